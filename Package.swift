@@ -1,0 +1,94 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What every module of ours is compiled with; a warning never lands.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableExperimentalFeature("Lifetimes"),
+]
+
+/// Tests may use unsafe constructs freely: they take the place of a careless caller.
+let testSettings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableExperimentalFeature("Lifetimes"),
+]
+
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: testSettings)
+}
+
+let package = Package(
+    name: "broadside",
+    products: [
+        .executable(name: "broadside", targets: ["BroadsideCLI"]),
+        .library(name: "Broadside", targets: ["Broadside"]),
+    ],
+    targets: [
+        // Debian's -dev packages; `tools/install-packages` names them.
+        .systemLibrary(name: "CLiburing"),
+        .systemLibrary(name: "COpenSSL"),
+        .systemLibrary(name: "CNghttp2"),
+        .systemLibrary(name: "CZlib"),
+        .systemLibrary(name: "CZstd"),
+
+        // Pure: bytes and the time come in as parameters.
+        module("APNs"),
+        module("HPACK"),
+        module("HTTP2", ["HPACK", "CNghttp2"]),
+        module("Campaign", ["APNs", "CZlib", "CZstd"]),
+
+        // The two that touch the system.
+        module("TLS", ["COpenSSL"]),
+        module("Ring", ["CLiburing"]),
+
+        // The engine that joins them, a local APNs, and the command.
+        module("Broadside", ["APNs", "HPACK", "HTTP2", "Campaign", "TLS", "Ring"]),
+        module("Simulator", ["APNs", "HPACK", "TLS", "Ring", "CNghttp2"]),
+        .executableTarget(
+            name: "BroadsideCLI",
+            dependencies: ["Broadside", "Simulator", "APNs"],
+            swiftSettings: settings),
+
+        // The deterministic world that drives whole reactors, and the command that runs its seeds.
+        .target(
+            name: "SimulatedWorld",
+            dependencies: [
+                "Broadside", "APNs", "HPACK", "HTTP2", "Campaign", "Ring", "CNghttp2",
+            ],
+            path: "Tests/SimulatedWorld",
+            swiftSettings: testSettings),
+        .executableTarget(
+            name: "seeds",
+            dependencies: ["SimulatedWorld"],
+            path: "Tests/Seeds",
+            swiftSettings: testSettings),
+
+        tests("APNsTests", ["APNs"]),
+        tests("HPACKTests", ["HPACK", "CNghttp2"]),
+        tests("HTTP2Tests", ["HTTP2", "HPACK", "CNghttp2"]),
+        tests("CampaignTests", ["Campaign", "APNs"]),
+        tests("TLSTests", ["TLS"]),
+        tests("RingTests", ["Ring"]),
+        tests("BroadsideTests", ["Broadside", "Campaign", "HTTP2", "HPACK", "TLS", "APNs"]),
+        tests("SimulatorTests", ["Simulator", "APNs", "HPACK", "TLS"]),
+        tests("SimulationTests", ["SimulatedWorld"]),
+
+        // These drive the real command, against servers that nobody here wrote.
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: testSettings),
+        tests("InteropTests", ["TestSupport"]),
+        tests("CrashTests", ["TestSupport"]),
+        tests("CommandTests", ["TestSupport"]),
+    ]
+)
