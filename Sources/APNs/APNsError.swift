@@ -1,0 +1,35 @@
+/// What this module throws: text that breaks the grammar it should have.
+public struct APNsError: Error, Equatable, Sendable {
+    /// What is wrong.
+    public enum Code: String, Sendable {
+        /// The text ends inside a value.
+        case unexpectedEnd = "the text ends too early"
+        /// An octet that cannot stand where it stands.
+        case unexpectedCharacter = "unexpected character"
+        /// Text after the value's end.
+        case trailingText = "text after the end of the JSON value"
+        /// RFC 8259 section 7: characters below U+0020 are escaped in a string.
+        case controlCharacter = "a control character inside a string must be escaped"
+        /// RFC 8259 section 7 names the escapes.
+        case badEscape = "unknown escape in a string"
+        /// RFC 8259 section 8.1: UTF-8.
+        case badUTF8 = "the text is not UTF-8 here"
+        /// RFC 8259 section 6.
+        case badNumber = "this is no JSON number"
+        /// Nesting beyond what the tokenizer follows.
+        case tooDeep = "values are nested too deeply"
+        /// A provider token that APNs would refuse.
+        case badProviderToken = "the provider token is malformed"
+    }
+
+    /// What is wrong.
+    public var code: Code
+    /// The octet at which it was noticed, from 0.
+    public var offset: Int
+
+    /// Makes an error of this module.
+    public init(_ code: Code, at offset: Int) {
+        self.code = code
+        self.offset = offset
+    }
+}

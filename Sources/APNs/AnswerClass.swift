@@ -1,0 +1,170 @@
+/// What an answer of APNs means for its row, for its connection and for the campaign.
+///
+/// One table, after Apple's "Handling notification responses from APNs" and the retry advice there:
+///
+///     class             answers                                  row            connection campaign
+///     accepted          200                                      accepted       -          accepted
+///     dead token        410, ExpiredToken                        rejected       -          -
+///     bad token         BadDeviceToken                           rejected       -          badDeviceToken
+///     wrong topic       DeviceTokenNotForTopic                   rejected       -          wrongTopicToken
+///     bad row           MissingDeviceToken, 413                  rejected       -          -
+///     bad request       other 400, 404, 405, unknown 4xx         rejected       -          refusesRequest
+///     credential        403, TopicDisallowed                     remains        (close)    refusesCredential
+///     token invalid     InvalidProviderToken                     once, remains  -          refusesCredential
+///     token expired     ExpiredProviderToken                     renewed token  close      renewProviderToken
+///     too many updates  TooManyProviderTokenUpdates              previous token -          freezeRenewal
+///     busy              429                                      after a delay  -          -
+///     server trouble    5xx, IdleTimeout, UnrelatedKeyIdInToken  after a delay  replace    pauseAddress
+public struct AnswerClass: Sendable, Equatable {
+    /// What becomes of the row.
+    public enum RowAction: UInt8, Sendable {
+        /// Settled as accepted.
+        case accepted
+        /// Settled as rejected, with status and reason.
+        case rejected
+        /// Not settled, and not sent again in this run; it stays `remaining`.
+        case remainUnsettled
+        /// Sent again once, with the provider token of the moment; then as `remainUnsettled`.
+        case retryOnceThenRemain
+        /// Sent again with a renewed provider token; the attempt does not count.
+        case retryWithRenewedToken
+        /// Sent again with the provider token before this one; the attempt does not count.
+        case retryWithPreviousToken
+        /// Sent again at once; the attempt does not count. For streams that were not processed.
+        case retryNotCounted
+        /// Sent again after a delay; the attempt counts.
+        case retryAfterDelay
+    }
+
+    /// What becomes of the connection that carried the answer.
+    public enum ConnectionAction: UInt8, Sendable {
+        case none
+        /// No new requests; closed, and not to be replaced before the credential is in order.
+        case close
+        /// No new requests; closed once its answers are in, and replaced after the address's pause.
+        case drainAndReplace
+    }
+
+    /// What the answer tells the campaign's guards and the provider token's keeper.
+    public enum CampaignSignal: UInt8, Sendable {
+        case none
+        case accepted
+        /// The request as such is refused; counts for `--abort-after`.
+        case refusesRequest
+        /// The credential is refused; counts for `--abort-after`.
+        case refusesCredential
+        /// BadDeviceToken; counts for `--max-bad-tokens`, and for the first answers.
+        case badDeviceToken
+        /// DeviceTokenNotForTopic; counts for the first answers.
+        case wrongTopicToken
+        /// The provider token is too old: renew it once for the whole process.
+        case renewProviderToken
+        /// The provider token was renewed too often: no renewal for 20 minutes.
+        case freezeRenewal
+        /// The server is in trouble: no new connection to this address for a while.
+        case pauseAddress
+    }
+
+    /// What becomes of the row.
+    public var row: RowAction
+    /// What becomes of the connection.
+    public var connection: ConnectionAction
+    /// What the campaign learns.
+    public var campaign: CampaignSignal
+
+    init(_ row: RowAction, _ connection: ConnectionAction, _ campaign: CampaignSignal) {
+        self.row = row
+        self.connection = connection
+        self.campaign = campaign
+    }
+
+    static var accepted: AnswerClass { .init(.accepted, .none, .accepted) }
+    static var rejected: AnswerClass { .init(.rejected, .none, .none) }
+    static var badToken: AnswerClass { .init(.rejected, .none, .badDeviceToken) }
+    static var wrongTopic: AnswerClass { .init(.rejected, .none, .wrongTopicToken) }
+    static var badRequest: AnswerClass { .init(.rejected, .none, .refusesRequest) }
+    static var credential: AnswerClass { .init(.remainUnsettled, .none, .refusesCredential) }
+    static var certificate: AnswerClass { .init(.remainUnsettled, .close, .refusesCredential) }
+    static var tokenInvalid: AnswerClass {
+        .init(.retryOnceThenRemain, .none, .refusesCredential)
+    }
+    static var tokenExpired: AnswerClass {
+        .init(.retryWithRenewedToken, .close, .renewProviderToken)
+    }
+    static var tooManyUpdates: AnswerClass { .init(.retryWithPreviousToken, .none, .freezeRenewal) }
+    static var busy: AnswerClass { .init(.retryAfterDelay, .none, .none) }
+    static var serverTrouble: AnswerClass {
+        .init(.retryAfterDelay, .drainAndReplace, .pauseAddress)
+    }
+
+    /// A stream that the server did not act on (REFUSED_STREAM, or above a GOAWAY's last stream).
+    ///
+    /// RFC 9113 section 8.7: such a request "has not been processed" and is safe to send again.
+    public static var notProcessed: AnswerClass { .init(.retryNotCounted, .none, .none) }
+
+    /// Classifies an answer.
+    ///
+    /// The reason decides where it is known, because Apple has moved reasons between statuses
+    /// (ExpiredToken was documented with 400 in 2023, with 410 since); except that 200 always
+    /// accepts, 410 is always a dead token, and 5xx is always the server's own trouble, so that no
+    /// row is settled by a server that is falling over.
+    ///
+    /// - Parameters:
+    ///   - status: the `:status` of the response.
+    ///   - reason: the body's reason; nil where it is absent, unknown or unreadable.
+    public static func classify(status: UInt16, reason: Reason?) -> AnswerClass {
+        switch status {
+        case 200: return .accepted
+        case 410: return .rejected
+        // RFC 9110, section 15: a status outside 100 to 599 is to be taken for a 5xx.
+        case 500...: return .serverTrouble
+        default: break
+        }
+        if let reason, let known = classify(reason: reason) { return known }
+        // "New reasons appear": the status class decides.
+        switch status {
+        case 403: return .credential
+        case 413: return .rejected
+        case 429: return .busy
+        default: return .badRequest
+        }
+    }
+
+    /// What a GOAWAY's reason says about the credential; the connection ends in any case.
+    ///
+    /// BadCertificateEnvironment usually comes this way, with NO_ERROR, right after connecting.
+    public static func classify(goAwayReason reason: Reason?) -> CampaignSignal {
+        guard let reason, let known = classify(reason: reason) else { return .none }
+        switch known.campaign {
+        case .refusesCredential, .renewProviderToken, .freezeRenewal: return known.campaign
+        default: return .none
+        }
+    }
+
+    private static func classify(reason: Reason) -> AnswerClass? {
+        switch reason {
+        case .expiredToken, .unregistered, .missingDeviceToken, .payloadTooLarge:
+            .rejected
+        case .badDeviceToken: .badToken
+        case .deviceTokenNotForTopic: .wrongTopic
+        case .badCollapseID, .badExpirationDate, .badMessageID, .badPriority, .badTopic,
+            .duplicateHeaders, .invalidPushType, .missingTopic, .payloadEmpty, .badPath,
+            .methodNotAllowed:
+            .badRequest
+        case .badCertificate, .badCertificateEnvironment: .certificate
+        case .topicDisallowed, .forbidden, .missingProviderToken, .badEnvironmentKeyIDInToken,
+            .badEnvironmentKeyInToken:
+            .credential
+        case .invalidProviderToken: .tokenInvalid
+        case .expiredProviderToken: .tokenExpired
+        case .tooManyProviderTokenUpdates: .tooManyUpdates
+        case .tooManyRequests: .busy
+        case .idleTimeout, .unrelatedKeyIDInToken, .internalServerError, .serviceUnavailable,
+            .shutdown:
+            .serverTrouble
+        case .timeout, .connectionLost, .malformedToken, .missingColumn, .badValue, .noPayload,
+            .suppressed, .duplicate, .unparsable:
+            nil
+        }
+    }
+}

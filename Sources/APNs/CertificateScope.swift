@@ -1,0 +1,112 @@
+/// What a provider certificate may be used for: its topics and its environments.
+///
+/// Source: Apple, "Establishing a certificate-based connection to APNs", and the extensions below
+/// 1.2.840.113635.100.6.3 of its certificates.
+public struct CertificateScope: Sendable, Equatable {
+    /// NULL: valid for development.
+    public static let developmentExtension = "1.2.840.113635.100.6.3.1"
+    /// NULL: valid for production.
+    public static let productionExtension = "1.2.840.113635.100.6.3.2"
+    /// The topics, each followed by its kind:
+    ///
+    ///     ApnsTopics    ::= SEQUENCE SIZE (1..MAX) OF ApnsTopic
+    ///     ApnsTopic     ::= CHOICE { name UTF8String, type ApnsTopicType }
+    ///     ApnsTopicType ::= SEQUENCE { name UTF8String }
+    public static let topicsExtension = "1.2.840.113635.100.6.3.6"
+    /// The subject's UID (RFC 4519 section 2.39): the topic where no extension lists any.
+    public static let userIDAttribute = "0.9.2342.19200300.100.1.1"
+    /// The subject's common name.
+    public static let commonNameAttribute = "2.5.4.3"
+
+    /// The topics; empty where the certificate names none, as one that is not Apple's.
+    public var topics: [String]
+    /// Its environments; empty where it does not say.
+    public var environments: Set<Endpoints.Environment>
+
+    /// Reads what the certificate says.
+    ///
+    /// - Parameters:
+    ///   - topicsExtension: The DER inside the extension; nil where there is none.
+    ///   - environments: Those that extensions name.
+    /// - Returns: nil where the extension can't be read.
+    public init?(
+        topicsExtension: [UInt8]?, userID: String?, commonName: String?,
+        environments: Set<Endpoints.Environment>
+    ) {
+        if let topicsExtension {
+            guard let topics = Self.decode(topicsExtension) else { return nil }
+            self.topics = topics
+        } else {
+            topics = userID.map { [$0] } ?? []
+        }
+        self.environments =
+            environments.isEmpty ? Self.environments(commonName: commonName) : environments
+    }
+
+    /// The topic of a request that names none; nil where it has to name one (MissingTopic).
+    public var onlyTopic: String? { topics.count == 1 ? topics[0] : nil }
+
+    /// Why APNs would refuse this topic, as a sentence about `--topic`; nil where it would not.
+    public func topicProblem(_ topic: String?, pushType: PushType) -> String? {
+        let list = topics.joined(separator: ", ")
+        if let topic {
+            if topics.isEmpty || topics.contains(topic) { return nil }
+            return "'\(topic)' is none of the certificate's topics: use one of \(list)"
+        }
+        guard topics.count <= 1 else {
+            return "is missing: the certificate is for several topics, name one of \(list)"
+        }
+        guard let suffix = pushType.topicSuffix else { return nil }
+        if let onlyTopic, onlyTopic.hasSuffix(suffix) { return nil }
+        return "is missing: push type \(pushType.rawValue) needs a topic that ends in \(suffix)"
+    }
+
+    /// Older certificates say it in their name only.
+    private static func environments(commonName: String?) -> Set<Endpoints.Environment> {
+        guard let commonName else { return [] }
+        if commonName.hasPrefix("Apple Development ") { return [.development] }
+        if commonName.hasPrefix("Apple Production ") { return [.production] }
+        return []
+    }
+
+    // MARK: DER
+
+    private static let utf8String: UInt8 = 0x0c
+    private static let sequence: UInt8 = 0x30
+
+    /// The strings that are direct children of the sequence; nil where it is none.
+    private static func decode(_ der: [UInt8]) -> [String]? {
+        var outer = der[...]
+        guard let (tag, content) = element(&outer), tag == sequence, outer.isEmpty else {
+            return nil
+        }
+        var rest = content
+        var topics: [String] = []
+        while !rest.isEmpty {
+            guard let (tag, value) = element(&rest) else { return nil }
+            guard tag == utf8String else { continue }
+            guard let topic = String(validating: value, as: UTF8.self), !topic.isEmpty else {
+                return nil
+            }
+            topics.append(topic)
+        }
+        return topics.isEmpty ? nil : topics
+    }
+
+    /// Takes one element off the front. Lengths of up to two octets: no certificate has longer.
+    private static func element(_ rest: inout ArraySlice<UInt8>) -> (UInt8, ArraySlice<UInt8>)? {
+        guard let tag = rest.popFirst(), let first = rest.popFirst() else { return nil }
+        var count = Int(first)
+        if first >= 0x80 {
+            guard first == 0x81 || first == 0x82 else { return nil }
+            count = 0
+            for _ in 0x80..<first {
+                guard let octet = rest.popFirst() else { return nil }
+                count = count << 8 | Int(octet)
+            }
+        }
+        guard count <= rest.count else { return nil }
+        defer { rest = rest.dropFirst(count) }
+        return (tag, rest.prefix(count))
+    }
+}

@@ -1,0 +1,279 @@
+/// A strict pull tokenizer for JSON (RFC 8259): no allocation, no values, only where they lie.
+///
+///     value ──▶ scalar ───────────────┐
+///       │                             ▼
+///       ├──▶ {  keyOrEnd ──key : ──▶ value … commaOrEnd ──▶ } ──▶ commaOrEnd, or end at depth 0
+///       │                    ▲                  │ ,
+///       │                    └──────────────────┘
+///       └──▶ [  valueOrEnd ──▶ value … commaOrEnd ──▶ ]
+///
+/// The text is a parameter of each call, so that the tokenizer itself is plain data.
+public struct JSONTokenizer: Sendable {
+    /// One token: its kind and the octets it covers.
+    public struct Token: Sendable, Equatable {
+        /// What a token is.
+        public enum Kind: Sendable, Equatable {
+            case objectStart
+            case objectEnd
+            case arrayStart
+            case arrayEnd
+            /// An object's key; its colon is consumed with it.
+            case key
+            case string
+            case number
+            case true_
+            case false_
+            case null
+        }
+
+        /// What it is.
+        public var kind: Kind
+        /// Where it starts; for keys and strings the octet after the opening quote.
+        public var start: Int
+        /// Its octets; for keys and strings without quotes.
+        public var count: Int
+        /// Whether a key or string holds escapes.
+        public var hasEscapes: Bool
+
+        /// The octets it covers.
+        public var range: Range<Int> { start..<start + count }
+    }
+
+    /// How deeply arrays and objects may be nested.
+    public static let maximumDepth = 128
+
+    private enum Expectation {
+        case value
+        case valueOrArrayEnd
+        case key
+        case keyOrObjectEnd
+        case commaOrEnd
+        case end
+    }
+
+    /// The octet the next token is looked for at.
+    public private(set) var offset: Int
+    /// How many arrays and objects are open.
+    public private(set) var depth = 0
+    private var expectation = Expectation.value
+    /// One bit an open level, the innermost lowest: 1 for an object.
+    private var levels: UInt128 = 0
+
+    /// - Parameter offset: where in the text the value starts; blanks may come first.
+    public init(at offset: Int = 0) {
+        self.offset = offset
+    }
+
+    /// The next token; nil once the value and the text are at their end.
+    ///
+    /// - Throws: `APNsError` at the first octet that breaks the grammar.
+    public mutating func next(in text: RawSpan) throws(APNsError) -> Token? {
+        skipBlanks(text)
+        if expectation == .end {
+            if offset < text.byteCount { throw APNsError(.trailingText, at: offset) }
+            return nil
+        }
+        if expectation == .commaOrEnd {
+            if let end = try closeOrComma(text) { return end }
+            skipBlanks(text)
+        }
+        let octet = try peek(text)
+        switch expectation {
+        case .keyOrObjectEnd where octet == UInt8(ascii: "}"): return close(.objectEnd)
+        case .valueOrArrayEnd where octet == UInt8(ascii: "]"): return close(.arrayEnd)
+        case .key, .keyOrObjectEnd: return try key(text)
+        default: return try value(text, octet)
+        }
+    }
+
+    private mutating func closeOrComma(_ text: RawSpan) throws(APNsError) -> Token? {
+        let isObject = levels & 1 == 1
+        switch try peek(text) {
+        case UInt8(ascii: ","):
+            offset += 1
+            expectation = isObject ? .key : .value
+            return nil
+        case UInt8(ascii: "}") where isObject: return close(.objectEnd)
+        case UInt8(ascii: "]") where !isObject: return close(.arrayEnd)
+        default: throw APNsError(.unexpectedCharacter, at: offset)
+        }
+    }
+
+    private mutating func close(_ kind: Token.Kind) -> Token {
+        let token = Token(kind: kind, start: offset, count: 1, hasEscapes: false)
+        offset += 1
+        depth -= 1
+        levels >>= 1
+        valueEnded()
+        return token
+    }
+
+    private mutating func open(_ kind: Token.Kind) throws(APNsError) -> Token {
+        if depth == JSONTokenizer.maximumDepth { throw APNsError(.tooDeep, at: offset) }
+        let token = Token(kind: kind, start: offset, count: 1, hasEscapes: false)
+        offset += 1
+        depth += 1
+        levels = levels << 1 | (kind == .objectStart ? 1 : 0)
+        expectation = kind == .objectStart ? .keyOrObjectEnd : .valueOrArrayEnd
+        return token
+    }
+
+    private mutating func valueEnded() {
+        expectation = depth == 0 ? .end : .commaOrEnd
+    }
+
+    private mutating func key(_ text: RawSpan) throws(APNsError) -> Token {
+        if try peek(text) != UInt8(ascii: "\"") {
+            throw APNsError(.unexpectedCharacter, at: offset)
+        }
+        let token = try string(text, kind: .key)
+        skipBlanks(text)
+        if try peek(text) != UInt8(ascii: ":") {
+            throw APNsError(.unexpectedCharacter, at: offset)
+        }
+        offset += 1
+        expectation = .value
+        return token
+    }
+
+    private mutating func value(_ text: RawSpan, _ octet: UInt8) throws(APNsError) -> Token {
+        let token: Token
+        switch octet {
+        case UInt8(ascii: "{"): return try open(.objectStart)
+        case UInt8(ascii: "["): return try open(.arrayStart)
+        case UInt8(ascii: "\""): token = try string(text, kind: .string)
+        case UInt8(ascii: "t"): token = try word(text, "true", .true_)
+        case UInt8(ascii: "f"): token = try word(text, "false", .false_)
+        case UInt8(ascii: "n"): token = try word(text, "null", .null)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): token = try number(text)
+        default: throw APNsError(.unexpectedCharacter, at: offset)
+        }
+        valueEnded()
+        return token
+    }
+
+    private mutating func word(
+        _ text: RawSpan, _ spelling: StaticString, _ kind: Token.Kind
+    ) throws(APNsError) -> Token {
+        let start = offset
+        for position in 0..<spelling.utf8CodeUnitCount {
+            // SAFETY: the position is inside the static string.
+            let expected = unsafe spelling.utf8Start[position]
+            if try peek(text) != expected { throw APNsError(.unexpectedCharacter, at: offset) }
+            offset += 1
+        }
+        return Token(kind: kind, start: start, count: offset - start, hasEscapes: false)
+    }
+
+    private mutating func number(_ text: RawSpan) throws(APNsError) -> Token {
+        let start = offset
+        if TokenText.octet(text, offset) == UInt8(ascii: "-") { offset += 1 }
+        // RFC 8259 section 6: no leading zeros.
+        if offset < text.byteCount, TokenText.octet(text, offset) == UInt8(ascii: "0") {
+            offset += 1
+        } else {
+            try digits(text)
+        }
+        if offset < text.byteCount, TokenText.octet(text, offset) == UInt8(ascii: ".") {
+            offset += 1
+            try digits(text)
+        }
+        if offset < text.byteCount, TokenText.octet(text, offset) | 0x20 == UInt8(ascii: "e") {
+            offset += 1
+            if offset < text.byteCount {
+                let sign = TokenText.octet(text, offset)
+                if sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") { offset += 1 }
+            }
+            try digits(text)
+        }
+        if offset < text.byteCount, isDigit(TokenText.octet(text, offset)) {
+            throw APNsError(.badNumber, at: offset)
+        }
+        return Token(kind: .number, start: start, count: offset - start, hasEscapes: false)
+    }
+
+    private mutating func digits(_ text: RawSpan) throws(APNsError) {
+        let start = offset
+        while offset < text.byteCount, isDigit(TokenText.octet(text, offset)) { offset += 1 }
+        if offset == start { throw APNsError(.badNumber, at: offset) }
+    }
+
+    private func isDigit(_ octet: UInt8) -> Bool { octet &- UInt8(ascii: "0") < 10 }
+
+    private mutating func string(
+        _ text: RawSpan, kind: Token.Kind
+    ) throws(APNsError) -> Token {
+        offset += 1
+        let start = offset
+        var hasEscapes = false
+        while true {
+            let octet = try peek(text)
+            switch octet {
+            case UInt8(ascii: "\""):
+                offset += 1
+                return Token(
+                    kind: kind, start: start, count: offset - 1 - start, hasEscapes: hasEscapes)
+            case UInt8(ascii: "\\"):
+                hasEscapes = true
+                try escape(text)
+            case 0..<0x20: throw APNsError(.controlCharacter, at: offset)
+            case 0x20..<0x80: offset += 1
+            default: offset += try scalarCount(text)
+            }
+        }
+    }
+
+    private mutating func escape(_ text: RawSpan) throws(APNsError) {
+        let start = offset
+        offset += 1
+        switch try peek(text) {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"),
+            UInt8(ascii: "f"), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+            offset += 1
+        case UInt8(ascii: "u"):
+            offset += 1
+            for _ in 0..<4 {
+                if hexDigits[Int(try peek(text))] == 0 { throw APNsError(.badEscape, at: start) }
+                offset += 1
+            }
+        default: throw APNsError(.badEscape, at: start)
+        }
+    }
+
+    /// The octets of the UTF-8 scalar here (RFC 3629 section 4's table).
+    private func scalarCount(_ text: RawSpan) throws(APNsError) -> Int {
+        let first = TokenText.octet(text, offset)
+        let (count, second): (Int, ClosedRange<UInt8>)
+        switch first {
+        case 0xc2...0xdf: (count, second) = (2, 0x80...0xbf)
+        case 0xe0: (count, second) = (3, 0xa0...0xbf)
+        case 0xe1...0xec, 0xee...0xef: (count, second) = (3, 0x80...0xbf)
+        case 0xed: (count, second) = (3, 0x80...0x9f)
+        case 0xf0: (count, second) = (4, 0x90...0xbf)
+        case 0xf1...0xf3: (count, second) = (4, 0x80...0xbf)
+        case 0xf4: (count, second) = (4, 0x80...0x8f)
+        default: throw APNsError(.badUTF8, at: offset)
+        }
+        if text.byteCount - offset < count { throw APNsError(.badUTF8, at: offset) }
+        for position in 1..<count {
+            let octet = TokenText.octet(text, offset + position)
+            let allowed = position == 1 ? second : 0x80...0xbf
+            if !allowed.contains(octet) { throw APNsError(.badUTF8, at: offset) }
+        }
+        return count
+    }
+
+    private func peek(_ text: RawSpan) throws(APNsError) -> UInt8 {
+        if offset >= text.byteCount { throw APNsError(.unexpectedEnd, at: text.byteCount) }
+        return TokenText.octet(text, offset)
+    }
+
+    private mutating func skipBlanks(_ text: RawSpan) {
+        while offset < text.byteCount {
+            switch TokenText.octet(text, offset) {
+            case 0x20, 0x09, 0x0a, 0x0d: offset += 1
+            default: return
+            }
+        }
+    }
+}

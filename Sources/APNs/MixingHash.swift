@@ -1,0 +1,99 @@
+/// A fast 64-bit mixing hash of our own for fingerprints that are written to disk.
+///
+/// It is not cryptographic: it tells apart what nobody crafted. The definition is part of the
+/// ledger's format and never changes:
+///
+///     words   the octets, padded with zeros to a multiple of 32, read as little-endian 64-bit
+///             words; an empty input has no words
+///     fold    fold(x, y) = low half ^ high half of the 128-bit product x * y
+///     lanes   a = b = count; for each four words w0...w3:
+///             a = fold(w0 ^ key0 ^ a, w1 ^ key1), b = fold(w2 ^ key2 ^ b, w3 ^ key3)
+///     end     fold(a ^ key2, b ^ key3)
+///
+/// The keys have the top bit of each octet set, which ASCII never has, so that no text can make a
+/// factor of a first product zero.
+public enum MixingHash {
+    @usableFromInline static let key0: UInt64 = 0x9eb7_f9b9_ffa6_d1c5
+    @usableFromInline static let key1: UInt64 = 0xbfd8_e6b5_94d0_9beb
+    @usableFromInline static let key2: UInt64 = 0xd6e8_fd9c_b2a7_c48d
+    @usableFromInline static let key3: UInt64 = 0xe783_f5a1_8cda_adb3
+
+    @inlinable @inline(__always)
+    static func fold(_ x: UInt64, _ y: UInt64) -> UInt64 {
+        let product = x.multipliedFullWidth(by: y)
+        return product.high ^ product.low
+    }
+
+    /// The hash of `octets`.
+    @inlinable
+    public static func hash(_ octets: RawSpan) -> UInt64 {
+        let count = octets.byteCount
+        var a = UInt64(count)
+        var b = UInt64(count)
+        var offset = 0
+        while count - offset >= 32 {
+            // SAFETY: 32 octets from `offset` on lie inside the span.
+            unsafe mix(
+                &a, &b,
+                UInt64(
+                    littleEndian: octets.unsafeLoadUnaligned(
+                        fromUncheckedByteOffset: offset, as: UInt64.self)),
+                UInt64(
+                    littleEndian: octets.unsafeLoadUnaligned(
+                        fromUncheckedByteOffset: offset + 8, as: UInt64.self)),
+                UInt64(
+                    littleEndian: octets.unsafeLoadUnaligned(
+                        fromUncheckedByteOffset: offset + 16, as: UInt64.self)),
+                UInt64(
+                    littleEndian: octets.unsafeLoadUnaligned(
+                        fromUncheckedByteOffset: offset + 24, as: UInt64.self)))
+            offset += 32
+        }
+        if offset < count {
+            mix(
+                &a, &b, paddedWord(octets, offset), paddedWord(octets, offset + 8),
+                paddedWord(octets, offset + 16), paddedWord(octets, offset + 24))
+        }
+        return finish(a, b)
+    }
+
+    /// Goes on with a hash octet by octet; slow, for what arrives in pieces of any size.
+    @inlinable
+    public static func extend(_ hash: UInt64, by octets: RawSpan) -> UInt64 {
+        var hash = hash
+        for offset in 0..<octets.byteCount {
+            // SAFETY: the offset is inside the span.
+            let octet = unsafe octets.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
+            hash = (hash ^ UInt64(octet)) &* 0x0000_0100_0000_01b3
+            hash ^= hash >> 29
+        }
+        return hash
+    }
+
+    @inlinable @inline(__always)
+    static func mix(
+        _ a: inout UInt64, _ b: inout UInt64,
+        _ w0: UInt64, _ w1: UInt64, _ w2: UInt64, _ w3: UInt64
+    ) {
+        a = fold(w0 ^ key0 ^ a, w1 ^ key1)
+        b = fold(w2 ^ key2 ^ b, w3 ^ key3)
+    }
+
+    @inlinable @inline(__always)
+    static func finish(_ a: UInt64, _ b: UInt64) -> UInt64 {
+        fold(a ^ key2, b ^ key3)
+    }
+
+    @inlinable
+    static func paddedWord(_ octets: RawSpan, _ start: Int) -> UInt64 {
+        var word: UInt64 = 0
+        var offset = min(octets.byteCount, start + 8) - 1
+        while offset >= start {
+            // SAFETY: the offset is below the span's count and not negative.
+            let octet = unsafe octets.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
+            word = word << 8 | UInt64(octet)
+            offset -= 1
+        }
+        return word
+    }
+}

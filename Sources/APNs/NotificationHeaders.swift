@@ -1,0 +1,125 @@
+/// The `apns-*` headers of a campaign, the same for each of its notifications.
+///
+/// Source: Apple, "Sending notification requests to APNs".
+public struct NotificationHeaders: Sendable, Equatable {
+    /// `apns-topic`: bundle ID plus the push type's suffix; not sent where nil.
+    public var topic: String?
+    /// `apns-push-type`.
+    public var pushType: PushType
+    /// `apns-priority`.
+    public var priority: Priority
+    /// `apns-expiration`, Unix seconds, 0 for one attempt; not sent where nil.
+    public var expirationUnixSeconds: UInt64?
+    /// `apns-collapse-id`, at most 64 octets; not sent where nil.
+    public var collapseID: String?
+
+    /// - Parameter priority: nil stands for the push type's default.
+    public init(
+        topic: String? = nil, pushType: PushType = .alert, priority: Priority? = nil,
+        expirationUnixSeconds: UInt64? = nil, collapseID: String? = nil
+    ) {
+        self.topic = topic
+        self.pushType = pushType
+        self.priority = priority ?? pushType.defaultPriority
+        self.expirationUnixSeconds = expirationUnixSeconds
+        self.collapseID = collapseID
+    }
+
+    /// How the sender proves who it is.
+    public enum Credential: Sendable {
+        case providerToken
+        case certificate
+    }
+
+    /// Something about the headers that APNs refuses, or that is most likely a mistake.
+    public struct Problem: Sendable, Equatable {
+        /// Whether APNs documents an error for it; otherwise it is a warning.
+        public var isError: Bool
+        /// The long option that holds the value, without dashes.
+        public var option: String
+        /// What is wrong and how to mend it, one line.
+        public var message: String
+    }
+
+    /// The most octets a collapse ID may have.
+    public static let maximumCollapseIDCount = 64
+
+    /// What is wrong with these headers; empty where nothing is.
+    public func validate(credential: Credential) -> [Problem] {
+        topicProblems(credential: credential) + valueProblems()
+    }
+
+    private func topicProblems(credential: Credential) -> [Problem] {
+        var problems: [Problem] = []
+        let tokenOnly: [PushType] = [.liveActivity, .location]
+        if credential == .certificate, tokenOnly.contains(pushType) {
+            problems.append(
+                warning("push-type", "\(pushType.rawValue) works with a provider token only"))
+        }
+        guard let topic else {
+            if credential == .providerToken {
+                problems.append(
+                    error("topic", "is missing: with a provider token give the app's bundle ID"))
+            }
+            return problems
+        }
+        if topic.isEmpty || !topic.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) {
+            problems.append(
+                error("topic", "must be a bundle ID: printable ASCII without blanks"))
+        } else if let suffix = pushType.topicSuffix, !topic.hasSuffix(suffix) {
+            problems.append(
+                warning("topic", "ends in \"\(suffix)\" for push type \(pushType.rawValue)"))
+        } else if pushType == .mdm, !topic.hasPrefix("com.apple.mgmt.") {
+            problems.append(
+                warning("topic", "of push type mdm is the certificate's com.apple.mgmt. name"))
+        }
+        return problems
+    }
+
+    private func valueProblems() -> [Problem] {
+        var problems: [Problem] = []
+        if pushType == .background, priority == .immediate {
+            problems.append(error("priority", "of a background push must be 5: 10 is refused"))
+        }
+        if pushType == .pushToTalk, priority != .immediate || expirationUnixSeconds != 0 {
+            problems.append(
+                warning("priority", "10 and expiration 0 are Apple's advice for pushtotalk"))
+        }
+        // 10^11 seconds is the year 5138; milliseconds have been that large since 1973.
+        if let expirationUnixSeconds, expirationUnixSeconds >= 100_000_000_000 {
+            problems.append(
+                warning("expiration", "is in seconds; this looks like milliseconds"))
+        }
+        if let collapseID {
+            problems += collapseProblems(collapseID)
+        }
+        return problems
+    }
+
+    private func collapseProblems(_ collapseID: String) -> [Problem] {
+        let octets = Array(collapseID.utf8)
+        if octets.isEmpty || octets.count > NotificationHeaders.maximumCollapseIDCount {
+            return [
+                error("collapse-id", "must have 1 to 64 octets; this has \(octets.count)")
+            ]
+        }
+        // RFC 9113 section 8.2.1: no NUL, CR, LF in a field value, no blank at either end. The
+        // other control characters are left out too (RFC 9110 section 5.5).
+        let isField = octets.allSatisfy { ($0 >= 0x20 || $0 == 0x09) && $0 != 0x7f }
+        let blanks: [UInt8] = [0x20, 0x09]
+        if !isField || blanks.contains(octets[0]) || blanks.contains(octets[octets.count - 1]) {
+            return [
+                error("collapse-id", "holds control characters, or a blank at one of its ends")
+            ]
+        }
+        return []
+    }
+
+    private func error(_ option: String, _ message: String) -> Problem {
+        Problem(isError: true, option: option, message: message)
+    }
+
+    private func warning(_ option: String, _ message: String) -> Problem {
+        Problem(isError: false, option: option, message: message)
+    }
+}

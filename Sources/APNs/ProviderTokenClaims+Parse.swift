@@ -1,0 +1,72 @@
+extension ProviderTokenClaims {
+    /// A compact token taken apart.
+    public struct Parsed: Sendable, Equatable {
+        /// What it says.
+        public var claims: ProviderTokenClaims
+        /// How many octets of the token were signed: its first two parts and the dot between them.
+        public var signingInputCount: Int
+        /// The signature, decoded: 64 octets, or a DER structure as some senders make it.
+        public var signature: [UInt8]
+    }
+
+    /// Reads a compact token strictly: ES256, identifiers of ten characters, `iat` as a number of
+    /// seconds. The signature is not verified.
+    ///
+    /// - Throws: `badProviderToken`, with the offset of the part that is wrong.
+    public static func parse(_ compactToken: [UInt8]) throws(APNsError) -> Parsed {
+        let parts = compactToken.split(
+            separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3 else { throw APNsError(.badProviderToken, at: 0) }
+        let header = try fields(parts[0])
+        let claims = try fields(parts[1])
+        guard header["alg"] == .string("ES256"), case .string(let keyID) = header["kid"],
+            isIdentifier(keyID)
+        else { throw APNsError(.badProviderToken, at: 0) }
+        // Milliseconds in `iat`, which Apple's own sample has, are too large by far.
+        guard case .string(let teamID) = claims["iss"], isIdentifier(teamID),
+            case .number(let text) = claims["iat"], let issuedAt = UInt64(text),
+            issuedAt < 100_000_000_000
+        else { throw APNsError(.badProviderToken, at: parts[1].startIndex) }
+        guard let signature = Base64URL.decode(parts[2]), !signature.isEmpty else {
+            throw APNsError(.badProviderToken, at: parts[2].startIndex)
+        }
+        return Parsed(
+            claims: ProviderTokenClaims(
+                keyID: keyID, teamID: teamID, issuedAtUnixSeconds: issuedAt),
+            signingInputCount: parts[2].startIndex - 1, signature: signature)
+    }
+
+    private enum Field: Equatable {
+        case string(String)
+        case number(String)
+    }
+
+    /// The top-level strings and numbers of a part's JSON object.
+    private static func fields(_ part: ArraySlice<UInt8>) throws(APNsError) -> [String: Field] {
+        let failure = APNsError(.badProviderToken, at: part.startIndex)
+        guard let json = Base64URL.decode(part) else { throw failure }
+        var fields: [String: Field] = [:]
+        var tokenizer = JSONTokenizer()
+        do {
+            // SAFETY: octets have no padding.
+            let text = unsafe json.span.bytes
+            guard try tokenizer.next(in: text)?.kind == .objectStart else { throw failure }
+            while let key = try tokenizer.next(in: text) {
+                guard key.kind == .key, tokenizer.depth == 1 else { continue }
+                guard let value = try tokenizer.next(in: text) else { throw failure }
+                let name = String(decoding: json[key.range], as: UTF8.self)
+                let content = String(decoding: json[value.range], as: UTF8.self)
+                // RFC 7515 section 4: a name that occurs twice makes the token invalid.
+                if fields[name] != nil { throw failure }
+                switch value.kind {
+                case .string: fields[name] = .string(content)
+                case .number: fields[name] = .number(content)
+                default: break
+                }
+            }
+        } catch {
+            throw failure
+        }
+        return fields
+    }
+}

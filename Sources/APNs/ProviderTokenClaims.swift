@@ -1,0 +1,75 @@
+/// What a provider token says: which key signed it, for which team, and when.
+///
+/// The token is a JSON Web Token in compact form (RFC 7515 section 3.1), signed with ES256 (RFC 7518
+/// section 3.4). Source: Apple, "Establishing a token-based connection to APNs".
+public struct ProviderTokenClaims: Sendable, Equatable {
+    /// `kid`: the key's ten-character identifier.
+    public var keyID: String
+    /// `iss`: the team's ten-character identifier.
+    public var teamID: String
+    /// `iat`: when it was issued, Unix seconds.
+    public var issuedAtUnixSeconds: UInt64
+
+    /// The octets of an ES256 signature: R and S, each padded to 32.
+    public static let signatureCount = 64
+
+    /// Claims for a token that is to be signed.
+    public init(keyID: String, teamID: String, issuedAtUnixSeconds: UInt64) {
+        self.keyID = keyID
+        self.teamID = teamID
+        self.issuedAtUnixSeconds = issuedAtUnixSeconds
+    }
+
+    /// Whether `text` has the form of a key or team identifier: ten capital letters and digits.
+    public static func isIdentifier(_ text: String) -> Bool {
+        text.utf8.count == 10
+            && text.utf8.allSatisfy {
+                ($0 >= UInt8(ascii: "A") && $0 <= UInt8(ascii: "Z"))
+                    || ($0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9"))
+            }
+    }
+
+    /// What is to be signed: `base64url(header).base64url(claims)`.
+    ///
+    /// Both identifiers must satisfy `isIdentifier`, so that neither needs escaping.
+    public var signingInput: [UInt8] {
+        precondition(ProviderTokenClaims.isIdentifier(keyID), "a key ID has ten characters")
+        precondition(ProviderTokenClaims.isIdentifier(teamID), "a team ID has ten characters")
+        let header = "{\"alg\":\"ES256\",\"kid\":\"\(keyID)\"}"
+        let claims = "{\"iss\":\"\(teamID)\",\"iat\":\(issuedAtUnixSeconds)}"
+        return Base64URL.encode(Array(header.utf8)) + [UInt8(ascii: ".")]
+            + Base64URL.encode(Array(claims.utf8))
+    }
+
+    /// The compact token.
+    ///
+    /// - Parameters:
+    ///   - signingInput: as `signingInput` gave it to the signer.
+    ///   - signature: R and S, 64 octets, not the DER form.
+    public static func compactToken(signingInput: [UInt8], signature: [UInt8]) -> [UInt8] {
+        precondition(signature.count == signatureCount, "an ES256 signature has 64 octets")
+        return signingInput + [UInt8(ascii: ".")] + Base64URL.encode(signature)
+    }
+
+    /// The value of the `authorization` header for a compact token.
+    public static func authorization(_ compactToken: [UInt8]) -> [UInt8] {
+        Array("bearer ".utf8) + compactToken
+    }
+}
+
+/// The ages, in seconds, at which something happens to a provider token.
+///
+/// Apple: "Refresh your token no more than once every 20 minutes and no less than once every 60
+/// minutes."
+public enum ProviderTokenAge {
+    /// Below this age a renewal is answered with TooManyProviderTokenUpdates.
+    public static let renewableSeconds: UInt64 = 20 * 60
+    /// Below this age a resumed run goes on with the token it finds.
+    public static let reusableSeconds: UInt64 = 40 * 60
+    /// At this age a running process makes a new one.
+    public static let renewalSeconds: UInt64 = 45 * 60
+    /// Above this age APNs answers ExpiredProviderToken.
+    public static let expirySeconds: UInt64 = 60 * 60
+    /// For how long renewal is frozen after TooManyProviderTokenUpdates.
+    public static let freezeSeconds: UInt64 = 20 * 60
+}

@@ -1,0 +1,44 @@
+extension Reason {
+    /// Those of APNs, the frequent ones first, since the look-up goes through them in order.
+    static let fromAPNs: [Reason] = [
+        .unregistered, .badDeviceToken, .deviceTokenNotForTopic, .expiredToken, .tooManyRequests,
+        .serviceUnavailable, .internalServerError, .shutdown, .idleTimeout, .payloadTooLarge,
+        .expiredProviderToken, .invalidProviderToken, .tooManyProviderTokenUpdates,
+        .topicDisallowed, .badTopic, .missingTopic, .badCollapseID, .badExpirationDate,
+        .badMessageID, .badPriority, .duplicateHeaders, .invalidPushType, .missingDeviceToken,
+        .payloadEmpty, .badCertificate, .badCertificateEnvironment, .forbidden,
+        .missingProviderToken, .unrelatedKeyIDInToken, .badEnvironmentKeyIDInToken,
+        .badEnvironmentKeyInToken, .badPath, .methodNotAllowed,
+    ]
+
+    /// The reason that APNs spells as `text`; nil for texts of ours and for new ones.
+    ///
+    /// Our own words are left out so that a server cannot forge, say, a `Timeout`.
+    public init?(text: RawSpan) {
+        for reason in Reason.fromAPNs where reason.isSpelled(text) {
+            self = reason
+            return
+        }
+        return nil
+    }
+
+    /// The reason whose text this is, ours included: for options such as `prune --reasons`.
+    public init?(text: String) {
+        for reason in Reason.allCases where reason.text == text {
+            self = reason
+            return
+        }
+        return nil
+    }
+
+    func isSpelled(_ text: RawSpan) -> Bool {
+        let spelling = self.spelling
+        guard text.byteCount == spelling.utf8CodeUnitCount else { return false }
+        for offset in 0..<text.byteCount {
+            // SAFETY: both sides have `byteCount` octets; static strings live for ever.
+            let expected = unsafe spelling.utf8Start[offset]
+            if TokenText.octet(text, offset) != expected { return false }
+        }
+        return true
+    }
+}

@@ -1,0 +1,121 @@
+/// Walks a header block field by field without decoding anything and without a table.
+///
+/// It says how each field is represented, so that the response path can tell the blocks that touch
+/// no table from the rest, and a server can check the discipline of a client.
+public struct BlockWalker: Sendable {
+    /// How a field is written (RFC 7541 section 6).
+    public enum Representation: Sendable, Equatable {
+        /// Section 6.1: name and value come from a table.
+        case indexed
+        /// Section 6.2.1: a literal that is inserted into the dynamic table.
+        case incremental
+        /// Section 6.2.2: a literal that leaves the table alone.
+        case withoutIndexing
+        /// Section 6.2.3: the same, and binding for every hop.
+        case neverIndexed
+        /// Section 6.3: no field; the new limit of the dynamic table.
+        case sizeUpdate
+    }
+
+    /// A string of the block, as it stands there.
+    public struct Text: Sendable, Equatable {
+        /// Where its octets start, from the start of the block.
+        public var offset: Int
+        /// How many octets it has in the block.
+        public var count: Int
+        /// Whether those octets are Huffman-coded.
+        public var isHuffman: Bool
+
+        /// No string: what the table has instead.
+        @usableFromInline static let none = Text(offset: 0, count: 0, isHuffman: false)
+
+        @inlinable
+        init(offset: Int, count: Int, isHuffman: Bool) {
+            self.offset = offset
+            self.count = count
+            self.isHuffman = isHuffman
+        }
+    }
+
+    /// A field as it stands in the block.
+    public struct Field: Sendable, Equatable {
+        /// How it is written.
+        public var representation: Representation
+        /// Static index up to 61, dynamic above; 0 where `name` is in the block. For a size update
+        /// the new limit in octets.
+        public var index: Int
+        /// The name, where `index` is 0.
+        public var name: Text
+        /// The value, unless the field is indexed or a size update.
+        public var value: Text
+
+        @inlinable
+        init(_ representation: Representation, index: Int, name: Text, value: Text) {
+            self.representation = representation
+            self.index = index
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// The octets walked so far.
+    @inlinable public var offset: Int { position }
+
+    @usableFromInline var position = 0
+    @usableFromInline var sawField = false
+
+    /// A walk from the start of a block.
+    public init() {}
+
+    /// The next field of `block`, which must be the same block each time; nil at its end. Throws at
+    /// the first octet that makes no sense. Whether a dynamic index exists it cannot know.
+    @inlinable
+    public mutating func next(_ block: RawSpan) throws(HPACKError) -> Field? {
+        guard position < block.byteCount else { return nil }
+        let start = position
+        let first = block.octet(at: start)
+        if first & 0x80 != 0 {
+            sawField = true
+            let index = try PrefixInteger.decode(block, at: &position, prefixBits: 7)
+            guard index != 0 else { throw HPACKError(code: .indexZero, offset: start) }
+            return Field(.indexed, index: index, name: .none, value: .none)
+        }
+        if first & 0xe0 == 0x20 {
+            // "This dynamic table size update MUST occur at the beginning of the first header block
+            // following the change" (RFC 7541 section 4.2).
+            guard !sawField else { throw HPACKError(code: .sizeUpdateNotFirst, offset: start) }
+            let limit = try PrefixInteger.decode(block, at: &position, prefixBits: 5)
+            return Field(.sizeUpdate, index: limit, name: .none, value: .none)
+        }
+        sawField = true
+        let isIncremental = first & 0x40 != 0
+        let index = try PrefixInteger.decode(
+            block, at: &position, prefixBits: isIncremental ? 6 : 4)
+        let name = index == 0 ? try text(block) : .none
+        let value = try text(block)
+        let representation: Representation =
+            if isIncremental {
+                .incremental
+            } else if first & 0x10 != 0 {
+                .neverIndexed
+            } else {
+                .withoutIndexing
+            }
+        return Field(representation, index: index, name: name, value: value)
+    }
+
+    /// A string (RFC 7541 section 5.2), of which all octets are there.
+    @inlinable @inline(__always)
+    mutating func text(_ block: RawSpan) throws(HPACKError) -> Text {
+        guard position < block.byteCount else {
+            throw HPACKError(code: .truncated, offset: position)
+        }
+        let isHuffman = block.octet(at: position) & 0x80 != 0
+        let count = try PrefixInteger.decode(block, at: &position, prefixBits: 7)
+        guard count <= block.byteCount - position else {
+            throw HPACKError(code: .truncated, offset: position)
+        }
+        defer { position += count }
+        return Text(offset: position, count: count, isHuffman: isHuffman)
+    }
+}

@@ -1,0 +1,70 @@
+/// Integers that share their first octet with a pattern (RFC 7541 section 5.1).
+public enum PrefixInteger {
+    /// The largest value that is read. RFC 7541 section 5.1 asks implementations for a limit; this
+    /// one is above any string or table that a peer of ours could mean.
+    public static let limit = 1 << 24
+
+    /// Appends `value`, whose first octet has `pattern` in the bits above the lowest `prefixBits`.
+    public static func encode(
+        _ value: Int, prefixBits: Int, pattern: UInt8, into bytes: inout [UInt8]
+    ) {
+        precondition(value >= 0 && value <= limit, "a header block has no such integer")
+        precondition(prefixBits >= 1 && prefixBits <= 8, "a prefix has 1 to 8 bits")
+        let mask = (1 << prefixBits) - 1
+        guard value >= mask else {
+            bytes.append(pattern | UInt8(value))
+            return
+        }
+        bytes.append(pattern | UInt8(mask))
+        var rest = value - mask
+        while rest >= 0x80 {
+            bytes.append(UInt8(rest & 0x7f) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(rest))
+    }
+
+    /// Reads the integer at `offset`, whose first octet has `prefixBits` bits of it, and moves
+    /// `offset` behind it. Throws `truncated` or `integerTooLarge`.
+    @inlinable @inline(__always)
+    public static func decode(
+        _ block: RawSpan, at offset: inout Int, prefixBits: Int
+    ) throws(HPACKError) -> Int {
+        guard offset < block.byteCount else {
+            throw HPACKError(code: .truncated, offset: offset)
+        }
+        let mask = (1 << prefixBits) - 1
+        let first = Int(block.octet(at: offset)) & mask
+        offset += 1
+        guard first == mask else { return first }
+        return try decodeContinuation(block, at: &offset, first: first)
+    }
+
+    /// The octets behind a prefix that is all ones. Apart, so that the short form stays small where
+    /// it is inlined.
+    @usableFromInline
+    static func decodeContinuation(
+        _ block: RawSpan, at offset: inout Int, first: Int
+    ) throws(HPACKError) -> Int {
+        var value = first
+        var shift = 0
+        while true {
+            guard offset < block.byteCount else {
+                throw HPACKError(code: .truncated, offset: offset)
+            }
+            let octet = block.octet(at: offset)
+            // Four octets hold 28 bits. A fifth can only be padding with zeros or too large: no
+            // encoder of integers this small has a reason to write it.
+            guard shift <= 21 else {
+                throw HPACKError(code: .integerTooLarge, offset: offset)
+            }
+            value += Int(octet & 0x7f) << shift
+            guard value <= limit else {
+                throw HPACKError(code: .integerTooLarge, offset: offset)
+            }
+            offset += 1
+            shift += 7
+            if octet & 0x80 == 0 { return value }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+/// Which fields go into the peer's dynamic table.
+public enum Discipline: Sendable {
+    /// apns-id, apns-expiration and apns-collapse-id where they first occur; nothing else, ever.
+    ///
+    /// Apple asks for the three to be indexed once and for later ones to be literals without
+    /// indexing, so that its small table neither overflows nor turns over.
+    case strict
+}
+
+/// A header block with room for the values that differ from request to request.
+public struct EncodedBlock: Sendable, Equatable {
+    /// Where one value goes.
+    public struct Hole: Sendable, Equatable {
+        /// The field whose value it is.
+        public var name: RequestFieldName
+        /// The octets of the value in the block, after its length.
+        public var range: Range<Int>
+    }
+
+    /// The block. Holes are filled with zeros until a request writes its own octets there.
+    public var bytes: [UInt8]
+    /// The holes in the order of the block.
+    public var holes: [Hole]
+
+    /// Where the value of `name` goes; nil if it is no hole.
+    public func hole(_ name: RequestFieldName) -> Range<Int>? {
+        holes.first { $0.name == name }?.range
+    }
+}
+
+/// Lays out the header block of a request (RFC 7541 section 6).
+///
+/// `:method` and `:scheme` are indexed static entries. The fields of the discipline are literals with
+/// incremental indexing (6.2.1) the first time. All others are literals without indexing (6.2.2),
+/// with the index of their name wherever there is one.
+public enum RequestBlockEncoder {
+    /// The block of `fields` in their order, and in `mirror` what it does to the peer's table.
+    ///
+    /// Constants and names are Huffman-coded when `huffman` says so and it makes them no longer;
+    /// holes are always raw, so that writing them is a copy. A size update that is due comes first
+    /// (RFC 7541 section 4.2). The block must be sent before any that is encoded later.
+    public static func encode(
+        _ fields: [RequestField], mirror: inout DynamicTableMirror,
+        discipline: Discipline = .strict, huffman: Bool
+    ) -> EncodedBlock {
+        var block = EncodedBlock(bytes: [], holes: [])
+        if let capacity = mirror.takeSizeUpdate() {
+            PrefixInteger.encode(capacity, prefixBits: 5, pattern: 0x20, into: &block.bytes)
+        }
+        for field in fields {
+            if let index = wholeFieldIndex(field) {
+                PrefixInteger.encode(index, prefixBits: 7, pattern: 0x80, into: &block.bytes)
+                continue
+            }
+            appendName(field, mirror: &mirror, huffman: huffman, to: &block.bytes)
+            appendValue(field, huffman: huffman, to: &block)
+        }
+        return block
+    }
+
+    /// The static entry that stands for the whole field.
+    private static func wholeFieldIndex(_ field: RequestField) -> Int? {
+        guard case .constant(let value) = field.value else { return nil }
+        switch field.name {
+        case .method where value == Array("GET".utf8): return 2
+        case .method where value == Array("POST".utf8): return 3
+        case .scheme where value == Array("https".utf8): return 7
+        default: return nil
+        }
+    }
+
+    private static func appendName(
+        _ field: RequestField, mirror: inout DynamicTableMirror, huffman: Bool,
+        to bytes: inout [UInt8]
+    ) {
+        // The index is the one from before an insertion by this very field.
+        if let index = field.name.staticIndex ?? mirror.index(of: field.name) {
+            PrefixInteger.encode(index, prefixBits: 4, pattern: 0x00, into: &bytes)
+            return
+        }
+        let inserts =
+            field.name.isIndexedOnce && mirror.insert(field.name, valueCount: field.value.count)
+        bytes.append(inserts ? 0x40 : 0x00)
+        appendString(field.name.octets, huffman: huffman, to: &bytes)
+    }
+
+    private static func appendValue(
+        _ field: RequestField, huffman: Bool, to block: inout EncodedBlock
+    ) {
+        switch field.value {
+        case .constant(let octets):
+            appendString(octets, huffman: huffman, to: &block.bytes)
+        case .hole(let count):
+            PrefixInteger.encode(count, prefixBits: 7, pattern: 0x00, into: &block.bytes)
+            let start = block.bytes.count
+            block.bytes.append(contentsOf: repeatElement(0, count: count))
+            block.holes.append(.init(name: field.name, range: start..<start + count))
+        }
+    }
+
+    private static func appendString(_ octets: [UInt8], huffman: Bool, to bytes: inout [UInt8]) {
+        let codedCount = huffman ? Huffman.encodedCount(of: octets) : .max
+        guard codedCount <= octets.count else {
+            PrefixInteger.encode(octets.count, prefixBits: 7, pattern: 0x00, into: &bytes)
+            bytes.append(contentsOf: octets)
+            return
+        }
+        PrefixInteger.encode(codedCount, prefixBits: 7, pattern: 0x80, into: &bytes)
+        Huffman.encode(octets, into: &bytes)
+    }
+}

@@ -1,0 +1,99 @@
+/// The fields that a request to APNs may have.
+public enum RequestFieldName: UInt8, CaseIterable, Sendable {
+    case method
+    case scheme
+    case path
+    case authority
+    case host
+    case authorization
+    /// `apns-topic`
+    case topic
+    /// `apns-push-type`
+    case pushType
+    /// `apns-id`
+    case identifier
+    /// `apns-expiration`
+    case expiration
+    /// `apns-priority`
+    case priority
+    /// `apns-collapse-id`
+    case collapseIdentifier
+
+    /// The name as it goes over the wire.
+    public var text: StaticString {
+        switch self {
+        case .method: ":method"
+        case .scheme: ":scheme"
+        case .path: ":path"
+        case .authority: ":authority"
+        case .host: "host"
+        case .authorization: "authorization"
+        case .topic: "apns-topic"
+        case .pushType: "apns-push-type"
+        case .identifier: "apns-id"
+        case .expiration: "apns-expiration"
+        case .priority: "apns-priority"
+        case .collapseIdentifier: "apns-collapse-id"
+        }
+    }
+
+    /// The first index of the name in the static table of RFC 7541; nil for the names of Apple.
+    public var staticIndex: Int? {
+        switch self {
+        case .method: 2
+        case .scheme: 6
+        case .path: 4
+        case .authority: 1
+        case .host: 38
+        case .authorization: 23
+        case .topic, .pushType, .identifier, .expiration, .priority, .collapseIdentifier: nil
+        }
+    }
+
+    /// Whether the strict discipline inserts the field where it first occurs: the three names that
+    /// Apple asks to be indexed once and referred to from then on.
+    var isIndexedOnce: Bool {
+        switch self {
+        case .identifier, .expiration, .collapseIdentifier: true
+        default: false
+        }
+    }
+
+    /// `text` as octets.
+    var octets: [UInt8] { Array(text.description.utf8) }
+}
+
+/// One field of a request: what it is called, and its value or the room for it.
+public struct RequestField: Sendable, Equatable {
+    /// A value, known when the block is laid out or patched in later.
+    public enum Value: Sendable, Equatable {
+        /// These octets in every request.
+        case constant([UInt8])
+        /// `count` octets, written raw, that each request fills in for itself.
+        case hole(count: Int)
+
+        /// The octets of the value, before any coding.
+        public var count: Int {
+            switch self {
+            case .constant(let octets): octets.count
+            case .hole(let count): count
+            }
+        }
+    }
+
+    /// Which field.
+    public var name: RequestFieldName
+    /// Its value.
+    public var value: Value
+
+    /// A field of a request.
+    public init(_ name: RequestFieldName, _ value: Value) {
+        self.name = name
+        self.value = value
+    }
+
+    /// A field with the same value in every request; its octets are those of `text`.
+    public init(_ name: RequestFieldName, _ text: StaticString) {
+        self.init(name, .constant(Array(text.description.utf8)))
+    }
+}

@@ -1,0 +1,82 @@
+import APNs
+import Testing
+
+@Suite struct AnswerClassTests {
+    typealias Expected = (
+        AnswerClass.RowAction, AnswerClass.ConnectionAction, AnswerClass.CampaignSignal
+    )
+
+    func check(
+        _ status: UInt16, _ reason: Reason?, _ expected: Expected,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let answer = AnswerClass.classify(status: status, reason: reason)
+        #expect(answer.row == expected.0, sourceLocation: sourceLocation)
+        #expect(answer.connection == expected.1, sourceLocation: sourceLocation)
+        #expect(answer.campaign == expected.2, sourceLocation: sourceLocation)
+    }
+
+    @Test func tokens() {
+        check(200, nil, (.accepted, .none, .accepted))
+        check(200, .shutdown, (.accepted, .none, .accepted))
+        check(410, .unregistered, (.rejected, .none, .none))
+        check(410, nil, (.rejected, .none, .none))
+        check(400, .expiredToken, (.rejected, .none, .none))
+        check(400, .badDeviceToken, (.rejected, .none, .badDeviceToken))
+        check(400, .deviceTokenNotForTopic, (.rejected, .none, .wrongTopicToken))
+        check(400, .missingDeviceToken, (.rejected, .none, .none))
+        check(413, .payloadTooLarge, (.rejected, .none, .none))
+        check(413, nil, (.rejected, .none, .none))
+    }
+
+    @Test func requests() {
+        for reason: Reason in [
+            .badCollapseID, .badExpirationDate, .badMessageID, .badPriority, .badTopic,
+            .duplicateHeaders, .invalidPushType, .missingTopic, .payloadEmpty,
+        ] {
+            check(400, reason, (.rejected, .none, .refusesRequest))
+        }
+        check(404, .badPath, (.rejected, .none, .refusesRequest))
+        check(405, .methodNotAllowed, (.rejected, .none, .refusesRequest))
+        for status: UInt16 in [400, 404, 405, 418, 302] {
+            check(status, nil, (.rejected, .none, .refusesRequest))
+        }
+    }
+
+    @Test func credentials() {
+        for reason: Reason in [
+            .forbidden, .missingProviderToken, .badEnvironmentKeyIDInToken,
+            .badEnvironmentKeyInToken,
+        ] {
+            check(403, reason, (.remainUnsettled, .none, .refusesCredential))
+        }
+        check(403, .badCertificate, (.remainUnsettled, .close, .refusesCredential))
+        check(403, .badCertificateEnvironment, (.remainUnsettled, .close, .refusesCredential))
+        check(400, .topicDisallowed, (.remainUnsettled, .none, .refusesCredential))
+        check(403, nil, (.remainUnsettled, .none, .refusesCredential))
+        check(403, .invalidProviderToken, (.retryOnceThenRemain, .none, .refusesCredential))
+        check(403, .expiredProviderToken, (.retryWithRenewedToken, .close, .renewProviderToken))
+        check(429, .tooManyProviderTokenUpdates, (.retryWithPreviousToken, .none, .freezeRenewal))
+    }
+
+    @Test func delays() {
+        check(429, .tooManyRequests, (.retryAfterDelay, .none, .none))
+        check(429, nil, (.retryAfterDelay, .none, .none))
+        for (status, reason): (UInt16, Reason?) in [
+            (500, .internalServerError), (500, nil), (502, nil), (503, .serviceUnavailable),
+            (503, .shutdown), (503, .badDeviceToken), (400, .idleTimeout), (600, nil), (999, nil),
+            (403, .unrelatedKeyIDInToken),
+        ] {
+            check(status, reason, (.retryAfterDelay, .drainAndReplace, .pauseAddress))
+        }
+        #expect(AnswerClass.notProcessed.row == .retryNotCounted)
+    }
+
+    @Test func goAways() {
+        #expect(
+            AnswerClass.classify(goAwayReason: .badCertificateEnvironment) == .refusesCredential)
+        #expect(AnswerClass.classify(goAwayReason: .shutdown) == .none)
+        #expect(AnswerClass.classify(goAwayReason: .badDeviceToken) == .none)
+        #expect(AnswerClass.classify(goAwayReason: nil) == .none)
+    }
+}

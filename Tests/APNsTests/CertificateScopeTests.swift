@@ -1,0 +1,61 @@
+import APNs
+import Testing
+
+/// What certificates say about their use.
+struct CertificateScopeTests {
+    /// A topics extension as Apple's certificates have it: three topics, a long outer length.
+    static let der = octets(
+        "3081910c1e636f6d2e796f7572636f6d70616e792e796f75726578616d706c6561707030050c03617070"
+            + "0c23636f6d2e796f7572636f6d70616e792e796f75726578616d706c656170702e766f69703006"
+            + "0c04766f69700c2b636f6d2e796f7572636f6d70616e792e796f75726578616d706c656170702e"
+            + "636f6d706c69636174696f6e300e0c0c636f6d706c69636174696f6e")
+
+    private func scope(
+        _ der: [UInt8]?, commonName: String? = nil,
+        environments: Set<Endpoints.Environment> = []
+    ) -> CertificateScope? {
+        CertificateScope(
+            topicsExtension: der, userID: "com.example.uid", commonName: commonName,
+            environments: environments)
+    }
+
+    @Test("Topics are those of the extension, else the UID")
+    func topics() throws {
+        let app = "com.yourcompany.yourexampleapp"
+        let several = try #require(scope(Self.der))
+        #expect(several.topics == [app, app + ".voip", app + ".complication"])
+        #expect(several.onlyTopic == nil)
+        #expect(several.topicProblem(app, pushType: .alert) == nil)
+        #expect(several.topicProblem("com.example.uid", pushType: .alert) != nil)
+        #expect(several.topicProblem(nil, pushType: .alert) != nil)
+        let one = try #require(scope(nil))
+        #expect(one.onlyTopic == "com.example.uid")
+        #expect(one.topicProblem(nil, pushType: .background) == nil)
+        #expect(one.topicProblem(nil, pushType: .voip) != nil)
+    }
+
+    @Test("A damaged extension is no scope, wherever it is cut or bent")
+    func damaged() {
+        for count in 0..<Self.der.count {
+            #expect(scope(Array(Self.der.prefix(count))) == nil)
+        }
+        var generator = SeededGenerator(seed: 7)
+        for _ in 0..<2000 {
+            var bent = Self.der
+            bent[Int.random(in: 0..<bent.count, using: &generator)] ^= UInt8.random(
+                in: 1...255, using: &generator)
+            // Any answer will do, so long as there is one.
+            _ = scope(bent)
+        }
+    }
+
+    @Test("Environments are those of the extensions, else what the name says")
+    func environments() {
+        let name = "Apple Development IOS Push Services: com.example"
+        #expect(scope(nil, commonName: name)?.environments == [.development])
+        #expect(
+            scope(nil, commonName: name, environments: [.production])?.environments
+                == [.production])
+        #expect(scope(nil, commonName: "Apple Push Services: x")?.environments == [])
+    }
+}

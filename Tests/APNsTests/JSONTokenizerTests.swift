@@ -1,0 +1,93 @@
+import APNs
+import Testing
+
+@Suite struct JSONTokenizerTests {
+    /// The kinds of all tokens, or the error.
+    func kinds(_ octets: [UInt8]) -> Result<[JSONTokenizer.Token.Kind], APNsError> {
+        var tokenizer = JSONTokenizer()
+        var kinds: [JSONTokenizer.Token.Kind] = []
+        do throws(APNsError) {
+            while let token = try tokenizer.next(in: octets.span.bytes) { kinds.append(token.kind) }
+            return .success(kinds)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    func failure(_ text: String) -> APNsError? {
+        if case .failure(let error) = kinds(Array(text.utf8)) { return error }
+        return nil
+    }
+
+    @Test func readsEveryKind() {
+        let text = #" {"a" : [1, -0.5e+3, "x\"\u00e9", true,false , null], "b":{}, "c":[] } "#
+        #expect(
+            kinds(Array(text.utf8))
+                == .success([
+                    .objectStart, .key, .arrayStart, .number, .number, .string, .true_, .false_,
+                    .null, .arrayEnd, .key, .objectStart, .objectEnd, .key, .arrayStart, .arrayEnd,
+                    .objectEnd,
+                ]))
+        #expect(kinds(Array("7".utf8)) == .success([.number]))
+    }
+
+    @Test func namesTheFirstBadPlace() {
+        #expect(failure("") == APNsError(.unexpectedEnd, at: 0))
+        #expect(failure("{") == APNsError(.unexpectedEnd, at: 1))
+        #expect(failure("{\"a\":1,}") == APNsError(.unexpectedCharacter, at: 7))
+        #expect(failure("{\"a\" 1}") == APNsError(.unexpectedCharacter, at: 5))
+        #expect(failure("[1,]") == APNsError(.unexpectedCharacter, at: 3))
+        #expect(failure("[1}") == APNsError(.unexpectedCharacter, at: 2))
+        #expect(failure("{} x") == APNsError(.trailingText, at: 3))
+        #expect(failure("{a:1}") == APNsError(.unexpectedCharacter, at: 1))
+        #expect(failure("[01]") == APNsError(.badNumber, at: 2))
+        #expect(failure("[1.]") == APNsError(.badNumber, at: 3))
+        #expect(failure("[-]") == APNsError(.badNumber, at: 2))
+        #expect(failure("[tru]") == APNsError(.unexpectedCharacter, at: 4))
+        #expect(failure("\"a\nb\"") == APNsError(.controlCharacter, at: 2))
+        #expect(failure("\"\\x\"") == APNsError(.badEscape, at: 1))
+        #expect(failure("\"\\u12g4\"") == APNsError(.badEscape, at: 1))
+        #expect(failure("\u{feff}{}") == APNsError(.unexpectedCharacter, at: 0))
+    }
+
+    @Test func checksUTF8() {
+        for good in ["é", "€", "😀", "\u{10ffff}", "\u{d7ff}\u{e000}"] {
+            #expect(failure("\"\(good)\"") == nil)
+        }
+        for bad: [UInt8] in [
+            [0x80], [0xc0, 0x80], [0xc1, 0xbf], [0xe0, 0x80, 0x80], [0xed, 0xa0, 0x80],
+            [0xf0, 0x80, 0x80, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xf5, 0x80, 0x80, 0x80], [0xc3],
+            [0xe2, 0x82],
+        ] {
+            #expect(kinds([0x22] + bad + [0x22]) == .failure(APNsError(.badUTF8, at: 1)))
+        }
+    }
+
+    @Test func limitsDepth() {
+        let deepest = JSONTokenizer.maximumDepth
+        let text = String(repeating: "[", count: deepest)
+        #expect(failure(text + String(repeating: "]", count: deepest)) == nil)
+        #expect(failure(text + "[") == APNsError(.tooDeep, at: deepest))
+    }
+
+    /// Random octets and mutilated JSON must end in a value or an error inside the text.
+    @Test(arguments: 0..<10 as Range<UInt64>) func survivesAnything(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        let sample = Array(#"{"aps":{"alert":"é\n","badge":1.5e3},"x":[true,null,"\u0041"]}"#.utf8)
+        for _ in 0..<1_000 {
+            var octets = sample
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                let place = Int.random(in: 0..<octets.count, using: &random)
+                switch Int.random(in: 0...2, using: &random) {
+                case 0: octets[place] = UInt8.random(in: 0...255, using: &random)
+                case 1: octets.remove(at: place)
+                default: octets.insert(octets.randomElement(using: &random)!, at: place)
+                }
+            }
+            if case .failure(let error) = kinds(octets) {
+                #expect(error.offset >= 0 && error.offset <= octets.count)
+            }
+            _ = ReasonBody.parse(octets.span.bytes)
+        }
+    }
+}

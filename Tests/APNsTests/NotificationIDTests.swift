@@ -1,0 +1,48 @@
+import APNs
+import Testing
+
+@Suite struct NotificationIDTests {
+    func text(_ id: NotificationID) -> String {
+        String(decoding: written(36) { id.write(into: &$0) }, as: UTF8.self)
+    }
+
+    func parsed(_ text: String) -> NotificationID? {
+        let octets = Array(text.utf8)
+        return NotificationID(parsing: octets.span.bytes)
+    }
+
+    @Test func layout() {
+        let id = NotificationID(campaign: 0x0123_4567_89ab_cdef, row: 0xfedc_ba98_7654)
+        #expect(text(id) == "01234567-89ab-8cde-bc00-fedcba987654")
+        #expect(text(NotificationID(campaign: 0, row: 0)) == "00000000-0000-8000-8000-000000000000")
+        #expect(
+            text(NotificationID(campaign: .max, row: (1 << 48) - 1))
+                == "ffffffff-ffff-8fff-bc00-ffffffffffff")
+    }
+
+    @Test func leadsBackToTheRow() {
+        var random = SeededGenerator(seed: 3)
+        for _ in 0..<2_000 {
+            let id = NotificationID(
+                campaign: random.next(),
+                row: random.next() >> UInt64.random(in: 16...63, using: &random))
+            #expect(parsed(text(id)) == id)
+            #expect(parsed(text(id).uppercased()) == id)
+            let digits = [UInt8](unsafeUninitializedCapacity: 12) { buffer, count in
+                NotificationID.writeRowDigits(id.row, into: buffer.baseAddress!)
+                count = 12
+            }
+            #expect(String(decoding: digits, as: UTF8.self) == text(id).suffix(12))
+        }
+    }
+
+    @Test func refusesOtherIDs() {
+        for text in [
+            "", "eabeae54-14a8-11e5-b60b-1697f925ec7b", "01234567-89ab-8cde-3c00-fedcba987654",
+            "01234567-89ab-8cde-bc01-fedcba987654", "0123456789ab-8cde-bc00-fedcba987654-",
+            "01234567-89ab-8cde-bc00-fedcba98765g", "01234567-89ab-8cde-bc00-fedcba9876541",
+        ] {
+            #expect(parsed(text) == nil, "\(text)")
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import APNs
+import Testing
+
+@Suite struct ReasonTests {
+    /// Codes are on disk: a changed one misreads every ledger.
+    @Test func codesAreStable() {
+        let codes = Reason.allCases.map { "\($0.rawValue) \($0.text)" }
+        #expect(
+            codes == [
+                "1 BadCollapseId", "2 BadDeviceToken", "3 BadExpirationDate", "4 BadMessageId",
+                "5 BadPriority", "6 BadTopic", "7 DeviceTokenNotForTopic", "8 DuplicateHeaders",
+                "9 IdleTimeout", "10 InvalidPushType", "11 MissingDeviceToken", "12 MissingTopic",
+                "13 PayloadEmpty", "14 TopicDisallowed", "32 BadCertificate",
+                "33 BadCertificateEnvironment", "34 ExpiredProviderToken", "35 Forbidden",
+                "36 InvalidProviderToken", "37 MissingProviderToken", "38 UnrelatedKeyIdInToken",
+                "39 BadEnvironmentKeyIdInToken", "40 BadEnvironmentKeyInToken", "48 BadPath",
+                "52 MethodNotAllowed", "56 ExpiredToken", "57 Unregistered", "64 PayloadTooLarge",
+                "72 TooManyProviderTokenUpdates", "73 TooManyRequests", "80 InternalServerError",
+                "88 ServiceUnavailable", "89 Shutdown", "128 Timeout", "129 ConnectionLost",
+                "130 MalformedToken", "131 MissingColumn", "132 BadValue", "133 NoPayload",
+                "134 Suppressed", "135 Duplicate", "136 Unparsable",
+            ])
+    }
+
+    @Test(arguments: Reason.allCases) func textLeadsBack(reason: Reason) {
+        let octets = Array(reason.text.utf8)
+        #expect(Reason(text: reason.text) == reason)
+        let found = Reason(text: octets.span.bytes)
+        #expect(found == (reason.isFromAPNs ? reason : nil))
+    }
+
+    func parse(_ body: String) -> ReasonBody {
+        let octets = Array(body.utf8)
+        return ReasonBody.parse(octets.span.bytes)
+    }
+
+    @Test func readsBodies() {
+        // The bodies of vector V19.
+        #expect(parse("{\"reason\":\"BadDeviceToken\"}").reason == .badDeviceToken)
+        let gone = parse("{\"reason\":\"Unregistered\",\"timestamp\":1458518400000}")
+        #expect(gone.reason == .unregistered)
+        #expect(gone.timestampMilliseconds == 1_458_518_400_000)
+        #expect(gone.isWellFormed)
+        let odd = parse(
+            " {\n\"x\" : [1, {\"reason\":\"Shutdown\"}], \"timestamp\": 7 , \"reason\" : \"TooManyRequests \" } "
+        )
+        #expect(odd.reason == .tooManyRequests)
+        #expect(odd.timestampMilliseconds == 7)
+        let new = parse("{\"reason\":\"SomethingNew\"}")
+        #expect(new.reason == nil)
+        #expect(new.textRange == 11..<23)
+    }
+
+    @Test func isNotFooled() {
+        #expect(parse("").isWellFormed == false)
+        #expect(parse("Maximum active streams violated for this endpoint.").textRange == nil)
+        #expect(parse("{\"reason\":\"Timeout\"}").reason == nil)
+        #expect(parse("{\"reason\":null}").textRange == nil)
+        #expect(parse("[\"reason\",\"Shutdown\"]").reason == nil)
+        #expect(parse("{\"a\":{\"reason\":\"Shutdown\"}}").reason == nil)
+        #expect(parse("{\"reason\":\"Shutdown\",").reason == .shutdown)
+        #expect(parse("{\"timestamp\":-1}").timestampMilliseconds == nil)
+        #expect(parse("{\"timestamp\":1.5}").timestampMilliseconds == nil)
+        #expect(parse("{\"timestamp\":18446744073709551615}").timestampMilliseconds == .max)
+        #expect(parse("{\"timestamp\":18446744073709551616}").timestampMilliseconds == nil)
+    }
+}

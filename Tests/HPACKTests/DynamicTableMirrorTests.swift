@@ -1,0 +1,74 @@
+import HPACK
+import Testing
+
+@Suite struct DynamicTableMirrorTests {
+    @Test func theOrderOfInsertionGivesTheIndex() {
+        var mirror = DynamicTableMirror()
+        #expect(mirror.index(of: .identifier) == nil)
+        mirror.insert(.identifier, valueCount: 36)
+        #expect(mirror.size == 75)
+        mirror.insert(.expiration, valueCount: 1)
+        #expect(mirror.size == 123)
+        #expect(mirror.index(of: .identifier) == 63)
+        #expect(mirror.index(of: .expiration) == 62)
+        mirror.insert(.collapseIdentifier, valueCount: 8)
+        #expect(mirror.index(of: .identifier) == 64)
+        #expect(mirror.index(of: .path) == nil)
+    }
+
+    @Test func nothingIsEvictedByAnInsertion() {
+        var mirror = DynamicTableMirror(capacity: 100)
+        let fits = mirror.insert(.identifier, valueCount: 36)
+        #expect(fits)
+        let generation = mirror.generation
+        let fitsToo = mirror.insert(.expiration, valueCount: 1)
+        #expect(!fitsToo)
+        #expect(mirror.generation == generation)
+        #expect(mirror.index(of: .identifier) == 62)
+    }
+
+    @Test func aLowerLimitDropsTheOldestAndIsSaidOnce() {
+        var mirror = DynamicTableMirror()
+        mirror.insert(.identifier, valueCount: 36)
+        mirror.insert(.expiration, valueCount: 1)
+        let full = mirror.generation
+        mirror.limit(capacity: 4096)
+        mirror.limit(capacity: 8192)
+        #expect(mirror.generation == full)
+        mirror.limit(capacity: 60)
+        #expect(mirror.pendingSizeUpdate == 60)
+        #expect(mirror.layout == nil)
+        #expect(mirror.index(of: .identifier) == nil)
+        #expect(mirror.index(of: .expiration) == 62)
+        #expect(mirror.size == 48)
+        #expect(mirror.generation != full)
+        mirror.limit(capacity: 4096)
+        #expect(mirror.capacity == 60)
+
+        let due = mirror.generation
+        let method = [RequestField(.method, "POST")]
+        let first = RequestBlockEncoder.encode(method, mirror: &mirror, huffman: false)
+        #expect(first.bytes == [0x3f, 60 - 31, 0x83])
+        #expect(mirror.generation != due)
+        let second = RequestBlockEncoder.encode(method, mirror: &mirror, huffman: false)
+        #expect(second.bytes == [0x83])
+    }
+
+    @Test func layoutsAreEqualWhereTheIndexesAre() {
+        var one = DynamicTableMirror()
+        var other = DynamicTableMirror()
+        #expect(one.layout == other.layout)
+        one.insert(.identifier, valueCount: 36)
+        #expect(one.layout != other.layout)
+        other.insert(.expiration, valueCount: 1)
+        #expect(one.layout != other.layout)
+        one.insert(.expiration, valueCount: 10)
+        other.insert(.identifier, valueCount: 36)
+        #expect(one.generation == other.generation)
+        #expect(one.layout != other.layout)
+        var third = DynamicTableMirror()
+        third.insert(.identifier, valueCount: 20)
+        third.insert(.expiration, valueCount: 1)
+        #expect(third.layout == one.layout)
+    }
+}
