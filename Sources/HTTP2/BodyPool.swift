@@ -1,0 +1,68 @@
+/// Bodies of responses that come in more than one frame, each cut to what is kept.
+///
+/// APNs answers with one short DATA frame, which never gets here. The pool starts empty and doubles
+/// up to one place a stream, so that whatever a server interleaves, no body is mixed up or lost.
+@safe struct BodyPool: ~Copyable {
+    /// What is kept of a body, in octets. The largest that APNs documents has under 100.
+    static let keptCount = 512
+    /// Stands for no place.
+    static let none = UInt16.max
+
+    private var storage: UnsafeMutableRawPointer?
+    private var free: UnsafeMutablePointer<UInt16>?
+    private var freeCount = 0
+    private var capacity = 0
+
+    init() {
+        unsafe storage = nil
+        unsafe free = nil
+    }
+
+    deinit {
+        unsafe storage?.deallocate()
+        unsafe free?.deallocate()
+    }
+
+    /// A place for a body. At most one a stream may be taken at a time.
+    mutating func takePlace() -> UInt16 {
+        if freeCount == 0 { grow() }
+        freeCount -= 1
+        // free has `capacity` elements and 0..<freeCount of them are set.
+        return unsafe free.unsafelyUnwrapped[freeCount]
+    }
+
+    /// Gives a place back that was taken.
+    mutating func giveBack(_ place: UInt16) {
+        // Each place is taken once before it is given back, so there is room for it.
+        unsafe free.unsafelyUnwrapped[freeCount] = place
+        freeCount += 1
+    }
+
+    /// The `keptCount` octets of `place`, until the next call that may grow the pool.
+    func octets(of place: UInt16) -> UnsafeMutableRawPointer {
+        // A place is below `capacity`.
+        unsafe storage.unsafelyUnwrapped + Int(place) * Self.keptCount
+    }
+
+    private mutating func grow() {
+        let newCapacity = max(16, capacity * 2)
+        precondition(newCapacity < Int(Self.none), "there are fewer streams than places")
+        let newStorage = UnsafeMutableRawPointer.allocate(
+            byteCount: newCapacity * Self.keptCount, alignment: 16)
+        if let storage = unsafe storage {
+            // Every place is taken: that is why the pool grows.
+            unsafe newStorage.copyMemory(from: storage, byteCount: capacity * Self.keptCount)
+            unsafe storage.deallocate()
+            unsafe free?.deallocate()
+        }
+        unsafe storage = newStorage
+        let newFree = UnsafeMutablePointer<UInt16>.allocate(capacity: newCapacity)
+        for place in capacity..<newCapacity {
+            // Counts up from the first element to the last that is free now.
+            unsafe (newFree + freeCount).initialize(to: UInt16(place))
+            freeCount += 1
+        }
+        unsafe free = newFree
+        capacity = newCapacity
+    }
+}

@@ -1,0 +1,190 @@
+/// The frames about the connection itself and about the ends of streams.
+extension ClientConnectionStateMachine {
+    // MARK: SETTINGS
+
+    mutating func receiveSettings(_ header: FrameHeader, _ payload: RawSpan) -> Event? {
+        guard header.streamID == 0 else {
+            return fail(.protocolError, "SETTINGS on a stream")
+        }
+        if header.flags.contains(.acknowledgement) {
+            guard payload.byteCount == 0 else {
+                return fail(.frameSizeError, "an acknowledgement of SETTINGS has a payload")
+            }
+            guard !settingsAcknowledged else {
+                return fail(.protocolError, "SETTINGS are acknowledged twice")
+            }
+            settingsAcknowledged = true
+            inflater.closeTable()
+            return nil
+        }
+        guard payload.byteCount % 6 == 0 else {
+            return fail(.frameSizeError, "SETTINGS of a length that is no multiple of 6")
+        }
+        let oldWindow = settings.initialWindowSize
+        do throws(ConnectionError) {
+            // "The values in the SETTINGS frame MUST be processed in the order they appear, with no
+            // other frame processing between values" (section 6.5.3).
+            for offset in stride(from: 0, to: payload.byteCount, by: 6) {
+                try settings.apply(
+                    payload.uint16(at: offset), payload.uint32(at: offset + 2))
+            }
+        } catch {
+            return fail(error)
+        }
+        if settings.initialWindowSize > oldWindow, exceedsLargestWindow() {
+            return fail(.flowControlError, "the initial window makes a stream's too large")
+        }
+        queue(.settings, flags: .acknowledgement, length: 0) { _ in }
+        if let event = countIdleFrame() { return event }
+        if phase == .awaitingSettings {
+            phase = .running
+            return .ready
+        }
+        return .settingsChanged
+    }
+
+    /// "An endpoint MUST treat a change to SETTINGS_INITIAL_WINDOW_SIZE that causes any flow-control
+    /// window to exceed the maximum size as a connection error" (section 6.9.2). Only where some
+    /// stream was once given more than it used is there anything to look for.
+    private mutating func exceedsLargestWindow() -> Bool {
+        let initial = Int(settings.initialWindowSize)
+        guard initial + Int(largestWindowDelta) > FlowControlWindow.limit else { return false }
+        for slot in 0..<streams.slotCount where streams[slot].state == .open {
+            if initial + Int(streams[slot].windowDelta) > FlowControlWindow.limit { return true }
+        }
+        return false
+    }
+
+    // MARK: PING
+
+    mutating func receivePing(_ header: FrameHeader, _ payload: RawSpan) -> Event? {
+        guard header.streamID == 0 else {
+            return fail(.protocolError, "PING on a stream")
+        }
+        guard payload.byteCount == 8 else {
+            return fail(.frameSizeError, "PING has 8 octets")
+        }
+        let opaque = payload.uint64(at: 0)
+        if header.flags.contains(.acknowledgement) {
+            guard pingsAwaited > 0 else { return countIdleFrame() }
+            pingsAwaited -= 1
+            flood.progress()
+            return .pong(opaque)
+        }
+        queue(.ping, flags: .acknowledgement, length: 8) { $0.append(opaque) }
+        return countIdleFrame()
+    }
+
+    // MARK: WINDOW_UPDATE
+
+    mutating func receiveWindowUpdate(_ header: FrameHeader, _ payload: RawSpan) -> Event? {
+        guard payload.byteCount == 4 else {
+            return fail(.frameSizeError, "WINDOW_UPDATE has 4 octets")
+        }
+        let increment = Int(payload.uint32(at: 0) & 0x7fff_ffff)
+        guard header.streamID != 0 else {
+            guard increment > 0 else {
+                return fail(.protocolError, "WINDOW_UPDATE by nothing")
+            }
+            guard sendWindow.credit(increment) else {
+                return fail(.flowControlError, "the connection's window is above 2^31-1")
+            }
+            return countIdleFrame()
+        }
+        switch streams.lookUp(header.streamID) {
+        case .open(let slot):
+            // On a stream both are errors of the stream (sections 6.9 and 6.9.1).
+            guard increment > 0 else { return resetStream(slot, .protocolError) }
+            let delta = Int(streams[slot].windowDelta) + increment
+            guard Int(settings.initialWindowSize) + delta <= FlowControlWindow.limit else {
+                return resetStream(slot, .flowControlError)
+            }
+            streams[slot].windowDelta = Int32(delta)
+            largestWindowDelta = max(largestWindowDelta, Int32(delta))
+        case .idle:
+            return fail(.protocolError, "WINDOW_UPDATE on a stream that was never opened")
+        case .closedByServer, .forgotten:
+            // "An endpoint ... might receive a WINDOW_UPDATE ... in the time before the peer
+            // processes the frame that closed the stream" (section 5.1).
+            break
+        }
+        return countIdleFrame()
+    }
+
+    // MARK: RST_STREAM and PRIORITY
+
+    mutating func receiveReset(_ header: FrameHeader, _ payload: RawSpan) -> Event? {
+        guard header.streamID != 0 else {
+            return fail(.protocolError, "RST_STREAM on stream 0")
+        }
+        guard payload.byteCount == 4 else {
+            return fail(.frameSizeError, "RST_STREAM has 4 octets")
+        }
+        switch streams.lookUp(header.streamID) {
+        case .open(let slot):
+            if let event = countIdleFrame() { return event }
+            let stream = streams[slot]
+            close(slot, .closedByServer)
+            let code = ErrorCode(rawValue: payload.uint32(at: 0))
+            // "The REFUSED_STREAM error code can be included in a RST_STREAM frame to indicate that
+            // the stream is being closed prior to any processing having occurred" (section 8.7).
+            // One that has been answered in part was processed, whatever the code says.
+            if code == .refusedStream, stream.status == 0 { return .notProcessed(tag: stream.tag) }
+            return .reset(tag: stream.tag, code)
+        case .idle:
+            return fail(.protocolError, "RST_STREAM on a stream that was never opened")
+        case .closedByServer, .forgotten:
+            return countIdleFrame()
+        }
+    }
+
+    /// Deprecated, and valid in any state of a stream (section 6.3).
+    mutating func receivePriority(_ header: FrameHeader) -> Event? {
+        guard header.streamID != 0 else {
+            return fail(.protocolError, "PRIORITY on stream 0")
+        }
+        if header.length != 5, case .open(let slot) = streams.lookUp(header.streamID) {
+            return resetStream(slot, .frameSizeError)
+        }
+        return countIdleFrame()
+    }
+
+    // MARK: GOAWAY
+
+    mutating func receiveGoAway(_ header: FrameHeader, _ payload: RawSpan) -> Event? {
+        guard header.streamID == 0 else {
+            return fail(.protocolError, "GOAWAY on a stream")
+        }
+        guard payload.byteCount >= 8 else {
+            return fail(.frameSizeError, "GOAWAY has at least 8 octets")
+        }
+        if let event = countIdleFrame() { return event }
+        // "Endpoints MUST NOT increase the value they send in the last stream identifier"
+        // (section 6.8): a larger one is no news.
+        lastProcessedID = min(lastProcessedID, payload.uint32(at: 0) & 0x7fff_ffff)
+        isGoingAway = true
+        slotsToDisown = streams.slotCount
+        debugCount = min(payload.byteCount - 8, BodyPool.keptCount)
+        // The second half of `kept` has `keptCount` octets.
+        unsafe payload.withUnsafeBytes { octets in
+            unsafe (kept + BodyPool.keptCount).copyMemory(
+                from: octets.baseAddress.unsafelyUnwrapped + 8, byteCount: debugCount)
+        }
+        return .goAway(
+            ErrorCode(rawValue: payload.uint32(at: 4)), lastStreamID: lastProcessedID)
+    }
+
+    /// The next stream that a GOAWAY says was not processed, once round the ring from where the
+    /// oldest can be.
+    mutating func nextDisowned() -> Event? {
+        while slotsToDisown > 0 {
+            let slot = streams.slot(of: streams.nextID) + streams.slotCount - slotsToDisown
+            slotsToDisown -= 1
+            let stream = streams[slot]
+            guard stream.state == .open, stream.id > lastProcessedID else { continue }
+            close(slot & (streams.slotCount - 1), .closedByServer)
+            return .notProcessed(tag: stream.tag)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,180 @@
+internal import HPACK
+
+/// What the server sends.
+extension ClientConnectionStateMachine {
+    /// The next event of the input, which is `bytes` from `offset` on; moves `offset`. Nil: all of
+    /// `bytes` is consumed. Call it until then.
+    public mutating func nextEvent(in bytes: RawSpan, at offset: inout Int) -> Event? {
+        if slotsToDisown > 0, let event = nextDisowned() { return event }
+        while phase != .failed {
+            if output.isOverrun {
+                return fail(.enhanceYourCalm, "the server does not read what it asks for")
+            }
+            let event: Event?
+            switch reader.next(in: bytes, at: &offset) {
+            case .inInput(let header, let payloadOffset):
+                let payload = bytes.extracting(payloadOffset..<payloadOffset + header.length)
+                event = receive(header, payload)
+            case .inCarry(let header):
+                // The reader keeps these octets until its next call, and nothing in `receive` calls
+                // it.
+                let payload = unsafe RawSpan(
+                    _unsafeStart: reader.carriedPayload, byteCount: header.length)
+                event = receive(header, payload)
+            case .nothing:
+                return nil
+            case .tooLarge:
+                // "An endpoint MUST send an error code of FRAME_SIZE_ERROR if a frame exceeds the
+                // size defined in SETTINGS_MAX_FRAME_SIZE" (section 4.2).
+                event = fail(.frameSizeError, "a frame is larger than 16,384 octets")
+            }
+            if let event { return event }
+        }
+        offset = bytes.byteCount
+        return nil
+    }
+
+    /// One whole frame.
+    @inline(__always)
+    private mutating func receive(_ header: FrameHeader, _ payload: RawSpan) -> Event? {
+        if phase == .running, fragments.streamID == 0 {
+            if header.type == .headers { return receiveHeaders(header, payload) }
+            if header.type == .data { return receiveData(header, payload) }
+        }
+        return receiveOther(header, payload)
+    }
+
+    private mutating func receiveOther(_ header: FrameHeader, _ payload: RawSpan) -> Event? {
+        if fragments.streamID != 0 { return receiveContinuation(header, payload) }
+        if phase == .awaitingSettings {
+            // "The server connection preface consists of a potentially empty SETTINGS frame that
+            // MUST be the first frame the server sends" (section 3.4).
+            guard header.type == .settings, !header.flags.contains(.acknowledgement) else {
+                return fail(.protocolError, "the first frame is not SETTINGS")
+            }
+        }
+        switch header.type {
+        case .settings: return receiveSettings(header, payload)
+        case .ping: return receivePing(header, payload)
+        case .windowUpdate: return receiveWindowUpdate(header, payload)
+        case .resetStream: return receiveReset(header, payload)
+        case .goAway: return receiveGoAway(header, payload)
+        case .priority: return receivePriority(header)
+        case .pushPromise:
+            return fail(.protocolError, "push is off")
+        case .continuation:
+            return fail(.protocolError, "a CONTINUATION continues nothing")
+        default:
+            // "Implementations MUST ignore and discard frames of unknown types" (section 5.5).
+            return countIdleFrame()
+        }
+    }
+
+    // MARK: HEADERS
+
+    @inline(__always)
+    private mutating func receiveHeaders(_ header: FrameHeader, _ payload: RawSpan) -> Event? {
+        guard header.streamID != 0 else {
+            return fail(.protocolError, "HEADERS on stream 0")
+        }
+        var range = 0..<payload.byteCount
+        if !header.flags.isDisjoint(with: [.padded, .priority]) {
+            guard let inner = Self.content(of: header, payload) else {
+                return fail(.protocolError, "the padding is longer than the frame")
+            }
+            range = inner
+        }
+        let block = payload.extracting(range)
+        let endsStream = header.flags.contains(.endStream)
+        guard header.flags.contains(.endHeaders) else {
+            fragments.begin(streamID: header.streamID, endsStream: endsStream)
+            return collect(block)
+        }
+        return receiveBlock(block, streamID: header.streamID, endsStream: endsStream)
+    }
+
+    /// Where the content of a padded frame is; nil if its padding is too long. HEADERS may have five
+    /// octets of priority, which mean nothing any more (sections 6.1, 6.2 and 5.3.2).
+    static func content(of header: FrameHeader, _ payload: RawSpan) -> Range<Int>? {
+        var start = 0
+        var end = payload.byteCount
+        if header.flags.contains(.padded) {
+            guard end >= 1 else { return nil }
+            start = 1
+            end -= Int(payload.octet(at: 0))
+        }
+        if header.type == .headers, header.flags.contains(.priority) { start += 5 }
+        return start <= end ? start..<end : nil
+    }
+
+    /// While a block is incomplete only its CONTINUATION may come (section 6.10).
+    private mutating func receiveContinuation(
+        _ header: FrameHeader, _ payload: RawSpan
+    ) -> Event? {
+        guard header.type == .continuation, header.streamID == fragments.streamID else {
+            return fail(.protocolError, "a header block is interrupted")
+        }
+        if let event = collect(payload) { return event }
+        guard header.flags.contains(.endHeaders) else { return nil }
+        let (streamID, endsStream) = fragments.finish()
+        // The fragments stay where they are until the next block begins.
+        let block = unsafe RawSpan(
+            _unsafeStart: fragments.start.unsafelyUnwrapped, byteCount: fragments.count)
+        return receiveBlock(block, streamID: streamID, endsStream: endsStream)
+    }
+
+    private mutating func collect(_ fragment: RawSpan) -> Event? {
+        guard fragments.append(fragment) else {
+            return fail(.enhanceYourCalm, "a header block is too large")
+        }
+        return nil
+    }
+
+    /// A complete header block. It is decoded whatever becomes of its stream, because the table is
+    /// the connection's (section 4.3).
+    @inline(__always)
+    private mutating func receiveBlock(
+        _ block: RawSpan, streamID: UInt32, endsStream: Bool
+    ) -> Event? {
+        var headers = ResponseHeaders()
+        do throws(HPACKError) {
+            if try !headers.read(block) {
+                headers = ResponseHeaders()
+                guard inflater.inflate(block, into: &headers) else {
+                    return fail(.compressionError, "a header block can't be decoded")
+                }
+            }
+        } catch {
+            return fail(.compressionError, "a header block makes no sense")
+        }
+        switch streams.lookUp(streamID) {
+        case .open(let slot):
+            return receiveResponse(headers, slot: slot, endsStream: endsStream)
+        case .idle:
+            return fail(.protocolError, "HEADERS on a stream that was never opened")
+        case .closedByServer:
+            return fail(.streamClosed, "HEADERS on a closed stream")
+        case .forgotten:
+            return countIdleFrame()
+        }
+    }
+
+    // MARK: Errors
+
+    /// A frame that brings no request any further.
+    mutating func countIdleFrame() -> Event? {
+        flood.idleFrame() ? nil : fail(.enhanceYourCalm, "too many frames that serve no request")
+    }
+
+    /// A connection error (section 5.4.1).
+    mutating func fail(_ code: ErrorCode, _ message: StaticString) -> Event? {
+        fail(ConnectionError(code, message))
+    }
+
+    mutating func fail(_ error: ConnectionError) -> Event? {
+        phase = .failed
+        isGoingAway = true
+        queueGoAway(error.code, error.message)
+        return .failed(error)
+    }
+}

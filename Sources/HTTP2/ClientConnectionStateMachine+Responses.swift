@@ -1,0 +1,173 @@
+/// Responses: their headers, their bodies, and what becomes of their streams.
+extension ClientConnectionStateMachine {
+    @inline(__always)
+    mutating func receiveResponse(
+        _ headers: ResponseHeaders, slot: Int, endsStream: Bool
+    ) -> Event? {
+        if headers.isMalformed { return resetMalformed(slot) }
+        if streams[slot].status != 0 {
+            // Trailers: the end of the stream, and no pseudo-header fields (section 8.1).
+            guard endsStream, headers.status == 0 else { return resetMalformed(slot) }
+            return finish(slot)
+        }
+        guard headers.status >= 200 else {
+            // An interim response is followed by the final one; 101 has no meaning in HTTP/2
+            // (section 8.6), and without a status it is none at all.
+            guard headers.status >= 100, headers.status != 101, !endsStream else {
+                return resetMalformed(slot)
+            }
+            return countIdleFrame()
+        }
+        streams[slot].status = headers.status
+        streams[slot].contentLength = headers.contentLength
+        streams[slot].retryAfterSeconds = headers.retryAfterSeconds
+        return endsStream ? finish(slot) : nil
+    }
+
+    // MARK: DATA
+
+    @inline(__always)
+    mutating func receiveData(_ header: FrameHeader, _ payload: RawSpan) -> Event? {
+        guard header.streamID != 0 else {
+            return fail(.protocolError, "DATA on stream 0")
+        }
+        // "The entire DATA frame payload is included in flow control, including the Pad Length and
+        // Padding fields" (section 6.1), and on whatever stream it came (section 6.9).
+        receiveWindow.take(payload.byteCount)
+        if let increment = receiveWindow.takeIncrement() {
+            queueWindowUpdate(streamID: 0, increment: increment)
+        }
+        var range = 0..<payload.byteCount
+        if header.flags.contains(.padded) {
+            guard let inner = Self.content(of: header, payload) else {
+                return fail(.protocolError, "the padding is longer than the frame")
+            }
+            range = inner
+        }
+        switch streams.lookUp(header.streamID) {
+        case .open(let slot):
+            return receiveBody(
+                payload.extracting(range), frameCount: payload.byteCount, slot: slot,
+                endsStream: header.flags.contains(.endStream))
+        case .idle:
+            return fail(.protocolError, "DATA on a stream that was never opened")
+        case .closedByServer:
+            return fail(.streamClosed, "DATA on a closed stream")
+        case .forgotten:
+            return countIdleFrame()
+        }
+    }
+
+    @inline(__always)
+    private mutating func receiveBody(
+        _ body: RawSpan, frameCount: Int, slot: Int, endsStream: Bool
+    ) -> Event? {
+        guard streams[slot].status != 0 else { return resetMalformed(slot) }
+        let used = Int(streams[slot].receiveUsed) + frameCount
+        let received = Int(streams[slot].receivedCount) + body.byteCount
+        let announced = Int(streams[slot].contentLength)
+        guard announced < 0 || received <= announced else { return resetMalformed(slot) }
+        streams[slot].receivedCount = Int32(clamping: received)
+        if endsStream {
+            if streams[slot].bodyPlace == BodyPool.none {
+                keepAnswer(body)
+                return finish(slot, answerIsKept: true)
+            }
+            keep(body, slot: slot)
+            return finish(slot)
+        }
+        streams[slot].receiveUsed = Int32(used)
+        if used > Int(Self.streamReceiveWindow) / 2 {
+            queueWindowUpdate(streamID: streams[slot].id, increment: UInt32(used))
+            streams[slot].receiveUsed = 0
+        }
+        guard body.byteCount > 0 else { return countIdleFrame() }
+        keep(body, slot: slot)
+        return nil
+    }
+
+    /// Adds to the body that is kept of a response in several frames.
+    private mutating func keep(_ body: RawSpan, slot: Int) {
+        let count = Int(streams[slot].bodyCount)
+        let taken = min(body.byteCount, BodyPool.keptCount - count)
+        guard taken > 0 else { return }
+        if streams[slot].bodyPlace == BodyPool.none {
+            streams[slot].bodyPlace = bodies.takePlace()
+        }
+        let place = unsafe bodies.octets(of: streams[slot].bodyPlace)
+        // A place has `keptCount` octets, and `taken` was cut to what is left of them.
+        unsafe body.withUnsafeBytes { octets in
+            unsafe (place + count).copyMemory(
+                from: octets.baseAddress.unsafelyUnwrapped, byteCount: taken)
+        }
+        streams[slot].bodyCount = UInt16(count + taken)
+    }
+
+    /// Makes `body` the answer's, for the caller to read.
+    @inline(__always)
+    private mutating func keepAnswer(_ body: RawSpan) {
+        answerCount = min(body.byteCount, BodyPool.keptCount)
+        // The first half of `kept` has `keptCount` octets.
+        unsafe body.withUnsafeBytes { octets in
+            guard let source = octets.baseAddress else { return }
+            unsafe kept.copyMemory(from: source, byteCount: answerCount)
+        }
+    }
+
+    // MARK: Ends
+
+    /// The stream's response is complete.
+    @inline(__always)
+    private mutating func finish(_ slot: Int, answerIsKept: Bool = false) -> Event? {
+        let stream = streams[slot]
+        // "A response is malformed if the value of content-length does not equal the sum of the DATA
+        // frame payload lengths" (section 8.1.1), none of which some responses may have.
+        if stream.contentLength >= 0, stream.contentLength != stream.receivedCount,
+            stream.status != 204, stream.status != 304
+        {
+            return resetMalformed(slot)
+        }
+        if !answerIsKept { answerCount = 0 }
+        if stream.bodyPlace != BodyPool.none {
+            answerCount = Int(stream.bodyCount)
+            // Both have `keptCount` octets.
+            unsafe kept.copyMemory(
+                from: bodies.octets(of: stream.bodyPlace), byteCount: answerCount)
+        }
+        answerRetryAfter = stream.retryAfterSeconds
+        if stream.sentCount < stream.payloadCount {
+            // Answered before the request was complete (section 8.1): the rest is of no use.
+            queueReset(streamID: stream.id, .cancel)
+            close(slot, .closedByUs)
+        } else {
+            close(slot, .closedByServer)
+        }
+        flood.progress()
+        if stream.status != 403 { isGateOpen = true }
+        return .response(tag: stream.tag, status: stream.status)
+    }
+
+    /// Forgets an open stream and what is kept of its body.
+    @inline(__always)
+    mutating func close(_ slot: Int, _ state: Stream.State) {
+        if streams[slot].bodyPlace != BodyPool.none {
+            bodies.giveBack(streams[slot].bodyPlace)
+            streams[slot].bodyPlace = BodyPool.none
+        }
+        streams.close(slot: slot, state)
+    }
+
+    /// "For malformed responses the client MUST NOT accept them" and the error is the stream's,
+    /// PROTOCOL_ERROR (section 8.1.1).
+    private mutating func resetMalformed(_ slot: Int) -> Event? {
+        resetStream(slot, .protocolError)
+    }
+
+    /// A stream error found here (section 5.4.2): what became of the request is unknown.
+    mutating func resetStream(_ slot: Int, _ code: ErrorCode) -> Event? {
+        let tag = streams[slot].tag
+        queueReset(streamID: streams[slot].id, code)
+        close(slot, .closedByUs)
+        return .reset(tag: tag, code)
+    }
+}

@@ -1,0 +1,89 @@
+/// The type of a frame (RFC 9113 section 6). Unknown ones are kept and ignored (section 5.5).
+public struct FrameType: RawRepresentable, Hashable, Sendable {
+    /// The type as it goes over the wire.
+    public var rawValue: UInt8
+
+    /// The type `rawValue`, known or not.
+    @inlinable
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// The body of a request or response.
+    @inlinable public static var data: Self { Self(rawValue: 0x0) }
+    /// The header block of a request or response, or its start.
+    @inlinable public static var headers: Self { Self(rawValue: 0x1) }
+    /// Deprecated; ignored.
+    @inlinable public static var priority: Self { Self(rawValue: 0x2) }
+    /// One stream ends at once.
+    @inlinable public static var resetStream: Self { Self(rawValue: 0x3) }
+    /// What the sender of the frame allows.
+    @inlinable public static var settings: Self { Self(rawValue: 0x4) }
+    /// Never valid here: push is off.
+    @inlinable public static var pushPromise: Self { Self(rawValue: 0x5) }
+    /// Is the peer alive?
+    @inlinable public static var ping: Self { Self(rawValue: 0x6) }
+    /// No more streams.
+    @inlinable public static var goAway: Self { Self(rawValue: 0x7) }
+    /// More octets of DATA may be sent.
+    @inlinable public static var windowUpdate: Self { Self(rawValue: 0x8) }
+    /// More of a header block.
+    @inlinable public static var continuation: Self { Self(rawValue: 0x9) }
+}
+
+/// The flags of a frame; what a bit means depends on the type (RFC 9113 section 6).
+public struct FrameFlags: OptionSet, Hashable, Sendable {
+    /// The bits as they go over the wire.
+    public var rawValue: UInt8
+
+    /// The flags with these bits.
+    @inlinable
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// SETTINGS, PING: an acknowledgement.
+    @inlinable public static var acknowledgement: Self { Self(rawValue: 0x1) }
+    /// DATA, HEADERS: the last frame of its sender for the stream.
+    @inlinable public static var endStream: Self { Self(rawValue: 0x1) }
+    /// HEADERS, CONTINUATION: the header block is complete.
+    @inlinable public static var endHeaders: Self { Self(rawValue: 0x4) }
+    /// DATA, HEADERS: a pad length comes first and padding last.
+    @inlinable public static var padded: Self { Self(rawValue: 0x8) }
+    /// HEADERS: five octets of priority come before the block.
+    @inlinable public static var priority: Self { Self(rawValue: 0x20) }
+}
+
+/// The nine octets that every frame starts with (RFC 9113 section 4.1).
+///
+///     0        3      4       5          9
+///     length   type   flags   stream id  payload ...
+public struct FrameHeader: Equatable, Sendable {
+    /// The octets of a header.
+    @inlinable public static var byteCount: Int { 9 }
+
+    /// The octets of the payload, below 2^24.
+    public var length: Int
+    /// What the frame is.
+    public var type: FrameType
+    /// What its type makes of them.
+    public var flags: FrameFlags
+    /// The stream, 31 bits; 0 is the connection itself.
+    public var streamID: UInt32
+
+    /// A header with these fields.
+    @inlinable
+    public init(length: Int, type: FrameType, flags: FrameFlags, streamID: UInt32) {
+        self.length = length
+        self.type = type
+        self.flags = flags
+        self.streamID = streamID
+    }
+
+    /// The header in the nine octets of `bytes` from `offset` on.
+    @inline(__always)
+    init(_ bytes: RawSpan, at offset: Int) {
+        let word = bytes.uint32(at: offset)
+        length = Int(word >> 8)
+        type = FrameType(rawValue: UInt8(truncatingIfNeeded: word))
+        flags = FrameFlags(rawValue: bytes.octet(at: offset + 4))
+        // "Reserved: ... MUST be ignored when receiving."
+        streamID = bytes.uint32(at: offset + 5) & 0x7fff_ffff
+    }
+}

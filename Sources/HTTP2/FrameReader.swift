@@ -1,0 +1,83 @@
+/// Finds whole frames in the input.
+///
+///     input   [frame][frame][fra          -> the first two are read where they are
+///     carry                 [fra]         -> kept until the next input brings the rest
+///     input   [me][frame]...
+///
+/// Only a frame that is torn over two inputs is ever copied, so the carry is as large as the largest
+/// frame that we allow.
+@safe struct FrameReader: ~Copyable {
+    /// The largest payload we take: SETTINGS_MAX_FRAME_SIZE as it is when not announced
+    /// (RFC 9113 section 6.5.2).
+    static let maxPayloadCount = 16_384
+
+    /// What is next in the input.
+    enum Found {
+        /// No whole frame; the input is consumed.
+        case nothing
+        /// A frame whose payload starts at `payloadOffset` of the input.
+        case inInput(FrameHeader, payloadOffset: Int)
+        /// A frame whose payload is in the carry, until the next call.
+        case inCarry(FrameHeader)
+        /// A frame is larger than allowed.
+        case tooLarge(FrameHeader)
+    }
+
+    private let carry: UnsafeMutableRawPointer
+    private var carryCount = 0
+
+    init() {
+        unsafe carry = .allocate(
+            byteCount: FrameHeader.byteCount + Self.maxPayloadCount, alignment: 8)
+    }
+
+    deinit { unsafe carry.deallocate() }
+
+    /// Where the payload of a frame in the carry starts.
+    var carriedPayload: UnsafeRawPointer { unsafe UnsafeRawPointer(carry + FrameHeader.byteCount) }
+
+    /// Looks for the next frame of `bytes` from `offset` on and moves `offset` behind it.
+    @inline(__always)
+    mutating func next(in bytes: RawSpan, at offset: inout Int) -> Found {
+        let available = bytes.byteCount - offset
+        guard carryCount == 0, available >= FrameHeader.byteCount else {
+            return nextTorn(in: bytes, at: &offset)
+        }
+        let header = FrameHeader(bytes, at: offset)
+        guard header.length <= Self.maxPayloadCount else { return .tooLarge(header) }
+        guard available - FrameHeader.byteCount >= header.length else {
+            return nextTorn(in: bytes, at: &offset)
+        }
+        let payloadOffset = offset + FrameHeader.byteCount
+        offset = payloadOffset + header.length
+        return .inInput(header, payloadOffset: payloadOffset)
+    }
+
+    /// The same for a frame that is not whole in the input.
+    private mutating func nextTorn(in bytes: RawSpan, at offset: inout Int) -> Found {
+        fill(upTo: FrameHeader.byteCount, from: bytes, at: &offset)
+        guard carryCount >= FrameHeader.byteCount else { return .nothing }
+        // At least a header of the carry was written; the span doesn't outlive this call.
+        let start = unsafe RawSpan(_unsafeStart: carry, byteCount: FrameHeader.byteCount)
+        let header = FrameHeader(start, at: 0)
+        guard header.length <= Self.maxPayloadCount else { return .tooLarge(header) }
+        fill(upTo: FrameHeader.byteCount + header.length, from: bytes, at: &offset)
+        guard carryCount == FrameHeader.byteCount + header.length else { return .nothing }
+        carryCount = 0
+        return .inCarry(header)
+    }
+
+    /// Copies input until the carry has `count` octets or the input ends.
+    private mutating func fill(upTo count: Int, from bytes: RawSpan, at offset: inout Int) {
+        let taken = min(count - carryCount, bytes.byteCount - offset)
+        guard taken > 0 else { return }
+        // `count` is at most a header and the largest payload, which is what carry has; the source
+        // range is within `bytes`.
+        unsafe bytes.withUnsafeBytes { source in
+            unsafe (carry + carryCount).copyMemory(
+                from: source.baseAddress.unsafelyUnwrapped + offset, byteCount: taken)
+        }
+        carryCount += taken
+        offset += taken
+    }
+}

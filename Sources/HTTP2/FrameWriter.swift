@@ -1,0 +1,141 @@
+/// Writes frame headers (RFC 9113 section 4.1) in front of what the caller writes itself.
+public enum FrameWriter {
+    /// Appends the nine octets of `header`. There must be room for them.
+    @inlinable
+    public static func write(_ header: FrameHeader, into output: inout OutputRawSpan) {
+        precondition(header.length >= 0 && header.length < 1 << 24, "a length has 24 bits")
+        let start = UInt64(header.length) << 40
+        let middle = UInt64(header.type.rawValue) << 32 | UInt64(header.flags.rawValue) << 24
+        let word = start | middle | UInt64(header.streamID >> 8)
+        // An integer has no padding that could leak.
+        unsafe output.append(word.bigEndian, as: UInt64.self)
+        output.append(UInt8(truncatingIfNeeded: header.streamID))
+    }
+
+    /// The nine octets of `header`, for a template.
+    public static func octets(_ header: FrameHeader) -> [UInt8] {
+        let length = UInt32(header.length)
+        let id = header.streamID
+        return [
+            UInt8(truncatingIfNeeded: length >> 16), UInt8(truncatingIfNeeded: length >> 8),
+            UInt8(truncatingIfNeeded: length), header.type.rawValue, header.flags.rawValue,
+            UInt8(truncatingIfNeeded: id >> 24), UInt8(truncatingIfNeeded: id >> 16),
+            UInt8(truncatingIfNeeded: id >> 8), UInt8(truncatingIfNeeded: id),
+        ]
+    }
+}
+
+/// The frames that the connection itself has to say, in order, until the caller takes them.
+///
+/// Its capacity is fixed. A peer that makes us answer without reading our answers runs it full, and
+/// that is an error of the peer (RFC 9113 section 10.5); the last octets are kept for the GOAWAY that
+/// says so.
+@safe struct ControlOutput: ~Copyable {
+    /// The octets kept for a GOAWAY: its header, two fields, and our message.
+    static let reserve = 160
+
+    private let storage: UnsafeMutableRawBufferPointer
+    private var start = 0
+    private var end = 0
+    /// A frame did not fit and was dropped.
+    private(set) var isOverrun = false
+
+    init(capacity: Int) {
+        precondition(capacity >= 4 * Self.reserve, "room for the first frames and a GOAWAY")
+        unsafe storage = .allocate(byteCount: capacity, alignment: 8)
+    }
+
+    deinit { unsafe storage.deallocate() }
+
+    /// The octets that wait.
+    var count: Int { end - start }
+
+    /// Moves what waits, as much as fits, behind what `output` has.
+    mutating func take(into output: inout OutputRawSpan) {
+        let taken = min(count, output.freeCapacity)
+        for offset in start..<start + taken {
+            // start..<end was written, and is within storage.
+            unsafe output.append(storage.load(fromByteOffset: offset, as: UInt8.self))
+        }
+        start += taken
+        if start == end {
+            start = 0
+            end = 0
+        }
+    }
+
+    /// Makes room for a frame of `length` payload octets and writes its header. False: no room.
+    mutating func begin(
+        _ type: FrameType, flags: FrameFlags = [], streamID: UInt32 = 0, length: Int
+    ) -> Bool {
+        let size = FrameHeader.byteCount + length
+        let limit = unsafe storage.count - (type == .goAway ? 0 : Self.reserve)
+        if end + size > limit, start > 0 {
+            // Both ranges are within storage; memmove copes with their overlap.
+            unsafe storage.baseAddress.unsafelyUnwrapped.copyMemory(
+                from: storage.baseAddress.unsafelyUnwrapped + start, byteCount: count)
+            end -= start
+            start = 0
+        }
+        guard end + size <= limit else {
+            isOverrun = true
+            return false
+        }
+        append(UInt32(length) << 8 | UInt32(type.rawValue))
+        append(flags.rawValue)
+        append(streamID)
+        return true
+    }
+
+    /// Appends an integer in network order. Only after `begin` made room.
+    mutating func append<Integer: FixedWidthInteger & BitwiseCopyable>(_ value: Integer) {
+        // `begin` has checked that the whole frame fits.
+        unsafe storage.storeBytes(of: value.bigEndian, toByteOffset: end, as: Integer.self)
+        end += MemoryLayout<Integer>.size
+    }
+
+    /// Appends the octets of `text`. Only after `begin` made room.
+    mutating func append(_ text: StaticString) {
+        for offset in 0..<text.utf8CodeUnitCount {
+            // A static string has that many octets.
+            append(unsafe text.utf8Start[offset])
+        }
+    }
+}
+
+extension ControlOutput {
+    /// "PRI * HTTP/2.0" and so on, the first octets of every connection (RFC 9113 section 3.4).
+    mutating func appendPreface() {
+        precondition(count == 0, "the preface comes first")
+        append("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" as StaticString)
+    }
+}
+
+extension ClientConnectionStateMachine {
+    /// Queues a frame whose payload of `length` octets `body` appends. Without room it is dropped,
+    /// and the next look at the input ends the connection.
+    mutating func queue(
+        _ type: FrameType, flags: FrameFlags = [], streamID: UInt32 = 0, length: Int,
+        _ body: (inout ControlOutput) -> Void
+    ) {
+        guard output.begin(type, flags: flags, streamID: streamID, length: length) else { return }
+        body(&output)
+    }
+
+    mutating func queueWindowUpdate(streamID: UInt32, increment: UInt32) {
+        queue(.windowUpdate, streamID: streamID, length: 4) { $0.append(increment) }
+    }
+
+    mutating func queueReset(streamID: UInt32, _ code: ErrorCode) {
+        queue(.resetStream, streamID: streamID, length: 4) { $0.append(code.rawValue) }
+    }
+
+    /// Our GOAWAY. The last stream is 0 always: the server opens none.
+    mutating func queueGoAway(_ code: ErrorCode, _ message: StaticString) {
+        queue(.goAway, length: 8 + message.utf8CodeUnitCount) { output in
+            output.append(UInt32(0))
+            output.append(code.rawValue)
+            output.append(message)
+        }
+    }
+}

@@ -1,0 +1,73 @@
+/// A header block that comes in more than one frame (RFC 9113 section 6.10).
+///
+/// Nothing else may come in between, so one place is enough. APNs never sends one: it is made when it
+/// is first needed.
+@safe struct HeaderFragments: ~Copyable {
+    /// The most octets of a block. The answers of APNs have about 100.
+    static let byteLimit = 32 << 10
+    /// The most frames of a block, lest a server sends empty ones for ever.
+    static let frameLimit = 16
+
+    private var storage: UnsafeMutableRawPointer?
+    private(set) var count = 0
+    private var frameCount = 0
+    /// The stream whose block is under way, 0 if there is none.
+    private(set) var streamID: UInt32 = 0
+    /// HEADERS had END_STREAM.
+    private(set) var endsStream = false
+
+    init() { unsafe storage = nil }
+
+    deinit { unsafe storage?.deallocate() }
+
+    /// Where the `count` octets are that were collected.
+    var start: UnsafeRawPointer? { unsafe storage.map { UnsafeRawPointer($0) } }
+
+    mutating func begin(streamID: UInt32, endsStream: Bool) {
+        if unsafe storage == nil {
+            unsafe storage = .allocate(byteCount: Self.byteLimit, alignment: 8)
+        }
+        count = 0
+        frameCount = 0
+        self.streamID = streamID
+        self.endsStream = endsStream
+    }
+
+    /// Adds a piece; false if the block gets too large.
+    mutating func append(_ fragment: RawSpan) -> Bool {
+        frameCount += 1
+        guard frameCount <= Self.frameLimit, fragment.byteCount <= Self.byteLimit - count else {
+            return false
+        }
+        // The room was checked in the line above.
+        unsafe fragment.withUnsafeBytes { octets in
+            guard let source = octets.baseAddress else { return }
+            unsafe (storage.unsafelyUnwrapped + count).copyMemory(
+                from: source, byteCount: octets.count)
+        }
+        count += fragment.byteCount
+        return true
+    }
+
+    /// The block is complete: what it belongs to.
+    mutating func finish() -> (streamID: UInt32, endsStream: Bool) {
+        defer { streamID = 0 }
+        return (streamID, endsStream)
+    }
+}
+
+/// Counts frames that cost us work and get no request any further (RFC 9113 section 10.5).
+struct FloodGuard {
+    /// How many may come in a row, between two answers, requests or answered PINGs.
+    static let limit = 10_000
+
+    private var count = 0
+
+    mutating func progress() { count = 0 }
+
+    /// False: it was one too many.
+    mutating func idleFrame() -> Bool {
+        count += 1
+        return count <= Self.limit
+    }
+}

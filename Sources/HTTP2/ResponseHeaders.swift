@@ -1,0 +1,258 @@
+internal import HPACK
+
+/// What a response's header block says, as far as anyone here wants to know, and whether it is well
+/// formed (RFC 9113 sections 8.2 and 8.3.2).
+///
+/// `read` is the way that every ordinary response takes: static entries and literals that are not
+/// inserted, walked to the end of the block. Octets that nobody reads are not decoded: what a
+/// Huffman-coded value that doesn't matter would say is of no consequence.
+struct ResponseHeaders {
+    /// `:status`, 0 while there is none.
+    private(set) var status: UInt16 = 0
+    /// `content-length`, -1 while there is none.
+    private(set) var contentLength: Int32 = -1
+    /// `retry-after` in seconds, `UInt32.max` while there is none or it is a date.
+    private(set) var retryAfterSeconds = UInt32.max
+    /// The response "MUST be treated as a stream error of type PROTOCOL_ERROR" (section 8.1.1).
+    private(set) var isMalformed = false
+    private var sawRegularField = false
+
+    /// The octets for a decoded name or number. Longer names are none that we look for.
+    private static let decodedCount = 64
+
+    /// Reads all of `block`. False if it needs a dynamic table; what was read is worthless then.
+    mutating func read(_ block: RawSpan) throws(HPACKError) -> Bool {
+        var walker = BlockWalker()
+        while let field = try walker.next(block) {
+            switch field.representation {
+            case .indexed:
+                guard field.index <= StaticTable.count else { return false }
+                takeStatic(field.index)
+            case .withoutIndexing, .neverIndexed:
+                guard field.index <= StaticTable.count else { return false }
+                let value = block.extracting(
+                    field.value.offset..<field.value.offset + field.value.count)
+                if field.index != 0 {
+                    try takeNamed(field.index, value, isHuffman: field.value.isHuffman)
+                } else {
+                    let name = block.extracting(
+                        field.name.offset..<field.name.offset + field.name.count)
+                    try takeLiteral(
+                        name, isHuffman: field.name.isHuffman, value,
+                        isHuffmanValue: field.value.isHuffman)
+                }
+            case .incremental, .sizeUpdate:
+                return false
+            }
+        }
+        return true
+    }
+
+    /// A field that is a static entry as a whole.
+    private mutating func takeStatic(_ index: Int) {
+        switch index {
+        case 8: takeStatus(200)
+        case 9: takeStatus(204)
+        case 10: takeStatus(206)
+        case 11: takeStatus(304)
+        case 12: takeStatus(400)
+        case 13: takeStatus(404)
+        case 14: takeStatus(500)
+        // The pseudo-header fields of requests, and transfer-encoding.
+        case 1...7, 57: isMalformed = true
+        default: sawRegularField = true
+        }
+    }
+
+    /// A literal whose name is a static entry.
+    private mutating func takeNamed(
+        _ index: Int, _ value: RawSpan, isHuffman: Bool
+    ) throws(HPACKError) {
+        switch index {
+        case 8...14:
+            takeStatus(try number(value, isHuffman: isHuffman, digits: 3...3))
+        case 28:
+            sawRegularField = true
+            takeContentLength(try number(value, isHuffman: isHuffman))
+        case 53:
+            sawRegularField = true
+            retryAfterSeconds = try number(value, isHuffman: isHuffman) ?? .max
+        case 1...7, 57:
+            isMalformed = true
+        default:
+            sawRegularField = true
+            if !isHuffman { checkValue(value) }
+        }
+    }
+
+    /// A literal with its name in the block.
+    private mutating func takeLiteral(
+        _ name: RawSpan, isHuffman: Bool, _ value: RawSpan, isHuffmanValue: Bool
+    ) throws(HPACKError) {
+        if isHuffman {
+            var failure: HPACKError?
+            // The temporary storage is used within the closure only.
+            unsafe withUnsafeTemporaryAllocation(
+                byteCount: Self.decodedCount, alignment: 8
+            ) { storage in
+                var output = unsafe OutputRawSpan(buffer: storage, initializedCount: 0)
+                do throws(HPACKError) {
+                    try Huffman.decode(name, into: &output)
+                    try takeField(output.bytes, value, isHuffmanValue: isHuffmanValue)
+                } catch {
+                    if error.code == .stringTooLong {
+                        sawRegularField = true
+                    } else {
+                        failure = error
+                    }
+                }
+            }
+            if let failure { throw failure }
+        } else {
+            try takeField(name, value, isHuffmanValue: isHuffmanValue)
+        }
+    }
+
+    /// A field whose name is known in full; also what nghttp2's inflater hands over.
+    mutating func takeField(
+        _ name: RawSpan, _ value: RawSpan, isHuffmanValue: Bool = false
+    ) throws(HPACKError) {
+        if !isHuffmanValue { checkValue(value) }
+        // The one literal name of an ordinary response, told apart at the first glance.
+        if name.byteCount == 7, name.uint32(at: 0) == 0x6170_6e73,  // "apns"
+            name.uint32(at: 3) == 0x732d_6964  // "s-id"
+        {
+            sawRegularField = true
+            return
+        }
+        if name.matches(":status") {
+            takeStatus(try number(value, isHuffman: isHuffmanValue, digits: 3...3))
+            return
+        }
+        sawRegularField = true
+        guard Self.isValidName(name) else {
+            isMalformed = true
+            return
+        }
+        if name.matches("content-length") {
+            takeContentLength(try number(value, isHuffman: isHuffmanValue))
+        } else if name.matches("retry-after") {
+            retryAfterSeconds = try number(value, isHuffman: isHuffmanValue) ?? .max
+        } else if name.matches("connection") || name.matches("keep-alive")
+            || name.matches("proxy-connection") || name.matches("transfer-encoding")
+            || name.matches("upgrade")
+        {
+            // "Any message containing connection-specific header fields MUST be treated as
+            // malformed" (section 8.2.2).
+            isMalformed = true
+        }
+    }
+
+    private mutating func takeStatus(_ number: UInt32?) {
+        guard let number, number >= 100 else {
+            isMalformed = true
+            return
+        }
+        takeStatus(UInt16(number))
+    }
+
+    private mutating func takeStatus(_ value: UInt16) {
+        // Once, and "all pseudo-header fields MUST appear in a field block before all regular field
+        // lines" (section 8.3).
+        if status != 0 || sawRegularField { isMalformed = true }
+        status = value
+    }
+
+    private mutating func takeContentLength(_ number: UInt32?) {
+        guard let number, number <= Int32.max, contentLength < 0 || contentLength == number else {
+            isMalformed = true
+            return
+        }
+        contentLength = Int32(number)
+    }
+
+    /// "A field value MUST NOT contain the zero value, line feed, or carriage return at any position"
+    /// (section 8.2.1).
+    @inline(__always)
+    private mutating func checkValue(_ value: RawSpan) {
+        var offset = 0
+        var found: UInt64 = 0
+        while offset + 8 <= value.byteCount {
+            let word = value.uint64(at: offset)
+            found |= Self.zeros(word) | Self.zeros(word ^ 0x0a0a_0a0a_0a0a_0a0a)
+            found |= Self.zeros(word ^ 0x0d0d_0d0d_0d0d_0d0d)
+            offset += 8
+        }
+        while offset < value.byteCount {
+            let octet = value.octet(at: offset)
+            if octet == 0x00 || octet == 0x0a || octet == 0x0d { found = 1 }
+            offset += 1
+        }
+        if found != 0 { isMalformed = true }
+    }
+
+    /// Not zero if and only if an octet of `word` is zero.
+    @inline(__always)
+    private static func zeros(_ word: UInt64) -> UInt64 {
+        (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080
+    }
+
+    /// "A field name MUST NOT contain characters in the ranges 0x00-0x20, 0x41-0x5a, or 0x7f-0xff",
+    /// nor a colon, which only pseudo-header fields start with (section 8.2.1).
+    private static func isValidName(_ name: RawSpan) -> Bool {
+        guard name.byteCount > 0 else { return false }
+        for offset in 0..<name.byteCount {
+            switch name.octet(at: offset) {
+            case 0x00...0x20, 0x41...0x5a, 0x7f...0xff, UInt8(ascii: ":"): return false
+            default: continue
+            }
+        }
+        return true
+    }
+
+    /// The decimal number that `text` is; nil if it isn't one of so many digits.
+    private func number(
+        _ text: RawSpan, isHuffman: Bool, digits: ClosedRange<Int> = 1...9
+    ) throws(HPACKError) -> UInt32? {
+        guard isHuffman else { return Self.number(text, digits: digits) }
+        var failure: HPACKError?
+        // The temporary storage is used within the closure only.
+        let number = unsafe withUnsafeTemporaryAllocation(
+            byteCount: Self.decodedCount, alignment: 8
+        ) { storage -> UInt32? in
+            var output = unsafe OutputRawSpan(buffer: storage, initializedCount: 0)
+            do throws(HPACKError) {
+                try Huffman.decode(text, into: &output)
+                return Self.number(output.bytes, digits: digits)
+            } catch {
+                if error.code != .stringTooLong { failure = error }
+                return nil
+            }
+        }
+        if let failure { throw failure }
+        return number
+    }
+
+    private static func number(_ text: RawSpan, digits: ClosedRange<Int>) -> UInt32? {
+        guard digits.contains(text.byteCount) else { return nil }
+        var value: UInt32 = 0
+        for offset in 0..<text.byteCount {
+            let digit = text.octet(at: offset) &- UInt8(ascii: "0")
+            guard digit <= 9 else { return nil }
+            value = value * 10 + UInt32(digit)
+        }
+        return value
+    }
+}
+
+extension RawSpan {
+    /// Whether these are the octets of `text`.
+    fileprivate func matches(_ text: StaticString) -> Bool {
+        guard byteCount == text.utf8CodeUnitCount else { return false }
+        for offset in 0..<byteCount {
+            // A static string has as many octets as it says.
+            guard unsafe octet(at: offset) == text.utf8Start[offset] else { return false }
+        }
+        return true
+    }
+}

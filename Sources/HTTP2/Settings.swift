@@ -1,0 +1,55 @@
+/// The identifiers of RFC 9113 section 6.5.2.
+enum SettingIdentifier {
+    static let headerTableSize: UInt16 = 0x1
+    static let enablePush: UInt16 = 0x2
+    static let maxConcurrentStreams: UInt16 = 0x3
+    static let initialWindowSize: UInt16 = 0x4
+    static let maxFrameSize: UInt16 = 0x5
+    static let maxHeaderListSize: UInt16 = 0x6
+}
+
+/// What the server allows, as of its latest SETTINGS.
+struct PeerSettings: Sendable {
+    /// The most streams where none is announced. RFC 9113 sets no limit then; this one is what APNs
+    /// announces nowadays.
+    static let assumedStreamLimit: UInt32 = 1000
+
+    /// The lowest so far. An encoder has to go below a limit that was in force between two of its
+    /// blocks, even if it was raised again (RFC 7541 section 4.2), and ours never grows back.
+    var headerTableSize: UInt32 = 4096
+    var maxConcurrentStreams: UInt32 = PeerSettings.assumedStreamLimit
+    var initialWindowSize: UInt32 = 65_535
+    var maxFrameSize: UInt32 = 16_384
+    var maxHeaderListSize: UInt32 = .max
+
+    /// Takes one setting. "An endpoint that receives a SETTINGS frame with any unknown or unsupported
+    /// identifier MUST ignore that setting."
+    mutating func apply(_ identifier: UInt16, _ value: UInt32) throws(ConnectionError) {
+        switch identifier {
+        case SettingIdentifier.headerTableSize:
+            headerTableSize = min(headerTableSize, value)
+        case SettingIdentifier.enablePush:
+            // "A client MUST treat receipt of a SETTINGS frame with SETTINGS_ENABLE_PUSH set to 1 as
+            // a connection error of type PROTOCOL_ERROR"; other values are one anyway.
+            guard value == 0 else {
+                throw ConnectionError(.protocolError, "a server must not enable push")
+            }
+        case SettingIdentifier.maxConcurrentStreams:
+            maxConcurrentStreams = value
+        case SettingIdentifier.initialWindowSize:
+            guard value <= FlowControlWindow.limit else {
+                throw ConnectionError(.flowControlError, "the initial window is above 2^31-1")
+            }
+            initialWindowSize = value
+        case SettingIdentifier.maxFrameSize:
+            guard value >= 16_384, value <= 16_777_215 else {
+                throw ConnectionError(.protocolError, "the frame size is out of its range")
+            }
+            maxFrameSize = value
+        case SettingIdentifier.maxHeaderListSize:
+            maxHeaderListSize = value
+        default:
+            break
+        }
+    }
+}

@@ -1,0 +1,157 @@
+/// A stream that is open, or the memory of how it ended.
+struct Stream {
+    enum State: UInt8 {
+        /// Never used.
+        case unused
+        /// The response is awaited or under way.
+        case open
+        /// The server ended it; nothing more may come.
+        case closedByServer
+        /// We reset it; what the server had sent before it knew is ignored (RFC 9113 section 5.1).
+        case closedByUs
+    }
+
+    var id: UInt32 = 0
+    /// The caller's name for the request.
+    var tag: UInt32 = 0
+    /// The final status, 0 until it is known.
+    var status: UInt16 = 0
+    var state = State.unused
+    /// The place of the body in the pool, if it has one, and how much of it is kept.
+    var bodyPlace = BodyPool.none
+    var bodyCount: UInt16 = 0
+    /// The request's body: what of it was sent, and all of it.
+    var sentCount: Int32 = 0
+    var payloadCount: Int32 = 0
+    /// The send window is the initial size, as of now, and this (RFC 9113 section 6.9.2).
+    var windowDelta: Int32 = 0
+    /// The response's body so far, its announced length, and what is not given back to its window.
+    var receivedCount: Int32 = 0
+    var contentLength: Int32 = -1
+    var receiveUsed: Int32 = 0
+    var retryAfterSeconds = UInt32.max
+}
+
+/// The streams of a connection.
+///
+///     id        1   3   5   7   9  ...
+///     slot      0   1   2   3   0  ...     (id >> 1) & mask, here of four
+///
+/// A ring twice as large as the most streams ever open. Where the slot of the next id is still taken
+/// by a slow stream, that id is skipped: ids need not be consecutive (RFC 9113 section 5.1.1). So
+/// there is neither a hash nor a search.
+@safe struct StreamTable: ~Copyable {
+    /// What an id of a frame from the server stands for.
+    enum Lookup {
+        case open(slot: Int)
+        /// Never opened.
+        case idle
+        /// Ended by the server.
+        case closedByServer
+        /// Reset by us, skipped, or so long ago that its slot is another stream's.
+        case forgotten
+    }
+
+    /// "Unique 31-bit identifier."
+    static let lastID: UInt32 = 0x7fff_ffff
+
+    private let streams: UnsafeMutablePointer<Stream>
+    private let mask: Int
+    private(set) var openCount = 0
+    /// The id that the next stream gets, unless its slot is taken.
+    var nextID: UInt32 = 1
+    /// No stream below is open.
+    private var oldestID: UInt32 = 1
+
+    /// A table for at most `limit` open streams.
+    init(limit: Int) {
+        precondition(limit >= 1 && limit <= 16_384, "1 to 16,384 streams")
+        var slotCount = 2
+        while slotCount < 2 * limit { slotCount *= 2 }
+        mask = slotCount - 1
+        unsafe streams = .allocate(capacity: slotCount)
+        unsafe streams.initialize(repeating: Stream(), count: slotCount)
+    }
+
+    deinit { unsafe streams.deallocate() }
+
+    var slotCount: Int { mask + 1 }
+
+    /// How many streams may surely still be opened. Opening one uses up its id and those skipped
+    /// before it, of which there are fewer than slots.
+    var remainingIDs: Int {
+        let remaining = (Int(Self.lastID) - Int(nextID)) / 2 + 1
+        return max(0, remaining - slotCount)
+    }
+
+    subscript(slot: Int) -> Stream {
+        @inline(__always) unsafeAddress {
+            // The mask keeps every slot within the allocation.
+            unsafe UnsafePointer(streams + (slot & mask))
+        }
+        @inline(__always) unsafeMutableAddress {
+            // As above.
+            unsafe streams + (slot & mask)
+        }
+    }
+
+    @inline(__always)
+    func slot(of id: UInt32) -> Int { Int(id >> 1) & mask }
+
+    @inline(__always)
+    func lookUp(_ id: UInt32) -> Lookup {
+        let slot = slot(of: id)
+        // Even ids are the server's, which never opens any: push is off.
+        guard id < nextID, id & 1 == 1 else { return .idle }
+        guard self[slot].id == id else { return .forgotten }
+        switch self[slot].state {
+        case .open: return .open(slot: slot)
+        case .closedByServer: return .closedByServer
+        case .closedByUs, .unused: return .forgotten
+        }
+    }
+
+    /// Opens a stream and returns its slot.
+    mutating func open(tag: UInt32, payloadCount: Int, sentCount: Int) -> Int {
+        precondition(openCount <= mask >> 1, "more streams than the table was made for")
+        while self[slot(of: nextID)].state == .open { nextID += 2 }
+        precondition(nextID <= Self.lastID, "the ids are used up")
+        let id = nextID
+        nextID += 2
+        if openCount == 0 { oldestID = id }
+        openCount += 1
+        let slot = slot(of: id)
+        var stream = Stream()
+        stream.id = id
+        stream.tag = tag
+        stream.state = .open
+        stream.sentCount = Int32(sentCount)
+        stream.payloadCount = Int32(payloadCount)
+        stream.windowDelta = -Int32(sentCount)
+        self[slot] = stream
+        return slot
+    }
+
+    mutating func close(slot: Int, _ state: Stream.State) {
+        self[slot].state = state
+        openCount -= 1
+    }
+
+    /// The slot of the open stream with the lowest id. The cursor only moves on, so that all calls
+    /// together look at each id once; far behind, one look at every slot takes its place.
+    mutating func oldestSlot() -> Int? {
+        guard openCount > 0 else { return nil }
+        if Int(nextID - oldestID) > 4 * slotCount {
+            var lowest = UInt32.max
+            for slot in 0...mask where self[slot].state == .open {
+                lowest = min(lowest, self[slot].id)
+            }
+            oldestID = lowest
+        }
+        while true {
+            let slot = slot(of: oldestID)
+            if self[slot].id == oldestID, self[slot].state == .open { return slot }
+            oldestID += 2
+        }
+    }
+}

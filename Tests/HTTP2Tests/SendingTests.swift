@@ -1,0 +1,414 @@
+import Testing
+
+@testable import HTTP2
+
+@Suite struct SendingTests {
+    private let initialWindow: UInt16 = 4
+    private let maxStreams: UInt16 = 3
+
+    @Test(arguments: Tearing.allCases)
+    func theGateOpensWithAnyAnswerBut403(tearing: Tearing) {
+        let peer = Peer.ready(tearing, gate: true)
+        #expect(peer.capacity() == 1)
+        peer.open(1)
+        #expect(peer.capacity() == 0)
+        peer.receive(.headers(1, [0x08, 3, 0x34, 0x30, 0x33]))
+        #expect(peer.capacity() == 1)
+        peer.open(2)
+        peer.receive(.reset(3, .refusedStream))
+        #expect(peer.capacity() == 1)
+        peer.open(3)
+        peer.receive(.headers(5, [0x08, 3, 0x31, 0x30, 0x30], end: false))
+        #expect(peer.capacity() == 0)
+        peer.receive(.headers(5, [0x8c]))
+        #expect(peer.capacity() == 1000)
+    }
+
+    @Test(arguments: Tearing.allCases)
+    func theStreamLimitFollowsTheServer(tearing: Tearing) {
+        let peer = Peer.ready(tearing, maxStreams: 500)
+        #expect(peer.capacity() == 500)
+        peer.receive(.settings((maxStreams, 3)))
+        #expect(peer.capacity() == 3)
+        peer.open(1, 2, 3)
+        #expect(peer.capacity() == 0)
+        // Below the streams that are open, and to zero.
+        peer.receive(.settings((maxStreams, 1)))
+        #expect(peer.capacity() == 0)
+        peer.receive(.headers(1, [0x88]), .headers(3, [0x88]))
+        #expect(peer.capacity() == 0)
+        peer.receive(.settings((maxStreams, 0)))
+        peer.receive(.headers(5, [0x88]))
+        #expect(peer.openCount == 0)
+        #expect(peer.capacity() == 0)
+        #expect(peer.isUsable)
+        peer.receive(.settings((maxStreams, .max)))
+        #expect(peer.capacity() == 500)
+        #expect(peer.takeFrames().filter { $0 == .settingsAcknowledgement }.count == 4)
+    }
+
+    /// Several values in one frame are taken in their order, the last counts.
+    @Test(arguments: Tearing.allCases)
+    func settingsInOrder(tearing: Tearing) {
+        let peer = Peer.ready(tearing)
+        peer.receive(.settings((3, 1), (99, 7), (3, 20), (1, 0), (5, 20_000), (2, 0)))
+        #expect(peer.capacity() == 20)
+        let table = peer.machine.headerTableSize
+        let size = peer.machine.maxFrameSize
+        #expect(table == 0)
+        #expect(size == 20_000)
+        // The table was lowered, so it stays: a block in between has to be told of it.
+        peer.receive(.settings((1, 4096)))
+        let later = peer.machine.headerTableSize
+        #expect(later == 0)
+    }
+
+    @Test(arguments: Tearing.allCases)
+    func theConnectionWindowLimitsRequests(tearing: Tearing) {
+        let peer = Peer.ready(tearing)
+        #expect(peer.capacity(0) == 1000)
+        #expect(peer.capacity(4096) == 15)
+        #expect(peer.capacity(65_535) == 0)  // a frame takes 16,384
+        peer.open(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, payloadCount: 4096)
+        #expect(peer.capacity(4095) == 1)
+        #expect(peer.capacity(4096) == 0)
+        #expect(peer.capacity(0) == 985)
+        // An answer gives no credit back, WINDOW_UPDATE does.
+        peer.receive(.headers(1, [0x88]))
+        #expect(peer.capacity(4096) == 0)
+        peer.receive(.windowUpdate(0, 1))
+        #expect(peer.capacity(4096) == 1)
+        peer.receive(.windowUpdate(0, 32_822))
+        #expect(peer.capacity(4096) == 9)
+        peer.open(16, payloadCount: 36_918)
+        #expect(peer.capacity(1) == 0)
+    }
+
+    @Test(arguments: Tearing.allCases)
+    func theInitialWindowHoldsBackLargerPayloads(tearing: Tearing) {
+        let peer = Peer.ready(tearing, settings: (initialWindow, 100))
+        #expect(peer.capacity(100) == 655)
+        #expect(peer.capacity(101) == 0)
+        let parts = [
+            peer.machine.mustSendInParts(payloadCount: 100),
+            peer.machine.mustSendInParts(payloadCount: 101),
+        ]
+        #expect(parts == [false, true])
+        peer.receive(.settings((initialWindow, 101)))
+        #expect(peer.capacity(101) == 648)
+    }
+
+    @Test(arguments: Tearing.allCases)
+    func aPayloadInPieces(tearing: Tearing) {
+        let peer = Peer.ready(tearing, settings: (initialWindow, 10))
+        let start = peer.machine.openPartialStream(tag: 7, payloadCount: 35)
+        #expect(start?.streamID == 1)
+        #expect(start?.allowed == 10)
+        #expect(peer.machine.nextContinuation() == nil)
+        peer.receive(.windowUpdate(1, 4))
+        #expect(
+            peer.machine.nextContinuation()
+                == .init(tag: 7, streamID: 1, offset: 10, count: 4, isLast: false))
+        #expect(peer.machine.nextContinuation() == nil)
+        // A lower initial size takes the window below zero, a higher one raises it again.
+        peer.receive(.settings((initialWindow, 0)))
+        #expect(peer.machine.nextContinuation() == nil)
+        peer.receive(.windowUpdate(1, 9))
+        #expect(peer.machine.nextContinuation() == nil)
+        peer.receive(.windowUpdate(1, 3))
+        #expect(
+            peer.machine.nextContinuation()
+                == .init(tag: 7, streamID: 1, offset: 14, count: 2, isLast: false))
+        peer.receive(.settings((initialWindow, 5)))
+        #expect(
+            peer.machine.nextContinuation()
+                == .init(tag: 7, streamID: 1, offset: 16, count: 5, isLast: false))
+        peer.receive(.windowUpdate(1, 1000))
+        #expect(
+            peer.machine.nextContinuation()
+                == .init(tag: 7, streamID: 1, offset: 21, count: 14, isLast: true))
+        #expect(peer.machine.nextContinuation() == nil)
+        #expect(peer.capacity(1) == 999)
+        #expect(peer.receive(.headers(1, [0x88])) == [.response(tag: 7, status: 200)])
+        #expect(peer.takeFrames().allSatisfy { $0 == .settingsAcknowledgement })
+    }
+
+    @Test(arguments: Tearing.allCases)
+    func piecesShareTheConnectionWindow(tearing: Tearing) {
+        let peer = Peer.ready(tearing, settings: (initialWindow, 0))
+        for tag in 0..<3 as Range<UInt32> {
+            let start = peer.machine.openPartialStream(tag: tag, payloadCount: 30_000)
+            #expect(start?.allowed == 0)
+        }
+        peer.receive(.settings((initialWindow, 20_000)))
+        var counts: [UInt32: Int] = [:]
+        var total = 0
+        while let piece = peer.machine.nextContinuation() {
+            #expect(piece.offset == counts[piece.tag, default: 0])
+            #expect(piece.count <= 16_384)
+            counts[piece.tag, default: 0] += piece.count
+            total += piece.count
+        }
+        #expect(counts.values.allSatisfy { $0 <= 20_000 })
+        #expect(total == 60_000)
+        peer.receive(.windowUpdate(1, 10_000), .windowUpdate(3, 10_000))
+        while let piece = peer.machine.nextContinuation() { total += piece.count }
+        #expect(total == 65_535)
+        #expect(peer.machine.openPartialStream(tag: 9, payloadCount: 5) == nil)
+        peer.receive(.windowUpdate(0, 1))
+        #expect(peer.machine.nextContinuation()?.count == 1)
+    }
+
+    @Test(arguments: Tearing.allCases)
+    func anAnswerToHalfAPayloadEndsIt(tearing: Tearing) {
+        let peer = Peer.ready(tearing, settings: (initialWindow, 10))
+        _ = peer.machine.openPartialStream(tag: 7, payloadCount: 35)
+        _ = peer.machine.openPartialStream(tag: 8, payloadCount: 35)
+        #expect(
+            peer.receive(.headers(1, [0x8c]), .reset(1, .noError), .settings((initialWindow, 99)))
+                == [.response(tag: 7, status: 400), .settingsChanged])
+        #expect(peer.takeFrames() == [.reset(1, .cancel), .settingsAcknowledgement])
+        #expect(peer.machine.nextContinuation()?.tag == 8)
+        #expect(peer.machine.nextContinuation() == nil)
+    }
+
+    @Test func onlySoManyPayloadsGoInPieces() {
+        let peer = Peer.ready(settings: (initialWindow, 1))
+        for tag in 0..<64 as Range<UInt32> {
+            #expect(peer.machine.openPartialStream(tag: tag, payloadCount: 5) != nil)
+        }
+        #expect(peer.machine.openPartialStream(tag: 64, payloadCount: 5) == nil)
+        let parts = peer.machine.mustSendInParts(payloadCount: 5)
+        #expect(!parts)
+        peer.receive(.headers(1, [0x88]))
+        #expect(peer.machine.nextContinuation() == nil)
+        #expect(peer.machine.openPartialStream(tag: 64, payloadCount: 5) != nil)
+        // One that is sent whole makes room before it is answered.
+        #expect(peer.machine.openPartialStream(tag: 65, payloadCount: 5) == nil)
+        peer.receive(.windowUpdate(3, 4))
+        #expect(peer.machine.nextContinuation()?.isLast == true)
+        #expect(peer.machine.openPartialStream(tag: 65, payloadCount: 5) != nil)
+    }
+
+    /// A stream window near its limit makes a higher initial size an error, but only while the
+    /// stream is open.
+    @Test(arguments: [true, false], Tearing.allCases)
+    func initialSizeBeyondAStreamsLimit(isOpen: Bool, tearing: Tearing) {
+        let peer = Peer.ready(tearing, settings: (initialWindow, 10))
+        peer.open(1, payloadCount: 10)
+        #expect(peer.receive(.windowUpdate(1, 0x7fff_ffff)) == [])
+        if !isOpen { peer.receive(.headers(1, [0x88])) }
+        let events = peer.receive(.settings((initialWindow, 11)))
+        if isOpen {
+            guard case .failed(let error)? = events.first else {
+                Issue.record("accepted")
+                return
+            }
+            #expect(error.code == .flowControlError)
+        } else {
+            #expect(events == [.settingsChanged])
+        }
+    }
+
+    // MARK: Ids
+
+    @Test func slowStreamsAreSteppedOver() {
+        let peer = Peer.ready(maxStreams: 4)
+        #expect(peer.open(1) == [1])
+        var last: UInt32 = 1
+        for tag in 2..<5000 as Range<UInt32> {
+            let id = peer.open(tag)[0]
+            #expect(id > last && id % 2 == 1)
+            last = id
+            #expect(peer.receive(.headers(id, [0x88])) == [.response(tag: tag, status: 200)])
+        }
+        // One id of eight belongs to the slot of the slow stream.
+        #expect(last >= 2 * 4998 * 8 / 7 - 16)
+        #expect(peer.oldest == 1)
+        #expect(peer.receive(.headers(1, [0x88])) == [.response(tag: 1, status: 200)])
+        #expect(peer.oldest == nil)
+    }
+
+    @Test func theOldestIsFoundHoweverFarBehind() {
+        let peer = Peer.ready(maxStreams: 8)
+        var open: [(id: UInt32, tag: UInt32)] = []
+        var random = SystemRandomNumberGenerator()
+        for tag in 0..<20_000 as Range<UInt32> {
+            if peer.capacity() > 0 { open.append((peer.open(tag)[0], tag)) }
+            #expect(peer.oldest == open.first?.tag)
+            if open.count == 8 || !open.isEmpty && Int.random(in: 0..<3, using: &random) > 0 {
+                // Mostly the young ones are answered.
+                let position = max(0, open.count - 1 - Int.random(in: 0..<3, using: &random))
+                peer.receive(.headers(open[position].id, [0x88]))
+                open.remove(at: position)
+            }
+        }
+        while !open.isEmpty {
+            #expect(peer.machine.takeOpenStream() == open.removeFirst().tag)
+        }
+        #expect(peer.machine.takeOpenStream() == nil)
+    }
+
+    @Test func idsAreUsedUp() {
+        let peer = Peer.ready(maxStreams: 4)
+        peer.open(1)
+        peer.machine.streams.nextID = StreamTable.lastID - 20
+        #expect(peer.capacity() == 3)
+        peer.open(2, 3, 4)
+        #expect(peer.capacity() == 0)
+        #expect(peer.isDraining && !peer.isUsable)
+        for id in stride(from: StreamTable.lastID - 20, to: StreamTable.lastID, by: 2) {
+            peer.receive(.headers(id, [0x88]))
+            if peer.openCount == 1 { break }
+        }
+        #expect(peer.capacity() == 0)
+        #expect(peer.receive(.headers(1, [0x88])) == [.response(tag: 1, status: 200)])
+    }
+
+    // MARK: Ends
+
+    @Test(arguments: Tearing.allCases)
+    func refusedAndReset(tearing: Tearing) {
+        let peer = Peer.ready(tearing)
+        peer.open(1, 2, 3, 4)
+        peer.receive(.headers(5, [0x88], end: false), .headers(7, [0x88], end: false))
+        #expect(
+            peer.receive(
+                .reset(1, .refusedStream), .reset(3, .internalError), .reset(5, .refusedStream),
+                .reset(7, ErrorCode(rawValue: 4711)), .reset(1, .cancel)) == [
+                    .notProcessed(tag: 1), .reset(tag: 2, .internalError),
+                    .reset(tag: 3, .refusedStream), .reset(tag: 4, ErrorCode(rawValue: 4711)),
+                ])
+        #expect(peer.openCount == 0)
+        #expect(peer.takeFrames().isEmpty)
+    }
+
+    @Test(arguments: Tearing.allCases)
+    func cancelledStreamsAreIgnored(tearing: Tearing) {
+        let peer = Peer.ready(tearing)
+        peer.open(1, 2)
+        let cancelled = [1, 1, 99, 2, 0].map { peer.machine.cancelStream($0) }
+        #expect(cancelled == [true, false, false, false, false])
+        #expect(peer.takeFrames() == [.reset(1, .cancel)])
+        #expect(
+            peer.receive(
+                .headers(1, [0x8c], end: false), .data(1, "late"), .reset(1, .streamClosed),
+                .windowUpdate(1, 9)) == [])
+        #expect(peer.oldest == 2)
+        #expect(peer.capacity() == 999)
+    }
+
+    @Test(arguments: Tearing.allCases)
+    func goAwayDisownsTheLaterStreams(tearing: Tearing) {
+        let peer = Peer.ready(tearing)
+        peer.open(1, 2, 3, 4, 5)
+        // Vector V22: Shutdown, last stream 5.
+        let shutdown = octets(
+            "00001d07000000000000000005000000007b22726561736f6e223a2253687574646f776e227d")
+        #expect(
+            peer.receive(shutdown + Frame.headers(1, [0x88]).octets) == [
+                .goAway(.noError, lastStreamID: 5), .notProcessed(tag: 4), .notProcessed(tag: 5),
+                .response(tag: 1, status: 200),
+            ])
+        #expect(peer.machine.goAwayDebugData.text == #"{"reason":"Shutdown"}"#)
+        #expect(peer.capacity() == 0)
+        #expect(peer.isDraining && !peer.isUsable)
+        #expect(peer.machine.openPartialStream(tag: 9, payloadCount: 1) == nil)
+        // A second one may only lower it.
+        #expect(
+            peer.receive(.goAway(9, .noError), .goAway(3, .internalError)) == [
+                .goAway(.noError, lastStreamID: 5), .goAway(.internalError, lastStreamID: 3),
+                .notProcessed(tag: 3),
+            ])
+        #expect(peer.machine.goAwayDebugData.text.isEmpty)
+        #expect(peer.receive(.headers(3, [0x88])) == [.response(tag: 2, status: 200)])
+        #expect(peer.openCount == 0)
+    }
+
+    /// Vectors V21 and V23.
+    @Test(arguments: Tearing.allCases)
+    func goAwaysOfApple(tearing: Tearing) {
+        let peer = Peer.ready(tearing)
+        peer.open(1)
+        #expect(
+            peer.receive(
+                octets(
+                    "00002e07000000000000000000000000007b22726561736f6e223a224261644365727469666963617465456e7669726f6e6d656e74227d"
+                )) == [.goAway(.noError, lastStreamID: 0), .notProcessed(tag: 1)])
+        #expect(
+            peer.machine.goAwayDebugData.text == #"{"reason":"BadCertificateEnvironment"}"#)
+        let other = Peer.ready(tearing)
+        #expect(
+            other.receive(
+                octets(
+                    "00003a0700000000000000054b000000074d6178696d756d206163746976652073747265616d732076696f6c6174656420666f72207468697320656e64706f696e742e"
+                )) == [.goAway(.refusedStream, lastStreamID: 1355)])
+        #expect(
+            other.machine.goAwayDebugData.text
+                == "Maximum active streams violated for this endpoint.")
+        let long = Peer.ready(tearing)
+        long.receive(.goAway(0, .noError, String(repeating: "x", count: 2000)))
+        #expect(long.machine.goAwayDebugData.byteCount == 512)
+    }
+
+    @Test(arguments: Tearing.allCases)
+    func goAwayWithManyStreamsFarApart(tearing: Tearing) {
+        let peer = Peer.ready(tearing, maxStreams: 4)
+        peer.open(1)
+        for tag in 100..<200 as Range<UInt32> {
+            peer.receive(.headers(peer.open(tag)[0], [0x88]))
+        }
+        let ids = peer.open(2, 3, 4)
+        let events = peer.receive(.goAway(ids[0], .noError))
+        #expect(
+            events == [
+                .goAway(.noError, lastStreamID: ids[0]), .notProcessed(tag: 3),
+                .notProcessed(tag: 4),
+            ])
+        #expect(peer.oldest == 1)
+    }
+
+    @Test(arguments: Tearing.allCases)
+    func pings(tearing: Tearing) {
+        let peer = Peer.ready(tearing)
+        // Vector V24.
+        peer.receive(octets("00000806000000000041504e5350494e47"))
+        #expect(peer.takeOctets() == octets("00000806010000000041504e5350494e47"))
+        peer.machine.ping(0x0123_4567_89ab_cdef)
+        #expect(peer.takeFrames() == [.ping(0x0123_4567_89ab_cdef)])
+        #expect(
+            peer.receive(.ping(0x0123_4567_89ab_cdef, acknowledges: true))
+                == [.pong(0x0123_4567_89ab_cdef)])
+        #expect(peer.receive(.ping(5, acknowledges: true)) == [])
+    }
+
+    @Test func shutdown() {
+        let peer = Peer.ready()
+        peer.open(1)
+        peer.machine.shutdown()
+        peer.machine.shutdown()
+        #expect(peer.takeFrames() == [.goAway(0, .noError)])
+        #expect(peer.capacity() == 0)
+        #expect(peer.receive(.headers(1, [0x88])) == [.response(tag: 1, status: 200)])
+    }
+
+    @Test func outputIsTakenInPieces() {
+        let peer = Peer.ready()
+        for opaque in 1...1000 as ClosedRange<UInt64> { peer.receive(.ping(opaque)) }
+        var taken: [UInt8] = []
+        while peer.machine.pendingOutputCount > 0 {
+            taken += peer.takeOctets(atMost: 100)
+            if taken.count == 1000 { peer.receive(.ping(1001)) }
+        }
+        #expect(
+            Frame.parse(taken)
+                == (1...1001 as ClosedRange<UInt64>).map {
+                    .ping($0, acknowledges: true)
+                })
+        // Taking a little now and then keeps the whole buffer usable.
+        for opaque in 1...8000 as ClosedRange<UInt64> {
+            #expect(peer.receive(.ping(opaque)) == [])
+            if opaque > 1000 { _ = peer.takeOctets(atMost: 17) }
+        }
+    }
+}
