@@ -1,0 +1,128 @@
+public import APNs
+import Glibc
+
+/// What the rows of a list are, counted as they come by: what `send` would make of each.
+@safe public struct ListSurvey: ~Copyable {
+    /// A row that is no token.
+    public struct BadRow: Sendable, Equatable {
+        /// The line on which it starts, from 1.
+        public var line: UInt64
+        /// `MalformedToken` or `MissingColumn`.
+        public var reason: Reason
+        /// The beginning of what stands in the token's place.
+        public var text: String
+    }
+
+    /// What has been counted.
+    public struct Counts: Sendable {
+        /// Rows; a header and blank lines are none.
+        public internal(set) var rows: UInt64 = 0
+        /// Rows with a device token.
+        public internal(set) var valid: UInt64 = 0
+        /// Rows that lack the token's column or have a null there.
+        public internal(set) var withoutColumn: UInt64 = 0
+        /// Rows whose token's place holds something else.
+        public internal(set) var malformed: UInt64 = 0
+        /// Tokens with capital letters, which are sent in lower case.
+        public internal(set) var withCapitals: UInt64 = 0
+        /// Tokens with blanks or angle brackets round them.
+        public internal(set) var decorated: UInt64 = 0
+        /// Tokens by their number of digits.
+        public internal(set) var byDigitCount = [UInt64](
+            repeating: 0, count: TokenText.maximumDigitCount + 1)
+        /// The first rows that are no tokens.
+        public internal(set) var firstBadRows: [BadRow] = []
+
+        /// Rows that are no tokens.
+        public var invalid: UInt64 { withoutColumn + malformed }
+
+        /// Tokens of fewer digits than any that Apple is known to have given out.
+        public var suspicious: UInt64 { byDigitCount[..<64].reduce(0, +) }
+    }
+
+    /// How many bad rows are kept with their places.
+    public static let keptBadRowCount = 10
+
+    /// What has been counted so far.
+    public private(set) var counts = Counts()
+
+    /// Room for a token's digits.
+    private let scratch: UnsafeMutableRawBufferPointer
+
+    /// Nothing counted yet.
+    public init() {
+        unsafe scratch = .allocate(byteCount: TokenText.maximumDigitCount, alignment: 16)
+    }
+
+    deinit {
+        unsafe scratch.deallocate()
+    }
+
+    /// Counts the row that `reader` read last.
+    ///
+    /// - Returns: how many digits its token has; 0 where it has none.
+    public mutating func take(_ row: RowReader.Row, of reader: borrowing RowReader) -> Int {
+        counts.rows += 1
+        let field = reader.field(0)
+        guard field.form != .missing else {
+            counts.withoutColumn += 1
+            keep(row, .missingColumn, "")
+            return 0
+        }
+        let text = reader.text(field)
+        var digits = unsafe OutputRawSpan(buffer: scratch, initializedCount: 0)
+        let isToken =
+            field.form != .unusable && TokenText.canonicalize(text, into: &digits)
+        let count = unsafe digits.finalize(for: scratch)
+        guard isToken else {
+            counts.malformed += 1
+            if counts.firstBadRows.count < Self.keptBadRowCount {
+                keep(row, .malformedToken, excerpt(text))
+            }
+            return 0
+        }
+        counts.valid += 1
+        counts.byDigitCount[count] += 1
+        // SAFETY: both hold `count` octets where the first comparison holds.
+        let scratch = unsafe scratch
+        let isLower = unsafe text.withUnsafeBytes { octets in
+            unsafe octets.count == count
+                && memcmp(octets.baseAddress!, scratch.baseAddress!, count) == 0
+        }
+        if !isLower { lookAtForm(text, count) }
+        return count
+    }
+
+    /// The token of the row taken last, in lower case.
+    @_lifetime(borrow self)
+    public func token(_ count: Int) -> RawSpan {
+        precondition(count <= TokenText.maximumDigitCount)
+        // SAFETY: `take` has set so many octets, and they stay until its next call.
+        let span = unsafe RawSpan(
+            _unsafeBytes: UnsafeRawBufferPointer(rebasing: scratch[..<count]))
+        return unsafe _overrideLifetime(span, borrowing: self)
+    }
+
+    private mutating func lookAtForm(_ text: RawSpan, _ count: Int) {
+        if text.byteCount != count { counts.decorated += 1 }
+        for offset in 0..<text.byteCount {
+            let octet = text.octet(at: offset)
+            if octet >= UInt8(ascii: "A"), octet <= UInt8(ascii: "F") {
+                counts.withCapitals += 1
+                return
+            }
+        }
+    }
+
+    private mutating func keep(_ row: RowReader.Row, _ reason: Reason, _ text: String) {
+        guard counts.firstBadRows.count < Self.keptBadRowCount else { return }
+        counts.firstBadRows.append(BadRow(line: row.line, reason: reason, text: text))
+    }
+
+    /// The first characters of a text, fit for a line on a terminal.
+    private func excerpt(_ text: RawSpan) -> String {
+        let octets = (0..<min(text.byteCount, 40)).map { text.octet(at: $0) }
+        let clean = octets.map { $0 < 0x20 || $0 == 0x7f ? UInt8(ascii: "?") : $0 }
+        return String(decoding: clean, as: UTF8.self) + (text.byteCount > 40 ? "…" : "")
+    }
+}

@@ -1,0 +1,112 @@
+/// What makes a campaign the same campaign: a resume with another identity is refused.
+///
+/// Credentials, endpoint, rates, connections and reactors are no part of it.
+public struct CampaignIdentity: Codable, Hashable, Sendable {
+    /// A part of a list (`--shard`).
+    public struct Shard: Codable, Hashable, Sendable {
+        /// Which part, from 1.
+        public var index: UInt32
+        /// Of how many.
+        public var count: UInt32
+        /// Whether rows are dealt out by their number; else the list is cut by bytes.
+        public var isByRow: Bool
+
+        /// Names a part.
+        public init(index: UInt32, count: UInt32, isByRow: Bool) {
+            self.index = index
+            self.count = count
+            self.isByRow = isByRow
+        }
+    }
+
+    /// Octets of the decoded list; nil where they were not known at the start.
+    public var listByteCount: UInt64?
+    /// `lines`, `csv`, `tsv` or `jsonl`.
+    public var listFormat: String
+    /// The columns in use, the token's first.
+    public var columns: [String]
+    /// SHA-256 of the payload, or of all payload files in an order of the caller's; hexadecimal.
+    public var payloadSHA256: String
+    /// The apns-topic.
+    public var topic: String?
+    /// The apns-push-type.
+    public var pushType: String
+    /// The apns-priority.
+    public var priority: Int
+    /// The apns-expiration as it was asked for, such as `+2h`.
+    public var expiration: String?
+    /// The apns-collapse-id.
+    public var collapseID: String?
+    /// `production` or `development`, or the protocol of a legacy gateway.
+    public var environment: String
+    /// Which part of the list; nil for all of it.
+    public var shard: Shard?
+    /// SHA-256 of the list of opt-outs; hexadecimal.
+    public var suppressSHA256: String?
+
+    /// Describes a campaign.
+    public init(
+        listByteCount: UInt64?, listFormat: String, columns: [String], payloadSHA256: String,
+        topic: String?, pushType: String, priority: Int, expiration: String?, collapseID: String?,
+        environment: String, shard: Shard?, suppressSHA256: String?
+    ) {
+        self.listByteCount = listByteCount
+        self.listFormat = listFormat
+        self.columns = columns
+        self.payloadSHA256 = payloadSHA256
+        self.topic = topic
+        self.pushType = pushType
+        self.priority = priority
+        self.expiration = expiration
+        self.collapseID = collapseID
+        self.environment = environment
+        self.shard = shard
+        self.suppressSHA256 = suppressSHA256
+    }
+
+    /// The rows the campaign is about.
+    public var selection: RowSelection {
+        guard let shard, shard.isByRow, shard.count > 1, shard.index >= 1,
+            shard.index <= shard.count
+        else { return .all }
+        return RowSelection(divisor: UInt64(shard.count), remainder: UInt64(shard.index - 1))
+    }
+
+    /// Names in words the first thing in which another identity differs; nil if it is the same
+    /// campaign.
+    ///
+    /// - Parameter other: what is asked for now; `self` is what the run began with.
+    public func firstDifference(from other: CampaignIdentity) -> String? {
+        func differ<Value: Equatable>(_ name: String, _ path: KeyPath<Self, Value>) -> String? {
+            let (own, others) = (self[keyPath: path], other[keyPath: path])
+            return own == others ? nil : "\(name) was \(words(own)), now it is \(words(others))"
+        }
+        if listByteCount != nil && other.listByteCount != nil,
+            let difference = differ("the list's size in bytes", \.listByteCount)
+        {
+            return difference
+        }
+        if payloadSHA256 != other.payloadSHA256 { return "the payload is another one" }
+        if suppressSHA256 != other.suppressSHA256 { return "the list of opt-outs is another one" }
+        return differ("the list's format", \.listFormat)
+            ?? differ("the columns in use", \.columns)
+            ?? differ("the topic", \.topic)
+            ?? differ("the push type", \.pushType)
+            ?? differ("the priority", \.priority)
+            ?? differ("the expiration", \.expiration)
+            ?? differ("the collapse id", \.collapseID)
+            ?? differ("the environment", \.environment)
+            ?? differ("the shard", \.shard)
+    }
+
+    private func words<Value>(_ value: Value) -> String {
+        switch value {
+        case let shard as Shard: "\(shard.index)/\(shard.count)\(shard.isByRow ? " by rows" : "")"
+        case let columns as [String]: columns.joined(separator: ",")
+        case let text as String: text
+        case let number as Int: String(number)
+        case let number as UInt64: String(number)
+        default: "not set"
+        }
+    }
+}

@@ -1,0 +1,210 @@
+/// What became of one row, as all runs together tell it.
+public struct RowVerdict: Sendable {
+    /// What stands in the token's place.
+    public enum Token: Sendable {
+        /// Nothing: an open row, or one that has no token.
+        case none
+        /// An accepted row has only its token's fingerprint.
+        case fingerprint(UInt64)
+        /// Octets of a token, within `ChunkVerdicts`' storage.
+        case octets(Range<Int>)
+        /// Text of the list that is no token, within `ChunkVerdicts`' storage.
+        case text(Range<Int>)
+    }
+
+    /// The state.
+    public internal(set) var state: RowState = .remaining
+    /// The stable code of the reason, 0 if there is none.
+    public internal(set) var reason: UInt8 = 0
+    /// The HTTP status, 0 if there was no answer; 200 for accepted rows.
+    public internal(set) var status: UInt16 = 0
+    /// How often it was sent, as far as the ledger knows.
+    public internal(set) var attempts: UInt16 = 0
+    /// When it was settled, in milliseconds since 1970; 0 while open.
+    public internal(set) var settledAtMilliseconds: UInt64 = 0
+    /// APNs' own time, in milliseconds since 1970.
+    public internal(set) var timestamp: UInt64?
+    /// The token, or what stands for it.
+    public internal(set) var token: Token = .none
+    /// The text of a reason without a code, within `ChunkVerdicts`' storage; empty if there is
+    /// none.
+    public internal(set) var reasonText: Range<Int> = 0..<0
+
+    /// Whether the run being replayed had it open.
+    var isOpen = false
+    /// The latest run that settled it.
+    var settlingEpoch: UInt32 = 0
+}
+
+/// The verdicts on all rows of one chunk. Made once a ledger and loaded with one chunk after the
+/// other.
+public struct ChunkVerdicts: ~Copyable {
+    /// The rows of the chunk, by their place in it.
+    public private(set) var rows: ContiguousArray<RowVerdict> = []
+    /// Number of the first row.
+    public private(set) var firstRow: UInt64 = 0
+    /// The first row that is settled twice in one run, or in a run that had not opened it; the
+    /// first such verdict of the run, respectively none of it, counts.
+    public private(set) var firstFault: LedgerError?
+
+    /// The ledger.
+    public let index: LedgerIndex
+
+    private var storage: [UInt8] = []
+    private var reader = BlockReader()
+    private var readerSegment: UInt32 = .max
+
+    /// Allocates its buffer.
+    ///
+    /// - Parameter index: the ledger whose chunks are to be loaded.
+    public init(of index: LedgerIndex) { self.index = index }
+
+    /// Reads all that a ledger says of a chunk.
+    ///
+    /// Runs are replayed in order. A run that reserved the chunk opens its open rows, and those in
+    /// states that the reservation names; of these, a verdict in any of the run's segments counts,
+    /// else a release makes the row `remaining`, else it is in doubt.
+    ///
+    /// - Parameter chunk: the chunk's index.
+    /// - Throws: `inputOutput`, or `damagedBlock` where a file changed since it was indexed.
+    public mutating func load(chunk: Int) throws(LedgerError) {
+        let entry = index.chunkTable[chunk]
+        firstRow = entry.firstRow
+        firstFault = nil
+        storage.removeAll(keepingCapacity: true)
+        rows.removeAll(keepingCapacity: true)
+        rows.append(contentsOf: repeatElement(RowVerdict(), count: Int(entry.rowCount)))
+        var extent = entry.firstExtent
+        for reservation in index.reservations(ofChunk: chunk) {
+            begin(reservation)
+            while extent >= 0 {
+                let range = index.extents[Int(extent)]
+                let segment = index.segments[Int(range.segment)]
+                guard segment.segment.epoch == reservation.epoch else { break }
+                try replay(range, of: segment, epoch: reservation.epoch)
+                extent = range.next
+            }
+        }
+    }
+
+    /// Opens the rows that a run's reservation covers.
+    private mutating func begin(_ reservation: LedgerIndex.Reservation) {
+        for index in rows.indices {
+            let state = rows[index].state
+            let isReopened = reservation.reopens.contains(state)
+            rows[index].isOpen = !state.isSettled || isReopened
+            guard rows[index].isOpen else { continue }
+            let attempts = rows[index].attempts
+            rows[index] = RowVerdict()
+            rows[index].isOpen = true
+            rows[index].state = .inDoubt
+            // What was opened again starts anew, what was merely left over goes on counting.
+            rows[index].attempts = isReopened ? 0 : attempts
+        }
+    }
+
+    private mutating func replay(
+        _ extent: LedgerIndex.Extent, of sound: SoundSegment, epoch: UInt32
+    ) throws(LedgerError) {
+        if readerSegment == extent.segment {
+            reader.seek(to: extent.start, end: extent.end, clock: extent.clock)
+        } else {
+            readerSegment = extent.segment
+            reader.open(
+                sound.segment, seed: sound.seed, range: extent.start..<extent.end,
+                clock: extent.clock)
+        }
+        let count = UInt64(rows.count)
+        while true {
+            switch try reader.nextBlock() {
+            case .end: return
+            case .bad:
+                readerSegment = .max
+                throw reader.changedFault
+            case .block: break
+            }
+            while let record = try reader.nextRecord() {
+                let first = record.rows.lowerBound
+                guard first >= firstRow && first - firstRow < count else { continue }
+                apply(record, at: Int(first - firstRow), epoch)
+            }
+        }
+    }
+
+    private mutating func apply(_ record: LedgerRecord, at row: Int, _ epoch: UInt32) {
+        switch record {
+        case .reserve: break
+        case .release(_, let releasedCount, let attempts):
+            for index in row..<min(row + releasedCount, rows.count)
+            where rows[index].isOpen && rows[index].settlingEpoch != epoch {
+                rows[index].state = .remaining
+                rows[index].attempts = attempts
+            }
+        case .accepted(_, let fingerprint, let attempts, let milliseconds):
+            guard claim(row, epoch) else { return }
+            rows[row].state = .accepted
+            rows[row].status = 200
+            rows[row].attempts = attempts
+            rows[row].settledAtMilliseconds = milliseconds
+            rows[row].token = .fingerprint(fingerprint)
+        case .settled(let record):
+            guard claim(row, epoch) else { return }
+            rows[row].state = record.state
+            rows[row].status = record.status
+            rows[row].reason = record.reason
+            rows[row].attempts = record.attempts
+            rows[row].settledAtMilliseconds = record.milliseconds
+            rows[row].timestamp = record.timestamp
+            rows[row].reasonText = keep(record.reasonText)
+            switch record.token {
+            case .none: rows[row].token = .none
+            case .fingerprint(let fingerprint): rows[row].token = .fingerprint(fingerprint)
+            case .octets(let range): rows[row].token = .octets(keep(range))
+            case .text(let range): rows[row].token = .text(keep(range))
+            }
+        }
+    }
+
+    /// Whether a verdict of this run may count for the row; if not, the fault is noted.
+    private mutating func claim(_ row: Int, _ epoch: UInt32) -> Bool {
+        if rows[row].isOpen && rows[row].settlingEpoch != epoch {
+            rows[row].settlingEpoch = epoch
+            return true
+        }
+        if firstFault == nil {
+            firstFault = reader.fault(
+                .settledTwice, at: reader.recordPosition, "row \(firstRow + UInt64(row))")
+        }
+        return false
+    }
+
+    private mutating func keep(_ range: Range<Int>) -> Range<Int> {
+        let start = storage.count
+        reader.copy(range, to: &storage)
+        return start..<storage.count
+    }
+
+    /// Appends a row's token as the list has it: lower-case digits, or the text in its place.
+    /// Appends nothing where the ledger has neither.
+    ///
+    /// - Parameters:
+    ///   - index: the row's place in the chunk.
+    ///   - output: grows by up to 200 octets.
+    public func appendToken(ofRow index: Int, to output: inout [UInt8]) {
+        switch rows[index].token {
+        case .none, .fingerprint: break
+        case .text(let range): output.append(contentsOf: storage[range])
+        case .octets(let range):
+            for octet in storage[range] {
+                output.append(HexDigits.digit(octet >> 4))
+                output.append(HexDigits.digit(octet & 15))
+            }
+        }
+    }
+
+    /// The text of a row's reason, where it has none with a code; else nil.
+    public func reasonText(ofRow index: Int) -> [UInt8]? {
+        let range = rows[index].reasonText
+        return range.isEmpty ? nil : Array(storage[range])
+    }
+}

@@ -1,0 +1,163 @@
+/// One line of an export, in the order of its columns.
+public struct ExportRow: Sendable {
+    /// The row's number, from 0; no column.
+    public var row: UInt64 = 0
+    /// The 1-based line on which it starts; nil without the list.
+    public var line: UInt64?
+    /// Digits, or what the list has in their place; empty if it is not to be had.
+    public var token: [UInt8] = []
+    /// The state.
+    public var state: RowState = .remaining
+    /// The HTTP status; nil if there was no answer.
+    public var status: UInt16?
+    /// The reason's text; empty if there is none.
+    public var reason: [UInt8] = []
+    /// APNs' own time, in milliseconds since 1970.
+    public var timestamp: UInt64?
+    /// How often it was sent.
+    public var attempts: UInt16 = 0
+    /// The apns-id.
+    public var notificationID: [UInt8] = []
+    /// When it was settled, in milliseconds since 1970; nil while open.
+    public var settledAtMilliseconds: UInt64?
+
+    /// An empty row.
+    public init() {}
+
+    /// The names of the columns.
+    static let columns = [
+        "line", "token", "state", "status", "reason", "apns_timestamp_ms", "attempts", "apns_id",
+        "settled_at_ms",
+    ]
+}
+
+/// How an export is written.
+public enum ExportFormat: String, CaseIterable, Sendable {
+    /// A header, then a line a row; fields quoted after RFC 4180 where they need it, lines end with
+    /// LF.
+    case csv
+    /// A JSON object a line, absent values as null.
+    case jsonl
+
+    /// Appends what comes before all rows.
+    public func appendHeader(to output: inout [UInt8]) {
+        guard self == .csv else { return }
+        output.append(contentsOf: ExportRow.columns.joined(separator: ",").utf8)
+        output.append(0x0A)
+    }
+
+    /// Appends a row and its line end.
+    public func append(_ row: ExportRow, to output: inout [UInt8]) {
+        switch self {
+        case .csv: appendCSV(row, to: &output)
+        case .jsonl: appendJSON(row, to: &output)
+        }
+    }
+
+    private func appendCSV(_ row: ExportRow, to output: inout [UInt8]) {
+        let comma: UInt8 = 0x2C
+        if let line = row.line { appendNumber(line, to: &output) }
+        output.append(comma)
+        appendField(row.token, to: &output)
+        output.append(comma)
+        output.append(contentsOf: row.state.name.utf8)
+        output.append(comma)
+        if let status = row.status { appendNumber(UInt64(status), to: &output) }
+        output.append(comma)
+        appendField(row.reason, to: &output)
+        output.append(comma)
+        if let timestamp = row.timestamp { appendNumber(timestamp, to: &output) }
+        output.append(comma)
+        appendNumber(UInt64(row.attempts), to: &output)
+        output.append(comma)
+        appendField(row.notificationID, to: &output)
+        output.append(comma)
+        if let settled = row.settledAtMilliseconds { appendNumber(settled, to: &output) }
+        output.append(0x0A)
+    }
+
+    /// Appends a field, in quotes where it has a comma, a quote or a line end (RFC 4180, section
+    /// 2).
+    private func appendField(_ field: [UInt8], to output: inout [UInt8]) {
+        let needsQuotes = field.contains { $0 == 0x2C || $0 == 0x22 || $0 == 0x0A || $0 == 0x0D }
+        guard needsQuotes else {
+            output.append(contentsOf: field)
+            return
+        }
+        output.append(0x22)
+        for octet in field {
+            if octet == 0x22 { output.append(0x22) }
+            output.append(octet)
+        }
+        output.append(0x22)
+    }
+
+    private func appendJSON(_ row: ExportRow, to output: inout [UInt8]) {
+        appendKey(0, to: &output)
+        appendOptional(row.line, to: &output)
+        appendKey(1, to: &output)
+        appendString(row.token, to: &output)
+        appendKey(2, to: &output)
+        appendString(Array(row.state.name.utf8), to: &output)
+        appendKey(3, to: &output)
+        appendOptional(row.status.map(UInt64.init), to: &output)
+        appendKey(4, to: &output)
+        appendString(row.reason, to: &output)
+        appendKey(5, to: &output)
+        appendOptional(row.timestamp, to: &output)
+        appendKey(6, to: &output)
+        appendNumber(UInt64(row.attempts), to: &output)
+        appendKey(7, to: &output)
+        appendString(row.notificationID, to: &output)
+        appendKey(8, to: &output)
+        appendOptional(row.settledAtMilliseconds, to: &output)
+        output.append(contentsOf: "}\n".utf8)
+    }
+
+    private func appendKey(_ column: Int, to output: inout [UInt8]) {
+        output.append(column == 0 ? 0x7B : 0x2C)
+        output.append(0x22)
+        output.append(contentsOf: ExportRow.columns[column].utf8)
+        output.append(contentsOf: "\":".utf8)
+    }
+
+    private func appendOptional(_ number: UInt64?, to output: inout [UInt8]) {
+        if let number {
+            appendNumber(number, to: &output)
+        } else {
+            output.append(contentsOf: "null".utf8)
+        }
+    }
+
+    /// Appends a JSON string, or null for nothing. What is no UTF-8 becomes U+FFFD.
+    private func appendString(_ text: [UInt8], to output: inout [UInt8]) {
+        guard !text.isEmpty else {
+            appendOptional(nil, to: &output)
+            return
+        }
+        output.append(0x22)
+        for octet in String(decoding: text, as: UTF8.self).utf8 {
+            switch octet {
+            case 0x22, 0x5C:
+                output.append(0x5C)
+                output.append(octet)
+            case 0..<0x20, 0x7F:
+                output.append(contentsOf: "\\u00".utf8)
+                output.append(HexDigits.digit(octet >> 4))
+                output.append(HexDigits.digit(octet & 15))
+            default: output.append(octet)
+            }
+        }
+        output.append(0x22)
+    }
+
+    private func appendNumber(_ number: UInt64, to output: inout [UInt8]) {
+        let start = output.count
+        var rest = number
+        repeat {
+            output.append(0x30 + UInt8(rest % 10))
+            rest /= 10
+        } while rest > 0
+        output[start...].reverse()
+    }
+}

@@ -1,0 +1,140 @@
+/// Writes what became of each row, in list order, a chunk at a time.
+public struct LedgerExport: ~Copyable {
+    /// A bit a state: a set would be hashed into for each row.
+    private let states: UInt16
+    private let format: ExportFormat
+    private let reasonText: (UInt8) -> String
+    private let appendNotificationID: (UInt64, inout [UInt8]) -> Void
+
+    private var verdicts: ChunkVerdicts
+    private var nextChunk = 0
+    private var gap: ListGap?
+    private var gapIsDone = false
+    private var headerIsDone = false
+    private var row = ExportRow()
+
+    /// Prepares an export.
+    ///
+    /// - Parameters:
+    ///   - index: the ledger.
+    ///   - states: which rows; nil for all settled ones. Rows that were never reserved are
+    ///     `remaining`, and found only in the list.
+    ///   - format: how it is written.
+    ///   - reasonText: the text of a reason's stable code.
+    ///   - appendNotificationID: appends the apns-id of a row, by its number.
+    public init(
+        of index: LedgerIndex, states: Set<RowState>? = nil, format: ExportFormat,
+        reasonText: @escaping (UInt8) -> String,
+        appendNotificationID: @escaping (UInt64, inout [UInt8]) -> Void
+    ) {
+        let wanted = states ?? Set(RowState.allCases.filter(\.isSettled))
+        self.states = wanted.reduce(0) { $0 | 1 << UInt16($1.rawValue) }
+        self.format = format
+        self.reasonText = reasonText
+        self.appendNotificationID = appendNotificationID
+        verdicts = ChunkVerdicts(of: index)
+    }
+
+    private func wants(_ state: RowState) -> Bool { states >> UInt16(state.rawValue) & 1 == 1 }
+
+    /// Appends the next part: the rows of one chunk, or of one part of the list that was never
+    /// reserved.
+    ///
+    /// - Parameters:
+    ///   - list: the list, or `NoLedgerList`.
+    ///   - output: grows by the rows' text; the caller writes and empties it.
+    /// - Returns: whether there may be more.
+    /// - Throws: what reading the ledger or the list throws.
+    public mutating func next(
+        list: inout some LedgerListReader, into output: inout [UInt8]
+    ) throws(LedgerError) -> Bool {
+        if !headerIsDone {
+            headerIsDone = true
+            format.appendHeader(to: &output)
+        }
+        let count = verdicts.index.chunkCount
+        let chunk = nextChunk < count ? verdicts.index.chunk(nextChunk) : nil
+        if !gapIsDone {
+            gapIsDone = true
+            let previous = nextChunk > 0 ? verdicts.index.chunk(nextChunk - 1) : nil
+            let wantsGaps = wants(.remaining) && list.isAvailable
+            gap = wantsGaps ? ListGap(after: previous, before: chunk) : nil
+        }
+        if let open = gap {
+            gap = try appendPart(of: open, list: &list, into: &output)
+            return true
+        }
+        guard let chunk else { return false }
+        try verdicts.load(chunk: nextChunk)
+        if list.isAvailable { try list.load(chunk) }
+        for place in verdicts.rows.indices where wants(verdicts.rows[place].state) {
+            guard verdicts.index.selection.contains(chunk.firstRow + UInt64(place)) else {
+                continue
+            }
+            describe(place, list)
+            format.append(row, to: &output)
+        }
+        nextChunk += 1
+        gapIsDone = false
+        return true
+    }
+
+    /// Appends rows from the beginning of a gap.
+    ///
+    /// - Returns: the rest of the gap; nil if nothing is left of it.
+    private mutating func appendPart(
+        of gap: ListGap, list: inout some LedgerListReader, into output: inout [UInt8]
+    ) throws(LedgerError) -> ListGap? {
+        guard let part = try list.loadNext(of: gap), part.rowCount > 0 else { return nil }
+        for place in 0..<part.rowCount {
+            let number = part.firstRow + UInt64(place)
+            guard verdicts.index.selection.contains(number) else { continue }
+            if let endRow = gap.endRow, number >= endRow { return nil }
+            row.row = number
+            row.line = list.line(ofRow: place)
+            row.token.removeAll(keepingCapacity: true)
+            list.appendToken(ofRow: place, to: &row.token)
+            row.state = .remaining
+            row.status = nil
+            row.reason.removeAll(keepingCapacity: true)
+            row.timestamp = nil
+            row.attempts = 0
+            row.settledAtMilliseconds = nil
+            row.notificationID.removeAll(keepingCapacity: true)
+            appendNotificationID(number, &row.notificationID)
+            format.append(row, to: &output)
+        }
+        let rest = ListGap(
+            firstRow: part.rows.upperBound, byteOffset: part.byteOffset + part.byteCount,
+            firstLine: part.firstLine + part.lineCount, endRow: gap.endRow,
+            endByteOffset: gap.endByteOffset)
+        if let endRow = gap.endRow, rest.firstRow >= endRow { return nil }
+        return rest
+    }
+
+    /// Fills `row` with a row of the loaded chunk.
+    private mutating func describe(_ place: Int, _ list: some LedgerListReader) {
+        let verdict = verdicts.rows[place]
+        row.row = verdicts.firstRow + UInt64(place)
+        row.line = list.isAvailable ? list.line(ofRow: place) : nil
+        row.token.removeAll(keepingCapacity: true)
+        verdicts.appendToken(ofRow: place, to: &row.token)
+        if row.token.isEmpty && list.isAvailable {
+            list.appendToken(ofRow: place, to: &row.token)
+        }
+        row.state = verdict.state
+        row.status = verdict.status == 0 ? nil : verdict.status
+        row.reason.removeAll(keepingCapacity: true)
+        if let text = verdicts.reasonText(ofRow: place) {
+            row.reason.append(contentsOf: text)
+        } else if verdict.reason != 0 {
+            row.reason.append(contentsOf: reasonText(verdict.reason).utf8)
+        }
+        row.timestamp = verdict.timestamp
+        row.attempts = verdict.attempts
+        row.notificationID.removeAll(keepingCapacity: true)
+        appendNotificationID(row.row, &row.notificationID)
+        row.settledAtMilliseconds =
+            verdict.state.isSettled ? verdict.settledAtMilliseconds : nil
+    }
+}

@@ -1,0 +1,155 @@
+extension LedgerWriter {
+    /// Notes a row that APNs accepted. The hot one: two stores.
+    ///
+    /// - Parameters:
+    ///   - row: the row's number, below `LedgerFormat.rowLimit`.
+    ///   - fingerprint: fingerprint of the row's token.
+    ///   - attempts: how often it was sent, from 1.
+    ///   - nowMilliseconds: when the answer came, since 1970.
+    @inlinable
+    public mutating func accepted(
+        row: UInt64, fingerprint: UInt64, attempts: Int, nowMilliseconds: UInt64
+    ) {
+        precondition(row < LedgerFormat.rowLimit && attempts > 0)
+        let delta = nowMilliseconds &- clockMilliseconds
+        let end = cursor &+ 2
+        guard
+            end <= blockLimit && delta <= LedgerFormat.deltaMillisecondsMax
+                && attempts <= LedgerFormat.shortAttemptsMax
+        else {
+            acceptedSlowly(
+                row: row, fingerprint: fingerprint, attempts: attempts,
+                nowMilliseconds: nowMilliseconds)
+            return
+        }
+        let first = FirstWord(
+            kind: .accepted, small: UInt64(truncatingIfNeeded: attempts), delta: delta, row: row)
+        // `end <= blockLimit <= wordCapacity`, so both words lie within the buffer.
+        unsafe words[cursor] = first.bits.littleEndian
+        unsafe words[cursor &+ 1] = fingerprint.littleEndian
+        cursor = end
+    }
+
+    /// Opens a block or sets the clock first, or takes the long form where the attempts need it.
+    @usableFromInline
+    @inline(never)
+    mutating func acceptedSlowly(
+        row: UInt64, fingerprint: UInt64, attempts: Int, nowMilliseconds: UInt64
+    ) {
+        if attempts <= LedgerFormat.shortAttemptsMax {
+            let delta = makeRoom(slots: 1, nowMilliseconds)
+            let first = FirstWord(kind: .accepted, small: UInt64(attempts), delta: delta, row: row)
+            append(first.bits)
+            append(fingerprint)
+            return
+        }
+        let second = SettledWord(
+            status: 200, reason: 0, flags: SettledWord.tokenIsFingerprint,
+            attempts: UInt16(clamping: attempts), tokenCount: 8, reasonTextCount: 0)
+        let delta = makeRoom(slots: second.slotCount, nowMilliseconds)
+        let state = UInt64(RowState.accepted.rawValue)
+        append(FirstWord(kind: .settled, small: state, delta: delta, row: row).bits)
+        append(second.bits)
+        append(fingerprint)
+        append(0)
+    }
+
+    /// Notes a row that is settled otherwise.
+    ///
+    /// - Parameters:
+    ///   - row: the row's number.
+    ///   - state: a settled state; an accepted row with its token is allowed too.
+    ///   - status: the HTTP status, 0 if there was no answer.
+    ///   - reason: the reason's stable code.
+    ///   - reasonText: text of a reason that has no code; more than 64 octets are cut off.
+    ///   - attempts: how often it was sent, 0 if never; more than 65,535 count as that many.
+    ///   - timestamp: APNs' own, in milliseconds since 1970.
+    ///   - token: the token's hexadecimal digits, or what the list has in its place (cut off after
+    ///     200 octets); empty where there is none.
+    ///   - tokenIsText: whether `token` is no token. Digits that don't pair up are kept as text,
+    ///     too.
+    ///   - nowMilliseconds: when it was settled, since 1970.
+    public mutating func settled(
+        row: UInt64, state: RowState, status: UInt16, reason: UInt8, reasonText: RawSpan? = nil,
+        attempts: Int, timestamp: UInt64? = nil, token: RawSpan, tokenIsText: Bool,
+        nowMilliseconds: UInt64
+    ) {
+        precondition(row < LedgerFormat.rowLimit && attempts >= 0)
+        precondition(state.isSettled, "only a final state settles a row")
+        let isText = tokenIsText || !LedgerWriter.isPackable(token)
+        let tokenCount =
+            isText
+            ? min(token.byteCount, LedgerFormat.tokenTextByteCountMax) : token.byteCount / 2
+        let textCount = min(reasonText?.byteCount ?? 0, LedgerFormat.reasonTextByteCountMax)
+        let flags =
+            (timestamp == nil ? 0 : SettledWord.hasTimestamp)
+            | (isText ? SettledWord.tokenIsText : 0)
+        let second = SettledWord(
+            status: status, reason: reason, flags: flags, attempts: UInt16(clamping: attempts),
+            tokenCount: tokenCount, reasonTextCount: textCount)
+        let delta = makeRoom(slots: second.slotCount, nowMilliseconds)
+        let small = UInt64(state.rawValue)
+        append(FirstWord(kind: .settled, small: small, delta: delta, row: row).bits)
+        append(second.bits)
+        if let timestamp { append(timestamp) }
+
+        var packer = OctetPacker()
+        for index in 0..<tokenCount {
+            if isText {
+                push(token.octet(at: index), &packer)
+            } else {
+                let high = HexDigits.value(token.octet(at: 2 * index))
+                let low = HexDigits.value(token.octet(at: 2 * index + 1))
+                push(high << 4 | low, &packer)
+            }
+        }
+        if let reasonText {
+            for index in 0..<textCount {
+                push(reasonText.octet(at: index), &packer)
+            }
+        }
+        let written = (timestamp == nil ? 0 : 8) + tokenCount + textCount
+        for _ in written..<(second.slotCount - 1) * 16 { push(0, &packer) }
+    }
+
+    /// Reserves a chunk: from when this is synced on, its rows may be sent.
+    ///
+    /// - Parameters:
+    ///   - chunk: the rows, no other reservation of this run covers them.
+    ///   - nowMilliseconds: since 1970.
+    /// - Returns: the position to wait for in `writtenPosition` or `syncedPosition`.
+    @discardableResult
+    public mutating func reserve(_ chunk: ChunkReservation, nowMilliseconds: UInt64) -> UInt64 {
+        precondition(chunk.rowCount > 0 && chunk.rowCount <= LedgerFormat.rowsPerChunkMax)
+        precondition(chunk.rows.upperBound <= LedgerFormat.rowLimit)
+        precondition(chunk.reopens.rawValue <= 15)
+        let delta = makeRoom(slots: 3, nowMilliseconds)
+        let small = UInt64(chunk.reopens.rawValue)
+        append(FirstWord(kind: .reserve, small: small, delta: delta, row: chunk.firstRow).bits)
+        append(UInt64(chunk.rowCount) | UInt64(UInt32(chunk.lineCount)) << 32)
+        append(chunk.byteOffset)
+        append(chunk.byteCount)
+        append(chunk.firstLine)
+        append(chunk.hash)
+        return appendedPosition
+    }
+
+    /// Hands rows of a reservation back that were surely not sent, or were refused and wait for
+    /// another try by a later run. They count as `remaining`. It is final for this run: a row that
+    /// another reactor of this run will send must not be released.
+    ///
+    /// - Parameters:
+    ///   - row: the first of them.
+    ///   - count: how many, all in one reservation.
+    ///   - attempts: how often they were sent.
+    ///   - nowMilliseconds: since 1970.
+    public mutating func release(
+        row: UInt64, count: Int, attempts: Int, nowMilliseconds: UInt64
+    ) {
+        precondition(row < LedgerFormat.rowLimit && attempts >= 0)
+        precondition(count > 0 && count <= LedgerFormat.rowsPerChunkMax)
+        let delta = makeRoom(slots: 1, nowMilliseconds)
+        append(FirstWord(kind: .release, small: 0, delta: delta, row: row).bits)
+        append(UInt64(count) | UInt64(UInt16(clamping: attempts)) << 32)
+    }
+}

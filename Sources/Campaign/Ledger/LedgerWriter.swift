@@ -1,0 +1,152 @@
+/// Encodes one segment: records in, blocks out to be written.
+///
+///      accepted, settled, reserve, release          nextWrite        writeCompleted
+///     ------------------------------------> filling ---------> in flight ---------> written
+///                                              ^                   |
+///                                              +-- (swap buffers) -+      syncCompleted -> synced
+///
+/// It does no I/O. One write is in flight at a time; meanwhile records go into the other buffer,
+/// which grows where a write is slow: a verdict can't be refused, so the caller stops sending when
+/// `backlogIsHigh` says so. Nothing is allocated for a record otherwise.
+@safe
+public struct LedgerWriter: ~Copyable {
+    /// From how many octets not yet written on the caller should stop sending.
+    public static let highBacklogByteCount = 1 << 20
+    /// Where a caller that did not stop is stopped: the most a buffer grows to.
+    public static let backlogByteCountMax = 256 << 20
+
+    static let blockWordCountMax = LedgerFormat.blockByteCountMax / 8
+    static let initialWordCount = 2 * blockWordCountMax + 2
+
+    /// What is being filled. Words are stored little-endian.
+    @usableFromInline var words: UnsafeMutablePointer<UInt64>
+    @usableFromInline var wordCapacity: Int
+    /// Words used so far.
+    @usableFromInline var cursor = 0
+    /// The end of the room in the open block; 0 while none is open.
+    @usableFromInline var blockLimit = 0
+    /// The time from which records count, as a reader of the segment knows it: 0 until a clock
+    /// slot.
+    @usableFromInline var clockMilliseconds: UInt64 = 0
+
+    /// Where the open block starts; meaningless while none is open.
+    var blockStart = 0
+    /// The offset in the file of the first word being filled.
+    var fillOffset: UInt64
+
+    /// What the caller is writing, all of it and the part already written.
+    var flightWords: UnsafeMutablePointer<UInt64>
+    var flightWordCapacity: Int
+    var flightByteCount = 0
+    var flightDoneCount = 0
+    var isWriting = false
+
+    /// The CRC of the segment's header, from which each block's starts.
+    let seed: UInt32
+
+    /// All before this offset of the file was written. It moves by whole blocks only: of a block
+    /// that is written in part, a reader sees nothing.
+    public private(set) var writtenPosition: UInt64
+    /// All before this offset is known to be synced.
+    public private(set) var syncedPosition: UInt64
+    /// The latest synced position that a record tells of.
+    var markedPosition: UInt64
+
+    /// Begins a segment, or goes on with one.
+    ///
+    /// - Parameters:
+    ///   - campaign: the campaign's number.
+    ///   - epoch: the run, from 1.
+    ///   - reactor: the reactor within the run, from 0.
+    ///   - startOffset: 0 for a new segment, whose header then comes first; else where its sound
+    ///     part ends.
+    public init(campaign: UInt64, epoch: UInt32, reactor: UInt16, startOffset: UInt64 = 0) {
+        precondition(epoch > 0, "epochs count from 1")
+        let header = LedgerFormat.segmentHeader(campaign: campaign, epoch: epoch, reactor: reactor)
+        seed = UInt32(header.3 >> 32)
+        wordCapacity = LedgerWriter.initialWordCount
+        flightWordCapacity = LedgerWriter.initialWordCount
+        // Both are owned by this value alone and freed in deinit.
+        unsafe words = UnsafeMutablePointer.allocate(capacity: wordCapacity)
+        unsafe flightWords = UnsafeMutablePointer.allocate(capacity: flightWordCapacity)
+        fillOffset = startOffset
+        writtenPosition = startOffset
+        syncedPosition = startOffset
+        markedPosition = startOffset
+        guard startOffset == 0 else {
+            // The clock that a reader brings to this place is not known here: force a new one.
+            clockMilliseconds = 1 << 63
+            return
+        }
+        unsafe words[0] = header.0.littleEndian
+        unsafe words[1] = header.1.littleEndian
+        unsafe words[2] = header.2.littleEndian
+        unsafe words[3] = header.3.littleEndian
+        cursor = 4
+    }
+
+    deinit {
+        unsafe words.deallocate()
+        unsafe flightWords.deallocate()
+    }
+
+    /// The offset behind the last record put in. Once `writtenPosition` has reached the value seen
+    /// after a `reserve`, that reservation is in the file; once `syncedPosition` has, it outlives a
+    /// power cut.
+    public var appendedPosition: UInt64 { fillOffset + UInt64(cursor * 8) }
+
+    /// Octets put in but not yet written, those in flight included.
+    public var pendingByteCount: Int { cursor * 8 + flightByteCount - flightDoneCount }
+
+    /// Whether writing falls behind so far that the caller should send nothing new.
+    public var backlogIsHigh: Bool { pendingByteCount >= LedgerWriter.highBacklogByteCount }
+
+    /// Whether a write is with the caller.
+    public var writeIsInFlight: Bool { isWriting }
+
+    /// What to write next, and where; nil while a write is in flight or nothing pends.
+    ///
+    /// Closes the open block. The memory stays valid and unchanged until `writeCompleted`.
+    @unsafe
+    public mutating func nextWrite() -> (bytes: UnsafeRawBufferPointer, offset: UInt64)? {
+        if isWriting { return nil }
+        if flightDoneCount == flightByteCount {
+            if cursor == 0 { return nil }
+            sealBlock()
+            unsafe swap(&words, &flightWords)
+            swap(&wordCapacity, &flightWordCapacity)
+            flightByteCount = cursor * 8
+            flightDoneCount = 0
+            fillOffset += UInt64(flightByteCount)
+            cursor = 0
+        }
+        isWriting = true
+        let rest = unsafe UnsafeRawBufferPointer(
+            start: UnsafeRawPointer(flightWords) + flightDoneCount,
+            count: flightByteCount - flightDoneCount)
+        return unsafe (rest, writtenPosition + UInt64(flightDoneCount))
+    }
+
+    /// Takes note of how much of the write was done; the next `nextWrite` goes on with the rest, if
+    /// any.
+    ///
+    /// - Parameter count: octets written, 0 to all of them.
+    public mutating func writeCompleted(_ count: Int) {
+        precondition(isWriting, "no write is in flight")
+        precondition(count >= 0 && count <= flightByteCount - flightDoneCount, "not that much")
+        isWriting = false
+        flightDoneCount += count
+        if flightDoneCount == flightByteCount { writtenPosition += UInt64(flightByteCount) }
+    }
+
+    /// Takes note that a sync of the file is done.
+    ///
+    /// The ledger itself will say so, with the next records: where bytes before this position turn
+    /// out bad later on, that is damage and not the torn tail of a power cut.
+    ///
+    /// - Parameter position: `writtenPosition` as it was when the sync was begun.
+    public mutating func syncCompleted(upTo position: UInt64) {
+        precondition(position <= writtenPosition, "what was not written cannot be synced")
+        syncedPosition = max(syncedPosition, position)
+    }
+}

@@ -1,0 +1,187 @@
+internal import CZlib
+internal import FoundationEssentials
+
+/// What `manifest.json` says: whose ledger this is, which runs wrote it, and what they must have
+/// left.
+///
+/// It is written beside and renamed: before a run's first segment is made, and when the run ends.
+/// A run that takes up a ledger syncs the segments that it found, records their lengths and only
+/// then acts on what it read: nothing that it relied on can be lost unnoticed later on.
+public struct Manifest: Codable, Hashable, Sendable {
+    /// The version of the format that this code writes.
+    public static let currentVersion = 1
+
+    /// One run of the campaign.
+    public struct Epoch: Codable, Hashable, Sendable {
+        /// From 1.
+        public var number: UInt32
+        /// When it started, in milliseconds since 1970.
+        public var startedAtMilliseconds: UInt64
+        /// What it left, once it ended orderly or a later run took up its ledger; nil before.
+        public var segments: [SegmentLength]?
+    }
+
+    /// Numbers that cumulate over runs and are not to be had from the segments.
+    public struct Counters: Codable, Hashable, Sendable {
+        /// Requests sent again.
+        public var retries: UInt64 = 0
+        /// Connections made in place of lost ones.
+        public var reconnects: UInt64 = 0
+        /// Connections made in all.
+        public var connections: UInt64 = 0
+
+        /// All zero.
+        public init() {}
+    }
+
+    /// The format's version.
+    public private(set) var version = Manifest.currentVersion
+    /// The campaign: 16 hexadecimal digits.
+    public private(set) var campaign: String
+    /// What makes it the same campaign.
+    public var identity: CampaignIdentity
+    /// When the first run started, in milliseconds since 1970; relative times count from here.
+    public var firstStartedAtMilliseconds: UInt64
+    /// The apns-expiration in seconds since 1970, fixed at the first start.
+    public var expirationSeconds: UInt64?
+    /// Where the list was read, nil for one that was spooled into the ledger.
+    public var listPath: String?
+    /// Whether the canary was let pass.
+    public var canaryPassed = false
+    /// The runs, in order.
+    public private(set) var epochs: [Epoch] = []
+    /// Whether every row is settled.
+    public private(set) var isFinished = false
+    /// Rows of the list, once the list was read to its end, or to `rowsLimit`.
+    public var rowCount: UInt64?
+    /// How many rows the latest run was to look at; nil: all.
+    public var rowsLimit: UInt64?
+    /// What cumulates over runs.
+    public var counters = Counters()
+    /// CRC-32 of the encoding in which this is 0.
+    private var checksum: UInt32 = 0
+
+    /// Describes a new campaign, which has no run yet.
+    public init(
+        campaign: UInt64, identity: CampaignIdentity, firstStartedAtMilliseconds: UInt64,
+        expirationSeconds: UInt64? = nil, listPath: String?
+    ) {
+        let digits = String(campaign, radix: 16)
+        self.campaign = String(repeating: "0", count: 16 - digits.utf8.count) + digits
+        self.identity = identity
+        self.firstStartedAtMilliseconds = firstStartedAtMilliseconds
+        self.expirationSeconds = expirationSeconds
+        self.listPath = listPath
+    }
+
+    /// The campaign's number, as segments have it.
+    public var campaignNumber: UInt64 { UInt64(campaign, radix: 16)! }
+
+    /// Begins a run.
+    ///
+    /// - Parameters:
+    ///   - milliseconds: now, since 1970.
+    ///   - lengths: what the run before left, as `LedgerIndex.segmentLengths(epoch:)` of its number
+    ///     says; kept only where that run did not record it itself.
+    /// - Returns: the run's number.
+    public mutating func beginEpoch(
+        atMilliseconds milliseconds: UInt64, previousLengths lengths: [SegmentLength] = []
+    ) -> UInt32 {
+        if let last = epochs.indices.last, epochs[last].segments == nil {
+            epochs[last].segments = lengths
+        }
+        let number = (epochs.last?.number ?? 0) + 1
+        epochs.append(Epoch(number: number, startedAtMilliseconds: milliseconds, segments: nil))
+        isFinished = false
+        return number
+    }
+
+    /// Ends the latest run orderly: its segments are written and synced.
+    ///
+    /// - Parameters:
+    ///   - lengths: what it left.
+    ///   - isFinished: whether every row of the list is settled.
+    public mutating func endEpoch(lengths: [SegmentLength], isFinished: Bool) {
+        precondition(!epochs.isEmpty, "no run was begun")
+        epochs[epochs.count - 1].segments = lengths
+        self.isFinished = isFinished
+    }
+
+    /// Whether a run with this limit would look at rows that the latest, finished one did not.
+    public func looksFurther(limit: UInt64?) -> Bool {
+        guard let rowsLimit, let rowCount, rowCount >= rowsLimit else { return false }
+        return limit.map { $0 > rowsLimit } ?? true
+    }
+
+    /// What runs left, for `LedgerIndex`.
+    public var recordedLengths: [UInt32: [SegmentLength]] {
+        var lengths: [UInt32: [SegmentLength]] = [:]
+        for epoch in epochs { lengths[epoch.number] = epoch.segments }
+        return lengths
+    }
+
+    /// The octets of `manifest.json`.
+    public func encoded() -> [UInt8] {
+        var copy = self
+        copy.checksum = copy.computedChecksum()
+        return copy.json(isPretty: true) + [0x0A]
+    }
+
+    /// Reads `manifest.json`.
+    ///
+    /// - Throws: `unsupportedVersion`, or `badManifest` saying why.
+    public init(decoding octets: [UInt8]) throws(LedgerError) {
+        struct Version: Decodable { var version: Int }
+        do {
+            let data = Data(octets)
+            let version = try JSONDecoder().decode(Version.self, from: data).version
+            guard version <= Manifest.currentVersion else { throw LedgerError(.unsupportedVersion) }
+            self = try JSONDecoder().decode(Manifest.self, from: data)
+        } catch let error as LedgerError {
+            throw error
+        } catch {
+            throw LedgerError(.badManifest, detail: "it is no manifest of version 1")
+        }
+        guard checksum == computedChecksum() else {
+            throw LedgerError(.badManifest, detail: "its checksum does not fit")
+        }
+        checksum = 0
+        guard campaign.utf8.count == 16, UInt64(campaign, radix: 16) != nil else {
+            throw LedgerError(.badManifest, detail: "the campaign is not 16 hexadecimal digits")
+        }
+    }
+
+    private func computedChecksum() -> UInt32 {
+        var copy = self
+        copy.checksum = 0
+        let octets = copy.json(isPretty: false)
+        return unsafe octets.withUnsafeBufferPointer { buffer in
+            unsafe UInt32(truncatingIfNeeded: crc32_z(0, buffer.baseAddress!, buffer.count))
+        }
+    }
+
+    private func json(isPretty: Bool) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting =
+            isPretty
+            ? [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
+            : [.sortedKeys, .withoutEscapingSlashes]
+        // Only strings, integers and booleans: there is nothing that could not be encoded.
+        return Array(try! encoder.encode(self))
+    }
+}
+
+extension LedgerIndex {
+    /// Reads the segments that a manifest accounts for.
+    ///
+    /// - Throws: as the other initialiser does, and `strangeSegment`.
+    public init(segments: [LedgerSegment], manifest: Manifest) throws(LedgerError) {
+        let known = Set(manifest.epochs.map(\.number))
+        for segment in segments where !known.contains(segment.epoch) {
+            throw LedgerError(.strangeSegment, segment: segment.name)
+        }
+        try self.init(
+            segments: segments, campaign: manifest.campaignNumber,
+            recordedLengths: manifest.recordedLengths, selection: manifest.identity.selection)
+    }
+}

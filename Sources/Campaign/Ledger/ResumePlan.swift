@@ -1,0 +1,157 @@
+/// A run of rows that no run has reserved.
+public struct ListGap: Hashable, Sendable {
+    /// Number of the first row.
+    public var firstRow: UInt64
+    /// Where it begins in the decoded list. A header, where the list has one, lies in a gap from 0.
+    public var byteOffset: UInt64
+    /// The 1-based line on which it begins.
+    public var firstLine: UInt64
+    /// The row behind the last one; nil where it goes on to the end of the list.
+    public var endRow: UInt64?
+    /// Where it ends in the decoded list; nil where it goes on to the end.
+    public var endByteOffset: UInt64?
+
+    /// Describes a gap.
+    public init(
+        firstRow: UInt64, byteOffset: UInt64, firstLine: UInt64, endRow: UInt64?,
+        endByteOffset: UInt64?
+    ) {
+        self.firstRow = firstRow
+        self.byteOffset = byteOffset
+        self.firstLine = firstLine
+        self.endRow = endRow
+        self.endByteOffset = endByteOffset
+    }
+
+    /// All of a list.
+    public static let wholeList = ListGap(
+        firstRow: 0, byteOffset: 0, firstLine: 1, endRow: nil, endByteOffset: nil)
+
+    /// What lies between a chunk and a later one, or the end of the list; nil if they adjoin.
+    init?(after previous: ChunkReservation?, before next: ChunkReservation?) {
+        let row = previous?.rows.upperBound ?? 0
+        if next?.firstRow == row { return nil }
+        self.init(
+            firstRow: row,
+            byteOffset: previous.map { $0.byteOffset + $0.byteCount } ?? 0,
+            firstLine: previous.map { $0.firstLine + $0.lineCount } ?? 1,
+            endRow: next?.firstRow, endByteOffset: next?.byteOffset)
+    }
+}
+
+/// What a resume does with rows in doubt (`--on-lost`).
+public enum LostRowPolicy: Sendable {
+    /// They become `unknown`.
+    case record
+    /// They are sent again.
+    case resend
+}
+
+/// What a resume does with one row of a chunk.
+public enum RowDisposition: UInt8, Sendable {
+    /// It is sent.
+    case send = 0
+    /// It is passed over: it is settled, or no row of this run's shard.
+    case settled = 1
+    /// It is passed over and settled as `unknown`.
+    case becomesUnknown = 2
+    /// It is sent although it may have been sent before: while it isn't, it stays in doubt.
+    case sendAgain = 3
+
+    /// Whether the run sends the row.
+    public var isSent: Bool { self == .send || self == .sendAgain }
+}
+
+/// A chunk of which rows are still open.
+public struct ChunkWork: Sendable {
+    /// The chunk as it has to be reserved again, with the states it opens again.
+    public var chunk: ChunkReservation
+    /// One a row.
+    public var dispositions: [RowDisposition]
+    /// How often each row was sent before, one a row; 0 for rows that start anew.
+    public var attempts: [UInt16]
+    /// Rows to be sent.
+    public var sendCount: Int
+    /// Rows that become `unknown`.
+    public var unknownCount: Int
+}
+
+/// What is left to do of a campaign, in list order, a chunk at a time.
+public struct ResumePlan: ~Copyable {
+    /// A piece of work.
+    public enum Work: Sendable {
+        /// Rows to be cut anew.
+        case gap(ListGap)
+        /// Rows to be read again and sent where their disposition says so.
+        case chunk(ChunkWork)
+    }
+
+    private var index: LedgerIndex { verdicts.index }
+    private let lostRows: LostRowPolicy
+    private let reopens: ReopenedStates
+    private var verdicts: ChunkVerdicts
+    private var nextChunk = 0
+    private var gapIsDone = false
+
+    /// Plans the rest of a campaign.
+    ///
+    /// - Parameters:
+    ///   - index: the ledger.
+    ///   - lostRows: what becomes of rows in doubt. Where `reopens` has `unknown` they are sent
+    ///     again whatever this says, as they would be if an earlier run had recorded them.
+    ///   - reopens: states whose rows are sent again.
+    public init(index: LedgerIndex, lostRows: LostRowPolicy, reopens: ReopenedStates) {
+        verdicts = ChunkVerdicts(of: index)
+        self.lostRows = lostRows
+        self.reopens = reopens
+    }
+
+    /// The next piece of work; nil when all is planned. The last one is always a gap up to the end
+    /// of the list, which may turn out to be empty.
+    ///
+    /// - Throws: what `ChunkVerdicts.load` throws.
+    public mutating func next() throws(LedgerError) -> Work? {
+        while nextChunk <= index.chunkCount {
+            let previous = nextChunk > 0 ? index.chunk(nextChunk - 1) : nil
+            let chunk = nextChunk < index.chunkCount ? index.chunk(nextChunk) : nil
+            if !gapIsDone {
+                gapIsDone = true
+                if let gap = ListGap(after: previous, before: chunk) { return .gap(gap) }
+            }
+            gapIsDone = false
+            nextChunk += 1
+            guard let chunk else { return nil }
+            try verdicts.load(chunk: nextChunk - 1)
+            if let work = work(on: chunk) { return .chunk(work) }
+        }
+        return nil
+    }
+
+    /// What to do with the chunk whose verdicts are loaded; nil if nothing.
+    private func work(on chunk: ChunkReservation) -> ChunkWork? {
+        var work = ChunkWork(
+            chunk: chunk, dispositions: [], attempts: [], sendCount: 0, unknownCount: 0)
+        work.chunk.reopens = reopens
+        for place in verdicts.rows.indices {
+            let row = verdicts.rows[place]
+            let disposition = disposition(of: row.state, row: chunk.firstRow + UInt64(place))
+            work.dispositions.append(disposition)
+            work.attempts.append(row.state.isSettled ? 0 : row.attempts)
+            if disposition.isSent { work.sendCount += 1 }
+            if disposition == .becomesUnknown { work.unknownCount += 1 }
+        }
+        return work.sendCount + work.unknownCount > 0 ? work : nil
+    }
+
+    private func disposition(of state: RowState, row: UInt64) -> RowDisposition {
+        guard index.selection.contains(row) else { return .settled }
+        switch state {
+        case .remaining: return .send
+        case .inDoubt:
+            return lostRows == .resend || reopens.contains(RowState.unknown)
+                ? .sendAgain : .becomesUnknown
+        case .unknown: return reopens.contains(state) ? .sendAgain : .settled
+        default: return reopens.contains(state) ? .send : .settled
+        }
+    }
+}

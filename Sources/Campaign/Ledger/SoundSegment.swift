@@ -1,0 +1,118 @@
+/// A segment whose header and blocks were checked, up to where it is sound.
+///
+///     0        32                                 soundByteCount            byteCount
+///     | header | block | block | ...      | block | torn: never synced, or    |
+///     |        |       |       |          |       | later than this reader    |
+struct SoundSegment {
+    var segment: LedgerSegment
+    /// The CRC of its header, from which each block's checksum starts.
+    var seed: UInt32
+    /// Where its last good block ends.
+    var soundByteCount: UInt64
+    /// Whether octets follow that are no good block.
+    var isTorn: Bool
+
+    /// Where blocks are.
+    var blocks: Range<UInt64> {
+        let start = UInt64(LedgerFormat.segmentHeaderByteCount)
+        return start..<max(start, soundByteCount)
+    }
+
+    /// Checks a segment from its beginning and hands each record to `body`.
+    ///
+    /// A bad place ends the segment if nothing says that it was ever sound: power may have failed
+    /// before it was synced. It is damage where the manifest recorded a length beyond it, or where
+    /// a good block further on tells of a sync beyond it.
+    ///
+    /// - Parameters:
+    ///   - segment: the segment.
+    ///   - campaign: the campaign it must name.
+    ///   - recordedByteCount: its length by the manifest; nil for a run that did not end orderly.
+    ///   - reader: lends its buffer.
+    ///   - body: gets each record, with the reader standing on it.
+    init(
+        checking segment: LedgerSegment, campaign: UInt64, recordedByteCount: UInt64?,
+        with reader: inout BlockReader,
+        _ body: (inout BlockReader, LedgerRecord) throws(LedgerError) -> Void
+    ) throws(LedgerError) {
+        self.segment = segment
+        let expected = LedgerFormat.segmentHeader(
+            campaign: campaign, epoch: segment.epoch, reactor: segment.reactor)
+        seed = UInt32(expected.3 >> 32)
+        let available = segment.bytes.byteCount
+        let end = min(available, recordedByteCount ?? available)
+        let start = UInt64(LedgerFormat.segmentHeaderByteCount)
+        isTorn = false
+
+        reader.open(segment, seed: seed, range: 0..<end, clock: 0)
+        let headerIsGood = try SoundSegment.checkHeader(segment, expected, &reader)
+        let first = headerIsGood ? min(start, end) : end
+        reader.seek(to: first, end: end, clock: 0)
+        soundByteCount = headerIsGood ? first : 0
+        if headerIsGood {
+            scan: while true {
+                switch try reader.nextBlock() {
+                case .block:
+                    while let record = try reader.nextRecord() { try body(&reader, record) }
+                    soundByteCount = reader.position
+                case .end:
+                    break scan
+                case .bad:
+                    isTorn = true
+                    break scan
+                }
+            }
+        } else {
+            isTorn = recordedByteCount == nil
+        }
+        if let recordedByteCount, soundByteCount < recordedByteCount {
+            let code: LedgerError.Code =
+                available < recordedByteCount
+                ? .missingTail : headerIsGood ? .damagedBlock : .badSegmentHeader
+            throw reader.fault(code, at: soundByteCount)
+        }
+        if isTorn {
+            let code: LedgerError.Code = headerIsGood ? .damagedBlock : .badSegmentHeader
+            guard try !SoundSegment.wasSynced(beyond: soundByteCount, end, &reader) else {
+                throw reader.fault(code, at: soundByteCount)
+            }
+        }
+    }
+
+    /// Whether a good block behind the bad place tells that the place had been synced.
+    private static func wasSynced(
+        beyond place: UInt64, _ end: UInt64, _ reader: inout BlockReader
+    ) throws(LedgerError) -> Bool {
+        var position = place + 8
+        while true {
+            reader.seek(to: position, end: end, clock: 0)
+            guard let found = try reader.findBlock(from: position) else { return false }
+            reader.seek(to: found, end: end, clock: 0)
+            while case .block = try reader.nextBlock() {
+                while try reader.nextRecord() != nil {}
+                if reader.latestSyncedPosition > place { return true }
+            }
+            position = reader.position + 8
+        }
+    }
+
+    /// Whether the header is whole and this segment's. One that is another's, or newer, is no
+    /// damage but a wrong file, and an error at once.
+    private static func checkHeader(
+        _ segment: LedgerSegment, _ expected: (UInt64, UInt64, UInt64, UInt64),
+        _ reader: inout BlockReader
+    ) throws(LedgerError) -> Bool {
+        guard let found = try reader.segmentHeader() else { return false }
+        if found == expected { return true }
+        let version = UInt16(truncatingIfNeeded: found.1)
+        let own = LedgerFormat.segmentHeader(
+            version: version, campaign: found.2, epoch: UInt32(found.1 >> 32),
+            reactor: UInt16(truncatingIfNeeded: found.1 >> 16))
+        guard found == own else { return false }
+        if version > LedgerFormat.version {
+            throw LedgerError(.unsupportedVersion, segment: segment.name)
+        }
+        throw LedgerError(
+            .badSegmentHeader, segment: segment.name, detail: "it belongs to another run")
+    }
+}

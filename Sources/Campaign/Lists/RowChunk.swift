@@ -1,0 +1,71 @@
+/// A run of whole rows of a token list, in memory of its own: the unit in which work is handed out.
+///
+/// One holder at a time: the cutter fills a chunk, then a reactor reads it, then it goes back to its
+/// pool. Nothing in it is guarded, because it is never shared. Its memory is only reached through
+/// `bytes` and this module's cutter and readers.
+@safe public final class RowChunk: @unchecked Sendable {
+    /// The most octets of rows a chunk stores.
+    public static let capacity = 64 * 1_024
+
+    /// Where the chunk starts in the list, its first row's number and its first line.
+    public internal(set) var start = ListPosition()
+    /// How many rows it has; blank lines are none.
+    public internal(set) var rowCount = 0
+    /// How many octets of the list it covers.
+    public internal(set) var byteCount: UInt64 = 0
+    /// How many lines it covers, blank ones and those inside quotes included.
+    public internal(set) var lineCount: UInt64 = 0
+    /// The hash of the covered octets: `MixingHash` of the stored ones, extended by others.
+    public internal(set) var hash: UInt64 = 0
+    /// How many octets are stored: `byteCount`, or `capacity` where the chunk is overlong.
+    public internal(set) var storedCount = 0
+    /// Whether it is a single row of more than `capacity` octets, of which only the first are here.
+    public internal(set) var isOverlong = false
+
+    /// For a resumed run: what is known of each row, one octet a row; nil for a new chunk.
+    public var dispositions: [UInt8]?
+    /// For a resumed run: how often each row was sent so far; nil for a new chunk.
+    public var attempts: [UInt8]?
+    /// For a resumed run: settled states whose rows are sent again.
+    public var reopens: ReopenedStates = []
+
+    let octets: UnsafeMutableRawPointer
+
+    init() {
+        unsafe octets = .allocate(byteCount: RowChunk.capacity, alignment: 64)
+    }
+
+    deinit {
+        // SAFETY: allocated in `init`, and readers keep the chunk alive while they look at it.
+        unsafe octets.deallocate()
+    }
+
+    /// Where the next chunk starts.
+    public var end: ListPosition {
+        ListPosition(
+            byteOffset: start.byteOffset + byteCount, row: start.row + UInt64(rowCount),
+            line: start.line + lineCount)
+    }
+
+    /// The stored octets.
+    public var bytes: RawSpan {
+        @_lifetime(borrow self) get {
+            // SAFETY: the memory lives as long as the chunk, and `storedCount` octets are set.
+            let span = unsafe RawSpan(_unsafeStart: octets, byteCount: storedCount)
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
+    func reset() {
+        start = ListPosition()
+        rowCount = 0
+        byteCount = 0
+        lineCount = 0
+        hash = 0
+        storedCount = 0
+        isOverlong = false
+        dispositions = nil
+        attempts = nil
+        reopens = []
+    }
+}

@@ -1,0 +1,222 @@
+import APNs
+
+extension RowCutter {
+    /// Why a scan stopped.
+    enum ScanEnd {
+        case rowLimit
+        case boundary
+        case full
+        case more
+    }
+
+    /// The most rows the chunk in work may have.
+    private var rowLimitNow: Int {
+        if isHeaderDue { return 1 }
+        if let boundary, boundary.isExact { return .max }
+        return rowLimit
+    }
+
+    /// Skips a byte-order mark at the list's start; false where more input is needed to tell.
+    mutating func skipMark(
+        _ bytes: RawSpan, _ offset: inout Int, _ chunk: RowChunk
+    ) -> Bool {
+        let mark = ListFormat.byteOrderMark
+        while let count = markCount {
+            if count == mark.count {
+                start.byteOffset = UInt64(count)
+                markCount = nil
+            } else if offset == bytes.byteCount {
+                return false
+            } else if bytes.octet(at: offset) == mark[count] {
+                offset += 1
+                markCount = count + 1
+            } else {
+                // No mark after all: what looked like one is the list's text.
+                appendMark(count, to: chunk)
+                markCount = nil
+            }
+        }
+        return true
+    }
+
+    mutating func appendMark(_ count: Int, to chunk: RowChunk) {
+        for (offset, octet) in ListFormat.byteOrderMark.prefix(count).enumerated() {
+            // SAFETY: the chunk is empty and holds far more than three octets.
+            unsafe chunk.octets.storeBytes(of: octet, toByteOffset: offset, as: UInt8.self)
+        }
+        filled = count
+    }
+
+    /// Copies the next piece of input into the chunk.
+    mutating func append(_ bytes: RawSpan, _ offset: inout Int, to chunk: RowChunk) {
+        var count = min(
+            bytes.byteCount - offset, RowChunk.capacity - filled, RowCutter.pieceSize)
+        if let boundary {
+            let left = boundary.byteOffset - start.byteOffset - UInt64(filled)
+            count = Int(min(UInt64(count), left))
+        }
+        if count == 0 { return }
+        unsafe bytes.withUnsafeBytes { source in
+            // SAFETY: `count` octets are left in the input, and have room in the chunk.
+            unsafe (chunk.octets + filled).copyMemory(
+                from: source.baseAddress.unsafelyUnwrapped + offset, byteCount: count)
+        }
+        offset += count
+        filled += count
+    }
+
+    /// Counts the rows in what was appended.
+    mutating func scanRows(_ chunk: RowChunk) -> ScanEnd {
+        let limit = rowLimitNow
+        // SAFETY: the chunk's first `filled` octets are set.
+        let octets = unsafe UnsafeRawPointer(chunk.octets)
+        while let end = unsafe scanner.nextEnd(in: octets, from: &scan, to: filled) {
+            let isRow = unsafe !isBlank(octets, rowsEnd, end.offset, format)
+            rowsEnd = end.offset
+            lineCount += end.lineCount
+            if isRow {
+                rowCount += 1
+                if rowCount == limit { return .rowLimit }
+            }
+        }
+        if let boundary, start.byteOffset + UInt64(filled) == boundary.byteOffset {
+            return .boundary
+        }
+        return filled == RowChunk.capacity ? .full : .more
+    }
+
+    /// Ends a row that has no line end because the text ends.
+    mutating func endLastRow(_ chunk: RowChunk) {
+        let lines = scanner.endOfText()
+        guard rowsEnd < filled else { return }
+        // SAFETY: the chunk's first `filled` octets are set.
+        if unsafe !isBlank(UnsafeRawPointer(chunk.octets), rowsEnd, filled, format) {
+            rowCount += 1
+        }
+        lineCount += lines
+        rowsEnd = filled
+        scan = filled
+    }
+
+    /// Ends the chunk in work at `rowsEnd`; nil where it has no rows or was the header.
+    ///
+    /// - Parameter next: takes the octets behind `rowsEnd`, which are part of a row.
+    mutating func cutOff(carryingTo next: RowChunk? = nil) -> RowChunk? {
+        guard let chunk else { preconditionFailure("there is a chunk in work") }
+        let carried = filled - rowsEnd
+        precondition(carried == 0 || next != nil, "octets of a row would be lost")
+        let isExact = boundary?.isExact ?? false
+        if isAtBoundary { boundary = nil }
+        chunk.start = start
+        chunk.rowCount = rowCount
+        chunk.byteCount = UInt64(rowsEnd)
+        chunk.lineCount = lineCount
+        chunk.storedCount = rowsEnd
+        let isKept = !isHeaderDue && (rowCount > 0 || isExact)
+        if isKept { chunk.hash = unsafe hash(chunk.octets, rowsEnd) }
+        if let next {
+            // SAFETY: both chunks have the same capacity.
+            unsafe next.octets.copyMemory(from: chunk.octets + rowsEnd, byteCount: carried)
+            self.chunk = next
+        }
+        takeHeader(from: chunk)
+        start = ListPosition(
+            byteOffset: chunk.end.byteOffset, row: isKept ? chunk.end.row : start.row,
+            line: chunk.end.line)
+        begin(filled: carried)
+        if isKept {
+            if next == nil { self.chunk = nil }
+            return chunk
+        }
+        if next == nil { self.chunk = nil }
+        pool.giveBack(chunk)
+        return nil
+    }
+
+    private var isAtBoundary: Bool {
+        guard let boundary else { return false }
+        return start.byteOffset + UInt64(rowsEnd) + (overlong?.count ?? 0) == boundary.byteOffset
+    }
+
+    private mutating func begin(filled: Int) {
+        self.filled = filled
+        // What is carried was scanned, and no row ends in it.
+        scan = filled
+        rowsEnd = 0
+        rowCount = 0
+        lineCount = 0
+        overlong = nil
+    }
+
+    private mutating func takeHeader(from chunk: RowChunk) {
+        guard isHeaderDue, chunk.rowCount > 0 else { return }
+        var text: [UInt8] = []
+        let bytes = chunk.bytes
+        text.reserveCapacity(bytes.byteCount)
+        for offset in 0..<bytes.byteCount { text.append(bytes.octet(at: offset)) }
+        // Blank lines before it are no part of it.
+        text = Array(text.drop { $0 == 0x0a || format.isBlank($0) })
+        while let last = text.last, last == 0x0a || last == 0x0d { text.removeLast() }
+        header = text
+        isHeaderOverlong = chunk.isOverlong
+        isHeaderDue = false
+    }
+
+    /// Counts and hashes the rest of an overlong row; its chunk once the row's end is found.
+    mutating func goThroughOverlongRow(_ bytes: RawSpan, _ offset: inout Int) -> RowChunk? {
+        guard let (count, hash) = overlong else { return nil }
+        let first = offset
+        var last = bytes.byteCount
+        if let boundary {
+            let left = boundary.byteOffset - start.byteOffset - UInt64(RowChunk.capacity) - count
+            last = first + Int(min(UInt64(last - first), left))
+        }
+        var scan = first
+        let end = unsafe bytes.withUnsafeBytes { source -> RowScanner.RowEnd? in
+            guard let base = source.baseAddress else { return nil }
+            return unsafe scanner.nextEnd(in: base, from: &scan, to: last)
+        }
+        offset = scan
+        overlong = (
+            count + UInt64(scan - first),
+            MixingHash.extend(hash, by: bytes.extracting(first..<scan))
+        )
+        if let end { return endOverlongRow(lineCount: end.lineCount) }
+        rowsEnd = RowChunk.capacity
+        let isEnd = isAtBoundary
+        rowsEnd = 0
+        return isEnd ? endOverlongRow(lineCount: scanner.endOfText()) : nil
+    }
+
+    /// Hands out an overlong row; nil where it was the header.
+    mutating func endOverlongRow(lineCount: UInt64) -> RowChunk? {
+        guard let overlong, let chunk else { return nil }
+        rowsEnd = RowChunk.capacity
+        if isAtBoundary { boundary = nil }
+        chunk.start = start
+        chunk.rowCount = 1
+        chunk.byteCount = UInt64(RowChunk.capacity) + overlong.count
+        chunk.lineCount = lineCount
+        chunk.hash = overlong.hash
+        chunk.storedCount = RowChunk.capacity
+        chunk.isOverlong = true
+        let wasHeader = isHeaderDue
+        takeHeader(from: chunk)
+        start = ListPosition(
+            byteOffset: chunk.end.byteOffset, row: wasHeader ? start.row : chunk.end.row,
+            line: chunk.end.line)
+        begin(filled: 0)
+        self.chunk = nil
+        if wasHeader {
+            pool.giveBack(chunk)
+            return nil
+        }
+        return chunk
+    }
+
+    /// The hash of a chunk's stored octets.
+    func hash(_ octets: UnsafeMutableRawPointer, _ count: Int) -> UInt64 {
+        // SAFETY: the caller vouches for the octets, which do not change meanwhile.
+        unsafe MixingHash.hash(RawSpan(_unsafeStart: octets, byteCount: count))
+    }
+}

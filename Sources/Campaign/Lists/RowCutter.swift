@@ -1,0 +1,155 @@
+import APNs
+
+/// Cuts a token list, read in order, into chunks of whole rows, and numbers rows and lines.
+///
+///     mark ──▶ (header) ──▶ rows ──▶ rows … ──▶ ended
+///                            │ ▲
+///                            ▼ │ the row's end
+///                          overlong: one row of more than a chunk's capacity; its rest is
+///                                    hashed and counted, not stored
+///
+/// Chunks tile what follows the byte-order mark and the header; only runs of blank lines may lie
+/// between them. The same text cut at the same places gives equal chunks, however it arrives.
+public struct RowCutter: ~Copyable {
+    /// What a call led to.
+    public enum Outcome {
+        /// A chunk of at least one row, now the caller's; call again with the same input.
+        case chunk(RowChunk)
+        /// All input is consumed.
+        case needsInput
+        /// The pool is empty: give a chunk back and call again with the same input.
+        case poolEmpty
+    }
+
+    /// The most rows of a chunk; may be changed at any time.
+    public var rowLimit: Int
+
+    /// The header's text without its line end; nil before it was read, and for formats without.
+    public internal(set) var header: [UInt8]?
+
+    /// Whether a header of more than a chunk's capacity was met; it is then cut short.
+    public internal(set) var isHeaderOverlong = false
+
+    let format: ListFormat
+    let pool: ChunkPool
+    var scanner: RowScanner
+    /// Where the chunk in work starts.
+    var start: ListPosition
+    var chunk: RowChunk?
+    /// Octets in the chunk in work; `scan` of them are looked at; rows end before `rowsEnd`.
+    var filled = 0
+    var scan = 0
+    var rowsEnd = 0
+    var rowCount = 0
+    var lineCount: UInt64 = 0
+    /// Octets of an overlong row beyond those stored, and the hash so far; nil while not overlong.
+    var overlong: (count: UInt64, hash: UInt64)?
+    /// The offset in the list at which a chunk must end, and whether none may end before it.
+    var boundary: (byteOffset: UInt64, isExact: Bool)?
+    /// Octets of a byte-order mark seen so far; nil once the start is behind us.
+    var markCount: Int?
+    var isHeaderDue: Bool
+
+    /// Input is looked at in pieces of this size, so that little is copied twice where chunks are
+    /// cut short by their row limit.
+    static var pieceSize: Int { 4_096 }
+
+    /// - Parameters:
+    ///   - start: where the input starts in the decoded list; beyond the list's start no mark and
+    ///     no header are expected.
+    ///   - rowLimit: the most rows of a chunk, at least 1.
+    public init(
+        format: ListFormat, pool: ChunkPool, start: ListPosition = ListPosition(),
+        rowLimit: Int = .max
+    ) {
+        precondition(rowLimit > 0, "a chunk has at least one row")
+        self.format = format
+        self.pool = pool
+        self.start = start
+        self.rowLimit = rowLimit
+        scanner = RowScanner(format: format)
+        markCount = start.byteOffset == 0 ? 0 : nil
+        isHeaderDue = start.byteOffset == 0 && format.hasHeader
+    }
+
+    /// Where the next chunk starts, if no blank lines come first.
+    public var position: ListPosition { start }
+
+    /// Whether the list ended inside quotes; known after `finish`.
+    public internal(set) var endedInsideQuotes = false
+
+    /// Where the list ended inside quotes, the line on which they open; known after `finish`.
+    public internal(set) var unclosedQuoteLine: UInt64?
+
+    /// Makes a chunk end at a place known from an earlier run.
+    ///
+    /// - Parameters:
+    ///   - byteOffset: an offset in the decoded list beyond `position`.
+    ///   - isExact: the next chunk covers everything up to there, whatever the row limit, even
+    ///     without rows; otherwise smaller chunks may come before.
+    public mutating func endChunk(at byteOffset: UInt64, isExact: Bool) {
+        precondition(byteOffset > start.byteOffset, "a chunk ends after its start")
+        precondition(filled == 0 || start.byteOffset + UInt64(filled) <= byteOffset)
+        boundary = (byteOffset, isExact)
+    }
+
+    /// Consumes input from `offset` on, up to the end of the next chunk.
+    public mutating func next(_ bytes: RawSpan, at offset: inout Int) -> Outcome {
+        while true {
+            guard let chunk = chunk ?? pool.take() else { return .poolEmpty }
+            self.chunk = chunk
+            if markCount != nil, !skipMark(bytes, &offset, chunk) { return .needsInput }
+            if overlong != nil {
+                if let finished = goThroughOverlongRow(bytes, &offset) { return .chunk(finished) }
+                if overlong != nil { return .needsInput }
+                continue
+            }
+            append(bytes, &offset, to: chunk)
+            switch scanRows(chunk) {
+            case .rowLimit:
+                // The octets behind came with this very input: whole rows never stay unscanned.
+                offset -= filled - rowsEnd
+                filled = rowsEnd
+                scan = rowsEnd
+                if let finished = cutOff() { return .chunk(finished) }
+            case .boundary:
+                endLastRow(chunk)
+                if let finished = cutOff() { return .chunk(finished) }
+            case .full:
+                if rowsEnd == 0 {
+                    overlong = (0, unsafe hash(chunk.octets, filled))
+                } else if rowsEnd == filled {
+                    if let finished = cutOff() { return .chunk(finished) }
+                } else {
+                    guard let next = pool.take() else { return .poolEmpty }
+                    if let finished = cutOff(carryingTo: next) { return .chunk(finished) }
+                }
+            case .more:
+                if offset == bytes.byteCount { return .needsInput }
+            }
+        }
+    }
+
+    /// Ends the list; the last chunk, if any rows are left. Call once, after all input.
+    public mutating func finish() -> RowChunk? {
+        if let markCount, markCount > 0, let chunk {
+            appendMark(markCount, to: chunk)
+            _ = scanRows(chunk)
+        }
+        markCount = nil
+        endedInsideQuotes = scanner.isInsideQuotes
+        if endedInsideQuotes {
+            unclosedQuoteLine = start.line + lineCount + scanner.linesBeforeQuote
+        }
+        if overlong != nil { return endOverlongRow(lineCount: scanner.endOfText()) }
+        guard let chunk else { return nil }
+        endLastRow(chunk)
+        boundary = nil
+        let finished = cutOff()
+        if finished == nil, let chunk = self.chunk {
+            pool.giveBack(chunk)
+            self.chunk = nil
+        }
+        return finished
+    }
+}

@@ -1,0 +1,150 @@
+import Glibc
+
+/// Finds where rows end, for each format: the part of the cutter that knows about quotes.
+///
+/// For delimited formats (RFC 4180), whose rows may go over several lines:
+///
+///     fieldStart ──"──▶ quoted ──"──▶ quoteInQuoted ──"──▶ quoted
+///      ▲   │ other        │ \n: a line      │ other
+///      │   ▼              └──▶ quoted       ▼
+///      └─ unquoted ◀────────────────────────┘
+///       separator    \n in fieldStart or unquoted: the row's end
+///
+/// A quote elsewhere than at a field's start is text, so that `5" disk` harms nobody.
+struct RowScanner {
+    private enum State {
+        case fieldStart
+        case unquoted
+        case quoted
+        case quoteInQuoted
+    }
+
+    let format: ListFormat
+    private let separator: UInt8
+    private var state = State.fieldStart
+    /// Line ends inside quotes so far, in the row that is being looked at.
+    private var innerLineCount: UInt64 = 0
+    /// Lines of that row before the one on which the latest quote opened.
+    private(set) var linesBeforeQuote: UInt64 = 0
+
+    init(format: ListFormat) {
+        self.format = format
+        separator = format.separator ?? 0
+    }
+
+    /// Whether the text ended between quotes.
+    var isInsideQuotes: Bool { state == .quoted }
+
+    /// A row's end, or a blank line's.
+    struct RowEnd {
+        /// The offset after its line feed.
+        var offset: Int
+        /// The lines it goes over.
+        var lineCount: UInt64
+    }
+
+    /// The next row end in `octets[scan..<end]`; nil where there is none, then `scan` is `end`.
+    ///
+    /// It goes on where the last call stopped; `octets` may be another piece of the same text.
+    mutating func nextEnd(
+        in octets: UnsafeRawPointer, from scan: inout Int, to end: Int
+    ) -> RowEnd? {
+        if separator != 0 { return unsafe nextDelimitedEnd(in: octets, from: &scan, to: end) }
+        guard let newline = unsafe find(UInt8(ascii: "\n"), octets, scan, end) else {
+            scan = end
+            return nil
+        }
+        scan = newline + 1
+        return RowEnd(offset: scan, lineCount: 1)
+    }
+
+    /// Ends the row at the text's end; how many lines it went over.
+    mutating func endOfText() -> UInt64 {
+        let lineCount = innerLineCount + 1
+        innerLineCount = 0
+        state = .fieldStart
+        return lineCount
+    }
+
+    private mutating func nextDelimitedEnd(
+        in octets: UnsafeRawPointer, from scan: inout Int, to end: Int
+    ) -> RowEnd? {
+        let quote = UInt8(ascii: "\"")
+        var newline = unsafe find(UInt8(ascii: "\n"), octets, scan, end) ?? end
+        while scan < end {
+            switch state {
+            case .fieldStart, .unquoted:
+                guard let found = unsafe find(quote, octets, scan, newline) else {
+                    if newline < end { return rowEnd(newline, &scan) }
+                    // SAFETY: `end` is above `scan`.
+                    let last = unsafe octets.load(fromByteOffset: end - 1, as: UInt8.self)
+                    state = last == separator ? .fieldStart : .unquoted
+                    scan = end
+                    return nil
+                }
+                let isOpening: Bool
+                if found == scan {
+                    isOpening = state == .fieldStart
+                } else {
+                    // SAFETY: `found` is above `scan`.
+                    let before = unsafe octets.load(fromByteOffset: found - 1, as: UInt8.self)
+                    isOpening = before == separator
+                }
+                state = isOpening ? .quoted : .unquoted
+                if isOpening { linesBeforeQuote = innerLineCount }
+                scan = found + 1
+            case .quoted:
+                let found = unsafe find(quote, octets, scan, end) ?? end
+                while newline < found {
+                    innerLineCount += 1
+                    newline = unsafe find(UInt8(ascii: "\n"), octets, newline + 1, end) ?? end
+                }
+                if found < end { state = .quoteInQuoted }
+                scan = min(found + 1, end)
+            case .quoteInQuoted:
+                // SAFETY: `scan` is below `end`.
+                let octet = unsafe octets.load(fromByteOffset: scan, as: UInt8.self)
+                if octet == quote {
+                    state = .quoted
+                    scan += 1
+                } else {
+                    state = .unquoted
+                }
+            }
+        }
+        return nil
+    }
+
+    private mutating func rowEnd(_ newline: Int, _ scan: inout Int) -> RowEnd {
+        scan = newline + 1
+        let lineCount = innerLineCount + 1
+        innerLineCount = 0
+        state = .fieldStart
+        return RowEnd(offset: scan, lineCount: lineCount)
+    }
+}
+
+/// The offset of the first `octet` in `octets[start..<end]`.
+@inline(__always)
+func find(_ octet: UInt8, _ octets: UnsafeRawPointer, _ start: Int, _ end: Int) -> Int? {
+    // SAFETY: the caller vouches for the range; memchr reads nothing beyond it.
+    guard let found = unsafe memchr(octets + start, Int32(octet), end - start) else { return nil }
+    return unsafe UnsafeRawPointer(found) - octets
+}
+
+/// Whether `octets[start..<end]` holds nothing but blanks and line ends.
+@inline(__always)
+func isBlank(
+    _ octets: UnsafeRawPointer, _ start: Int, _ end: Int, _ format: ListFormat
+) -> Bool {
+    var offset = start
+    while offset < end {
+        // SAFETY: the caller vouches for the range.
+        let octet = unsafe octets.load(fromByteOffset: offset, as: UInt8.self)
+        // Most rows are told by their first octet.
+        if octet > 0x20 { return false }
+        if octet != UInt8(ascii: "\n"), !format.isBlank(octet) { return false }
+        offset += 1
+    }
+    return true
+}

@@ -1,0 +1,79 @@
+public import APNs
+
+/// Whether a payload file can be sent, and where its first mistake is.
+public enum PayloadCheck {
+    /// What is wrong with a payload.
+    public struct Problem: Error, Sendable, Equatable {
+        /// The line of the mistake, from 1; nil where it is no single place.
+        public var line: Int?
+        /// The character in that line, from 1, as an editor counts; nil where `line` is.
+        public var column: Int?
+        /// What is wrong and how to mend it, one line, without file name and place.
+        public var message: String
+
+        /// Makes a problem; one of the payload as a whole has no place.
+        public init(line: Int?, column: Int?, message: String) {
+            self.line = line
+            self.column = column
+            self.message = message
+        }
+
+        /// The message with file name and place, after which a colon-separated error is shown.
+        public func description(file: String) -> String {
+            guard let line, let column else { return "\(file): \(message)" }
+            return "\(file), line \(line), column \(column): \(message)"
+        }
+    }
+
+    /// Checks that a payload file is one JSON object without a byte-order mark.
+    ///
+    /// Placeholders stand inside strings, so that a template is checked in the same way.
+    public static func syntaxProblem(_ payload: RawSpan) -> Problem? {
+        if payload.byteCount == 0 {
+            return Problem(line: nil, column: nil, message: "is empty: write a JSON object")
+        }
+        if payload.byteCount >= 3, payload.octet(at: 0) == 0xef, payload.octet(at: 1) == 0xbb,
+            payload.octet(at: 2) == 0xbf
+        {
+            return problem(
+                payload, 0, "starts with a byte-order mark: save it as UTF-8 without one")
+        }
+        var tokenizer = JSONTokenizer()
+        do throws(APNsError) {
+            guard let first = try tokenizer.next(in: payload) else { return nil }
+            if first.kind != .objectStart {
+                let start = first.kind == .string ? first.start - 1 : first.start
+                return problem(payload, start, "is no JSON object: it must start with {")
+            }
+            while try tokenizer.next(in: payload) != nil {}
+            return nil
+        } catch {
+            return problem(payload, error.offset, error.code.rawValue)
+        }
+    }
+
+    /// Checks the size of a payload as it goes over the wire; exactly the limit is legal.
+    public static func sizeProblem(count: Int, pushType: PushType) -> Problem? {
+        let limit = PayloadRules.maximumCount(for: pushType)
+        if count <= limit { return nil }
+        return Problem(
+            line: nil, column: nil,
+            message: "has \(count) octets: push type \(pushType.rawValue) allows \(limit)")
+    }
+
+    static func problem(_ text: RawSpan, _ offset: Int, _ message: String) -> Problem {
+        var line = 1
+        var column = 1
+        for position in 0..<min(offset, text.byteCount) {
+            let octet = text.octet(at: position)
+            if octet == UInt8(ascii: "\n") {
+                line += 1
+                column = 1
+            } else if octet & 0xc0 != 0x80 {
+                // Octets 10xxxxxx go on with a character that was counted.
+                column += 1
+            }
+        }
+        return Problem(line: line, column: column, message: message)
+    }
+}

@@ -1,0 +1,135 @@
+import APNs
+
+/// A payload read for a look at its keys: every member of every object, in the order of the text.
+struct PayloadDocument {
+    /// A key, its value's kind and its text.
+    struct Member {
+        /// The keys of the objects round it, from the outside: `["aps", "alert"]`.
+        var path: [String]
+        var key: String
+        /// Where the key's quote stands.
+        var keyOffset: Int
+        var kind: PayloadKey.Kinds
+        /// Where the value starts.
+        var valueOffset: Int
+        /// A scalar's text, a string's without quotes and escapes.
+        var text: String
+        /// The kinds of an array's elements.
+        var elements: PayloadKey.Kinds = []
+        /// Whether the same object had this key before.
+        var isRepeated = false
+    }
+
+    private(set) var members: [Member] = []
+
+    /// The members of the object that lies at a path.
+    func members(of path: [String]) -> [Member] { members.filter { $0.path == path } }
+
+    /// A member by its path; the last of equal keys, as nearly all readers have it.
+    func member(_ path: [String], _ key: String) -> Member? {
+        members.last { $0.path == path && $0.key == key }
+    }
+
+    /// - Parameter payload: one JSON object, as `PayloadCheck.syntaxProblem` found.
+    init(_ payload: RawSpan) throws(APNsError) {
+        /// An open object's or array's name, and the keys met in it.
+        struct Level {
+            var name: String
+            var keys: Set<String> = []
+            /// The member whose array this is.
+            var array: Int?
+        }
+        var levels: [Level] = []
+        var key: JSONTokenizer.Token?
+        var tokenizer = JSONTokenizer()
+        while let token = try tokenizer.next(in: payload) {
+            if token.kind == .key {
+                key = token
+                continue
+            }
+            if token.kind == .objectEnd || token.kind == .arrayEnd {
+                levels.removeLast()
+                continue
+            }
+            let kind = Self.kind(token)
+            if let array = levels.last?.array { members[array].elements.insert(kind) }
+            var name = ""
+            if let given = key {
+                name = JSONText.decoded(payload, given)
+                let isNew = levels[levels.count - 1].keys.insert(name).inserted
+                let start = token.kind == .string ? token.start - 1 : token.start
+                members.append(
+                    Member(
+                        path: levels.dropFirst().map(\.name), key: name,
+                        keyOffset: given.start - 1, kind: kind, valueOffset: start,
+                        text: JSONText.decoded(payload, token), isRepeated: !isNew))
+            }
+            switch token.kind {
+            case .objectStart: levels.append(Level(name: name))
+            case .arrayStart:
+                // An element's members are nobody's here: their path ends in an empty name.
+                levels.append(Level(name: name, array: key == nil ? nil : members.count - 1))
+            default: break
+            }
+            key = nil
+        }
+    }
+
+    private static func kind(_ token: JSONTokenizer.Token) -> PayloadKey.Kinds {
+        switch token.kind {
+        case .objectStart: .object
+        case .arrayStart: .array
+        case .string: .string
+        case .number: .number
+        case .true_, .false_: .boolean
+        default: .null
+        }
+    }
+}
+
+/// What JSON strings say.
+enum JSONText {
+    /// A token's text; a string's without its escapes. Lone surrogates become U+FFFD.
+    static func decoded(_ text: RawSpan, _ token: JSONTokenizer.Token) -> String {
+        var units: [UInt16] = []
+        var octets: [UInt8] = []
+        var result = ""
+        func endOctets() {
+            result += String(decoding: octets, as: UTF8.self)
+            octets = []
+        }
+        func endUnits() {
+            result += String(decoding: units, as: UTF16.self)
+            units = []
+        }
+        var offset = token.start
+        while offset < token.range.upperBound {
+            let octet = text.octet(at: offset)
+            guard token.hasEscapes, octet == UInt8(ascii: "\\") else {
+                endUnits()
+                octets.append(octet)
+                offset += 1
+                continue
+            }
+            let letter = text.octet(at: offset + 1)
+            offset += 2
+            if letter == UInt8(ascii: "u") {
+                endOctets()
+                let digits = (0..<4).map { text.octet(at: offset + $0) }
+                units.append(UInt16(String(decoding: digits, as: UTF8.self), radix: 16) ?? 0xfffd)
+                offset += 4
+                continue
+            }
+            endUnits()
+            octets.append(escapes[letter] ?? letter)
+        }
+        endOctets()
+        endUnits()
+        return result
+    }
+
+    private static let escapes: [UInt8: UInt8] = [
+        UInt8(ascii: "b"): 8, UInt8(ascii: "f"): 12, UInt8(ascii: "n"): 10,
+        UInt8(ascii: "r"): 13, UInt8(ascii: "t"): 9,
+    ]
+}

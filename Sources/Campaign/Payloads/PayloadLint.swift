@@ -1,0 +1,157 @@
+public import APNs
+
+/// What Apple's rules say about a payload beyond its grammar.
+public struct PayloadLint {
+    /// Something in a payload that does not do what it seems to.
+    public struct Finding: Sendable, Equatable {
+        /// Whether the notification cannot work as it is; otherwise it is a warning.
+        public var isError: Bool
+        /// What it is and where.
+        public var problem: PayloadCheck.Problem
+    }
+
+    /// The findings, in the order of the text, those about the whole at the end.
+    public static func findings(_ payload: RawSpan, pushType: PushType) -> [Finding] {
+        guard let document = try? PayloadDocument(payload) else { return [] }
+        var lint = PayloadLint(document: document, pushType: pushType)
+        lint.checkKeys()
+        lint.checkValues()
+        lint.checkContent()
+        // Findings have offsets until here, so that the text is gone through once for each.
+        let sorted = lint.found.enumerated().sorted { first, second in
+            (first.element.offset ?? .max, first.offset)
+                < (second.element.offset ?? .max, second.offset)
+        }
+        return sorted.map { _, found in
+            let problem =
+                found.offset.map { PayloadCheck.problem(payload, $0, found.message) }
+                ?? PayloadCheck.Problem(line: nil, column: nil, message: found.message)
+            return Finding(isError: found.isError, problem: problem)
+        }
+    }
+
+    let document: PayloadDocument
+    let pushType: PushType
+    private var found: [(isError: Bool, offset: Int?, message: String)] = []
+
+    private init(document: PayloadDocument, pushType: PushType) {
+        self.document = document
+        self.pushType = pushType
+    }
+
+    mutating func error(_ offset: Int?, _ message: String) { found.append((true, offset, message)) }
+
+    mutating func warn(_ offset: Int?, _ message: String) { found.append((false, offset, message)) }
+
+    // MARK: Keys
+
+    private mutating func checkKeys() {
+        for member in document.members where member.isRepeated {
+            error(
+                member.keyOffset,
+                "the key '\(member.key)' is there twice: readers differ in which they take, keep one"
+            )
+        }
+        check(["aps"], PayloadKey.aps, "aps")
+        check(["aps", "alert"], PayloadKey.alert(for: pushType), "alert")
+        check(["aps", "sound"], PayloadKey.sound, "sound")
+        checkOutside()
+    }
+
+    /// The members of an object whose keys Apple names.
+    private mutating func check(_ path: [String], _ keys: [PayloadKey], _ name: String) {
+        for member in document.members(of: path) {
+            if let key = keys.first(where: { $0.name == member.key }) {
+                check(member, key)
+                continue
+            }
+            if let nearest = NearestName.of(member.key, among: keys.map(\.name)) {
+                error(
+                    member.keyOffset,
+                    "'\(member.key)' is no key of \(name): did you mean \(nearest)?")
+            } else {
+                let advice =
+                    name == "aps" ? "put keys of your own beside aps" : "take it out"
+                warn(
+                    member.keyOffset,
+                    "'\(member.key)' is no key of \(name), devices ignore it: \(advice)")
+            }
+        }
+    }
+
+    private mutating func check(_ member: PayloadDocument.Member, _ key: PayloadKey) {
+        if !key.kinds.contains(member.kind) {
+            error(
+                member.valueOffset,
+                "'\(key.name)' is \(member.kind.words): it must be \(key.kinds.words)")
+        } else if key.kinds == .array, !member.elements.isSubset(of: .string) {
+            error(member.valueOffset, "'\(key.name)' must be an array of strings")
+        }
+        if let only = key.pushType, only != pushType {
+            warn(
+                member.keyOffset,
+                "'\(key.name)' means something with push type \(only.rawValue) only: this is "
+                    + "checked as \(pushType.rawValue), --push-type says another")
+        }
+    }
+
+    /// Keys beside `aps`: the sender's own, unless they look like Apple's.
+    private mutating func checkOutside() {
+        let names = PayloadKey.aps.map(\.name).filter { $0 != "event" && $0 != "category" }
+        let hasAPS = document.member([], "aps") != nil
+        for member in document.members(of: []) where member.key != "aps" {
+            if !hasAPS, NearestName.of(member.key, among: ["aps"]) != nil, member.kind == .object {
+                error(member.keyOffset, "'\(member.key)' is unknown: did you mean aps?")
+            } else if names.contains(member.key) {
+                warn(
+                    member.keyOffset,
+                    "'\(member.key)' stands beside aps, where devices ignore it: put it inside aps")
+            } else if member.kind == .null {
+                warn(
+                    member.valueOffset,
+                    "'\(member.key)' is null, which Apple does not list as a value: leave it out")
+            }
+        }
+    }
+}
+
+/// The name that was probably meant.
+enum NearestName {
+    /// The one within two letters' distance (one for names of up to four letters); nil where none is,
+    /// or the name is one of them.
+    static func of(_ name: String, among names: [String]) -> String? {
+        let plain = { (text: String) in
+            text.lowercased().filter { $0 != "-" && $0 != "_" }
+        }
+        if let same = names.first(where: { plain($0) == plain(name) }) { return same }
+        let scored = names.map { (distance(name, $0), $0) }
+        guard let best = scored.min(by: { $0.0 < $1.0 }) else { return nil }
+        let limit = min(name.utf8.count, best.1.utf8.count) <= 4 ? 1 : 2
+        return best.0 <= limit || (best.0 == 2 && isSwap(name, best.1)) ? best.1 : nil
+    }
+
+    /// Whether the names are the same but for two neighbouring letters in the wrong order.
+    private static func isSwap(_ first: String, _ second: String) -> Bool {
+        let (left, right) = (Array(first.utf8), Array(second.utf8))
+        guard left.count == right.count else { return false }
+        let places = left.indices.filter { left[$0] != right[$0] }
+        return places.count == 2 && places[1] == places[0] + 1
+            && left[places[0]] == right[places[1]] && left[places[1]] == right[places[0]]
+    }
+
+    /// The number of letters to insert, drop or change to get from one word to the other.
+    private static func distance(_ first: String, _ second: String) -> Int {
+        let target = Array(second.utf8)
+        var row = Array(0...target.count)
+        for (index, letter) in first.utf8.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for column in target.indices {
+                let substitution = diagonal + (letter == target[column] ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(substitution, row[column] + 1, diagonal + 1)
+            }
+        }
+        return row[target.count]
+    }
+}

@@ -1,0 +1,34 @@
+/// Takes the blanks out of a payload that `PayloadCheck` found in order.
+///
+/// Lexical only: blanks between tokens go, every other octet stays, so that numbers, escapes and
+/// the order of keys are as they were written.
+public enum PayloadMinifier {
+    /// The payload without blanks between its tokens.
+    public static func minify(_ payload: RawSpan) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(payload.byteCount)
+        var isString = false
+        var isEscaped = false
+        for offset in 0..<payload.byteCount {
+            let octet = payload.octet(at: offset)
+            if isString {
+                result.append(octet)
+                if isEscaped {
+                    isEscaped = false
+                } else if octet == UInt8(ascii: "\\") {
+                    isEscaped = true
+                } else if octet == UInt8(ascii: "\"") {
+                    isString = false
+                }
+                continue
+            }
+            switch octet {
+            case 0x20, 0x09, 0x0a, 0x0d: break
+            default:
+                isString = octet == UInt8(ascii: "\"")
+                result.append(octet)
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,99 @@
+/// Holds requests to a rate: the generic cell rate algorithm in exact integers.
+///
+/// The state is one point in time, the instant at which everything let through so far would have
+/// been due had it come evenly spaced. It may run ahead of the clock by one burst, never lag behind
+/// it: rate that was not used is not caught up (ITU-T I.371 annex A, "virtual scheduling").
+public struct Pacer: Sendable {
+    /// Requests in 1,000 seconds; nil for no limit, 0 for a pause.
+    public private(set) var milliRate: UInt64?
+    /// The most requests that may go out at one instant.
+    public private(set) var burst: UInt64
+    /// The instant up to which the rate is used up, nanoseconds, rounded down.
+    private var usedUntil: UInt64
+    /// What `usedUntil` lacks, in nanoseconds times `milliRate`; below `milliRate`.
+    private var remainder: UInt64 = 0
+
+    /// One request takes this many of nanoseconds times milli-requests a second.
+    private static var unit: UInt64 { 1_000_000_000_000 }
+
+    /// The highest rate: 100 million requests a second, so that no product overflows.
+    public static var maximumMilliRate: UInt64 { 100_000_000_000 }
+
+    /// - Parameters:
+    ///   - milliRate: requests in 1,000 seconds, at most `maximumMilliRate`; nil for no limit.
+    ///   - now: nanoseconds, monotonic.
+    public init(milliRate: UInt64?, now: UInt64) {
+        self.milliRate = milliRate
+        burst = Pacer.burst(milliRate)
+        usedUntil = now
+    }
+
+    /// The contract's burst: max(1, rate x 10 ms).
+    public static func burst(_ milliRate: UInt64?) -> UInt64 {
+        guard let milliRate else { return .max }
+        precondition(milliRate <= maximumMilliRate, "the rate is beyond what can be reckoned with")
+        return max(1, milliRate / 100_000)
+    }
+
+    /// How many requests may go out now; `Int.max` without a limit.
+    public func allowance(now: UInt64) -> Int {
+        guard let milliRate else { return .max }
+        if milliRate == 0 { return 0 }
+        let room = burst * Pacer.unit
+        if usedUntil < now { return Int(burst) }
+        let (ahead, overflow) = (usedUntil - now).multipliedReportingOverflow(by: milliRate)
+        let (used, overflow2) = ahead.addingReportingOverflow(remainder)
+        if overflow || overflow2 || used >= room { return 0 }
+        return Int((room - used) / Pacer.unit)
+    }
+
+    /// Counts requests that go out now, at most `allowance(now:)`.
+    public mutating func take(_ count: Int, now: UInt64) {
+        guard let milliRate, count > 0 else { return }
+        precondition(count <= allowance(now: now), "more requests than the rate allows")
+        if usedUntil < now {
+            usedUntil = now
+            remainder = 0
+        }
+        let (nanoseconds, rest) = (UInt64(count) * Pacer.unit + remainder)
+            .quotientAndRemainder(dividingBy: milliRate)
+        usedUntil += nanoseconds
+        remainder = rest
+    }
+
+    /// The first instant from `now` on at which a request may go out; nil while paused.
+    public func nextAllowed(now: UInt64) -> UInt64? {
+        guard let milliRate else { return now }
+        if milliRate == 0 { return nil }
+        if allowance(now: now) > 0 { return now }
+        // The first t with (usedUntil - t) * milliRate + remainder <= (burst - 1) * unit.
+        let room = (burst - 1) * Pacer.unit
+        if remainder > room { return usedUntil + 1 }
+        return max(now, usedUntil - (room - remainder) / milliRate)
+    }
+
+    /// Changes the rate from now on.
+    ///
+    /// What was let through ahead of time stays counted, as requests; but never as more than one
+    /// burst of the new rate, so that a slow rate does not wait for what a fast one allowed.
+    public mutating func setRate(milliRate new: UInt64?, now: UInt64) {
+        let level = levelInUnits(now: now)
+        milliRate = new
+        burst = Pacer.burst(new)
+        usedUntil = now
+        remainder = 0
+        guard let new, new > 0 else { return }
+        let (nanoseconds, rest) = min(level, burst * Pacer.unit)
+            .quotientAndRemainder(dividingBy: new)
+        usedUntil = now + nanoseconds
+        remainder = rest
+    }
+
+    /// How far the state is ahead of `now`, as requests times `unit`.
+    private func levelInUnits(now: UInt64) -> UInt64 {
+        guard let milliRate, usedUntil >= now else { return 0 }
+        let (ahead, overflow) = (usedUntil - now).multipliedReportingOverflow(by: milliRate)
+        let (level, overflow2) = ahead.addingReportingOverflow(remainder)
+        return overflow || overflow2 ? .max : level
+    }
+}

@@ -1,0 +1,93 @@
+public import APNs
+
+/// Stops a campaign that APNs refuses as such, before it has spent its tokens on it.
+///
+///     watching ──N refusals in a row──▶ aborted(refusedInARow)
+///       │ first N answers, all BadDeviceToken or DeviceTokenNotForTopic ──▶ aborted(onlyBadTokens)
+///       │ more than P percent BadDeviceToken in the last 10,000 ──▶ aborted(tooManyBadTokens)
+///       └─ first 200: requests in flight are no longer limited to N
+@safe public struct RefusalGuard: ~Copyable {
+    /// Why a campaign stops.
+    public enum Cause: Sendable, Equatable {
+        /// `--abort-after`: so many answers in a row refused the request or the credential.
+        case refusedInARow
+        /// `--abort-after`: the first answers were all BadDeviceToken or DeviceTokenNotForTopic,
+        /// which is what a wrong environment or topic looks like.
+        case onlyBadTokens
+        /// `--max-bad-tokens`: too many BadDeviceToken among the last 10,000 answers.
+        case tooManyBadTokens
+    }
+
+    /// How many answers `--max-bad-tokens` looks back on.
+    public static var windowCount: Int { 10_000 }
+
+    /// `--abort-after`; 0 switches it off.
+    public let abortAfter: Int
+    /// The most BadDeviceToken there may be among the last 10,000 answers.
+    public let maximumBadTokens: Int
+    /// Whether any notification was accepted.
+    public private(set) var hasAccepted: Bool
+    /// Why the campaign stops; nil while it goes on.
+    public private(set) var cause: Cause?
+
+    private var answerCount = 0
+    private var refusedInARow = 0
+    private var isAllBadTokens = true
+    private var badTokenCount = 0
+    private var windowPosition = 0
+    /// One octet for each of the last answers: 1 for BadDeviceToken.
+    private let window: UnsafeMutablePointer<UInt8>
+
+    /// - Parameters:
+    ///   - maximumBadTokensPercent: `--max-bad-tokens`, 0 to 100.
+    ///   - hasAccepted: a resumed campaign that had a 200 before is not held back.
+    public init(abortAfter: Int, maximumBadTokensPercent: Double, hasAccepted: Bool = false) {
+        precondition(abortAfter >= 0 && maximumBadTokensPercent >= 0)
+        self.abortAfter = abortAfter
+        let share = min(maximumBadTokensPercent, 100) / 100
+        maximumBadTokens = Int((share * Double(RefusalGuard.windowCount)).rounded(.down))
+        self.hasAccepted = hasAccepted
+        isAllBadTokens = !hasAccepted
+        unsafe window = .allocate(capacity: RefusalGuard.windowCount)
+        unsafe window.initialize(repeating: 0, count: RefusalGuard.windowCount)
+    }
+
+    deinit {
+        // SAFETY: allocated in `init`, of trivial type.
+        unsafe window.deallocate()
+    }
+
+    /// How many requests may be in flight in all until the first 200; nil for no limit.
+    public var inFlightLimit: Int? { hasAccepted || abortAfter == 0 ? nil : abortAfter }
+
+    /// Takes note of an answer; the cause, from the answer on that stops the campaign.
+    public mutating func note(_ signal: AnswerClass.CampaignSignal) -> Cause? {
+        answerCount += 1
+        noteInWindow(isBad: signal == .badDeviceToken)
+        switch signal {
+        case .refusesRequest, .refusesCredential: refusedInARow += 1
+        default: refusedInARow = 0
+        }
+        if signal != .badDeviceToken, signal != .wrongTopicToken { isAllBadTokens = false }
+        if signal == .accepted { hasAccepted = true }
+        if cause != nil { return cause }
+        if abortAfter > 0, refusedInARow >= abortAfter {
+            cause = .refusedInARow
+        } else if abortAfter > 0, isAllBadTokens, answerCount >= abortAfter {
+            cause = .onlyBadTokens
+        } else if answerCount >= RefusalGuard.windowCount, badTokenCount > maximumBadTokens {
+            cause = .tooManyBadTokens
+        }
+        return cause
+    }
+
+    private mutating func noteInWindow(isBad: Bool) {
+        let new: UInt8 = isBad ? 1 : 0
+        // SAFETY: the position stays below the window's count.
+        let old = unsafe window[windowPosition]
+        unsafe window[windowPosition] = new
+        badTokenCount += Int(new) - Int(old)
+        windowPosition += 1
+        if windowPosition == RefusalGuard.windowCount { windowPosition = 0 }
+    }
+}

@@ -1,0 +1,96 @@
+/// Rows that wait for their next attempt, the one due first in front.
+///
+/// A binary heap of fixed capacity in memory of its own: entry `i` is due no later than its children
+/// `2i + 1` and `2i + 2`. Rows due at the same instant come out in the order of their tags.
+@safe public struct RetryQueue: ~Copyable {
+    /// A row that waits.
+    public struct Entry: Sendable, Equatable {
+        /// When it is due, nanoseconds, monotonic.
+        public var dueNanoseconds: UInt64
+        /// What the caller knows the row by.
+        public var tag: UInt32
+
+        /// Makes an entry.
+        public init(dueNanoseconds: UInt64, tag: UInt32) {
+            self.dueNanoseconds = dueNanoseconds
+            self.tag = tag
+        }
+
+        func isBefore(_ other: Entry) -> Bool {
+            dueNanoseconds == other.dueNanoseconds
+                ? tag < other.tag : dueNanoseconds < other.dueNanoseconds
+        }
+    }
+
+    /// How many rows may wait.
+    public let capacity: Int
+    /// How many rows wait.
+    public private(set) var count = 0
+    private let entries: UnsafeMutablePointer<Entry>
+
+    /// - Parameter capacity: allocated at once.
+    public init(capacity: Int) {
+        precondition(capacity > 0, "a queue holds something")
+        self.capacity = capacity
+        unsafe entries = .allocate(capacity: capacity)
+        unsafe entries.initialize(repeating: Entry(dueNanoseconds: 0, tag: 0), count: capacity)
+    }
+
+    deinit {
+        // SAFETY: allocated in `init`, of trivial type.
+        unsafe entries.deallocate()
+    }
+
+    /// Whether no more rows may wait.
+    public var isFull: Bool { count == capacity }
+
+    /// When the first row is due; nil where none waits.
+    public var nextDue: UInt64? {
+        // SAFETY: entries below `count` are set; here and below.
+        count == 0 ? nil : unsafe entries[0].dueNanoseconds
+    }
+
+    /// Adds a row; the queue must not be full.
+    public mutating func insert(dueNanoseconds: UInt64, tag: UInt32) {
+        precondition(count < capacity, "the retry queue is full")
+        let entry = Entry(dueNanoseconds: dueNanoseconds, tag: tag)
+        var hole = count
+        count += 1
+        while hole > 0 {
+            let parent = (hole - 1) / 2
+            if unsafe !entry.isBefore(entries[parent]) { break }
+            unsafe entries[hole] = entries[parent]
+            hole = parent
+        }
+        unsafe entries[hole] = entry
+    }
+
+    /// Takes the first row that is due; nil where none is yet.
+    public mutating func popDue(now: UInt64) -> UInt32? {
+        guard let nextDue, nextDue <= now else { return nil }
+        return popFirst()?.tag
+    }
+
+    /// Takes the first row, due or not: for handing rows back when a run ends.
+    public mutating func popFirst() -> Entry? {
+        if count == 0 { return nil }
+        let first = unsafe entries[0]
+        count -= 1
+        if count > 0 { unsafe sink(entries[count]) }
+        return first
+    }
+
+    /// Puts `entry` where the front was, and lets it sink to its place.
+    private mutating func sink(_ entry: Entry) {
+        var hole = 0
+        while true {
+            var child = 2 * hole + 1
+            if child >= count { break }
+            if child + 1 < count, unsafe entries[child + 1].isBefore(entries[child]) { child += 1 }
+            if unsafe !entries[child].isBefore(entry) { break }
+            unsafe entries[hole] = entries[child]
+            hole = child
+        }
+        unsafe entries[hole] = entry
+    }
+}

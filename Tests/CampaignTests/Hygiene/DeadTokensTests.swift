@@ -1,0 +1,156 @@
+import APNs
+import Testing
+
+@testable import Campaign
+
+@Suite struct DeadTokensTests {
+    private let monday = testTime
+    private let tuesday = testTime + 86_400_000
+
+    private func dead(_ token: String, at time: UInt64, died: UInt64? = nil) -> TestVerdict {
+        TestVerdict(
+            token: token, state: .rejected, reason: .unregistered, settledAt: time,
+            timestamp: died)
+    }
+
+    /// Since when ledgers say that the token is dead.
+    private func death(
+        _ ledgers: [VerdictLedger], reasons: Set<Reason> = [.unregistered, .expiredToken]
+    ) throws -> UInt64? {
+        let tokens = try deadTokens(ledgers, reasons: reasons)
+        return diedAt(token, tokens)
+    }
+
+    private let token = testToken(1)
+
+    @Test func `The newest verdict counts, whatever the order of ledgers`() throws {
+        let died = verdictLedger([dead(token, at: monday, died: 5)])
+        let lives = verdictLedger([TestVerdict(token: token, settledAt: tuesday)])
+        let livedBefore = verdictLedger([TestVerdict(token: token, settledAt: monday - 1)])
+        for ledgers in [[died, lives], [lives, died], [died, lives, livedBefore]] {
+            #expect(try death(ledgers) == nil)
+            let tokens = try deadTokens(ledgers)
+            let rescued = tokens.rescuedCount
+            #expect(rescued == 1)
+        }
+        for ledgers in [[died], [died, livedBefore], [livedBefore, died]] {
+            #expect(try death(ledgers) == 5)
+        }
+        let sameInstant = verdictLedger([TestVerdict(token: token, settledAt: monday)])
+        #expect(try death([died, sameInstant]) == nil)
+    }
+
+    @Test func `Among verdicts that call it dead the newest tells since when`() throws {
+        let first = verdictLedger([dead(token, at: monday, died: 7)])
+        let second = verdictLedger([dead(token, at: tuesday, died: 9)])
+        let asNew = verdictLedger([dead(token, at: tuesday, died: 3)])
+        #expect(try death([first, second]) == 9)
+        #expect(try death([second, first]) == 9)
+        #expect(try death([second, asNew]) == 3)
+        #expect(try death([asNew, second]) == 3)
+        let untimed = verdictLedger([dead(token, at: tuesday)])
+        #expect(try death([untimed]) == tuesday)
+    }
+
+    @Test func `Only refusals for the reasons named make a token dead`() throws {
+        for reason in [Reason.badDeviceToken, .payloadTooLarge, .topicDisallowed] {
+            let verdict = TestVerdict(token: token, state: .rejected, reason: reason)
+            #expect(try death([verdictLedger([verdict])]) == nil)
+            #expect(try death([verdictLedger([verdict])], reasons: [reason]) != nil)
+        }
+        for state in [RowState.failed, .unknown, .skipped, .invalid] {
+            let verdict = TestVerdict(token: token, state: state, reason: .unregistered)
+            #expect(try death([verdictLedger([verdict])]) == nil)
+        }
+    }
+
+    @Test func `An answer rescues, silence does not`() throws {
+        let died = verdictLedger([dead(token, at: monday, died: 5)])
+        for state in [RowState.failed, .unknown, .skipped] {
+            let silent = TestVerdict(
+                token: token, state: state, reason: .timeout, settledAt: tuesday)
+            #expect(try death([died, verdictLedger([silent])]) == 5)
+        }
+        let refused = TestVerdict(
+            token: token, state: .rejected, reason: .badDeviceToken, settledAt: tuesday)
+        #expect(try death([died, verdictLedger([refused])]) == nil)
+        let often = verdictLedger([TestVerdict(token: token, settledAt: tuesday)], attempts: 20)
+        #expect(try death([died, often]) == nil)
+    }
+
+    @Test func `Equal fingerprints do not make tokens equal`() {
+        var tokens = DeadTokens()
+        func isDead(_ digits: String) -> Bool {
+            tokens.find(digits: Array(digits.utf8).span.bytes, fingerprint: 77) != nil
+        }
+        tokens.insert(
+            octets: ([0xab, 0xcd] as [UInt8]).span.bytes, fingerprint: 77, reason: 1, settledAt: 1,
+            diedAt: 1)
+        tokens.seal()
+        #expect(isDead("abcd"))
+        for other in ["abce", "abc", "abcdef", "bbcd", ""] { #expect(!isDead(other)) }
+        tokens.rescue(octets: ([0xab, 0xce] as [UInt8]).span.bytes, fingerprint: 77, settledAt: 2)
+        #expect(isDead("abcd"))
+        tokens.rescue(fingerprint: 77, settledAt: 2)
+        #expect(!isDead("abcd"))
+    }
+
+    @Test func `Many tokens equal a dictionary`() throws {
+        var random = SeededRandom(seed: 4)
+        var newest: [Int: (time: UInt64, isDead: Bool)] = [:]
+        var ledgers: [VerdictLedger] = []
+        for _ in 0..<3 {
+            var verdicts: [TestVerdict] = []
+            for _ in 0..<20_000 {
+                let number = Int.random(in: 0..<15_000, using: &random)
+                let time = testTime + UInt64.random(in: 0..<1_000_000, using: &random)
+                let isDead = Bool.random(using: &random)
+                verdicts.append(
+                    isDead
+                        ? dead(testToken(number), at: time)
+                        : TestVerdict(token: testToken(number), settledAt: time))
+                let known = newest[number]
+                let isNewer = known.map { time > $0.time || (time == $0.time && !isDead) } ?? true
+                if isNewer { newest[number] = (time, isDead) }
+            }
+            ledgers.append(verdictLedger(verdicts))
+        }
+        let tokens = try deadTokens(ledgers)
+        for number in 0..<16_000 {
+            let isDead = newest[number]?.isDead ?? false
+            let death = diedAt(testToken(number), tokens)
+            #expect((death != nil) == isDead)
+        }
+    }
+
+    @Test func `Beyond its memory it says so and forgets nothing`() {
+        var tokens = DeadTokens(memoryLimit: 2 * DeadTokens.pageByteCount)
+        var octets = [UInt8](repeating: 0, count: 32)
+        for number in 0..<60_000 {
+            octets[0] = UInt8(truncatingIfNeeded: number)
+            octets[1] = UInt8(truncatingIfNeeded: number >> 8)
+            tokens.insert(
+                octets: octets.span.bytes, fingerprint: UInt64(number) &* 0x9e37_79b9_7f4a_7c15,
+                reason: 1, settledAt: 1, diedAt: 1)
+        }
+        let (isFull, byteCount, count) = (tokens.isFull, tokens.byteCount, tokens.count)
+        #expect(isFull)
+        #expect(byteCount <= 2 * DeadTokens.pageByteCount)
+        #expect(count > 10_000 && count < 60_000)
+    }
+
+    @Test func `A damaged ledger is refused`() {
+        var manifest = Manifest(
+            campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,
+            listPath: nil)
+        let draft = SegmentDraft(
+            campaign: testCampaign, epoch: manifest.beginEpoch(atMilliseconds: testTime),
+            reactor: 0)
+        draft.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
+        draft.sync()
+        manifest.endEpoch(lengths: [draft.length], isFinished: false)
+        draft.octets[60] ^= 1
+        let ledger = VerdictLedger(manifest: manifest, segments: [draft.segment])
+        #expect(throws: LedgerError.self) { _ = try deadTokens([ledger]).count }
+    }
+}

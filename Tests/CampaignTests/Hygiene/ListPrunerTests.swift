@@ -1,0 +1,154 @@
+import APNs
+import Testing
+
+@testable import Campaign
+
+@Suite struct ListPrunerTests {
+    private func prune(
+        _ text: String, dead: [TestVerdict], format: ListFormat = .lines,
+        columns: [String] = ["token"], header: String = "", windowSize: Int = 1 << 16
+    ) throws -> (kept: String, removed: String, counts: PruneCounts) {
+        let names = header.split { $0.isNewline }.first ?? ""
+        let layout = try RowLayout(format: format, names: columns, header: Array(names.utf8))
+        let result = try CampaignTests.prune(
+            Array(text.utf8), dead: try deadTokens([verdictLedger(dead)]), layout: layout,
+            windowSize: windowSize)
+        return (
+            String(decoding: result.kept, as: UTF8.self),
+            String(decoding: result.removed, as: UTF8.self), result.counts
+        )
+    }
+
+    private func died(_ token: String, at time: UInt64? = nil) -> TestVerdict {
+        TestVerdict(token: token, state: .rejected, reason: .unregistered, timestamp: time)
+    }
+
+    private let first = testToken(1)
+    private let second = testToken(2)
+    private let third = testToken(3)
+
+    @Test func `Lines go, and all else stays as it is`() throws {
+        let text = "\u{feff}\(first)\n\n\(second.uppercased())\r\n  \t\n \(second) \noops\n\(third)"
+        let result = try prune(text, dead: [died(second)])
+        #expect(result.kept == "\u{feff}\(first)\n\n  \t\noops\n\(third)")
+        #expect(result.removed == "\(second.uppercased())\r\n \(second) \n")
+        #expect(result.counts.rows == 5)
+        #expect(result.counts.removed == 2)
+        #expect(result.counts.removedByReason[Int(Reason.unregistered.rawValue)] == 2)
+        #expect(result.counts.withoutToken == 1)
+        let last = try prune(text, dead: [died(third)])
+        #expect(last.removed == third)
+        #expect(last.kept.utf8.count == text.utf8.count - 64)
+    }
+
+    @Test func `A record goes with all its lines`() throws {
+        let header = "name,token,note\r\n"
+        let text =
+            "\(header)a,\(first),\"one\r\ntwo\n\"\n\n\"b,\"\"\",\"\(second)\",\"three\n\nfour\"\r\nc\n"
+            + "\"\(third)\",x,y\n"
+        let result = try prune(
+            text, dead: [died(second), died(third)], format: .csv, header: header)
+        #expect(result.removed == "\(header)\"b,\"\"\",\"\(second)\",\"three\n\nfour\"\r\n")
+        #expect(
+            result.kept
+                == "\(header)a,\(first),\"one\r\ntwo\n\"\n\nc\n\"\(third)\",x,y\n")
+        #expect(result.counts.rows == 4)
+        #expect(result.counts.withoutToken == 2)
+    }
+
+    @Test func `What was registered after it had died stays`() throws {
+        let header = "token\tsince\n"
+        func row(_ value: String) -> String { "\(first)\t\(value)\n" }
+        let stays = ["1700000001", "1700000000001", "2023-11-14T22:13:21Z", "?", ""].map(row)
+        let goes = ["1700000000", "1700000000000", "2023-11-14T22:13:20Z", "0"].map(row)
+        let result = try prune(
+            header + goes.joined() + stays.joined() + "\(first)\n\(second)\t1\n",
+            dead: [died(first, at: 1_700_000_000_000)], format: .tsv,
+            columns: ["token", "since"], header: header)
+        #expect(result.kept == header + stays.joined() + "\(first)\n\(second)\t1\n")
+        #expect(result.removed == header + goes.joined())
+        #expect(result.counts.registeredLater == 3)
+        #expect(result.counts.unreadableRegistrations == 3)
+        #expect(result.counts.firstUnreadableLine == 9)
+    }
+
+    @Test func `A list that ends inside quotes is refused`() throws {
+        let header = "name,token\n"
+        let text = "\(header)a,\(first)\n\"b\n\",\(first)\n\n\"c\n\",\"\(second)\nd,\(third)\n"
+        for windowSize in [8, 100, 1 << 16] {
+            #expect(throws: PruneError.unclosedQuote(line: 7)) {
+                _ = try prune(
+                    text, dead: [died(first)], format: .csv, header: header,
+                    windowSize: windowSize)
+            }
+        }
+    }
+
+    @Test(arguments: 0..<60)
+    func `Random lists equal a naive pruning, however they come`(seed: Int) throws {
+        var random = SeededRandom(seed: UInt64(seed))
+        let format: ListFormat = [.lines, .csv, .tsv].randomElement(using: &random)!
+        let dead = (0..<40).map { died(testToken($0)) }
+        let list = RandomList(format: format, deadCount: 40, random: &random)
+        let layout = try RowLayout(format: format, names: ["token"], header: list.header)
+        let windowSize = Int.random(in: 1...600, using: &random)
+        let result = try CampaignTests.prune(
+            list.pieces.flatMap(\.octets), dead: try deadTokens([verdictLedger(dead)]),
+            layout: layout, windowSize: windowSize)
+        #expect(result.kept == list.pieces.filter { !$0.goes }.flatMap(\.octets))
+        let removed = list.pieces.filter(\.goes)
+        #expect(result.removed == list.markAndHeader + removed.flatMap(\.octets))
+        #expect(result.counts.removed == UInt64(removed.count))
+        #expect(result.counts.rows == UInt64(list.rowCount))
+    }
+}
+
+/// A list put together from pieces of which it is known whether they go.
+private struct RandomList {
+    struct Piece {
+        var octets: [UInt8]
+        var goes = false
+    }
+
+    var pieces: [Piece] = []
+    var header: [UInt8] = []
+    var markAndHeader: [UInt8] = []
+    var rowCount = 0
+
+    init(format: ListFormat, deadCount: Int, random: inout SeededRandom) {
+        let newline = ["\n", "\r\n"].randomElement(using: &random)!
+        if Bool.random(using: &random) { pieces.append(Piece(octets: [0xef, 0xbb, 0xbf])) }
+        let separator = format.separator.map { String(UnicodeScalar($0)) }
+        if let separator {
+            let text = ["name", "\"token\"", "note"].joined(separator: separator) + newline
+            header = Array(text.utf8)
+            pieces.append(Piece(octets: header))
+            markAndHeader = pieces.flatMap(\.octets)
+        }
+        rowCount = Int.random(in: 0...200, using: &random)
+        for row in 0..<rowCount {
+            if Int.random(in: 0..<10, using: &random) == 0 {
+                let blank = ["", "  ", " "].randomElement(using: &random)! + newline
+                pieces.append(Piece(octets: Array(blank.utf8)))
+            }
+            let number = Int.random(in: 0..<80, using: &random)
+            var token = testToken(number)
+            if Int.random(in: 0..<5, using: &random) == 0 { token = token.uppercased() }
+            if Int.random(in: 0..<9, using: &random) == 0 { token = " \(token)\t" }
+            var text = token
+            if let separator {
+                let notes = [
+                    "", "x", "\"two\nlines\"", "\"a\r\n\r\nb\"", "\"so \"\"it\"\" is\"", "5\" disk",
+                ]
+                let isQuoted = token.contains("\t") || Bool.random(using: &random)
+                text = [
+                    notes.randomElement(using: &random)!, isQuoted ? "\"\(token)\"" : token,
+                    notes.randomElement(using: &random)!,
+                ].joined(separator: separator)
+            }
+            let isLast = row == rowCount - 1
+            if !isLast || Bool.random(using: &random) { text += newline }
+            pieces.append(Piece(octets: Array(text.utf8), goes: number < deadCount))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+@testable import Campaign
+
+/// One segment being written to memory, as a reactor would write it to a file.
+final class SegmentDraft {
+    let epoch: UInt32
+    let reactor: UInt16
+    var octets: [UInt8] = []
+    var writer: LedgerWriter
+
+    init(campaign: UInt64, epoch: UInt32, reactor: UInt16) {
+        self.epoch = epoch
+        self.reactor = reactor
+        writer = LedgerWriter(campaign: campaign, epoch: epoch, reactor: reactor)
+    }
+
+    /// Writes all that pends, at most `most` octets at a time.
+    func write(most: Int = .max) {
+        while let (bytes, offset) = writer.nextWrite() {
+            precondition(offset == UInt64(octets.count))
+            let count = min(most, bytes.count)
+            octets.append(contentsOf: bytes.prefix(count))
+            writer.writeCompleted(count)
+        }
+    }
+
+    /// Writes all that pends and syncs it.
+    func sync() {
+        write()
+        writer.syncCompleted(upTo: writer.writtenPosition)
+    }
+
+    /// Whether nothing pends.
+    var isWritten: Bool { writer.pendingByteCount == 0 }
+    var syncedCount: UInt64 { writer.syncedPosition }
+    var isBehind: Bool { writer.backlogIsHigh }
+
+    var segment: LedgerSegment {
+        LedgerSegment(epoch: epoch, reactor: reactor, bytes: LedgerMemory(octets))
+    }
+
+    var length: SegmentLength { SegmentLength(reactor: reactor, byteCount: UInt64(octets.count)) }
+}
+
+let testCampaign: UInt64 = 0x1234_5678_9ABC_DEF0
+/// A time of today's size, in milliseconds since 1970.
+let testTime: UInt64 = 1_790_000_000_000
+
+/// A chunk in a list of 65 octets a row.
+func testChunk(_ firstRow: UInt64, _ rowCount: Int, reopens: ReopenedStates = [])
+    -> ChunkReservation
+{
+    ChunkReservation(
+        firstRow: firstRow, rowCount: rowCount, byteOffset: firstRow * 65,
+        byteCount: UInt64(rowCount) * 65, firstLine: firstRow + 1, lineCount: UInt64(rowCount),
+        hash: firstRow &* 0x9E37_79B9_7F4A_7C15, reopens: reopens)
+}
+
+let testIdentity = CampaignIdentity(
+    listByteCount: 1000, listFormat: "csv", columns: ["token", "name"],
+    payloadSHA256: String(repeating: "ab", count: 32), topic: "com.example.shop",
+    pushType: "alert", priority: 10, expiration: "+2h", collapseID: nil,
+    environment: "production", shard: nil, suppressSHA256: nil)
+
+extension LedgerWriter {
+    /// Settles a row without a token and with plain values.
+    mutating func settled(
+        row: UInt64, _ state: RowState, token: [UInt8] = [], attempts: Int = 1,
+        at: UInt64 = testTime
+    ) {
+        settled(
+            row: row, state: state, status: state == .rejected ? 410 : 0, reason: 7,
+            attempts: attempts, token: token.span.bytes, tokenIsText: false, nowMilliseconds: at)
+    }
+}
+
+/// Everything a ledger says of each row that it knows.
+func allVerdicts(_ index: LedgerIndex) throws -> [UInt64: RowVerdict] {
+    var verdicts = ChunkVerdicts(of: index)
+    var result: [UInt64: RowVerdict] = [:]
+    for chunk in 0..<index.chunkCount {
+        try verdicts.load(chunk: chunk)
+        for (place, row) in verdicts.rows.enumerated() {
+            result[verdicts.firstRow + UInt64(place)] = row
+        }
+    }
+    return result
+}
+
+/// What a ledger says of each row that it knows, in words that tell any two verdicts apart.
+func allMeanings(_ index: LedgerIndex) throws -> [UInt64: String] {
+    var verdicts = ChunkVerdicts(of: index)
+    var result: [UInt64: String] = [:]
+    for chunk in 0..<index.chunkCount {
+        try verdicts.load(chunk: chunk)
+        for (place, row) in verdicts.rows.enumerated() {
+            var token: [UInt8] = []
+            verdicts.appendToken(ofRow: place, to: &token)
+            let kind =
+                switch row.token {
+                case .fingerprint(let fingerprint): "fingerprint \(fingerprint)"
+                case .octets: "digits \(token)"
+                case .text: "text \(token)"
+                case .none: "no token"
+                }
+            result[verdicts.firstRow + UInt64(place)] = """
+                \(row.state.name) \(row.status) \(row.reason) \(row.attempts) \
+                \(row.settledAtMilliseconds) \(row.timestamp ?? 0) \(kind) \
+                \(verdicts.reasonText(ofRow: place) ?? [])
+                """
+        }
+    }
+    return result
+}
+
+func allStates(_ index: LedgerIndex) throws -> [UInt64: RowState] {
+    try allVerdicts(index).mapValues(\.state)
+}
+
+func testIndex(_ segments: [SegmentDraft]) throws -> LedgerIndex {
+    try LedgerIndex(segments: segments.map(\.segment), campaign: testCampaign)
+}
+
+/// Makes all checksums of the segment of run 1, reactor 0 right, as far as its blocks' lengths
+/// allow.
+func sealSegment(_ octets: inout [UInt8]) {
+    let header = LedgerFormat.segmentHeader(campaign: testCampaign, epoch: 1, reactor: 0)
+    var offset = 32
+    while offset + 8 < octets.count {
+        let count = 8 + 16 * (Int(octets[offset + 4]) | Int(octets[offset + 5]) << 8)
+        guard offset + count <= octets.count else { return }
+        let crc = octets[offset..<(offset + count)].withUnsafeBytes { block in
+            LedgerFormat.checksum(
+                seed: UInt32(header.3 >> 32), offset: UInt64(offset), block: block)
+        }
+        for place in 0..<4 {
+            octets[offset + place] = UInt8(truncatingIfNeeded: crc >> UInt32(8 * place))
+        }
+        offset += count
+    }
+}

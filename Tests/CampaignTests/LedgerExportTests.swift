@@ -1,0 +1,179 @@
+import Testing
+
+@testable import Campaign
+
+/// A list of 21 rows on lines 2, 4, 6, ...: the token of row r is r in sixteen digits.
+struct TestList: LedgerListReader {
+    static let rowCount: UInt64 = 21
+    var firstRow: UInt64 = 0
+    var isAvailable: Bool { true }
+
+    mutating func load(_ chunk: ChunkReservation) throws(LedgerError) {
+        guard chunk.hash == testChunk(chunk.firstRow, chunk.rowCount).hash else {
+            throw LedgerError(.badList)
+        }
+        firstRow = chunk.firstRow
+    }
+
+    mutating func loadNext(of gap: ListGap) throws(LedgerError) -> ChunkReservation? {
+        guard gap.firstRow < TestList.rowCount else { return nil }
+        firstRow = gap.firstRow
+        let end = min(gap.endRow ?? .max, TestList.rowCount, gap.firstRow + 2)
+        return testChunk(gap.firstRow, Int(end - gap.firstRow))
+    }
+
+    func line(ofRow index: Int) -> UInt64 { 2 * (firstRow + UInt64(index)) + 2 }
+
+    func appendToken(ofRow index: Int, to output: inout [UInt8]) {
+        let digits = String(firstRow + UInt64(index), radix: 16)
+        output.append(contentsOf: String(repeating: "0", count: 16 - digits.count).utf8)
+        output.append(contentsOf: digits.utf8)
+    }
+}
+
+@Suite struct LedgerExportTests {
+    /// Rows 3 to 8 and 12 to 13 are reserved.
+    func index() throws -> LedgerIndex {
+        let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
+        draft.writer.reserve(testChunk(12, 2), nowMilliseconds: testTime)
+        draft.writer.reserve(testChunk(3, 6), nowMilliseconds: testTime)
+        draft.writer.accepted(row: 3, fingerprint: 9, attempts: 2, nowMilliseconds: testTime)
+        let text = Array("New\"Reason\n".utf8)
+        draft.writer.settled(
+            row: 4, state: .rejected, status: 410, reason: 0, reasonText: text.span.bytes,
+            attempts: 1, timestamp: 1_700_000_000_000, token: Array("00AB".utf8).span.bytes,
+            tokenIsText: false, nowMilliseconds: testTime + 1)
+        let malformed = Array("a,\"b\"".utf8)
+        draft.writer.settled(
+            row: 5, state: .invalid, status: 0, reason: 9, attempts: 0,
+            token: malformed.span.bytes, tokenIsText: true, nowMilliseconds: testTime + 2)
+        draft.writer.release(row: 7, count: 1, attempts: 1, nowMilliseconds: testTime)
+        draft.writer.settled(row: 8, .unknown)
+        draft.write()
+        return try testIndex([draft])
+    }
+
+    func export(
+        _ list: some LedgerListReader, _ format: ExportFormat, _ states: Set<RowState>? = nil
+    ) throws -> [String] {
+        var export = LedgerExport(
+            of: try index(), states: states, format: format,
+            reasonText: { "Reason\($0)" },
+            appendNotificationID: { row, output in output.append(contentsOf: "id-\(row)".utf8) })
+        var output: [UInt8] = []
+        var list = list
+        while try export.next(list: &list, into: &output) {}
+        return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    @Test func `settled rows come in list order, as CSV`() throws {
+        let header =
+            "line,token,state,status,reason,apns_timestamp_ms,attempts,apns_id,settled_at_ms"
+        let lines = try export(TestList(), .csv)
+        #expect(
+            lines == [
+                header,
+                "8,0000000000000003,accepted,200,,,2,id-3,1790000000000",
+                "10,00ab,rejected,410,\"New\"\"Reason",
+                "\",1700000000000,1,id-4,1790000000001",
+                "12,\"a,\"\"b\"\"\",invalid,,Reason9,,0,id-5,1790000000002",
+                "18,0000000000000008,unknown,,Reason7,,1,id-8,1790000000000",
+            ])
+        let without = try export(NoLedgerList(), .csv)
+        #expect(without[1] == ",,accepted,200,,,2,id-3,1790000000000")
+        #expect(without[2] == ",00ab,rejected,410,\"New\"\"Reason")
+        #expect(without.count == 6)
+    }
+
+    @Test func `settled rows come as JSON Lines`() throws {
+        let lines = try export(TestList(), .jsonl, [.rejected, .invalid])
+        #expect(
+            lines == [
+                """
+                {"line":10,"token":"00ab","state":"rejected","status":410,\
+                "reason":"New\\"Reason\\u000a","apns_timestamp_ms":1700000000000,"attempts":1,\
+                "apns_id":"id-4","settled_at_ms":1790000000001}
+                """,
+                """
+                {"line":12,"token":"a,\\"b\\"","state":"invalid","status":null,\
+                "reason":"Reason9","apns_timestamp_ms":null,"attempts":0,\
+                "apns_id":"id-5","settled_at_ms":1790000000002}
+                """,
+            ])
+    }
+
+    @Test func `open rows are found in the ledger and in the list between its chunks`() throws {
+        let doubt = try export(TestList(), .csv, [.inDoubt])
+        #expect(doubt.dropFirst().map { $0.split(separator: ",")[0] } == ["14", "26", "28"])
+        #expect(doubt[1] == "14,0000000000000006,in-doubt,,,,0,id-6,")
+        let remaining = try export(TestList(), .csv, [.remaining])
+        let rows = [0, 1, 2, 7, 9, 10, 11, 14, 15, 16, 17, 18, 19, 20]
+        #expect(
+            remaining.dropFirst().map { $0.split(separator: ",")[0] }
+                == rows.map { "\(2 * $0 + 2)" })
+        #expect(remaining[4] == "16,0000000000000007,remaining,,,,1,id-7,")
+        // Without the list only what the ledger knows of is left.
+        #expect(try export(NoLedgerList(), .csv, [.remaining]).count == 2)
+    }
+
+    @Test func `a resume takes gaps and chunks in list order`() throws {
+        var plan = ResumePlan(index: try index(), lostRows: .record, reopens: .failed)
+        var seen: [String] = []
+        while let work = try plan.next() {
+            switch work {
+            case .gap(let gap):
+                seen.append(
+                    """
+                    rows \(gap.firstRow)-\(gap.endRow ?? 0) bytes \(gap.byteOffset)-\
+                    \(gap.endByteOffset ?? 0) line \(gap.firstLine)
+                    """)
+            case .chunk(let work):
+                #expect(work.chunk.reopens == .failed)
+                seen.append(
+                    """
+                    chunk \(work.chunk.firstRow) \(work.dispositions.map(\.rawValue)) \
+                    \(work.attempts) \(work.sendCount) \(work.unknownCount)
+                    """)
+            }
+        }
+        #expect(
+            seen == [
+                "rows 0-3 bytes 0-195 line 1",
+                "chunk 3 [1, 1, 1, 2, 0, 1] [0, 0, 0, 0, 1, 0] 1 1",
+                "rows 9-12 bytes 585-780 line 10",
+                "chunk 12 [2, 2] [0, 0] 0 2",
+                "rows 14-0 bytes 910-0 line 15",
+            ])
+        var retry = ResumePlan(index: try index(), lostRows: .record, reopens: .unknown)
+        _ = try retry.next()
+        guard case .chunk(let work) = try retry.next() else {
+            Issue.record("no chunk")
+            return
+        }
+        // Rows whose answer was lost are sent again, and stay in doubt until they are.
+        #expect(work.dispositions.map(\.rawValue) == [1, 1, 1, 3, 0, 3])
+    }
+
+    @Test func `a new ledger has all of the list left`() throws {
+        let index = try LedgerIndex(segments: [], campaign: testCampaign)
+        var plan = ResumePlan(index: index, lostRows: .record, reopens: [])
+        guard case .gap(let gap) = try plan.next() else {
+            Issue.record("no gap")
+            return
+        }
+        #expect(gap == .wholeList)
+        let rest = try plan.next()
+        if rest != nil { Issue.record("more than the list") }
+    }
+
+    @Test func `reasons are counted, by code and by text`() throws {
+        let summary = try LedgerSummary(index())
+        #expect(summary.reservedRowCount == 8 && summary.count(.inDoubt) == 3)
+        #expect(summary.reasons == [9: 1, 7: 1])
+        #expect(summary.reasonTexts == ["New\"Reason\n": 1])
+        #expect(summary.count(.accepted) == 1 && summary.count(.remaining) == 1)
+        #expect(summary.attemptCount == 5)
+        #expect(RowState.allCases.allSatisfy { RowState(name: $0.name) == $0 })
+        #expect(RowState(name: "gone") == nil)
+    }
+}

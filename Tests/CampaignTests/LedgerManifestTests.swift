@@ -1,0 +1,143 @@
+import Testing
+
+@testable import Campaign
+
+@Suite struct LedgerManifestTests {
+    func manifest() -> Manifest {
+        var manifest = Manifest(
+            campaign: 0xAB, identity: testIdentity, firstStartedAtMilliseconds: testTime,
+            expirationSeconds: 1_790_007_200, listPath: "/data/\"list\" ü.csv")
+        _ = manifest.beginEpoch(atMilliseconds: testTime)
+        manifest.endEpoch(
+            lengths: [SegmentLength(reactor: 0, byteCount: 4096)], isFinished: false)
+        _ = manifest.beginEpoch(atMilliseconds: testTime + 5)
+        manifest.counters.retries = 12
+        return manifest
+    }
+
+    @Test func `a manifest comes back as it was`() throws {
+        let original = manifest()
+        let read = try Manifest(decoding: original.encoded())
+        #expect(read == original)
+        #expect(read.campaign == "00000000000000ab" && read.campaignNumber == 0xAB)
+        #expect(read.recordedLengths == [1: [SegmentLength(reactor: 0, byteCount: 4096)]])
+        #expect(String(decoding: original.encoded(), as: UTF8.self).contains("\"version\" : 1"))
+    }
+
+    @Test func `a flipped bit or a cut makes no other manifest`() {
+        let original = manifest()
+        let octets = original.encoded()
+        for count in 0..<(octets.count - 2) {
+            #expect((try? Manifest(decoding: Array(octets[..<count]))) == nil)
+        }
+        for bit in 0..<(octets.count * 8) {
+            var changed = octets
+            changed[bit / 8] ^= 1 << UInt8(bit % 8)
+            if let read = try? Manifest(decoding: changed) {
+                #expect(read == original, "bit \(bit)")
+            }
+        }
+    }
+
+    @Test func `a newer version is named as such`() {
+        var octets = manifest().encoded()
+        let place = octets.firstRange(of: Array("\"version\" : 1".utf8))!
+        octets[place.upperBound - 1] = 0x32
+        do throws(LedgerError) {
+            _ = try Manifest(decoding: octets)
+            Issue.record("no error")
+        } catch {
+            #expect(error.code == .unsupportedVersion)
+        }
+    }
+
+    @Test func `a run that is taken up keeps the lengths found, one that ended its own`() {
+        var manifest = manifest()
+        let found = [SegmentLength(reactor: 3, byteCount: 99)]
+        #expect(manifest.beginEpoch(atMilliseconds: 1, previousLengths: found) == 3)
+        #expect(manifest.recordedLengths[2] == found)
+        #expect(manifest.recordedLengths[1] == [SegmentLength(reactor: 0, byteCount: 4096)])
+        manifest.endEpoch(lengths: [], isFinished: true)
+        #expect(manifest.isFinished)
+        #expect(manifest.beginEpoch(atMilliseconds: 1, previousLengths: found) == 4)
+        #expect(manifest.recordedLengths[3] == [] && !manifest.isFinished)
+    }
+
+    @Test func `the first difference of a campaign is named in words`() {
+        #expect(testIdentity.firstDifference(from: testIdentity) == nil)
+        func difference(_ change: (inout CampaignIdentity) -> Void) -> String? {
+            var other = testIdentity
+            change(&other)
+            return testIdentity.firstDifference(from: other)
+        }
+        #expect(difference { $0.payloadSHA256 = "00" } == "the payload is another one")
+        #expect(difference { $0.suppressSHA256 = "00" } == "the list of opt-outs is another one")
+        #expect(
+            difference { $0.listByteCount = 7 }
+                == "the list's size in bytes was 1000, now it is 7")
+        #expect(difference { $0.listByteCount = nil } == nil)
+        #expect(difference { $0.listFormat = "tsv" } == "the list's format was csv, now it is tsv")
+        #expect(
+            difference { $0.columns = ["t"] }
+                == "the columns in use was token,name, now it is t")
+        #expect(
+            difference { $0.topic = nil }
+                == "the topic was com.example.shop, now it is not set")
+        #expect(difference { $0.pushType = "voip" } != nil)
+        #expect(difference { $0.priority = 5 } == "the priority was 10, now it is 5")
+        #expect(difference { $0.expiration = "0" } == "the expiration was +2h, now it is 0")
+        #expect(difference { $0.collapseID = "a" } == "the collapse id was not set, now it is a")
+        #expect(difference { $0.environment = "development" } != nil)
+        #expect(
+            difference { $0.shard = .init(index: 2, count: 3, isByRow: true) }
+                == "the shard was not set, now it is 2/3 by rows")
+    }
+
+    @Test func `verification wants all of a finished ledger, and only then`() throws {
+        func code(_ manifest: Manifest, _ drafts: [SegmentDraft]) -> LedgerError.Code? {
+            do throws(LedgerError) {
+                _ = try LedgerVerification(checking: drafts.map(\.segment), manifest: manifest)
+                return nil
+            } catch {
+                return error.code
+            }
+        }
+        var manifest = Manifest(
+            campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: 0,
+            listPath: nil)
+        let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
+        draft.writer.reserve(testChunk(0, 2), nowMilliseconds: testTime)
+        draft.writer.accepted(row: 0, fingerprint: 0, attempts: 1, nowMilliseconds: testTime)
+        draft.write()
+        #expect(code(manifest, [draft]) == .strangeSegment)
+        _ = manifest.beginEpoch(atMilliseconds: 0)
+        #expect(code(manifest, [draft]) == nil)
+        manifest.endEpoch(lengths: [draft.length], isFinished: true)
+        #expect(code(manifest, [draft]) == .unsettledRow)
+        draft.writer.settled(row: 1, .rejected)
+        draft.write()
+        // What the manifest does not know of is not read.
+        #expect(code(manifest, [draft]) == .unsettledRow)
+        manifest.endEpoch(lengths: [draft.length], isFinished: true)
+        #expect(code(manifest, [draft]) == nil)
+        manifest.rowCount = 3
+        #expect(code(manifest, [draft]) == .unsettledRow)
+        manifest.rowCount = 2
+        #expect(code(manifest, []) == .missingSegment)
+        draft.octets.removeLast()
+        #expect(code(manifest, [draft]) == .missingTail)
+        draft.octets.append(0xFF)
+        #expect(code(manifest, [draft]) == .damagedBlock)
+
+        let gap = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
+        gap.writer.reserve(testChunk(1, 1), nowMilliseconds: testTime)
+        gap.writer.settled(row: 1, .skipped)
+        gap.write()
+        manifest.endEpoch(lengths: [gap.length], isFinished: true)
+        #expect(code(manifest, [gap]) == .unsettledRow)
+        gap.writer.settled(row: 1, .skipped)
+        gap.write()
+        manifest.endEpoch(lengths: [gap.length], isFinished: false)
+        #expect(code(manifest, [gap]) == .settledTwice)
+    }
+}

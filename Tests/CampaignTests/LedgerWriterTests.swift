@@ -1,0 +1,201 @@
+import Testing
+
+@testable import Campaign
+
+@Suite struct LedgerWriterTests {
+    func word(_ octets: [UInt8], _ offset: Int) -> UInt64 {
+        (0..<8).reduce(0) { $0 | UInt64(octets[offset + $1]) << UInt64(8 * $1) }
+    }
+
+    @Test func `a segment's first octets are laid out as documented`() {
+        let draft = SegmentDraft(campaign: testCampaign, epoch: 3, reactor: 2)
+        draft.writer.reserve(testChunk(5, 10, reopens: .unknown), nowMilliseconds: testTime)
+        draft.writer.accepted(
+            row: 6, fingerprint: 0xFEED, attempts: 2, nowMilliseconds: testTime + 9)
+        draft.write()
+        let octets = draft.octets
+        #expect(Array(octets[0..<8]) == Array("BSLEDGER".utf8))
+        #expect(word(octets, 8) == 1 | 2 << 16 | 3 << 32)
+        #expect(word(octets, 16) == testCampaign)
+        #expect(word(octets, 24) & 0xFFFF_FFFF == 0)
+        // Clock, reservation of three slots, one accepted row.
+        #expect(word(octets, 32) >> 32 == 5 | 0xB10C << 16)
+        #expect(word(octets, 40) == 6 << 60)
+        #expect(word(octets, 48) == testTime)
+        #expect(word(octets, 56) == 3 << 60 | 2 << 56 | 5)
+        #expect(word(octets, 64) == 10 | 10 << 32)
+        #expect(word(octets, 72) == 5 * 65)
+        #expect(word(octets, 80) == 10 * 65)
+        #expect(word(octets, 88) == 6)
+        #expect(word(octets, 96) == testChunk(5, 10).hash)
+        #expect(word(octets, 104) == 1 << 60 | 2 << 56 | 9 << 40 | 6)
+        #expect(word(octets, 112) == 0xFEED)
+        #expect(octets.count == 120)
+    }
+
+    @Test func `checksums are zlib's, of the places the format names`() {
+        func crc(_ octets: [UInt8], _ start: UInt32 = 0) -> UInt32 {
+            var crc = ~start
+            for octet in octets {
+                crc ^= UInt32(octet)
+                for _ in 0..<8 { crc = crc & 1 == 1 ? crc >> 1 ^ 0xEDB8_8320 : crc >> 1 }
+            }
+            return ~crc
+        }
+        let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
+        draft.writer.reserve(testChunk(0, 1), nowMilliseconds: testTime)
+        draft.write()
+        let header = crc(Array(draft.octets[0..<28]))
+        #expect(word(draft.octets, 24) >> 32 == UInt64(header))
+        let place: [UInt8] = [32, 0, 0, 0, 0, 0, 0, 0]
+        let block = crc(place + draft.octets[36...], header)
+        #expect(word(draft.octets, 32) & 0xFFFF_FFFF == UInt64(block))
+    }
+
+    @Test func `positions tell when a reservation is written and synced`() {
+        var writer = LedgerWriter(campaign: 1, epoch: 1, reactor: 0)
+        let position = writer.reserve(testChunk(0, 100), nowMilliseconds: testTime)
+        #expect(writer.appendedPosition == position)
+        #expect(writer.pendingByteCount == Int(position))
+        let (bytes, offset) = writer.nextWrite()!
+        #expect(offset == 0 && bytes.count == Int(position))
+        #expect(writer.nextWrite() == nil)
+        #expect(writer.writtenPosition == 0)
+        writer.accepted(row: 0, fingerprint: 1, attempts: 1, nowMilliseconds: testTime)
+        // A block written in part tells a reader nothing, though the reservation may be in that
+        // part.
+        writer.writeCompleted(Int(position) - 1)
+        #expect(writer.writtenPosition == 0)
+        let (rest, restOffset) = writer.nextWrite()!
+        #expect(restOffset == position - 1 && rest.count == 1)
+        writer.writeCompleted(rest.count)
+        #expect(writer.writtenPosition == position && writer.syncedPosition == 0)
+        writer.syncCompleted(upTo: position)
+        #expect(writer.syncedPosition == position)
+        #expect(writer.nextWrite()!.bytes.count == 24)
+        writer.writeCompleted(24)
+        #expect(writer.nextWrite() == nil)
+        #expect(writer.pendingByteCount == 0)
+    }
+
+    @Test func `a turn with one verdict costs 24 octets, a full block little over 16`() {
+        let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
+        for chunk in 0..<10 {
+            draft.writer.reserve(testChunk(UInt64(chunk) * 1000, 1000), nowMilliseconds: testTime)
+        }
+        draft.write()
+        var before = draft.octets.count
+        for row in 0..<UInt64(1000) {
+            draft.writer.accepted(
+                row: row, fingerprint: row, attempts: 1, nowMilliseconds: testTime)
+            draft.write()
+        }
+        #expect(draft.octets.count - before == 24_000)
+        before = draft.octets.count
+        for row in 1000..<UInt64(10_000) {
+            draft.writer.accepted(
+                row: row, fingerprint: row, attempts: 1, nowMilliseconds: testTime)
+        }
+        draft.write()
+        #expect(draft.octets.count - before <= 9000 * 16 + 3 * 8)
+    }
+
+    @Test(arguments: [1, 7, 4096, Int.max])
+    func `rows in many blocks come back, whatever the size of writes`(most: Int) throws {
+        let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
+        let count: UInt64 = 20_000
+        draft.writer.reserve(testChunk(0, Int(count)), nowMilliseconds: testTime)
+        for row in 0..<count {
+            // Now and then far apart, backwards, and often.
+            let time = row % 5000 == 77 ? testTime - 1000 : testTime + row * 7
+            draft.writer.accepted(
+                row: row, fingerprint: ~row, attempts: Int(row % 40) + 1, nowMilliseconds: time)
+            if row % 3000 == 0 { draft.write(most: most) }
+        }
+        draft.write(most: most)
+        let verdicts = try allVerdicts(testIndex([draft]))
+        for row in 0..<count {
+            let verdict = verdicts[row]!
+            let time = row % 5000 == 77 ? testTime - 1000 : testTime + row * 7
+            guard case .fingerprint(let fingerprint) = verdict.token, fingerprint == ~row,
+                verdict.state == .accepted, verdict.status == 200,
+                verdict.attempts == UInt16(row % 40) + 1, verdict.settledAtMilliseconds == time
+            else {
+                Issue.record("row \(row): \(verdict)")
+                return
+            }
+        }
+    }
+
+    @Test func `a segment can be gone on with, whatever its clock`() throws {
+        for time in [3, testTime] {
+            let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
+            draft.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
+            draft.write()
+            draft.writer = LedgerWriter(
+                campaign: testCampaign, epoch: 1, reactor: 0,
+                startOffset: UInt64(draft.octets.count))
+            draft.writer.accepted(row: 1, fingerprint: 5, attempts: 1, nowMilliseconds: time)
+            draft.write()
+            let verdict = try allVerdicts(testIndex([draft]))[1]
+            #expect(verdict?.state == .accepted && verdict?.settledAtMilliseconds == time)
+        }
+    }
+
+    @Test func `a backlog is told, and nothing is lost of it`() throws {
+        let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
+        for chunk in 0..<UInt64(5) {
+            draft.writer.reserve(testChunk(chunk * 30_000, 30_000), nowMilliseconds: testTime)
+        }
+        let flight = draft.writer.nextWrite()!
+        #expect(!draft.isBehind)
+        for row in 0..<UInt64(150_000) {
+            draft.writer.accepted(
+                row: row, fingerprint: row, attempts: 1, nowMilliseconds: testTime)
+        }
+        #expect(draft.isBehind)
+        draft.octets.append(contentsOf: flight.bytes)
+        draft.writer.writeCompleted(flight.bytes.count)
+        draft.write()
+        #expect(!draft.isBehind)
+        let summary = try LedgerSummary(testIndex([draft]))
+        #expect(summary.count(.accepted) == 150_000)
+    }
+
+    @Test func `tokens, texts and times come back`() throws {
+        let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
+        draft.writer.reserve(testChunk(0, 300), nowMilliseconds: testTime)
+        // Every length of token and of reason's text, digits, and text where digits do not pair up.
+        for row in 0..<UInt64(270) {
+            let token = [UInt8](repeating: 0x61 + UInt8(row % 6), count: Int(row))
+            let text = [UInt8](repeating: 0x7A, count: Int(row % 70))
+            draft.writer.settled(
+                row: row, state: .rejected, status: 410, reason: UInt8(row % 256),
+                reasonText: row % 3 == 0 ? nil : text.span.bytes, attempts: Int(row) * 300,
+                timestamp: row % 2 == 0 ? row << 33 : nil, token: token.span.bytes,
+                tokenIsText: row % 4 == 0, nowMilliseconds: testTime + row)
+        }
+        draft.write()
+        let index = try testIndex([draft])
+        var verdicts = ChunkVerdicts(of: index)
+        try verdicts.load(chunk: 0)
+        for row in 0..<270 {
+            let verdict = verdicts.rows[row]
+            #expect(verdict.state == .rejected && verdict.status == 410)
+            #expect(verdict.reason == UInt8(row % 256))
+            #expect(Int(verdict.attempts) == min(row * 300, 65_535))
+            #expect(verdict.timestamp == (row % 2 == 0 ? UInt64(row) << 33 : nil))
+            #expect(verdict.settledAtMilliseconds == testTime + UInt64(row))
+            var token: [UInt8] = []
+            verdicts.appendToken(ofRow: row, to: &token)
+            #expect(token == [UInt8](repeating: 0x61 + UInt8(row % 6), count: min(row, 200)))
+            let text = verdicts.reasonText(ofRow: row)
+            let expected = [UInt8](repeating: 0x7A, count: min(row % 70, 64))
+            #expect((text ?? []) == (row % 3 == 0 ? [] : expected))
+        }
+        #expect(verdicts.rows[299].state == .inDoubt)
+        if case .octets = verdicts.rows[66].token {} else { Issue.record("digits were not packed") }
+        if case .text = verdicts.rows[64].token {} else { Issue.record("text was packed") }
+        if case .text = verdicts.rows[65].token {} else { Issue.record("odd digits were packed") }
+    }
+}

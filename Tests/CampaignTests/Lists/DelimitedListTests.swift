@@ -1,0 +1,141 @@
+import Campaign
+import Testing
+
+@Suite struct DelimitedListTests {
+    @Test func readsRFC4180() throws {
+        let list =
+            "id,\"token\" ,name\r\n1,aa,Ann\r\n\r\n2,\"bb\",\"two\r\nlines, \"\"quoted\"\"\"\r\n"
+            + "3,cc,5\" disk\r\n4\r\n5,\"dd\"x,\r\n6,ee,\"\",more\n"
+        let expected = [
+            RowFacts(number: 0, line: 2, fields: ["aa", "Ann"]),
+            RowFacts(number: 1, line: 4, fields: ["bb", "two\r\nlines, \"\"quoted\"\""]),
+            RowFacts(number: 2, line: 6, fields: ["cc", "5\" disk"]),
+            RowFacts(number: 3, line: 7, fields: [nil, nil]),
+            RowFacts(number: 4, line: 8, fields: ["\"dd\"x", ""]),
+            RowFacts(number: 5, line: 9, fields: ["ee", ""]),
+        ]
+        for pieceSize in [1, 2, 5, 1_000] {
+            for rowLimit in [1, 3, 100] {
+                let found = try rows(
+                    list, format: .csv, columns: ["token", "name"], rowLimit: rowLimit,
+                    pieceSize: pieceSize)
+                #expect(found == expected)
+            }
+        }
+    }
+
+    @Test func readsTabs() throws {
+        let found = try rows(
+            "\u{feff}\n name\ttoken\nAnn, B.\taa\n\t\n\"t\tb\"\t\"bb\"", format: .tsv,
+            columns: ["token", "name"])
+        #expect(
+            found == [
+                RowFacts(number: 0, line: 3, fields: ["aa", "Ann, B."]),
+                RowFacts(number: 1, line: 4, fields: ["", ""]),
+                RowFacts(number: 2, line: 5, fields: ["bb", "t\tb"]),
+            ])
+    }
+
+    @Test func namesTheMissingColumn() {
+        #expect(
+            throws: RowLayout.MissingColumn(name: "Token", columns: ["token", "name"])
+        ) { try rows("token,name\naa,b\n", format: .csv, columns: ["Token"]) }
+        #expect(
+            RowLayout.columns(Array("a, \"b,\"\"c\" ,\td".utf8), separator: 0x2c) == [
+                "a", "b,\"c", "d",
+            ])
+    }
+
+    @Test func marksAHeaderThatIsTooLong() {
+        let header = [UInt8](repeating: 0x78, count: 100_000)
+        let pool = ChunkPool(limit: 2)
+        var cutter = RowCutter(format: .csv, pool: pool)
+        var starts: [ListPosition] = []
+        cut(&cutter, pool: pool, pieces: [header + Array("\naa\n".utf8)]) {
+            starts.append($0.start)
+        }
+        let isOverlong = cutter.isHeaderOverlong
+        #expect(isOverlong)
+        #expect(starts == [ListPosition(byteOffset: 100_001, row: 0, line: 2)])
+    }
+
+    @Test func noticesAnOpenQuote() {
+        let pool = ChunkPool(limit: 2)
+        var cutter = RowCutter(format: .csv, pool: pool)
+        var count = 0
+        cut(&cutter, pool: pool, pieces: [Array("token\n\"aa\nbb\n".utf8)]) { count += $0.rowCount }
+        let isOpen = cutter.endedInsideQuotes
+        #expect(isOpen)
+        #expect(count == 1)
+    }
+
+    /// Records written by the grammar and read again, with any chunk limit and any pieces.
+    @Test(arguments: 0..<20 as Range<UInt64>) func readsWhatTheGrammarWrites(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        let (format, separator): (ListFormat, Character) =
+            Bool.random(using: &random) ? (.csv, ",") : (.tsv, "\t")
+        var list = ["a", "token", "z"].joined(separator: String(separator)) + "\n"
+        var expected: [RowFacts] = []
+        var line: UInt64 = 2
+        for number in 0..<UInt64(Int.random(in: 1...200, using: &random)) {
+            var texts: [String] = []
+            var written: [String] = []
+            let first = line
+            for _ in 0..<3 {
+                let characters: [Character] = ["x", "1", "\"", separator, "\n", " ", "é"]
+                let isQuoted = Bool.random(using: &random)
+                let text = String(
+                    (0..<Int.random(in: 0...6, using: &random)).map { _ in
+                        characters.randomElement(using: &random)!
+                    }.filter { isQuoted || ($0 != "\"" && $0 != separator && $0 != "\n") })
+                let doubled = text.split(separator: "\"", omittingEmptySubsequences: false)
+                    .joined(separator: "\"\"")
+                texts.append(isQuoted ? doubled : text)
+                written.append(isQuoted ? "\"" + doubled + "\"" : text)
+                line += isQuoted ? UInt64(text.filter { $0 == "\n" }.count) : 0
+            }
+            line += 1
+            list += written.joined(separator: String(separator)) + "\n"
+            expected.append(RowFacts(number: number, line: first, fields: [texts[1], texts[2]]))
+        }
+        for _ in 0..<3 {
+            let found = try rows(
+                list, format: format, columns: ["token", "z"],
+                rowLimit: Int.random(in: 1...50, using: &random),
+                pieceSize: Int.random(in: 1...100, using: &random))
+            #expect(found == expected)
+        }
+    }
+
+    @Test func readsJSONLines() throws {
+        let list =
+            "{\"name\":\"A\\n\",\"token\":\"aa\",\"x\":{\"token\":\"no\"}}\n\n"
+            + "{\"token\":null}\r\n{\"token\":7,\"name\":[1]}\nnonsense\n"
+        let found = try rows(list, format: .jsonl, columns: ["token", "name"], pieceSize: 9)
+        #expect(
+            found == [
+                RowFacts(number: 0, line: 1, fields: ["aa", "A\\n"]),
+                RowFacts(number: 1, line: 3, fields: [nil, nil]),
+                RowFacts(number: 2, line: 4, fields: ["7", "["]),
+                RowFacts(number: 3, line: 5, fields: ["nonsense", "nonsense"]),
+            ])
+    }
+
+    @Test func detectsTheFormat() {
+        func detect(_ name: String, _ content: String) -> ListFormat {
+            ListFormat.detect(
+                fileName: name, firstOctets: Array(content.utf8), tokenColumn: "token")
+        }
+        #expect(detect("a.csv", "aabb\n") == .csv)
+        #expect(detect("A.TSV.gz", "") == .tsv)
+        #expect(detect("a.ndjson.zst", "") == .jsonl)
+        #expect(detect("a.txt", "\u{feff}\n{\"token\":1}") == .jsonl)
+        #expect(detect("-", "id,token\n1,aa\n") == .csv)
+        #expect(detect("-", "id\ttoken\n1\taa\n") == .tsv)
+        #expect(detect("-", "token\naabb\n") == .csv)
+        #expect(detect("-", "\"token\"\r\naabb\n") == .csv)
+        #expect(detect("-", "\taabb\t\n") == .lines)
+        #expect(detect("-", "<aabb ccdd>\n") == .lines)
+        #expect(detect("-", "") == .lines)
+    }
+}

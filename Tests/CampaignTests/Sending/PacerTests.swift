@@ -1,0 +1,107 @@
+import Campaign
+import Testing
+
+@Suite struct PacerTests {
+    let start: UInt64 = 1_000_000_000_000
+
+    @Test func bursts() {
+        #expect(Pacer.burst(1_000_000) == 10)
+        #expect(Pacer.burst(50_000) == 1)
+        #expect(Pacer.burst(1) == 1)
+        #expect(Pacer.burst(100_000_000) == 1_000)
+    }
+
+    /// In any window at most rate x window + burst; in the long run the rate, within 1 percent.
+    @Test(
+        arguments: [500, 1_000, 99_000, 333_333, 1_000_000, 40_000_000, 100_000_000_000]
+            as [UInt64], [1, 2, 3] as [UInt64])
+    func holdsTheRateInEveryWindow(milliRate: UInt64, seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        var pacer = Pacer(milliRate: milliRate, now: start)
+        var now = start
+        var sent: [(now: UInt64, total: UInt64)] = []
+        var total: UInt64 = 0
+        let spacing = max(1, 1_000_000_000_000 / milliRate)
+        for _ in 0..<3_000 {
+            if Int.random(in: 0..<4, using: &random) == 0 {
+                now += UInt64.random(in: 0...spacing * 3, using: &random)
+            } else {
+                now = pacer.nextAllowed(now: now)!
+                #expect(pacer.allowance(now: now) >= 1)
+                if now > start + 1, pacer.allowance(now: now) == 1, total > 0 {
+                    // One nanosecond earlier there was no room.
+                    #expect(pacer.nextAllowed(now: now - 1)! <= now)
+                }
+            }
+            let allowed = pacer.allowance(now: now)
+            let count = Int.random(in: 0...allowed, using: &random)
+            pacer.take(count, now: now)
+            total += UInt64(count)
+            sent.append((now, total))
+        }
+        for _ in 0..<3_000 {
+            let first = Int.random(in: 0..<sent.count, using: &random)
+            let last = Int.random(in: first..<sent.count, using: &random)
+            let before = first == 0 ? 0 : sent[first - 1].total
+            let window = Double(sent[last].now - sent[first].now) / 1e9
+            let most = window * Double(milliRate) / 1_000 + Double(pacer.burst)
+            #expect(Double(sent[last].total - before) <= most + 1e-6 * most)
+        }
+    }
+
+    @Test(arguments: [1_000, 7_777, 1_000_000, 3_000_001, 1_000_000_000] as [UInt64])
+    func reachesTheRate(milliRate: UInt64) {
+        var pacer = Pacer(milliRate: milliRate, now: start)
+        var now = start
+        var total = 0
+        while total < 20_000 + 200 * Int(pacer.burst) {
+            now = pacer.nextAllowed(now: now)!
+            let count = pacer.allowance(now: now)
+            pacer.take(count, now: now)
+            total += count
+        }
+        let rate = Double(total) / (Double(now - start) / 1e9)
+        #expect(abs(rate / (Double(milliRate) / 1_000) - 1) < 0.01)
+    }
+
+    @Test func doesNotCatchUp() {
+        var pacer = Pacer(milliRate: 1_000_000, now: start)
+        #expect(pacer.allowance(now: start + 60_000_000_000) == 10)
+        pacer.take(10, now: start + 60_000_000_000)
+        #expect(pacer.allowance(now: start + 60_000_000_000) == 0)
+        #expect(pacer.nextAllowed(now: start + 60_000_000_000) == start + 60_001_000_000)
+        #expect(pacer.allowance(now: start + 60_005_000_000) == 5)
+    }
+
+    /// Fractions of a nanosecond add up: one by one is as exact as all at once.
+    @Test func losesNoFraction() {
+        var pacer = Pacer(milliRate: 70_000_000_001, now: start)
+        let burst = Int(pacer.burst)
+        for _ in 0..<burst { pacer.take(1, now: start) }
+        #expect(pacer.allowance(now: start) == 0)
+        var whole = Pacer(milliRate: 70_000_000_001, now: start)
+        whole.take(burst, now: start)
+        #expect(pacer.nextAllowed(now: start) == whole.nextAllowed(now: start))
+        #expect(pacer.allowance(now: start + 5_000_000) == whole.allowance(now: start + 5_000_000))
+    }
+
+    @Test func changesAndPauses() {
+        var pacer = Pacer(milliRate: 1_000_000, now: start)
+        pacer.take(10, now: start)
+        pacer.setRate(milliRate: 0, now: start)
+        #expect(pacer.allowance(now: start + 1_000_000_000) == 0)
+        #expect(pacer.nextAllowed(now: start) == nil)
+        pacer.setRate(milliRate: nil, now: start)
+        #expect(pacer.allowance(now: start) == .max)
+        #expect(pacer.nextAllowed(now: start) == start)
+        // From slow to fast: the slow rate's debt of one request is one request.
+        pacer = Pacer(milliRate: 1_000, now: start)
+        pacer.take(1, now: start)
+        pacer.setRate(milliRate: 1_000_000, now: start)
+        #expect(pacer.allowance(now: start) == 9)
+        // From fast to slow: at most one burst of the slow rate is owed.
+        pacer.take(9, now: start)
+        pacer.setRate(milliRate: 1_000, now: start)
+        #expect(pacer.nextAllowed(now: start) == start + 1_000_000_000)
+    }
+}

@@ -1,0 +1,79 @@
+import APNs
+import Campaign
+import Testing
+
+@Suite struct RefusalGuardTests {
+    /// The cause after each signal, given as (signal, how often).
+    func causes(
+        abortAfter: Int = 50, percent: Double = 50, hasAccepted: Bool = false,
+        _ signals: [(AnswerClass.CampaignSignal, Int)]
+    ) -> (cause: RefusalGuard.Cause?, answers: Int) {
+        var watch = RefusalGuard(
+            abortAfter: abortAfter, maximumBadTokensPercent: percent, hasAccepted: hasAccepted)
+        var answers = 0
+        for (signal, count) in signals {
+            for _ in 0..<count {
+                answers += 1
+                if let cause = watch.note(signal) { return (cause, answers) }
+            }
+        }
+        return (nil, answers)
+    }
+
+    @Test func countsRefusalsInARow() {
+        #expect(causes([(.refusesRequest, 60)]) == (.refusedInARow, 50))
+        #expect(
+            causes([(.accepted, 1), (.refusesRequest, 30), (.refusesCredential, 30)])
+                == (.refusedInARow, 51))
+        #expect(causes([(.refusesRequest, 49), (.none, 1), (.refusesRequest, 49)]).cause == nil)
+        #expect(causes(abortAfter: 0, [(.refusesRequest, 9_000)]).cause == nil)
+        #expect(causes(abortAfter: 1, [(.refusesRequest, 1)]) == (.refusedInARow, 1))
+    }
+
+    @Test func noticesAWrongEnvironment() {
+        #expect(causes([(.badDeviceToken, 25), (.wrongTopicToken, 30)]) == (.onlyBadTokens, 50))
+        #expect(causes([(.badDeviceToken, 49), (.none, 1), (.badDeviceToken, 500)]).cause == nil)
+        #expect(causes([(.accepted, 1), (.badDeviceToken, 5_000)]).cause == nil)
+        #expect(causes(hasAccepted: true, [(.badDeviceToken, 500)]).cause == nil)
+        #expect(causes(abortAfter: 0, [(.badDeviceToken, 500)]).cause == nil)
+    }
+
+    @Test func looksBackOnTenThousand() {
+        // Not before 10,000 answers, whatever their share.
+        #expect(
+            causes([(.accepted, 1), (.badDeviceToken, 20_000)]) == (.tooManyBadTokens, 10_000))
+        // 5,000 of 10,000 are not more than 50 percent; one more is.
+        #expect(
+            causes([(.accepted, 5_000), (.badDeviceToken, 5_000), (.accepted, 5_000)]).cause == nil)
+        #expect(
+            causes([(.accepted, 5_000), (.badDeviceToken, 5_001)]) == (.tooManyBadTokens, 10_001))
+        // Old answers are forgotten.
+        #expect(
+            causes([
+                (.accepted, 1), (.badDeviceToken, 4_000), (.accepted, 6_000),
+                (.badDeviceToken, 1_000), (.accepted, 20_000), (.badDeviceToken, 5_000),
+            ]).cause == nil)
+        #expect(causes(percent: 100, [(.accepted, 1), (.badDeviceToken, 30_000)]).cause == nil)
+        #expect(
+            causes(percent: 0, [(.accepted, 10_000), (.badDeviceToken, 1)])
+                == (.tooManyBadTokens, 10_001))
+        #expect(
+            causes([(.wrongTopicToken, 1), (.accepted, 1), (.wrongTopicToken, 20_000)]).cause == nil
+        )
+    }
+
+    @Test func holdsBackUntilTheFirst200() {
+        var watch = RefusalGuard(abortAfter: 20, maximumBadTokensPercent: 50)
+        var limit = watch.inFlightLimit
+        #expect(limit == 20)
+        _ = watch.note(.none)
+        limit = watch.inFlightLimit
+        #expect(limit == 20)
+        _ = watch.note(.accepted)
+        limit = watch.inFlightLimit
+        #expect(limit == nil)
+        let off = RefusalGuard(abortAfter: 0, maximumBadTokensPercent: 50)
+        limit = off.inFlightLimit
+        #expect(limit == nil)
+    }
+}

@@ -1,0 +1,86 @@
+import Campaign
+import Testing
+
+@Suite struct RetryTests {
+    @Test func failsOnlyWhenBothAreUsedUp() {
+        let policy = RetryPolicy(maximumAttempts: 3, retryForNanoseconds: 1_000_000_000)
+        var random = SplitMix64(seed: 1)
+        func verdict(_ attempts: Int, _ now: UInt64) -> RetryPolicy.Verdict {
+            policy.verdict(attempts: attempts, firstAttempt: 500, now: now, random: &random)
+        }
+        #expect(verdict(3, 1_000_000_500) == .failed)
+        #expect(verdict(4, 1_000_000_500) == .failed)
+        #expect(verdict(3, 1_000_000_499) != .failed)
+        #expect(verdict(2, 9_000_000_000) != .failed)
+    }
+
+    @Test func backsOffWithJitter() {
+        let policy = RetryPolicy()
+        var random = SplitMix64(seed: 2)
+        var whole: UInt64 = 500_000_000
+        for attempts in 1...70 {
+            var delays: Set<UInt64> = []
+            for _ in 0..<50 {
+                let delay = policy.delayNanoseconds(afterAttempts: attempts, random: &random)
+                #expect(delay >= whole / 2 && delay <= whole)
+                delays.insert(delay)
+            }
+            #expect(delays.count > 40)
+            whole = min(whole * 2, 60_000_000_000)
+        }
+        var one = SplitMix64(seed: 3)
+        var other = SplitMix64(seed: 3)
+        #expect(
+            policy.delayNanoseconds(afterAttempts: 4, random: &one)
+                == policy.delayNanoseconds(afterAttempts: 4, random: &other))
+    }
+
+    @Test func retryAfterWins() {
+        var random = SplitMix64(seed: 4)
+        let verdict = RetryPolicy().verdict(
+            attempts: 1, firstAttempt: 0, now: 7, retryAfterNanoseconds: 90_000_000_000,
+            random: &random)
+        #expect(verdict == .again(dueNanoseconds: 90_000_000_007))
+        let late = RetryPolicy().verdict(
+            attempts: 1, firstAttempt: 0, now: 7, retryAfterNanoseconds: .max, random: &random)
+        #expect(late == .again(dueNanoseconds: .max))
+    }
+
+    @Test func seedZeroIsTheKnownSequence() {
+        var random = SplitMix64(seed: 0)
+        #expect(random.next() == 0xe220_a839_7b1d_cdaf)
+    }
+
+    /// The queue against a sorted array.
+    @Test(arguments: 0..<10 as Range<UInt64>) func queueKeepsOrder(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        var queue = RetryQueue(capacity: 64)
+        var model: [RetryQueue.Entry] = []
+        for step in 0..<5_000 {
+            if model.count < 64, Int.random(in: 0..<5, using: &random) < 3 {
+                let entry = RetryQueue.Entry(
+                    dueNanoseconds: UInt64.random(in: 0...20, using: &random), tag: UInt32(step))
+                queue.insert(dueNanoseconds: entry.dueNanoseconds, tag: entry.tag)
+                model.append(entry)
+                model.sort {
+                    ($0.dueNanoseconds, $0.tag) < ($1.dueNanoseconds, $1.tag)
+                }
+            } else {
+                let now = UInt64.random(in: 0...20, using: &random)
+                let tag = queue.popDue(now: now)
+                if let first = model.first, first.dueNanoseconds <= now {
+                    #expect(tag == first.tag)
+                    model.removeFirst()
+                } else {
+                    #expect(tag == nil)
+                }
+            }
+            let (count, due, isFull) = (queue.count, queue.nextDue, queue.isFull)
+            #expect(count == model.count)
+            #expect(due == model.first?.dueNanoseconds)
+            #expect(isFull == (model.count == 64))
+        }
+        while let entry = queue.popFirst() { #expect(entry == model.removeFirst()) }
+        #expect(model.isEmpty)
+    }
+}
