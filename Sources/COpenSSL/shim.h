@@ -1,0 +1,72 @@
+#include <sys/types.h>
+#include <openssl/bio.h>
+#include <openssl/ec.h>
+#include <openssl/ecdsa.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/obj_mac.h>
+#include <openssl/pem.h>
+#include <openssl/pkcs12.h>
+#include <openssl/provider.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+// OpenSSL's macros, as functions that Swift can call.
+
+static inline long openssl_set_host_name(SSL *ssl, const char *name) {
+    return SSL_set_tlsext_host_name(ssl, name);
+}
+static inline int openssl_set_versions(SSL_CTX *context, int lowest, int highest) {
+    return SSL_CTX_set_min_proto_version(context, lowest) == 1
+        && SSL_CTX_set_max_proto_version(context, highest) == 1;
+}
+// No compression and no renegotiation (RFC 9113 9.2.1); no tickets that nobody would use.
+static inline void openssl_set_common_options(SSL_CTX *context) {
+    SSL_CTX_set_options(context,
+        SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
+    SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+}
+static inline int openssl_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
+    return SSL_CTX_add1_chain_cert(context, certificate) == 1;
+}
+static inline void openssl_wait_for_read(BIO *bio) { BIO_set_retry_read(bio); }
+static inline void openssl_wait_for_write(BIO *bio) { BIO_set_retry_write(bio); }
+static inline void openssl_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
+static inline EVP_PKEY *openssl_generate_key(const char *curve) { return EVP_EC_gen(curve); }
+static inline long openssl_memory(BIO *bio, char **bytes) { return BIO_get_mem_data(bio, bytes); }
+// RFC 2253 in UTF-8.
+static inline unsigned long openssl_name_flags(void) {
+    return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB;
+}
+static inline int openssl_name_count(const GENERAL_NAMES *names) {
+    return sk_GENERAL_NAME_num(names);
+}
+static inline const GENERAL_NAME *openssl_name(const GENERAL_NAMES *names, int index) {
+    return sk_GENERAL_NAME_value(names, index);
+}
+// The text or address octets of a DNS name or an IP address; other kinds have neither.
+static inline const ASN1_STRING *openssl_name_text(const GENERAL_NAME *name) {
+    return name->type == GEN_DNS ? name->d.dNSName
+        : name->type == GEN_IPADD ? name->d.iPAddress : NULL;
+}
+static inline int openssl_name_is_address(const GENERAL_NAME *name) {
+    return name->type == GEN_IPADD;
+}
+static inline int openssl_certificate_count(STACK_OF(X509) *certificates) {
+    return certificates ? sk_X509_num(certificates) : 0;
+}
+static inline X509 *openssl_certificate(STACK_OF(X509) *certificates, int index) {
+    return sk_X509_value(certificates, index);
+}
+static inline void openssl_free_certificates(STACK_OF(X509) *certificates) {
+    sk_X509_pop_free(certificates, X509_free);
+}
+// Whether a call failed for want of an algorithm that no loaded provider has. The queue stays.
+static inline int openssl_lacks_algorithm(void) {
+    unsigned long first = ERR_peek_error();
+    return ERR_GET_REASON(first) == ERR_R_UNSUPPORTED
+        || ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_UNSUPPORTED;
+}

@@ -1,0 +1,63 @@
+internal import CLiburing
+import Glibc
+
+/// The buffers that multishot receives take from, registered with the kernel as one group.
+///
+/// Two areas: the ring of 16-octet descriptors that the kernel reads, page-aligned as
+/// io_uring_register_buf_ring(3) demands, and the buffers themselves.
+@safe struct BufferRing {
+    /// Any number; a ring has one group.
+    static let group: UInt16 = 0
+
+    let descriptors: UnsafeMutablePointer<io_uring_buf_ring>
+    let memory: UnsafeMutableRawPointer
+    let count: Int
+    let size: Int
+
+    /// Allocates and registers; frees what it allocated where the kernel refuses.
+    init(
+        registeringWith ring: UnsafeMutablePointer<io_uring>, count: Int, size: Int
+    ) throws(RingError) {
+        precondition(count > 0 && count <= 32_768 && count & (count - 1) == 0, "a power of two")
+        precondition(size > 0 && size <= Int(Int32.max), "a size in octets")
+        let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+        let raw = UnsafeMutableRawPointer.allocate(
+            byteCount: count * MemoryLayout<io_uring_buf>.stride, alignment: page)
+        unsafe descriptors = unsafe raw.assumingMemoryBound(to: io_uring_buf_ring.self)
+        unsafe memory = .allocate(byteCount: count * size, alignment: page)
+        self.count = count
+        self.size = size
+
+        var registration = io_uring_buf_reg()
+        registration.ring_addr = UInt64(UInt(bitPattern: raw))
+        registration.ring_entries = UInt32(count)
+        registration.bgid = Self.group
+        let result = unsafe io_uring_register_buf_ring(ring, &registration, 0)
+        guard result == 0 else {
+            unsafe memory.deallocate()
+            unsafe raw.deallocate()
+            throw RingError(.registerBuffers, code: -result)
+        }
+        unsafe io_uring_buf_ring_init(descriptors)
+        for identifier in 0..<count { add(UInt16(identifier), offset: identifier) }
+        unsafe io_uring_buf_ring_advance(descriptors, Int32(count))
+    }
+
+    /// After the ring is gone: the kernel no longer writes here.
+    func deallocate() {
+        unsafe memory.deallocate()
+        unsafe UnsafeMutableRawPointer(descriptors).deallocate()
+    }
+
+    private func add(_ identifier: UInt16, offset: Int) {
+        unsafe io_uring_buf_ring_add(
+            descriptors, memory + Int(identifier) * size, UInt32(size), identifier,
+            io_uring_buf_ring_mask(UInt32(count)), Int32(offset))
+    }
+
+    /// Hands one buffer to the kernel again.
+    func giveBack(_ identifier: UInt16) {
+        add(identifier, offset: 0)
+        unsafe io_uring_buf_ring_advance(descriptors, 1)
+    }
+}

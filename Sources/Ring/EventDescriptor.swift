@@ -1,0 +1,26 @@
+internal import CLiburing
+import Glibc
+
+/// A counter in the kernel that wakes a waiting ring from another thread: the ring reads or polls
+/// `descriptor`, any thread calls `signal`.
+public struct EventDescriptor: ~Copyable, Sendable {
+    /// The eventfd, for `Ring.read` (8 octets) or `Ring.poll`.
+    public let descriptor: Int32
+
+    /// A counter at zero, closed on exec.
+    public init() throws(RingError) {
+        descriptor = eventfd(0, Int32(EFD_CLOEXEC))
+        guard descriptor >= 0 else { throw RingError(.eventDescriptor, code: errno) }
+    }
+
+    deinit { _ = Glibc.close(descriptor) }
+
+    /// Adds one to the counter. Never waits in practice: the counter would have to reach 2^64 - 1.
+    public func signal() { Self.signal(descriptor) }
+
+    /// Adds one to the counter behind a descriptor; safe in a signal handler.
+    public static func signal(_ descriptor: Int32) {
+        var one: UInt64 = 1
+        _ = unsafe Glibc.write(descriptor, &one, MemoryLayout<UInt64>.size)
+    }
+}

@@ -1,0 +1,175 @@
+internal import CLiburing
+import Glibc
+
+/// What can be asked of the kernel. Each call queues one operation, and each operation completes
+/// with its `userData`; nothing here waits.
+extension Ring {
+    // MARK: Sockets
+
+    /// Connects a socket. Result: 0, or minus ECONNREFUSED and its kin.
+    public mutating func connect(_ descriptor: Int32, to address: SocketAddress, userData: UInt64) {
+        let entry = unsafe entry()
+        let slot = unsafe slot(of: entry)
+        let count = unsafe address.write(to: slot)
+        unsafe io_uring_prep_connect(
+            entry, descriptor, UnsafePointer(slot.assumingMemoryBound(to: sockaddr.self)), count)
+        unsafe entry.pointee.user_data = userData
+    }
+
+    /// Accepts connections until cancelled. Result: a new descriptor, closed on exec.
+    public mutating func acceptMultishot(_ descriptor: Int32, userData: UInt64) {
+        let entry = unsafe entry()
+        unsafe io_uring_prep_multishot_accept(
+            entry, descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
+        unsafe entry.pointee.user_data = userData
+    }
+
+    /// Receives into provided buffers until the peer closes, an error, or no buffer is left.
+    ///
+    /// Result: octets in the buffer `bufferID`; 0 when the peer closed; minus ENOBUFS when the
+    /// buffers ran out. Where a completion lacks `hasMore`, arm again.
+    public mutating func receiveMultishot(_ descriptor: Int32, userData: UInt64) {
+        precondition(bufferCount > 0, "this ring has no buffers")
+        let entry = unsafe entry()
+        unsafe io_uring_prep_recv_multishot(entry, descriptor, nil, 0, 0)
+        unsafe entry.pointee.flags |= UInt8(1 << IOSQE_BUFFER_SELECT_BIT)
+        unsafe entry.pointee.buf_group = BufferRing.group
+        unsafe entry.pointee.user_data = userData
+    }
+
+    /// Sends bytes that stay unchanged until the completion. Result: octets sent, which may be
+    /// fewer than asked; the caller sends the rest again. Never raises SIGPIPE.
+    ///
+    /// - Parameter waitForAll: The kernel goes on by itself after a short send (MSG_WAITALL), so
+    ///   that a short result means an error or a cancellation came between.
+    public mutating func send(
+        _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, waitForAll: Bool = true,
+        userData: UInt64
+    ) {
+        let entry = unsafe entry()
+        let flags = MSG_NOSIGNAL | (waitForAll ? MSG_WAITALL : 0)
+        unsafe io_uring_prep_send(
+            entry, descriptor, bytes.baseAddress, bytes.count, Int32(flags))
+        unsafe entry.pointee.user_data = userData
+    }
+
+    /// Shuts one direction down, or both: `SHUT_WR`, `SHUT_RDWR`. Result: 0 or minus an errno.
+    public mutating func shutdown(_ descriptor: Int32, how: Int32, userData: UInt64) {
+        let entry = unsafe entry()
+        unsafe io_uring_prep_shutdown(entry, descriptor, how)
+        unsafe entry.pointee.user_data = userData
+    }
+
+    /// Closes a descriptor. Operations still in flight on it keep the file open until they end:
+    /// cancel them first. Result: 0 or minus an errno; the descriptor is gone either way.
+    public mutating func close(_ descriptor: Int32, userData: UInt64) {
+        let entry = unsafe entry()
+        unsafe io_uring_prep_close(entry, descriptor)
+        unsafe entry.pointee.user_data = userData
+    }
+
+    // MARK: Files
+
+    /// Writes bytes that stay unchanged until the completion. Result: octets, maybe fewer.
+    ///
+    /// - Parameter offset: Octets from the file's start; `UInt64.max` writes at the file's own
+    ///   position, which an eventfd or pipe needs.
+    public mutating func write(
+        _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: UInt64, userData: UInt64
+    ) {
+        precondition(bytes.count <= Int(Int32.max), "one write is shorter than 2 GiB")
+        let entry = unsafe entry()
+        unsafe io_uring_prep_write(
+            entry, descriptor, bytes.baseAddress, UInt32(bytes.count), offset)
+        unsafe entry.pointee.user_data = userData
+    }
+
+    /// Reads into memory that stays reserved until the completion. Result: octets, 0 at the end.
+    ///
+    /// - Parameter offset: As for `write`.
+    public mutating func read(
+        _ descriptor: Int32, into memory: UnsafeMutableRawBufferPointer, at offset: UInt64,
+        userData: UInt64
+    ) {
+        precondition(memory.count <= Int(Int32.max), "one read is shorter than 2 GiB")
+        let entry = unsafe entry()
+        unsafe io_uring_prep_read(
+            entry, descriptor, memory.baseAddress, UInt32(memory.count), offset)
+        unsafe entry.pointee.user_data = userData
+    }
+
+    /// Makes what earlier *completed* writes wrote durable; writes in flight are not covered.
+    ///
+    /// - Parameter dataOnly: fdatasync: leaves out times, keeps what reading back needs.
+    public mutating func fsync(_ descriptor: Int32, dataOnly: Bool, userData: UInt64) {
+        let entry = unsafe entry()
+        unsafe io_uring_prep_fsync(entry, descriptor, dataOnly ? IORING_FSYNC_DATASYNC : 0)
+        unsafe entry.pointee.user_data = userData
+    }
+
+    // MARK: Waiting for things
+
+    /// Completes once when the descriptor is ready. Result: the poll(2) events that hold.
+    public mutating func poll(_ descriptor: Int32, events: Int16 = 1, userData: UInt64) {
+        let entry = unsafe entry()
+        unsafe io_uring_prep_poll_add(entry, descriptor, UInt32(UInt16(bitPattern: events)))
+        unsafe entry.pointee.user_data = userData
+    }
+
+    /// Completes when the time has passed since submission. Result: minus ETIME, or minus
+    /// ECANCELED.
+    public mutating func timeout(nanoseconds: UInt64, userData: UInt64) {
+        let entry = unsafe entry()
+        let slot = unsafe slot(of: entry)
+        unsafe slot.storeBytes(of: Self.timespec(nanoseconds), as: __kernel_timespec.self)
+        unsafe io_uring_prep_timeout(
+            entry, slot.assumingMemoryBound(to: __kernel_timespec.self), 0, 0)
+        unsafe entry.pointee.user_data = userData
+    }
+
+    /// Cancels one operation by its `userData`; it then completes with minus ECANCELED. Result
+    /// of the cancellation itself: 0, minus ENOENT (nothing found) or minus EALREADY (running).
+    public mutating func cancel(_ target: UInt64, userData: UInt64) {
+        let entry = unsafe entry()
+        unsafe io_uring_prep_cancel64(entry, target, 0)
+        unsafe entry.pointee.user_data = userData
+    }
+
+    /// Cancels every operation on a descriptor. Result: how many were found.
+    public mutating func cancelAll(on descriptor: Int32, userData: UInt64) {
+        let entry = unsafe entry()
+        unsafe io_uring_prep_cancel_fd(entry, descriptor, IORING_ASYNC_CANCEL_ALL)
+        unsafe entry.pointee.user_data = userData
+    }
+
+    // MARK: Provided buffers
+
+    /// The bytes that a multishot receive's completion brought; empty where it brought none. They
+    /// hold until the buffer is given back.
+    @inlinable
+    public func unsafeBytes(of completion: Completion) -> UnsafeRawBufferPointer {
+        guard let identifier = completion.bufferID, completion.result > 0 else {
+            return unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        precondition(Int(identifier) < bufferCount && Int(completion.result) <= bufferSize)
+        // Safe: checked above to lie within the buffers' memory, which exists where the count is
+        // positive.
+        return unsafe UnsafeRawBufferPointer(
+            start: bufferMemory! + Int(identifier) * bufferSize, count: Int(completion.result))
+    }
+
+    /// The same bytes as a span that borrows the ring.
+    @inlinable
+    @_lifetime(borrow self)
+    public func bytes(of completion: Completion) -> RawSpan {
+        let bytes = unsafe RawSpan(_unsafeBytes: unsafeBytes(of: completion))
+        return unsafe _overrideLifetime(bytes, borrowing: self)
+    }
+
+    /// Hands a reaped buffer to the kernel again, once a completion that has a `bufferID`.
+    public mutating func giveBack(_ bufferID: UInt16) {
+        precondition(lentBufferCount > 0 && Int(bufferID) < bufferCount, "no such lent buffer")
+        lentBufferCount -= 1
+        buffers!.giveBack(bufferID)
+    }
+}

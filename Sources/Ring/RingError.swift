@@ -1,0 +1,78 @@
+import Glibc
+
+/// What went wrong with the ring or a socket, in one line that says how to mend it where we know.
+///
+/// Results of operations that the kernel was given (a refused connection, a failed write) are not
+/// errors of the ring: they arrive as a negative `Completion.result`.
+public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The system call, or group of them, that failed.
+    public enum Operation: String, Sendable {
+        case setUp = "io_uring_setup"
+        case registerBuffers = "io_uring_register"
+        case submit = "io_uring_enter"
+        case socket
+        case bind
+        case listen
+        case localAddress = "getsockname"
+        case eventDescriptor = "eventfd"
+        /// `code` is one of getaddrinfo's EAI_ codes, not an errno.
+        case resolve = "getaddrinfo"
+    }
+
+    /// What was attempted.
+    public var operation: Operation
+    /// The positive `errno` value; for `.resolve` getaddrinfo's code.
+    public var code: Int32
+    /// The address or host name concerned, where there is one.
+    public var subject: String?
+
+    /// An error of an operation with its positive `errno` value.
+    public init(_ operation: Operation, code: Int32, subject: String? = nil) {
+        self.operation = operation
+        self.code = code
+        self.subject = subject
+    }
+
+    /// One line, no full stop at its end.
+    public var description: String {
+        let about = subject.map { " \($0)" } ?? ""
+        switch operation {
+        case .setUp: return Self.setUpDescription(code)
+        case .resolve:
+            let reason = unsafe String(cString: gai_strerror(code))
+            return "cannot resolve\(about): \(reason)"
+        case .bind where code == EADDRINUSE:
+            return "cannot listen on\(about): the port is taken by another process"
+        default:
+            return "\(operation.rawValue)\(about): \(Self.text(code))"
+        }
+    }
+
+    /// Containers refuse io_uring with EPERM (Docker's seccomp profile) or ENOSYS (gVisor); hosts
+    /// with the sysctl, also EPERM.
+    private static func setUpDescription(_ code: Int32) -> String {
+        switch code {
+        case EPERM, EACCES:
+            return "io_uring is forbidden here (\(text(code))): allow io_uring_setup, "
+                + "io_uring_enter and io_uring_register in the container's seccomp profile, "
+                + "or set the sysctl kernel.io_uring_disabled to 0"
+        case ENOSYS:
+            return "io_uring is missing here (\(text(code))): run on Linux 6.1 or newer, "
+                + "outside of sandboxes that lack it, such as gVisor"
+        case EINVAL:
+            return "this kernel's io_uring is too old (\(text(code))): run on Linux 6.1 or newer"
+        case ENOMEM:
+            return "no memory for io_uring (\(text(code))): raise the locked-memory limit "
+                + "(ulimit -l) or use fewer reactors"
+        case EMFILE, ENFILE:
+            return "no file descriptor left for io_uring (\(text(code))): raise ulimit -n"
+        default:
+            return "io_uring_setup: \(text(code))"
+        }
+    }
+
+    private static func text(_ code: Int32) -> String {
+        // strerror keeps its text for the calling thread in glibc 2.32 and later.
+        unsafe String(cString: strerror(code))
+    }
+}

@@ -1,0 +1,43 @@
+internal import COpenSSL
+
+/// The server's side of ALPN (RFC 7301): the first of our protocols that the client offers too.
+@safe final class ApplicationProtocolChoice: Sendable {
+    /// The wire form, at an address that OpenSSL may keep a pointer to.
+    // Safe: written in `init` only.
+    private nonisolated(unsafe) let wire: UnsafeMutableBufferPointer<UInt8>
+
+    init(_ protocols: [String]) {
+        let octets = Self.wireForm(protocols)
+        unsafe wire = .allocate(capacity: octets.count)
+        _ = unsafe wire.initialize(from: octets)
+    }
+
+    deinit { unsafe wire.deallocate() }
+
+    /// Length-prefixed names, as the extension carries them.
+    static func wireForm(_ protocols: [String]) -> [UInt8] {
+        protocols.flatMap { name -> [UInt8] in
+            precondition((1...255).contains(name.utf8.count), "RFC 7301 section 3.1")
+            return [UInt8(name.utf8.count)] + Array(name.utf8)
+        }
+    }
+
+    /// The context that owns the choice outlives its sessions: each holds a reference to it.
+    func install(_ context: OpaquePointer) {
+        unsafe SSL_CTX_set_alpn_select_cb(
+            context,
+            { _, selected, selectedCount, offered, offeredCount, argument in
+                let choice = unsafe Unmanaged<ApplicationProtocolChoice>.fromOpaque(argument!)
+                    .takeUnretainedValue()
+                var found: UnsafeMutablePointer<UInt8>?
+                let result = unsafe SSL_select_next_proto(
+                    &found, selectedCount, choice.wire.baseAddress, UInt32(choice.wire.count),
+                    offered, offeredCount)
+                // RFC 7301 section 3.2: a server that supports none of them "SHALL respond with
+                // a fatal no_application_protocol alert".
+                guard result == OPENSSL_NPN_NEGOTIATED else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+                unsafe selected!.pointee = unsafe UnsafePointer(found)
+                return SSL_TLSEXT_ERR_OK
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
+}

@@ -1,0 +1,172 @@
+internal import COpenSSL
+
+/// An X.509 certificate.
+@safe public final class Certificate: Sendable {
+    // Safe: nothing here changes a certificate after it was made, and OpenSSL locks its caches.
+    nonisolated(unsafe) let pointer: OpaquePointer
+
+    /// Takes a reference that the caller held.
+    init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
+
+    /// Adds a reference.
+    init(retaining pointer: OpaquePointer) {
+        unsafe X509_up_ref(pointer)
+        unsafe self.pointer = pointer
+    }
+
+    deinit { unsafe X509_free(pointer) }
+
+    /// Reads one certificate in DER.
+    public convenience init(der: [UInt8]) throws(TLSError) {
+        ErrorQueue.clear()
+        let pointer: OpaquePointer? = unsafe der.withUnsafeBufferPointer { bytes in
+            var position = bytes.baseAddress
+            return unsafe d2i_X509(nil, &position, bytes.count)
+        }
+        guard let pointer = unsafe pointer else {
+            ErrorQueue.clear()
+            throw TLSError(.certificateUnreadable, "this is no certificate in DER form")
+        }
+        unsafe self.init(owning: pointer)
+    }
+
+    /// Reads every certificate of a PEM text; there is at least one.
+    public static func all(pem: [UInt8]) throws(TLSError) -> [Certificate] {
+        ErrorQueue.clear()
+        var certificates: [Certificate] = []
+        let complete = unsafe PEMText.read(pem) { bio in
+            while let pointer = unsafe PEM_read_bio_X509(bio, nil, { _, _, _, _ in -1 }, nil) {
+                unsafe certificates.append(Certificate(owning: pointer))
+            }
+            // The text ends with "no start line"; anything else is a damaged certificate.
+            let last = ERR_peek_last_error()
+            return ERR_GET_LIB(last) == ERR_LIB_PEM && ERR_GET_REASON(last) == PEM_R_NO_START_LINE
+        }
+        ErrorQueue.clear()
+        guard complete else {
+            throw TLSError(
+                .certificateUnreadable,
+                "certificate \(certificates.count + 1) of the file is damaged: save it again")
+        }
+        guard !certificates.isEmpty else {
+            throw TLSError(
+                .certificateUnreadable,
+                "no certificate in PEM form (-----BEGIN CERTIFICATE-----): convert it with "
+                    + "'openssl x509 -inform der', or name another file")
+        }
+        return certificates
+    }
+
+    /// The certificate in DER.
+    public var der: [UInt8] {
+        let count = unsafe i2d_X509(pointer, nil)
+        guard count > 0 else { return [] }
+        return unsafe [UInt8](unsafeUninitializedCapacity: Int(count)) { buffer, written in
+            var position = buffer.baseAddress
+            written = unsafe Int(max(0, i2d_X509(pointer, &position)))
+        }
+    }
+
+    /// The certificate in PEM.
+    public var pem: [UInt8] { unsafe PEMText.write { unsafe PEM_write_bio_X509($0, pointer) } }
+
+    /// The subject's distinguished name, RFC 2253 style.
+    public var subject: String { unsafe PEMText.name(X509_get_subject_name(pointer)) }
+
+    /// The issuer's distinguished name, RFC 2253 style.
+    public var issuer: String { unsafe PEMText.name(X509_get_issuer_name(pointer)) }
+
+    /// The first day, OpenSSL's spelling: `Jan  1 00:00:00 2030 GMT`.
+    public var firstDay: String { unsafe Self.text(X509_get0_notBefore(pointer)) }
+
+    /// The last day, OpenSSL's spelling.
+    public var lastDay: String { unsafe Self.text(X509_get0_notAfter(pointer)) }
+
+    /// Seconds since 1970 until which the certificate is valid; nil where it says nothing sensible.
+    public var notAfter: Int64? { unsafe Self.seconds(X509_get0_notAfter(pointer)) }
+
+    /// Seconds since 1970 from which on the certificate is valid; nil likewise.
+    public var notBefore: Int64? { unsafe Self.seconds(X509_get0_notBefore(pointer)) }
+
+    private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+        guard let epoch = unsafe ASN1_TIME_set(nil, 0) else { return nil }
+        defer { unsafe ASN1_STRING_free(epoch) }
+        var days: Int32 = 0
+        var seconds: Int32 = 0
+        guard unsafe ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return nil }
+        return Int64(days) * 86_400 + Int64(seconds)
+    }
+
+    /// The first value of a subject attribute by its object identifier in dots, as UTF-8: the UID
+    /// 0.9.2342.19200300.100.1.1, the common name 2.5.4.3.
+    public func subjectAttribute(_ identifier: String) -> String? {
+        guard let object = unsafe OBJ_txt2obj(identifier, 1) else {
+            ErrorQueue.clear()
+            return nil
+        }
+        defer { unsafe ASN1_OBJECT_free(object) }
+        let name = unsafe X509_get_subject_name(pointer)
+        let index = unsafe X509_NAME_get_index_by_OBJ(name, object, -1)
+        guard index >= 0 else { return nil }
+        var text: UnsafeMutablePointer<UInt8>?
+        let value = unsafe X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index))
+        let count = unsafe ASN1_STRING_to_UTF8(&text, value)
+        guard count >= 0, let text = unsafe text else {
+            ErrorQueue.clear()
+            return nil
+        }
+        defer { unsafe CRYPTO_free(text, "", 0) }
+        return unsafe String(
+            decoding: UnsafeBufferPointer(start: text, count: Int(count)), as: UTF8.self)
+    }
+
+    /// The DER value of an extension by its object identifier in dots: what stands inside the
+    /// extension's OCTET STRING.
+    public func extensionValue(_ identifier: String) -> [UInt8]? {
+        guard let object = unsafe OBJ_txt2obj(identifier, 1) else {
+            ErrorQueue.clear()
+            return nil
+        }
+        defer { unsafe ASN1_OBJECT_free(object) }
+        let index = unsafe X509_get_ext_by_OBJ(pointer, object, -1)
+        guard index >= 0 else { return nil }
+        let value = unsafe X509_EXTENSION_get_data(X509_get_ext(pointer, index))
+        return unsafe PEMText.octets(value)
+    }
+
+    /// DNS names and IP addresses that the certificate is for.
+    public var alternativeNames: [String] {
+        guard let raw = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil) else {
+            ErrorQueue.clear()
+            return []
+        }
+        let names = OpaquePointer(raw)
+        defer { unsafe GENERAL_NAMES_free(names) }
+        var texts: [String] = []
+        for index in 0..<(unsafe openssl_name_count(names)) {
+            guard let name = unsafe openssl_name(names, index),
+                let value = unsafe openssl_name_text(name)
+            else { continue }
+            let octets = unsafe PEMText.octets(value)
+            if unsafe openssl_name_is_address(name) != 0 {
+                texts.append(Self.addressText(octets))
+            } else {
+                texts.append(String(decoding: octets, as: UTF8.self))
+            }
+        }
+        return texts
+    }
+
+    private static func addressText(_ octets: [UInt8]) -> String {
+        guard octets.count == 16 else { return octets.map(String.init).joined(separator: ".") }
+        let groups = stride(from: 0, to: 16, by: 2).map {
+            String(Int(octets[$0]) << 8 | Int(octets[$0 + 1]), radix: 16)
+        }
+        return groups.joined(separator: ":")
+    }
+
+    private static func text(_ time: UnsafePointer<ASN1_TIME>?) -> String {
+        let bytes = unsafe PEMText.write { unsafe ASN1_TIME_print($0, time) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

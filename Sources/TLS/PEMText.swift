@@ -1,0 +1,41 @@
+internal import COpenSSL
+
+/// Text in and out of OpenSSL, for keys and certificates; no record ever goes through here.
+enum PEMText {
+    /// Lets OpenSSL read from bytes.
+    static func read<Result>(_ bytes: [UInt8], _ body: (OpaquePointer) -> Result) -> Result {
+        unsafe bytes.withUnsafeBufferPointer { buffer in
+            let bio = unsafe BIO_new_mem_buf(
+                buffer.baseAddress ?? UnsafePointer(bitPattern: 1), Int32(buffer.count))!
+            defer { unsafe BIO_free(bio) }
+            return unsafe body(bio)
+        }
+    }
+
+    /// Collects what OpenSSL writes; empty where it fails.
+    static func write(_ body: (OpaquePointer) -> Int32) -> [UInt8] {
+        let bio = unsafe BIO_new(BIO_s_mem())!
+        defer { unsafe BIO_free(bio) }
+        guard unsafe body(bio) >= 0 else {
+            ErrorQueue.clear()
+            return []
+        }
+        var bytes: UnsafeMutablePointer<CChar>?
+        let count = unsafe openssl_memory(bio, &bytes)
+        guard count > 0, let bytes = unsafe bytes else { return [] }
+        return unsafe Array(UnsafeRawBufferPointer(start: bytes, count: count))
+    }
+
+    /// A distinguished name in one line.
+    static func name(_ name: OpaquePointer?) -> String {
+        let bytes = unsafe write { unsafe X509_NAME_print_ex($0, name, 0, openssl_name_flags()) }
+        return bytes.isEmpty ? "no name" : String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The octets of an ASN.1 string.
+    static func octets(_ string: UnsafePointer<ASN1_STRING>?) -> [UInt8] {
+        let count = unsafe Int(ASN1_STRING_length(string))
+        guard count > 0, let start = unsafe ASN1_STRING_get0_data(string) else { return [] }
+        return unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    }
+}

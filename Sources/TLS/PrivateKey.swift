@@ -1,0 +1,80 @@
+internal import COpenSSL
+
+/// A private key of any kind that TLS takes. An EVP_PKEY.
+@safe public final class PrivateKey: Sendable {
+    // Safe: nothing changes a key after it was made; OpenSSL lets threads share it.
+    nonisolated(unsafe) let pointer: OpaquePointer
+
+    init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
+
+    deinit { unsafe EVP_PKEY_free(pointer) }
+
+    /// Reads the first private key of a PEM text.
+    ///
+    /// - Parameter passphrase: Opens a protected key; ends in NUL.
+    /// - Throws: `.keyEncrypted` or `.keyUnreadable`.
+    public convenience init(pem: [UInt8], passphrase: [UInt8]? = nil) throws(TLSError) {
+        ErrorQueue.clear()
+        let pointer = unsafe PEMText.read(pem) { bio -> OpaquePointer? in
+            guard var passphrase else {
+                // Never asks the terminal for a passphrase: OpenSSL's own callback would.
+                return unsafe PEM_read_bio_PrivateKey(bio, nil, { _, _, _, _ in -1 }, nil)
+            }
+            precondition(passphrase.last == 0, "OpenSSL reads up to the NUL")
+            return unsafe PEM_read_bio_PrivateKey(bio, nil, nil, &passphrase)
+        }
+        guard let pointer = unsafe pointer else {
+            ErrorQueue.clear()
+            throw Self.error(
+                reading: String(decoding: pem, as: UTF8.self), withPassphrase: passphrase != nil)
+        }
+        unsafe self.init(owning: pointer)
+    }
+
+    /// A new P-256 key.
+    public static func generate() throws(TLSError) -> PrivateKey {
+        ErrorQueue.clear()
+        guard let pointer = unsafe openssl_generate_key("P-256") else {
+            throw ErrorQueue.error("make a key")
+        }
+        return unsafe PrivateKey(owning: pointer)
+    }
+
+    /// The key as unencrypted PKCS#8 PEM, the form of Apple's `.p8` files.
+    public var pem: [UInt8] {
+        unsafe PEMText.write {
+            unsafe PEM_write_bio_PKCS8PrivateKey($0, pointer, nil, nil, 0, nil, nil)
+        }
+    }
+
+    /// The public half as PEM.
+    public var publicPEM: [UInt8] {
+        unsafe PEMText.write { unsafe PEM_write_bio_PUBKEY($0, pointer) }
+    }
+
+    private static func error(reading text: String, withPassphrase: Bool) -> TLSError {
+        if text.contains("ENCRYPTED"), withPassphrase {
+            return TLSError(
+                .keyEncrypted, "the passphrase does not open it: check --passphrase-file")
+        }
+        if text.contains("ENCRYPTED") {
+            return TLSError(
+                .keyEncrypted,
+                "the private key is protected by a passphrase: "
+                    + "remove it with 'openssl pkey -in FILE -out NEWFILE'")
+        }
+        if text.contains("PRIVATE KEY-----") {
+            return TLSError(
+                .keyUnreadable, "the private key is damaged: save the file again, unchanged")
+        }
+        if text.contains("-----BEGIN ") {
+            return TLSError(
+                .keyUnreadable,
+                "the file holds no private key (-----BEGIN PRIVATE KEY-----): name the key's file")
+        }
+        return TLSError(
+            .keyUnreadable,
+            "this is no private key in PEM form (-----BEGIN PRIVATE KEY-----): "
+                + "name the .p8 file as it was downloaded")
+    }
+}

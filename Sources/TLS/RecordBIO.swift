@@ -1,0 +1,126 @@
+internal import COpenSSL
+
+/// Where OpenSSL takes ciphertext from and puts it, for the duration of one call.
+///
+/// A BIO of our own instead of memory BIOs: OpenSSL reads straight from the received buffer and
+/// writes straight into the buffer that is sent, one copy each way.
+@safe struct RecordTransfer {
+    private var source: UnsafeRawBufferPointer = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+    private var sink: UnsafeMutableRawBufferPointer = unsafe UnsafeMutableRawBufferPointer(
+        start: nil, count: 0)
+    /// Octets taken from the source in this call.
+    private(set) var consumed = 0
+    /// Octets put into the sink in this call.
+    private(set) var produced = 0
+    /// The first two octets that the peer ever sent; they tell TLS from anything else.
+    private(set) var firstOctets: (UInt8, UInt8)?
+    private var firstOctet: UInt8?
+    /// The server asked for a certificate and the context had none.
+    var certificateWanted = false
+    /// Why the peer's certificate was refused.
+    var verification: TLSError?
+    /// What the certificate has to be for; nil on the server's side.
+    var serverName: ServerName?
+    /// A server without authorities takes any client certificate; its topics are what counts.
+    var acceptsAnyCertificate = false
+
+    /// Something of the source is left.
+    var hasSource: Bool { unsafe consumed < source.count }
+
+    /// Starts a call.
+    mutating func attach(
+        source: UnsafeRawBufferPointer, sink: UnsafeMutableRawBufferPointer
+    ) {
+        unsafe self.source = source
+        unsafe self.sink = sink
+        consumed = 0
+        produced = 0
+    }
+
+    /// Ends a call: the pointers are only good during it.
+    mutating func detach() {
+        unsafe source = UnsafeRawBufferPointer(start: nil, count: 0)
+        unsafe sink = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    }
+
+    /// Copies up to `count` octets of the source; 0 where it is used up.
+    mutating func read(into target: UnsafeMutableRawPointer, count: Int) -> Int {
+        let taken = unsafe min(count, source.count - consumed)
+        guard taken > 0 else { return 0 }
+        // Safe: OpenSSL gives room for `count`, and `consumed + taken` lies within the source.
+        unsafe target.copyMemory(from: source.baseAddress! + consumed, byteCount: taken)
+        if firstOctets == nil {
+            for position in consumed..<consumed + taken where firstOctets == nil {
+                unsafe noteFirst(source[position])
+            }
+        }
+        consumed += taken
+        return taken
+    }
+
+    /// Copies as much of the record as the sink has room for; 0 where it is full.
+    mutating func write(_ record: UnsafeRawPointer, count: Int) -> Int {
+        let put = unsafe min(count, sink.count - produced)
+        guard put > 0 else { return 0 }
+        // Safe: `produced + put` lies within the sink, OpenSSL's record holds `count` octets.
+        unsafe (sink.baseAddress! + produced).copyMemory(from: record, byteCount: put)
+        produced += put
+        return put
+    }
+
+    private mutating func noteFirst(_ octet: UInt8) {
+        if let firstOctet {
+            firstOctets = (firstOctet, octet)
+        } else {
+            firstOctet = octet
+        }
+    }
+}
+
+/// The BIO_METHOD, made once for the process.
+enum RecordBIO {
+    // Safe: a BIO_METHOD is not changed after it was made, and OpenSSL only reads it.
+    private nonisolated(unsafe) static let method: OpaquePointer = unsafe makeMethod()
+
+    /// A BIO over a transfer that outlives it; nil where memory is short.
+    static func make(_ transfer: UnsafeMutablePointer<RecordTransfer>) -> OpaquePointer? {
+        guard let bio = unsafe BIO_new(method) else { return nil }
+        unsafe BIO_set_data(bio, transfer)
+        unsafe BIO_set_init(bio, 1)
+        return unsafe bio
+    }
+
+    /// The transfer behind a session.
+    static func transfer(of session: OpaquePointer) -> UnsafeMutablePointer<RecordTransfer> {
+        // Safe: every session of ours has a BIO made above, which holds its transfer.
+        unsafe BIO_get_data(SSL_get_rbio(session)).assumingMemoryBound(to: RecordTransfer.self)
+    }
+
+    private static func makeMethod() -> OpaquePointer {
+        // 0x0400 is BIO_TYPE_SOURCE_SINK.
+        let method = unsafe BIO_meth_new(BIO_get_new_index() | 0x0400, "broadside records")!
+        unsafe BIO_meth_set_read(method) { bio, target, count in
+            unsafe openssl_clear_retry(bio)
+            guard let target = unsafe target, count > 0 else { return 0 }
+            let transfer = unsafe BIO_get_data(bio).assumingMemoryBound(to: RecordTransfer.self)
+            let taken = unsafe transfer.pointee.read(
+                into: UnsafeMutableRawPointer(target), count: Int(count))
+            guard taken == 0 else { return Int32(taken) }
+            unsafe openssl_wait_for_read(bio)
+            return -1
+        }
+        unsafe BIO_meth_set_write(method) { bio, record, count in
+            unsafe openssl_clear_retry(bio)
+            guard let record = unsafe record, count > 0 else { return 0 }
+            let transfer = unsafe BIO_get_data(bio).assumingMemoryBound(to: RecordTransfer.self)
+            let put = unsafe transfer.pointee.write(UnsafeRawPointer(record), count: Int(count))
+            guard put == 0 else { return Int32(put) }
+            unsafe openssl_wait_for_write(bio)
+            return -1
+        }
+        unsafe BIO_meth_set_ctrl(method) { _, command, _, _ in
+            command == BIO_CTRL_FLUSH ? 1 : 0
+        }
+        return unsafe method
+    }
+}

@@ -1,0 +1,156 @@
+internal import COpenSSL
+
+/// An Apple `.p8` key: a P-256 private key that signs provider tokens with ES256.
+public struct SigningKey: Sendable {
+    private let key: PrivateKey
+
+    /// Octets of an ES256 signature (RFC 7518 section 3.4).
+    public static let signatureByteCount = 64
+
+    /// Reads unencrypted PKCS#8, or SEC1, in PEM.
+    ///
+    /// - Throws: `.keyUnreadable`, `.keyEncrypted`, `.keyNotEC` or `.keyWrongCurve`.
+    public init(pem: [UInt8]) throws(TLSError) { try self.init(PrivateKey(pem: pem)) }
+
+    /// Takes a key that was read or made already; the same rules.
+    public init(_ key: PrivateKey) throws(TLSError) {
+        unsafe try KeyKind.requireP256(key.pointer)
+        self.key = key
+    }
+
+    /// The half that verifies.
+    public var verifyingKey: VerifyingKey {
+        get throws(TLSError) { try VerifyingKey(pem: key.publicPEM) }
+    }
+
+    /// The key as unencrypted PKCS#8 PEM.
+    public var pem: [UInt8] { key.pem }
+
+    /// SHA-256 and ECDSA over a message: 64 octets, R and S of 32 octets each, big-endian.
+    public func signES256(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
+        ErrorQueue.clear()
+        guard let context = unsafe EVP_MD_CTX_new() else {
+            throw ErrorQueue.error("sign")
+        }
+        defer { unsafe EVP_MD_CTX_free(context) }
+        var count = ES256Signature.maximumDERCount
+        var der = [UInt8](repeating: 0, count: count)
+        guard unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key.pointer) == 1,
+            unsafe EVP_DigestSign(context, &der, &count, message, message.count) == 1,
+            let raw = ES256Signature.raw(fromDER: Array(der.prefix(count)))
+        else { throw ErrorQueue.error("sign") }
+        return raw
+    }
+}
+
+/// The public half of a P-256 key.
+@safe public struct VerifyingKey: Sendable {
+    private let key: PrivateKey
+
+    /// Reads a public key in PEM (`BEGIN PUBLIC KEY`).
+    public init(pem: [UInt8]) throws(TLSError) {
+        ErrorQueue.clear()
+        let pointer = unsafe PEMText.read(pem) { bio in
+            unsafe PEM_read_bio_PUBKEY(bio, nil, { _, _, _, _ in -1 }, nil)
+        }
+        guard let pointer = unsafe pointer else {
+            ErrorQueue.clear()
+            throw TLSError(
+                .keyUnreadable, "this is no public key in PEM form (-----BEGIN PUBLIC KEY-----)")
+        }
+        // An EVP_PKEY holds either half; this one has the public half only.
+        key = unsafe PrivateKey(owning: pointer)
+        unsafe try KeyKind.requireP256(key.pointer)
+    }
+
+    /// The key as PEM.
+    public var pem: [UInt8] { key.publicPEM }
+
+    /// Whether a signature over a message is this key's. Takes the raw form of RFC 7518 and the
+    /// DER form that `openssl dgst -sign` makes, as APNs does.
+    public func verifies(_ signature: [UInt8], over message: [UInt8]) -> Bool {
+        if signature.count == SigningKey.signatureByteCount,
+            let der = ES256Signature.der(fromRaw: signature), verifies(der: der, over: message)
+        {
+            return true
+        }
+        return verifies(der: signature, over: message)
+    }
+
+    private func verifies(der: [UInt8], over message: [UInt8]) -> Bool {
+        ErrorQueue.clear()
+        defer { ErrorQueue.clear() }
+        guard let context = unsafe EVP_MD_CTX_new() else { return false }
+        defer { unsafe EVP_MD_CTX_free(context) }
+        return unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key.pointer) == 1
+            && EVP_DigestVerify(context, der, der.count, message, message.count) == 1
+    }
+}
+
+/// The two forms of an ES256 signature.
+enum ES256Signature {
+    /// SEQUENCE of two INTEGERs of 33 octets at most.
+    static let maximumDERCount = 72
+
+    /// R and S, each padded to 32 octets; nil where the input is no DER signature.
+    static func raw(fromDER der: [UInt8]) -> [UInt8]? {
+        let signature: OpaquePointer? = unsafe der.withUnsafeBufferPointer { bytes in
+            var position = bytes.baseAddress
+            return unsafe d2i_ECDSA_SIG(nil, &position, bytes.count)
+        }
+        guard let signature = unsafe signature else { return nil }
+        defer { unsafe ECDSA_SIG_free(signature) }
+        var r = [UInt8](repeating: 0, count: 32)
+        var s = [UInt8](repeating: 0, count: 32)
+        guard unsafe BN_bn2binpad(ECDSA_SIG_get0_r(signature), &r, 32) == 32,
+            unsafe BN_bn2binpad(ECDSA_SIG_get0_s(signature), &s, 32) == 32
+        else { return nil }
+        return r + s
+    }
+
+    /// The DER form of 64 octets.
+    static func der(fromRaw raw: [UInt8]) -> [UInt8]? {
+        precondition(raw.count == SigningKey.signatureByteCount)
+        guard let signature = unsafe ECDSA_SIG_new() else { return nil }
+        defer { unsafe ECDSA_SIG_free(signature) }
+        let r = unsafe BN_bin2bn(Array(raw[..<32]), 32, nil)
+        let s = unsafe BN_bin2bn(Array(raw[32...]), 32, nil)
+        // The signature owns both from here on.
+        guard unsafe ECDSA_SIG_set0(signature, r, s) == 1 else { return nil }
+        let count = unsafe i2d_ECDSA_SIG(signature, nil)
+        guard count > 0 else { return nil }
+        return unsafe [UInt8](unsafeUninitializedCapacity: Int(count)) { buffer, written in
+            var position = buffer.baseAddress
+            written = unsafe Int(max(0, i2d_ECDSA_SIG(signature, &position)))
+        }
+    }
+}
+
+/// What kind of key an EVP_PKEY is.
+enum KeyKind {
+    /// ES256 is ECDSA on P-256 and nothing else (RFC 7518 section 3.4).
+    static func requireP256(_ key: OpaquePointer) throws(TLSError) {
+        defer { ErrorQueue.clear() }
+        guard unsafe EVP_PKEY_get_base_id(key) == EVP_PKEY_EC else {
+            let kind = unsafe OBJ_nid2sn(EVP_PKEY_get_base_id(key)).map {
+                unsafe String(cString: $0)
+            }
+            throw TLSError(
+                .keyNotEC,
+                "the key is not an elliptic curve key (\(kind ?? "unknown kind")): "
+                    + "name the .p8 file of an APNs key, not the key of a certificate")
+        }
+        var name = [CChar](repeating: 0, count: 80)
+        var count = 0
+        guard unsafe EVP_PKEY_get_group_name(key, &name, name.count, &count) == 1 else {
+            throw TLSError(.keyWrongCurve, "the key names no curve: use a P-256 key")
+        }
+        let curve = String(decoding: name.prefix(count).map(UInt8.init), as: UTF8.self)
+        guard curve == "prime256v1" || curve == "P-256" else {
+            throw TLSError(
+                .keyWrongCurve,
+                "the key is on the curve \(curve) and APNs takes P-256 only: "
+                    + "name the .p8 file of an APNs key")
+        }
+    }
+}

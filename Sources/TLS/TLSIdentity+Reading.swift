@@ -1,0 +1,138 @@
+internal import COpenSSL
+
+extension TLSIdentity {
+    /// Which file of an identity is wrong.
+    public enum Part: Sendable {
+        case certificate
+        case privateKey
+    }
+
+    /// What is wrong, and in which file.
+    public struct ReadingError: Error, Sendable {
+        /// The file.
+        public var part: Part
+        /// What is wrong with it.
+        public var error: TLSError
+    }
+
+    /// Reads an identity from files: PEM, certificate and key in one file or in two, or PKCS#12.
+    ///
+    /// - Parameters:
+    ///   - certificate: PEM with the leaf first, or PKCS#12.
+    ///   - key: PEM; nil where the key lies in the certificate's file.
+    ///   - passphrase: Opens a protected key; nil where none is known.
+    public static func read(
+        certificate: [UInt8], key: [UInt8]?, passphrase: [UInt8]?
+    ) throws(ReadingError) -> TLSIdentity {
+        // OpenSSL takes a text that ends in NUL.
+        let secret = passphrase.map { $0 + [0] }
+        // Every DER structure of ours begins with SEQUENCE; no text does.
+        if certificate.first == 0x30 {
+            guard key == nil else {
+                throw ReadingError(
+                    part: .privateKey,
+                    error: TLSError(
+                        .keyMismatch,
+                        "a PKCS#12 file holds its own key: leave --private-key out"))
+            }
+            do {
+                return try readPKCS12(certificate, secret)
+            } catch {
+                throw ReadingError(part: .certificate, error: error)
+            }
+        }
+        let chain: [Certificate]
+        do {
+            chain = try Certificate.all(pem: certificate)
+        } catch {
+            throw ReadingError(part: .certificate, error: error)
+        }
+        let part: Part = key == nil ? .certificate : .privateKey
+        do {
+            let privateKey = try PrivateKey(pem: key ?? certificate, passphrase: secret)
+            return TLSIdentity(
+                certificateChain: chain.flatMap(\.pem), privateKey: privateKey.pem)
+        } catch {
+            throw ReadingError(part: part, error: error)
+        }
+    }
+
+    /// The leaf's certificate.
+    public var leaf: Certificate {
+        get throws(TLSError) { try Certificate.all(pem: certificateChain)[0] }
+    }
+
+    /// Reads PKCS#12. Old ciphers (RC2, which many tools still write) are in OpenSSL's legacy
+    /// provider, which is loaded for the moment where they are met.
+    private static func readPKCS12(
+        _ file: [UInt8], _ passphrase: [UInt8]?
+    ) throws(TLSError) -> TLSIdentity {
+        ErrorQueue.clear()
+        defer { ErrorQueue.clear() }
+        let bundle: OpaquePointer? = unsafe file.withUnsafeBufferPointer { bytes in
+            var position = bytes.baseAddress
+            return unsafe d2i_PKCS12(nil, &position, bytes.count)
+        }
+        guard let bundle = unsafe bundle else {
+            throw TLSError(
+                .certificateUnreadable,
+                "neither PEM nor PKCS#12: convert a .cer file with 'openssl x509 -inform der', and "
+                    + "give its key with --private-key")
+        }
+        defer { unsafe PKCS12_free(bundle) }
+        if let identity = unsafe try parse(bundle, passphrase) { return identity }
+        if let legacy = unsafe OSSL_PROVIDER_try_load(nil, "legacy", 1) {
+            defer { unsafe OSSL_PROVIDER_unload(legacy) }
+            if let identity = unsafe try parse(bundle, passphrase) { return identity }
+        }
+        throw TLSError(
+            .certificateUnreadable,
+            "encrypted with a cipher of OpenSSL's legacy provider, which is not installed here: "
+                + "where it is, convert the file with 'openssl pkcs12 -legacy -in FILE -out ALL.pem' "
+                + "and give ALL.pem")
+    }
+
+    /// - Returns: nil where a cipher is not available.
+    private static func parse(
+        _ bundle: OpaquePointer, _ passphrase: [UInt8]?
+    ) throws(TLSError) -> TLSIdentity? {
+        ErrorQueue.clear()
+        var key: OpaquePointer?
+        var leaf: OpaquePointer?
+        var others: OpaquePointer?
+        let secret = passphrase.map { $0.map { CChar(bitPattern: $0) } }
+        let parsed = unsafe PKCS12_parse(bundle, secret, &key, &leaf, &others)
+        defer { unsafe openssl_free_certificates(others) }
+        let privateKey = unsafe key.map { unsafe PrivateKey(owning: $0) }
+        let certificate = unsafe leaf.map { unsafe Certificate(owning: $0) }
+        guard parsed == 1 else {
+            if openssl_lacks_algorithm() == 1 { return nil }
+            throw passphraseError(given: passphrase != nil)
+        }
+        guard let privateKey, let certificate else {
+            throw TLSError(
+                .certificateUnreadable,
+                "the PKCS#12 file lacks the certificate or its private key: export both together")
+        }
+        var chain = certificate.pem
+        for index in 0..<(unsafe openssl_certificate_count(others)) {
+            if let other = unsafe openssl_certificate(others, index) {
+                chain += unsafe Certificate(retaining: other).pem
+            }
+        }
+        return TLSIdentity(certificateChain: chain, privateKey: privateKey.pem)
+    }
+
+    private static func passphraseError(given: Bool) -> TLSError {
+        let reason = ErrorQueue.take()
+        guard reason.library == ERR_LIB_PKCS12, reason.reason == PKCS12_R_MAC_VERIFY_FAILURE else {
+            return TLSError(
+                .certificateUnreadable, "the PKCS#12 file is damaged: \(reason.text)")
+        }
+        return TLSError(
+            .keyEncrypted,
+            given
+                ? "the passphrase does not open it: check --passphrase-file"
+                : "it is protected by a passphrase: add --passphrase-file FILE")
+    }
+}

@@ -1,0 +1,287 @@
+internal import COpenSSL
+
+/// One TLS connection without any I/O: ciphertext in, plaintext out, and back.
+///
+///     client: init -> receive(nothing): ClientHello in `ciphertext`
+///     server: init
+///
+///          receive: .more                       receive: .more, plaintext; seal
+///         +---------------+                    +------------------------------+
+///         v               |                    v                              |
+///     handshaking --------+-- finished --> established ----- close_notify ----+--> .closed
+///         |                                    |
+///         +------- .failed (alert in `ciphertext`: send it, then close) ------+
+///
+/// All output goes to the `ciphertext` that a call is given; the session keeps none of the
+/// caller's memory after it returns. One thread at a time.
+@safe public struct TLSSession: ~Copyable {
+    private let session: OpaquePointer
+    private let transfer: UnsafeMutablePointer<RecordTransfer>
+    private let context: TLSContext
+    /// The handshake is complete: plaintext may be sealed.
+    public private(set) var isEstablished = false
+    private var failure: TLSError?
+
+    /// The most plaintext that one record holds, in octets (RFC 8446 section 5.1).
+    public static let recordLimit = 16_384
+
+    /// What a record adds at most: header, explicit nonce or content type, and tag.
+    private static let recordOverhead = 64
+
+    /// What became of the input.
+    public enum ReceiveResult: Equatable, Sendable {
+        /// All input is consumed; more is needed from the peer.
+        case more
+        /// `plaintext` is full and there is more: make room and call again, with the rest of the
+        /// input, even where that is empty.
+        case plaintextFull
+        /// `ciphertext` is full and there is more to send: make room and call again. Only
+        /// handshakes and alerts write here, a few KiB.
+        case ciphertextFull
+        /// The peer said close_notify: nothing follows.
+        case closed
+        /// The session is over. An alert for the peer may be in `ciphertext`.
+        case failed(TLSError)
+    }
+
+    /// Makes a session.
+    ///
+    /// - Parameter serverName: Whom a client connects to; nil on the server's side, and only there.
+    public init(context: TLSContext, serverName: ServerName?) throws(TLSError) {
+        precondition(context.isClient == (serverName != nil), "clients name their server")
+        ErrorQueue.clear()
+        guard let session = unsafe SSL_new(context.pointer) else {
+            throw ErrorQueue.error("make a TLS session")
+        }
+        let transfer = UnsafeMutablePointer<RecordTransfer>.allocate(capacity: 1)
+        unsafe transfer.initialize(to: RecordTransfer())
+        unsafe transfer.pointee.serverName = serverName
+        unsafe transfer.pointee.acceptsAnyCertificate = context.acceptsAnyCertificate
+        do throws(TLSError) {
+            guard let bio = unsafe RecordBIO.make(transfer) else {
+                throw ErrorQueue.error("make a TLS session")
+            }
+            unsafe SSL_set_bio(session, bio, bio)
+            // Records are read as many at a time as OpenSSL's buffer holds, not header by header.
+            unsafe SSL_set_read_ahead(session, 1)
+            if let serverName {
+                unsafe try PeerVerification.require(serverName, session)
+                unsafe SSL_set_connect_state(session)
+            } else {
+                unsafe SSL_set_accept_state(session)
+            }
+        } catch {
+            unsafe SSL_free(session)
+            unsafe transfer.deinitialize(count: 1)
+            unsafe transfer.deallocate()
+            throw error
+        }
+        unsafe self.session = session
+        unsafe self.transfer = transfer
+        self.context = context
+    }
+
+    deinit {
+        unsafe SSL_free(session)
+        unsafe transfer.deinitialize(count: 1)
+        unsafe transfer.deallocate()
+    }
+
+    // MARK: Receiving
+
+    /// Takes ciphertext from the peer; shakes hands and decrypts alike.
+    ///
+    /// - Parameters:
+    ///   - input: What was received.
+    ///   - offset: Where in `input` to go on; moves past what was taken.
+    ///   - plaintext: Decrypted octets are appended.
+    ///   - ciphertext: Octets for the peer are appended.
+    public mutating func receive(
+        _ input: RawSpan, at offset: inout Int, plaintext: inout OutputRawSpan,
+        ciphertext: inout OutputRawSpan
+    ) -> ReceiveResult {
+        precondition(offset >= 0 && offset <= input.byteCount)
+        if let failure { return .failed(failure) }
+        ErrorQueue.clear()
+        return unsafe Self.lend(transfer, input, &offset, &ciphertext) {
+            unsafe plaintext.withUnsafeMutableBytes { buffer, count in
+                if !isEstablished {
+                    let result = unsafe SSL_do_handshake(session)
+                    guard result == 1 else { return outcome(of: result) }
+                    if let failure = negotiationFailure() {
+                        self.failure = failure
+                        return .failed(failure)
+                    }
+                    isEstablished = true
+                }
+                return unsafe readRecords(into: buffer, &count)
+            }
+        }
+    }
+
+    /// Decrypts until the input is used up or the room is.
+    private mutating func readRecords(
+        into buffer: UnsafeMutableRawBufferPointer, _ count: inout Int
+    ) -> ReceiveResult {
+        while true {
+            let room = buffer.count - count
+            guard room > 0 else {
+                let pending = unsafe SSL_has_pending(session) == 1 || transfer.pointee.hasSource
+                return pending ? .plaintextFull : .more
+            }
+            // Safe: `count` octets of the buffer are initialised, `room` follow them.
+            let result = unsafe SSL_read(
+                session, buffer.baseAddress! + count, Int32(min(room, Int(Int32.max))))
+            guard result > 0 else { return outcome(of: result) }
+            count += Int(result)
+        }
+    }
+
+    /// The input ended: the peer closed the connection, or it broke. Nil where close_notify came
+    /// before.
+    public mutating func receiveEnd() -> TLSError? {
+        if let failure { return failure }
+        if unsafe SSL_get_shutdown(session) & SSL_RECEIVED_SHUTDOWN != 0 { return nil }
+        let failure = unsafe FailureReport(transfer.pointee, context).end(
+            established: isEstablished)
+        self.failure = failure
+        return failure
+    }
+
+    // MARK: Sending
+
+    /// The most ciphertext that so much plaintext makes, in octets.
+    public static func sealedCount(_ plaintextCount: Int) -> Int {
+        let records = (plaintextCount + recordLimit - 1) / recordLimit
+        return plaintextCount + records * recordOverhead
+    }
+
+    /// Encrypts all of the plaintext, in as few records as hold it.
+    ///
+    /// The session has to be established, and `ciphertext` have room for `sealedCount`.
+    ///
+    /// - Returns: False where nothing was sealed: the session failed, or half a message of the
+    ///   peer's (a key update in pieces) has to be completed first. Keep the plaintext then and
+    ///   receive.
+    public mutating func seal(_ plaintext: RawSpan, ciphertext: inout OutputRawSpan) -> Bool {
+        let count = plaintext.byteCount
+        precondition(isEstablished, "no handshake yet")
+        precondition(ciphertext.freeCapacity >= Self.sealedCount(count), "no room to seal")
+        guard failure == nil else { return false }
+        guard count > 0 else { return true }
+        ErrorQueue.clear()
+        var offset = 0
+        let nothing = RawSpan()
+        let written = unsafe Self.lend(transfer, nothing, &offset, &ciphertext) {
+            unsafe plaintext.withUnsafeBytes {
+                unsafe SSL_write(session, $0.baseAddress, Int32($0.count))
+            }
+        }
+        if written > 0 {
+            precondition(Int(written) == count, "the sink has room for all")
+            return true
+        }
+        if unsafe SSL_get_error(session, written) != SSL_ERROR_WANT_READ {
+            failure = TLSError(
+                .protocolViolation, "OpenSSL cannot encrypt: \(ErrorQueue.take().text)")
+        }
+        return false
+    }
+
+    /// Says close_notify. Nothing can be sealed afterwards. Before the handshake is complete, or
+    /// after a failure, it does nothing. Needs room for `sealedCount(2)`.
+    public mutating func close(ciphertext: inout OutputRawSpan) {
+        guard isEstablished, failure == nil else { return }
+        precondition(ciphertext.freeCapacity >= Self.sealedCount(2), "no room for close_notify")
+        ErrorQueue.clear()
+        var offset = 0
+        let nothing = RawSpan()
+        _ = unsafe Self.lend(transfer, nothing, &offset, &ciphertext) {
+            unsafe SSL_shutdown(session)
+        }
+        ErrorQueue.clear()
+    }
+
+    /// Gives back the two record buffers, about 33 of a session's 52 KiB, until they are needed
+    /// again. For connections that fall idle: an active one would only allocate them anew. Does
+    /// nothing while part of a record is held.
+    public mutating func releaseBuffers() {
+        guard isEstablished, failure == nil else { return }
+        ErrorQueue.clear()
+        _ = unsafe SSL_free_buffers(session)
+        ErrorQueue.clear()
+    }
+
+    // MARK: What was agreed
+
+    /// The protocol that ALPN selected, `h2`; nil where none was.
+    public var applicationProtocol: String? {
+        var name: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(session, &name, &count)
+        guard count > 0, let name = unsafe name else { return nil }
+        return unsafe String(
+            decoding: UnsafeBufferPointer(start: name, count: Int(count)), as: UTF8.self)
+    }
+
+    /// `TLSv1.2` or `TLSv1.3`.
+    public var versionName: String { unsafe String(cString: SSL_get_version(session)) }
+
+    /// The cipher suite, in OpenSSL's spelling.
+    public var cipherName: String {
+        guard let cipher = unsafe SSL_get_current_cipher(session) else { return "none" }
+        return unsafe String(cString: SSL_CIPHER_get_name(cipher))
+    }
+
+    /// The certificate that the peer presented, verified as the context says; nil where it had none.
+    public var peerCertificate: Certificate? {
+        unsafe SSL_get0_peer_certificate(session).map { unsafe Certificate(retaining: $0) }
+    }
+
+    // MARK: Inside
+
+    /// Lends input and output to the BIO for one call.
+    private static func lend<Result>(
+        _ transfer: UnsafeMutablePointer<RecordTransfer>, _ input: RawSpan, _ offset: inout Int,
+        _ ciphertext: inout OutputRawSpan,
+        _ body: () -> Result
+    ) -> Result {
+        unsafe input.withUnsafeBytes { source in
+            unsafe ciphertext.withUnsafeMutableBytes { sink, count in
+                // Safe: both pointers are taken away before these closures end.
+                unsafe transfer.pointee.attach(
+                    source: UnsafeRawBufferPointer(rebasing: source[offset...]),
+                    sink: UnsafeMutableRawBufferPointer(rebasing: sink[count...]))
+                let result = body()
+                unsafe offset += transfer.pointee.consumed
+                unsafe count += transfer.pointee.produced
+                unsafe transfer.pointee.detach()
+                return result
+            }
+        }
+    }
+
+    /// What a call that returned no success means.
+    private mutating func outcome(of result: Int32) -> ReceiveResult {
+        switch unsafe SSL_get_error(session, result) {
+        case SSL_ERROR_WANT_READ: return .more
+        case SSL_ERROR_WANT_WRITE: return .ciphertextFull
+        case SSL_ERROR_ZERO_RETURN where isEstablished: return .closed
+        default:
+            let report = unsafe FailureReport(transfer.pointee, context)
+            let failure = report.failure(ErrorQueue.take(), established: isEstablished)
+            self.failure = failure
+            return .failed(failure)
+        }
+    }
+
+    /// A client that offers protocols needs one of them selected: without ALPN there is no telling
+    /// that the server speaks HTTP/2 (RFC 9113 section 3.2).
+    private func negotiationFailure() -> TLSError? {
+        guard context.isClient, !context.applicationProtocols.isEmpty else { return nil }
+        if let selected = applicationProtocol, context.applicationProtocols.contains(selected) {
+            return nil
+        }
+        return unsafe FailureReport(transfer.pointee, context).noApplicationProtocol
+    }
+}

@@ -1,0 +1,142 @@
+import Glibc
+import Testing
+
+@testable import Ring
+
+@Suite("The ring itself") struct RingTests {
+    @Test func queuedOperationsGoOutTogether() throws {
+        var harness = try RingHarness()
+        let pair = SocketPair()
+        let bytes = StableBytes([1, 2, 3])
+        for index in 0..<10 { harness.ring.send(pair.near, bytes.bytes, userData: UInt64(index)) }
+        let before = harness.ring.queuedCount
+        #expect(before == 10)
+        try harness.ring.submitAndWait(atLeast: 10, timeoutNanoseconds: 1_000_000_000)
+        let after = harness.ring.queuedCount
+        #expect(after == 0)
+        var batch = CompletionBatch(capacity: 16)
+        let count = harness.ring.reap(into: &batch)
+        #expect(count == 10 && batch.count == 10)
+        for position in 0..<10 {
+            #expect(batch[position] == Completion(userData: UInt64(position), result: 3))
+        }
+        #expect(harness.ring.reap(into: &batch) == 0)
+        #expect(batch.count == 0)
+    }
+
+    @Test func aFullSubmissionQueueSubmitsAndGoesOn() throws {
+        var harness = try RingHarness(entries: 4, bufferCount: 0, bufferSize: 0)
+        let pair = SocketPair()
+        let bytes = StableBytes([1])
+        // More than both queues hold: 4 submissions, 16 completions.
+        for index in 0..<100 { harness.ring.send(pair.near, bytes.bytes, userData: UInt64(index)) }
+        for index in 0..<100 {
+            #expect(try #require(try harness.next(UInt64(index))).result == 1)
+        }
+        #expect(pair.read(200).count == 100)
+    }
+
+    @Test func aSmallBatchLeavesTheRest() throws {
+        var harness = try RingHarness()
+        let pair = SocketPair()
+        let bytes = StableBytes([1])
+        for index in 0..<5 { harness.ring.send(pair.near, bytes.bytes, userData: UInt64(index)) }
+        try harness.ring.submitAndWait(atLeast: 5, timeoutNanoseconds: 1_000_000_000)
+        var batch = CompletionBatch(capacity: 2)
+        var order: [UInt64] = []
+        for expected in [2, 2, 1, 0] {
+            let count = harness.ring.reap(into: &batch)
+            #expect(count == expected)
+            for position in 0..<count { order.append(batch[position].userData) }
+        }
+        #expect(order == [0, 1, 2, 3, 4])
+    }
+
+    @Test func theWaitEndsInTime() throws {
+        var harness = try RingHarness()
+        let pair = SocketPair()
+        harness.ring.receiveMultishot(pair.near, userData: 1)
+        // With and without something to submit: the time must not be waited twice.
+        for _ in 0..<2 {
+            let start = monotonicNanoseconds()
+            try harness.ring.submitAndWait(atLeast: 1, timeoutNanoseconds: 100_000_000)
+            let waited = monotonicNanoseconds() - start
+            #expect(waited >= 99_000_000 && waited < 190_000_000, "\(waited) ns")
+        }
+    }
+
+    @Test func waitingForNothingReturnsAtOnceAndStillPosts() throws {
+        var harness = try RingHarness()
+        let pair = SocketPair()
+        let start = monotonicNanoseconds()
+        harness.ring.receiveMultishot(pair.near, userData: 1)
+        try harness.ring.submitAndWait(atLeast: 0)
+        pair.write([1])
+        var batch = CompletionBatch(capacity: 4)
+        #expect(harness.ring.reap(into: &batch) == 0)
+        try harness.ring.submitAndWait(atLeast: 0)
+        #expect(harness.ring.reap(into: &batch) == 1)
+        #expect(monotonicNanoseconds() - start < 1_000_000_000)
+    }
+
+    @Test func aTimeoutCompletesWithETIME() throws {
+        var harness = try RingHarness()
+        let start = monotonicNanoseconds()
+        harness.ring.timeout(nanoseconds: 30_000_000, userData: 2)
+        harness.ring.timeout(nanoseconds: 3_600_000_000_000, userData: 3)
+        #expect(try #require(try harness.next(2)).result == -ETIME)
+        #expect(monotonicNanoseconds() - start >= 29_000_000)
+        harness.ring.cancel(3, userData: 4)
+        #expect(try #require(try harness.next(4)).result == 0)
+        #expect(try #require(try harness.next(3)).result == -ECANCELED)
+        harness.ring.cancel(3, userData: 5)
+        #expect(try #require(try harness.next(5)).result == -ENOENT)
+    }
+
+    @Test func anEventDescriptorWakesTheRing() async throws {
+        let event = try EventDescriptor()
+        let descriptor = event.descriptor
+        var harness = try RingHarness()
+        let counter = StableBytes(count: 8)
+        harness.ring.poll(descriptor, userData: 1)
+        try harness.ring.submitAndWait(atLeast: 0)
+        let thread = PosixThread {
+            usleep(20_000)
+            EventDescriptor.signal(descriptor)
+            EventDescriptor.signal(descriptor)
+        }
+        #expect(try #require(try harness.next(1)).result & Int32(POLLIN) != 0)
+        thread.join()
+        harness.ring.read(descriptor, into: counter.memory, at: .max, userData: 2)
+        #expect(try #require(try harness.next(2)).result == 8)
+        #expect(counter.memory.load(as: UInt64.self) == 2)
+        harness.ring.read(descriptor, into: counter.memory, at: .max, userData: 3)
+        #expect(try harness.next(3, withinMilliseconds: 20) == nil)
+        event.signal()
+        #expect(try #require(try harness.next(3)).result == 8)
+        #expect(counter.memory.load(as: UInt64.self) == 1)
+    }
+
+    @Test func filesAreWrittenSyncedAndRead() throws {
+        var path = Array("/tmp/ring-XXXXXX".utf8CString)
+        let descriptor = mkstemp(&path)
+        try #require(descriptor >= 0)
+        unlink(path)
+        var harness = try RingHarness()
+        let text = StableBytes(Array("segment".utf8))
+        harness.ring.write(descriptor, text.bytes, at: 4096, userData: 1)
+        #expect(try #require(try harness.next(1)).result == 7)
+        harness.ring.fsync(descriptor, dataOnly: true, userData: 2)
+        harness.ring.fsync(descriptor, dataOnly: false, userData: 3)
+        #expect(try #require(try harness.next(2)).result == 0)
+        #expect(try #require(try harness.next(3)).result == 0)
+        let memory = StableBytes(count: 4200)
+        harness.ring.read(descriptor, into: memory.memory, at: 0, userData: 4)
+        #expect(try #require(try harness.next(4)).result == 4103)
+        #expect(memory.bytes[..<4096].allSatisfy { $0 == 0 })
+        #expect(memory.bytes[4096..<4103].elementsEqual("segment".utf8))
+        harness.ring.write(-1, text.bytes, at: 0, userData: 5)
+        #expect(try #require(try harness.next(5)).result == -EBADF)
+        Socket.close(descriptor)
+    }
+}
