@@ -1,0 +1,100 @@
+import APNs
+import TLS
+
+extension Credential {
+    /// What `authorization` a run begins with, and how it is renewed.
+    struct Authorization {
+        /// `bearer ...`; nil with a certificate.
+        var value: [UInt8]?
+        var issuedAtSeconds: UInt64 = 0
+        /// Makes a new value for an issue time; nil where there is nothing to sign with.
+        var sign: (@Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?)?
+    }
+
+    /// Which rules hold for the request's headers.
+    var kind: NotificationHeaders.Credential {
+        switch self {
+        case .key, .suppliedToken: .providerToken
+        case .certificate: .certificate
+        }
+    }
+
+    /// What the handshake shows.
+    var identity: TLSIdentity? {
+        if case .certificate(let identity, _) = self { return identity }
+        return nil
+    }
+
+    /// The topic that APNs takes where a request names none.
+    var onlyTopic: String? {
+        if case .certificate(_, let scope) = self { return scope.onlyTopic }
+        return nil
+    }
+
+    /// What it is, for people; nothing secret.
+    var summary: String {
+        switch self {
+        case .key(_, let keyID, let teamID): "signing key \(keyID) of team \(teamID)"
+        case .suppliedToken(let token):
+            "provider token by key \(token.claims.keyID) of team \(token.claims.teamID)"
+        case .certificate(let identity, let scope):
+            "certificate \((try? identity.leaf.subject) ?? "") valid until "
+                + "\((try? identity.leaf.lastDay) ?? ""), topics "
+                + (scope.topics.isEmpty ? "not named" : scope.topics.joined(separator: ", "))
+        }
+    }
+
+    /// An `authorization` of this moment, kept nowhere; nil with a certificate.
+    func freshAuthorization() throws(BroadsideError) -> [UInt8]? {
+        switch self {
+        case .certificate: return nil
+        case .suppliedToken(let token): return token.authorization
+        case .key(let key, let keyID, let teamID):
+            let now = Clock.now().wallMilliseconds / 1000
+            guard
+                let value = ProviderTokenFile.sign(
+                    key: key, keyID: keyID, teamID: teamID, issuedAtSeconds: now)
+            else { throw .request("--auth-key can't sign: use the .p8 file that Apple gave") }
+            return value
+        }
+    }
+
+    /// Holds the campaign against what the certificate is for, so that APNs need not.
+    func check(_ headers: NotificationHeaders, _ options: SendOptions) throws(BroadsideError) {
+        guard case .certificate(_, let scope) = self else { return }
+        if let problem = scope.topicProblem(headers.topic, pushType: headers.pushType) {
+            throw .request("--topic \(problem)")
+        }
+        // What environment another endpoint has is its own affair.
+        if options.endpoint == nil, !scope.environments.isEmpty,
+            !scope.environments.contains(options.environment)
+        {
+            let other = scope.environments.map(\.rawValue).joined(separator: " and ")
+            throw .request(
+                "--environment \(options.environment.rawValue): the certificate is for \(other) "
+                    + "only: use --environment \(other), or another certificate")
+        }
+    }
+
+    /// The provider token of a run, kept in the ledger's directory where it is made here.
+    func authorization(
+        in directory: LedgerDirectory, nowSeconds: UInt64
+    ) throws(BroadsideError) -> Authorization {
+        switch self {
+        case .certificate:
+            return Authorization()
+        case .suppliedToken(let token):
+            return Authorization(
+                value: token.authorization, issuedAtSeconds: token.claims.issuedAtUnixSeconds)
+        case .key(let key, let keyID, let teamID):
+            let token = try ProviderTokenFile.take(
+                in: directory, key: key, keyID: keyID, teamID: teamID, nowSeconds: nowSeconds)
+            return Authorization(
+                value: token.value, issuedAtSeconds: token.issuedAtSeconds,
+                sign: { issuedAt in
+                    ProviderTokenFile.sign(
+                        key: key, keyID: keyID, teamID: teamID, issuedAtSeconds: issuedAt)
+                })
+        }
+    }
+}

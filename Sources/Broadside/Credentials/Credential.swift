@@ -1,0 +1,189 @@
+import APNs
+import Campaign
+internal import Glibc
+import TLS
+
+/// How the sender proves who it is: exactly one of the kinds, read and checked.
+enum Credential {
+    /// A key that provider tokens are signed with.
+    case key(SigningKey, keyID: String, teamID: String)
+    /// A provider token that was made elsewhere, in a file that may be replaced.
+    case suppliedToken(SuppliedToken)
+    /// A client certificate, shown in the handshake; requests carry no `authorization`.
+    case certificate(TLSIdentity, CertificateScope)
+
+    /// A certificate that ends within so many seconds is worth a word.
+    private static let expiryNoticeSeconds: Int64 = 30 * 86_400
+
+    /// Reads the files that the options name.
+    static func read(
+        _ options: SendOptions, warnings: inout [String]
+    ) throws(BroadsideError) -> Credential {
+        let kinds = [
+            ("auth-key", options.authKey), ("auth-token-file", options.authTokenFile),
+            ("certificate", options.certificate),
+        ].filter { $0.1 != nil }.map { "--\($0.0)" }
+        guard kinds.count <= 1 else {
+            throw .request("\(kinds.joined(separator: " and ")) exclude each other: give one")
+        }
+        guard !kinds.isEmpty else {
+            throw .request(
+                "no credential: add --auth-key FILE --key-id ID --team-id ID, --auth-token-file "
+                    + "FILE, or --certificate FILE")
+        }
+        try refuseStrangers(options, kind: kinds[0])
+        if let path = options.certificate {
+            return try readCertificate(path, options, &warnings)
+        }
+        if let path = options.authTokenFile {
+            return .suppliedToken(
+                try SuppliedToken.read(
+                    path, nowSeconds: Clock.now().wallMilliseconds / 1000, warnings: &warnings))
+        }
+        return try readKey(options, &warnings)
+    }
+
+    /// Options that belong to another kind were meant for something: better asked than ignored.
+    private static func refuseStrangers(
+        _ options: SendOptions, kind: String
+    ) throws(BroadsideError) {
+        let companions: [(name: String, value: String?, kind: String)] = [
+            ("key-id", options.keyID, "--auth-key"),
+            ("team-id", options.teamID, "--auth-key"),
+            ("private-key", options.privateKey, "--certificate"),
+            ("passphrase-file", options.passphraseFile, "--certificate"),
+        ]
+        for companion in companions where companion.value != nil && companion.kind != kind {
+            throw .request(
+                "--\(companion.name) goes with \(companion.kind), not with \(kind): leave it out")
+        }
+    }
+
+    private static func readKey(
+        _ options: SendOptions, _ warnings: inout [String]
+    ) throws(BroadsideError) -> Credential {
+        guard let keyID = options.keyID else {
+            throw .request("--key-id is missing: Apple shows it beside the key, 10 characters")
+        }
+        guard let teamID = options.teamID else {
+            throw .request(
+                "--team-id is missing: Apple shows it as membership detail, 10 characters")
+        }
+        for (name, value) in [("key-id", keyID), ("team-id", teamID)]
+        where !ProviderTokenClaims.isIdentifier(value) {
+            throw .request("--\(name) '\(value)' is not 10 letters and digits: copy it from Apple")
+        }
+        let path = options.authKey ?? ""
+        let pem = try readSecret(path, option: "auth-key", limit: 1 << 16, &warnings)
+        do {
+            return .key(try SigningKey(pem: pem), keyID: keyID, teamID: teamID)
+        } catch {
+            throw .request("--auth-key \(path): \(error.message)")
+        }
+    }
+
+    private static func readCertificate(
+        _ path: String, _ options: SendOptions, _ warnings: inout [String]
+    ) throws(BroadsideError) -> Credential {
+        let isAlone = options.privateKey == nil
+        let file =
+            isAlone
+            ? try readSecret(path, option: "certificate", limit: 1 << 20, &warnings)
+            : try readFile(path, option: "certificate", limit: 1 << 20)
+        var key: [UInt8]?
+        if let path = options.privateKey {
+            key = try readSecret(path, option: "private-key", limit: 1 << 20, &warnings)
+        }
+        var passphrase: [UInt8]?
+        if let path = options.passphraseFile {
+            let text = try readSecret(path, option: "passphrase-file", limit: 4096, &warnings)
+            passphrase = Array(text.prefix { $0 != 0x0a && $0 != 0x0d })
+            if text.contains(0) {
+                throw .request("--passphrase-file \(path): holds a NUL: write plain text")
+            }
+        }
+        let identity: TLSIdentity
+        let leaf: Certificate
+        do {
+            identity = try TLSIdentity.read(
+                certificate: file, key: key, passphrase: passphrase)
+            leaf = try identity.leaf
+        } catch let error as TLSIdentity.ReadingError {
+            let place =
+                error.part == .privateKey
+                ? "--private-key \(options.privateKey ?? "")" : "--certificate \(path)"
+            throw .request("\(place): \(certificateWords(error.error, isAlone: isAlone))")
+        } catch {
+            throw .request("--certificate \(path): \(error)")
+        }
+        try checkValidity(leaf, path: path, &warnings)
+        return .certificate(identity, try scope(of: leaf, path: path))
+    }
+
+    private static func certificateWords(_ error: TLSError, isAlone: Bool) -> String {
+        switch error.code {
+        case .keyUnreadable where isAlone:
+            "it holds no private key: add --private-key FILE, or use a file that holds both"
+        case .keyEncrypted where !error.message.contains("--passphrase-file"):
+            "the private key is protected by a passphrase: add --passphrase-file FILE"
+        default: error.message
+        }
+    }
+
+    private static func checkValidity(
+        _ leaf: Certificate, path: String, _ warnings: inout [String]
+    ) throws(BroadsideError) {
+        let now = Int64(Clock.now().wallMilliseconds / 1000)
+        if let end = leaf.notAfter {
+            guard end > now else {
+                throw .request(
+                    "--certificate \(path): expired on \(leaf.lastDay): get a new one from Apple")
+            }
+            if end - now < expiryNoticeSeconds {
+                let days = (end - now) / 86_400
+                warnings.append(
+                    "--certificate \(path) expires on \(leaf.lastDay), in "
+                        + "\(days) day\(days == 1 ? "" : "s"): renew it")
+            }
+        }
+        if let start = leaf.notBefore, start > now {
+            throw .request(
+                "--certificate \(path): valid only from \(leaf.firstDay) on: check this machine's "
+                    + "clock")
+        }
+    }
+
+    private static func scope(
+        of leaf: Certificate, path: String
+    ) throws(BroadsideError) -> CertificateScope {
+        var environments: Set<Endpoints.Environment> = []
+        if leaf.extensionValue(CertificateScope.developmentExtension) != nil {
+            environments.insert(.development)
+        }
+        if leaf.extensionValue(CertificateScope.productionExtension) != nil {
+            environments.insert(.production)
+        }
+        let scope = CertificateScope(
+            topicsExtension: leaf.extensionValue(CertificateScope.topicsExtension),
+            userID: leaf.subjectAttribute(CertificateScope.userIDAttribute),
+            commonName: leaf.subjectAttribute(CertificateScope.commonNameAttribute),
+            environments: environments)
+        guard let scope else {
+            throw .request(
+                "--certificate \(path): its list of topics can't be read: get a new one from Apple")
+        }
+        return scope
+    }
+}
+
+/// A file that nobody else should be able to read.
+func readSecret(
+    _ path: String, option: String, limit: Int, _ warnings: inout [String]
+) throws(BroadsideError) -> [UInt8] {
+    let bytes = try readFile(path, option: option, limit: limit)
+    var status = stat()
+    if unsafe stat(path, &status) == 0, status.st_mode & 0o044 != 0 {
+        warnings.append("--\(option) \(path) can be read by others: chmod 600 \(path)")
+    }
+    return bytes
+}

@@ -1,0 +1,111 @@
+import APNs
+import Campaign
+internal import Glibc
+
+/// A provider token that was made elsewhere, and the file in which it comes: whoever makes it
+/// writes a new one there before the old one is an hour old.
+struct SuppliedToken: Sendable {
+    /// What tells one state of the file from the next.
+    struct Mark: Equatable, Sendable {
+        private var inode: UInt64
+        private var size: Int
+        private var seconds: Int
+        private var nanoseconds: Int
+
+        /// nil where there is no such file.
+        init?(path: String) {
+            var status = Glibc.stat()
+            guard unsafe stat(path, &status) == 0 else { return nil }
+            inode = UInt64(status.st_ino)
+            size = Int(status.st_size)
+            seconds = Int(status.st_mtim.tv_sec)
+            nanoseconds = Int(status.st_mtim.tv_nsec)
+        }
+    }
+
+    let path: String
+    /// The file's state before it was read.
+    let mark: Mark?
+    let claims: ProviderTokenClaims
+    /// `bearer ...`.
+    let authorization: [UInt8]
+
+    /// Reads the file and checks what can be checked without the key.
+    ///
+    /// - Parameter warnings: What is most likely a mistake is appended.
+    static func read(
+        _ path: String, nowSeconds: UInt64, warnings: inout [String]
+    ) throws(BroadsideError) -> SuppliedToken {
+        let mark = Mark(path: path)
+        let bytes = try readSecret(path, option: "auth-token-file", limit: 8192, &warnings)
+        let blanks: Set<UInt8> = [0x20, 0x09, 0x0a, 0x0d]
+        let token = Array(bytes.drop { blanks.contains($0) }.reversed())
+        let text = Array(token.drop { blanks.contains($0) }.reversed())
+        let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3 else {
+            throw .request(
+                "--auth-token-file \(path): no provider token: three parts with dots between, as "
+                    + "a JWT has")
+        }
+        guard let parsed = try? ProviderTokenClaims.parse(text) else {
+            throw .request(
+                "--auth-token-file \(path): no provider token for APNs: alg ES256, kid and iss of "
+                    + "10 characters, iat in seconds, all in base64url")
+        }
+        let issuedAt = parsed.claims.issuedAtUnixSeconds
+        if issuedAt + ProviderTokenAge.expirySeconds < nowSeconds {
+            warnings.append(
+                "--auth-token-file \(path) is \((nowSeconds - issuedAt) / 60) minutes old: APNs "
+                    + "takes tokens for an hour, so make a new one")
+        } else if issuedAt > nowSeconds + ProviderTokenAge.expirySeconds {
+            warnings.append(
+                "--auth-token-file \(path) was made \((issuedAt - nowSeconds) / 60) minutes in "
+                    + "the future: check the clocks here and where it was made")
+        }
+        return SuppliedToken(
+            path: path, mark: mark, claims: parsed.claims,
+            authorization: ProviderTokenClaims.authorization(text))
+    }
+}
+
+/// Looks once a second whether there is a new token, and gives it to the run.
+struct SuppliedTokenWatch {
+    private var token: SuppliedToken
+    private var lastMark: SuppliedToken.Mark?
+    private var nextLook: UInt64
+
+    /// nil where the credential is of another kind.
+    init?(_ credential: Credential, now: Now) {
+        guard case .suppliedToken(let token) = credential else { return nil }
+        self.token = token
+        lastMark = token.mark
+        nextLook = now.nanoseconds + second
+    }
+
+    /// A file that is being replaced may be missing or half for a moment: the token in use stays.
+    mutating func look(_ now: Now, shared: SharedRun) {
+        guard now.nanoseconds >= nextLook else { return }
+        nextLook = now.nanoseconds + second
+        guard let mark = SuppliedToken.Mark(path: token.path), mark != lastMark else { return }
+        lastMark = mark
+        var warnings: [String] = []
+        do {
+            let found = try SuppliedToken.read(
+                token.path, nowSeconds: now.wallMilliseconds / 1000, warnings: &warnings)
+            // "One connection, one team": and the campaign's topic is the first team's.
+            guard found.claims.teamID == token.claims.teamID else {
+                throw BroadsideError.request(
+                    "--auth-token-file \(token.path): the new token is of another team")
+            }
+            if found.authorization != token.authorization {
+                shared.take(
+                    authorization: found.authorization,
+                    issuedAt: found.claims.issuedAtUnixSeconds)
+            }
+            token = found
+        } catch let error as BroadsideError {
+            warnings.append("\(error.message); the token before it stays in use")
+        } catch {}
+        for warning in warnings { standardError("broadside: warning: \(warning)") }
+    }
+}

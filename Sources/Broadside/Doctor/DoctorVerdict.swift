@@ -1,0 +1,97 @@
+import APNs
+
+/// What the answer to an impossible device token says about everything but the device token.
+enum DoctorVerdict {
+    /// - Returns: The exit code.
+    static func judge(
+        _ answer: BlockingConnection.Answer, credential: Credential,
+        _ headers: NotificationHeaders, _ report: inout DoctorReport
+    ) -> Int32 {
+        let topic = headers.topic ?? credential.onlyTopic ?? "none"
+        let status = answer.status.map { "\($0)" } ?? "GOAWAY"
+        let words = "\(status) \(answer.reason?.text ?? "without a reason")"
+        // APNs looks at the device token after credential and topic.
+        switch (answer.status, answer.reason) {
+        case (400, .badDeviceToken), (400, .deviceTokenNotForTopic), (400, .missingDeviceToken),
+            (410, _):
+            report.add("credential", .ok, "accepted by APNs")
+            report.add("topic", .ok, "\(topic) is allowed")
+            report.add("environment", .ok, "the credential is valid at this endpoint")
+            if credential.kind == .providerToken {
+                report.add("clock", .ok, "within an hour of APNs' clock")
+            }
+            return 0
+        case (let status?, _) where status == 429 || status >= 500:
+            report.add(
+                "request", .warning, words,
+                advice: "APNs is busy or in trouble, which says nothing about you: try again later")
+            return 1
+        default: break
+        }
+        let finding = finding(answer.reason, topic: topic, credential)
+        report.add(finding.name, .failed, words, advice: finding.advice)
+        return 4
+    }
+
+    private static func finding(
+        _ reason: Reason?, topic: String, _ credential: Credential
+    ) -> (name: String, advice: String) {
+        switch reason {
+        case .expiredProviderToken:
+            if case .suppliedToken = credential {
+                return ("clock", "the token is older than an hour: put a new one into the file")
+            }
+            return (
+                "clock",
+                "a token made just now is too old: this machine's clock is more than an "
+                    + "hour slow, so set it right"
+            )
+        case .invalidProviderToken:
+            return ("credential", invalidTokenAdvice(credential))
+        case .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken:
+            return (
+                "environment",
+                "the key is for the other environment: use --environment, or the other key"
+            )
+        case .badCertificateEnvironment:
+            return (
+                "environment",
+                "the certificate is for the other environment: use --environment, or another one"
+            )
+        case .badCertificate:
+            return ("credential", "the certificate is revoked or no provider certificate")
+        case .missingProviderToken:
+            return (
+                "credential",
+                "APNs saw no credential: a certificate was not asked for or not "
+                    + "accepted here, so check the endpoint"
+            )
+        case .unrelatedKeyIDInToken, .forbidden:
+            return ("credential", "APNs does not accept this key here: check it in Apple's portal")
+        case .topicDisallowed, .badTopic, .missingTopic:
+            return (
+                "topic",
+                "'\(topic)' is not this credential's: check the bundle ID, the push "
+                    + "type's suffix, and whose team it is"
+            )
+        default:
+            return ("request", "an answer that was not expected: is this APNs?")
+        }
+    }
+
+    /// APNs has one word for all of these.
+    private static func invalidTokenAdvice(_ credential: Credential) -> String {
+        switch credential {
+        case .key(_, let keyID, let teamID):
+            "key, key ID and team ID do not belong together: check that the file is the key "
+                + "\(keyID), that it is not revoked, and that it is of team \(teamID); or this "
+                + "machine's clock is more than an hour fast"
+        case .suppliedToken(let token):
+            "the token's signature, its key ID \(token.claims.keyID) and its team ID "
+                + "\(token.claims.teamID) do not belong together, or the clock where it was made "
+                + "is fast"
+        case .certificate:
+            "a proxy between seems to take TLS apart: APNs saw no certificate"
+        }
+    }
+}

@@ -1,0 +1,218 @@
+import APNs
+import Campaign
+import HTTP2
+import Ring
+internal import Synchronization
+import TLS
+
+/// A run under way: its threads, and the main thread's watch over them.
+struct LiveRun {
+    private let plan: Plan
+    private let session: RunSession
+    private let list: TokenList
+    private let recipe: TLSRecords.Recipe
+    private let settings: ReactorSettings
+    private let shared: SharedRun
+    private let services: ReactorServices
+    private let pool: ChunkPool
+    private let start: Now
+
+    init(
+        _ plan: Plan, session: RunSession, list: TokenList, context: TLSContext
+    ) throws(BroadsideError) {
+        self.plan = plan
+        self.session = session
+        self.list = list
+        start = Clock.now()
+        let isAddress = SocketAddress(numeric: plan.host, port: plan.port) != nil
+        recipe = TLSRecords.Recipe(
+            context: context, serverName: isAddress ? .address(plan.host) : .host(plan.host))
+        settings = plan.reactorSettings(manifest: session.manifest)
+        let authorization = try plan.credential.authorization(
+            in: session.directory, nowSeconds: start.wallMilliseconds / 1000)
+        shared = SharedRun(
+            authorization: authorization.value, issuedAt: authorization.issuedAtSeconds,
+            milliRate: plan.options.rate.map(milliRate),
+            abortAfter: plan.options.abortAfter,
+            maxBadTokensPercent: plan.options.maxBadTokens, sign: authorization.sign)
+        services = ReactorServices(host: plan.host, port: plan.port, reactors: plan.reactors)
+        // Each reactor holds one chunk and has two ahead; the cutter holds two more.
+        pool = ChunkPool(limit: plan.reactors * 3 + 3)
+    }
+
+    /// Runs to the end.
+    ///
+    /// - Returns: The exit code.
+    func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32 {
+        if plan.options.progress != .none { standardError(plan.description) }
+        let source = try ListSource(
+            list: list, pool: pool, plan: session.resumePlan(), rowsLimit: plan.options.limit)
+        var threads: [ReactorThread] = []
+        for reactor in 0..<plan.reactors {
+            threads.append(
+                try ReactorThread(
+                    reactor: reactor, settings: settings, shared: shared, services: services,
+                    recipe: recipe, pool: pool, layout: list.layout, session: session))
+        }
+        session.directory.syncDirectory()
+        services.start(list: source)
+        for thread in threads { thread.start() }
+        watch(threads, signals)
+        for thread in threads { thread.join() }
+        services.stop()
+        return try finish(threads, source: source, signals)
+    }
+
+    /// Tells how it goes and passes signals on until every reactor has ended.
+    private func watch(_ threads: [ReactorThread], _ signals: SignalWatch) {
+        var progress = ProgressLine(plan.options.progress, now: start.nanoseconds)
+        var tokenWatch = SuppliedTokenWatch(plan.credential, now: start)
+        let deadline = plan.options.deadline.map {
+            session.manifest.firstStartedAtMilliseconds + $0 / millisecond
+        }
+        while !threads.allSatisfy(\.hasEnded) {
+            switch signals.wait(milliseconds: 100) {
+            case .stop:
+                if shared.isStopping {
+                    shared.stopAtOnce()
+                }
+                shared.stop(.signal)
+                for thread in threads { thread.wake() }
+            case .finished, .timeout:
+                break
+            }
+            let now = Clock.now()
+            if let deadline, now.wallMilliseconds >= deadline,
+                !shared.isStopping
+            {
+                shared.stop(.deadline)
+                for thread in threads { thread.wake() }
+            }
+            tokenWatch?.look(now, shared: shared)
+            progress.update(services.statistics, rows: nil, now: now.nanoseconds)
+        }
+        progress.finish()
+    }
+
+    private func finish(
+        _ threads: [ReactorThread], source: ListSource, _ signals: SignalWatch
+    ) throws(BroadsideError) -> Int32 {
+        var statistics = RunStatistics()
+        var latency = LatencyHistogram()
+        for thread in threads { thread.collect(&statistics, &latency) }
+        let elapsed = Double(Clock.now().nanoseconds - start.nanoseconds) / 1e9
+        let use = ProcessUse.now()
+        let cause = shared.stopCause ?? threads.lazy.compactMap(\.failure).first
+
+        // The rest of the list is read once more where rows may be left, to say how many.
+        // A list that can't be read on was told before.
+        let rows =
+            try? source.countRows {
+                shared.isStoppingAtOnce
+                    || (cause == .signal && isStop(signals.wait(milliseconds: 0)))
+            } ?? nil
+        if let line = source.unclosedQuoteLine {
+            standardError(
+                "broadside: warning: the list ends inside quotes that open on line \(line): all "
+                    + "that follows them was one row")
+        }
+        var summary = Summary(campaign: session.campaign, outcome: .complete)
+        if session.isResumed {
+            summary.take(try session.count(), rows: rows)
+        } else {
+            summary.take(statistics, rows: rows)
+        }
+        summary.take(
+            use: use, statistics: statistics, latency: latency, elapsed: elapsed,
+            requests: statistics.requests)
+        summary.connections = plan.connections
+        summary.retries = session.manifest.counters.retries + statistics.retries
+        summary.reconnects = session.manifest.counters.reconnects + statistics.reconnects
+        let isWhole = (summary.remaining ?? 1) == 0
+        let code = exitCode(cause, statistics, isWhole: isWhole, summary: summary)
+        summary.outcome = outcome(code, isWhole: isWhole)
+        if case .diskFailed = cause {
+            // What the disk refused once it may refuse again: the segments speak for themselves.
+        } else {
+            try session.end(
+                lengths: threads.map(\.segmentLength), rows: rows, isFinished: isWhole,
+                statistics: statistics)
+        }
+        try summary.write(to: plan.options)
+        if let message = message(cause, statistics, summary) {
+            standardError("broadside: \(message)")
+        }
+        return code
+    }
+
+    private func isStop(_ event: SignalWatch.Event) -> Bool {
+        if case .stop = event { return true }
+        return false
+    }
+
+    private func exitCode(
+        _ cause: StopCause?, _ statistics: RunStatistics, isWhole: Bool, summary: Summary
+    ) -> Int32 {
+        switch cause {
+        case .aborted: return 4
+        case .diskFailed: return 5
+        case .gaveUp: return shared.lastAnswer == nil ? 1 : 3
+        case .signal, .deadline, nil: break
+        }
+        if statistics.heldBack > 0 { return 4 }
+        return isWhole && summary.failed + summary.unknown == 0 ? 0 : 3
+    }
+
+    private func outcome(_ code: Int32, isWhole: Bool) -> Summary.Outcome {
+        switch code {
+        case 0: .complete
+        case 3: isWhole ? .complete : .stopped
+        case 4: .aborted
+        default: .error
+        }
+    }
+
+    private func message(
+        _ cause: StopCause?, _ statistics: RunStatistics, _ summary: Summary
+    ) -> String? {
+        switch cause {
+        case .aborted(let message), .diskFailed(let message): message
+        case .gaveUp(let message): "gave up on \(plan.place): \(message)"
+        case .signal: "stopped by a signal: --resume goes on"
+        case .deadline: "the deadline has passed: --resume goes on without it"
+        case nil:
+            statistics.heldBack > 0
+                ? "\(statistics.heldBack) rows were refused for the credential's sake: put it right "
+                    + "and --resume" : summary.openRowsAdvice
+        }
+    }
+}
+
+/// A rate a second in the pacer's unit.
+private func milliRate(_ perSecond: Double) -> UInt64 {
+    UInt64(min(max(1, (perSecond * 1000).rounded()), Double(Pacer.maximumMilliRate)))
+}
+
+extension Plan {
+    /// What reactors need to know.
+    func reactorSettings(manifest: Manifest) -> ReactorSettings {
+        ReactorSettings(
+            campaign: manifest.campaignNumber, authority: Array(authority.utf8),
+            topic: headers.topic.map { Array($0.utf8) },
+            pushType: Array(headers.pushType.rawValue.utf8),
+            priority: Array("\(headers.priority.rawValue)".utf8),
+            expiration: manifest.expirationSeconds.map { Array("\($0)".utf8) },
+            collapseIdentifier: headers.collapseID.map { Array($0.utf8) }, payload: payload,
+            connections: (connections + reactors - 1) / reactors,
+            streamsPerConnection: streamsPerConnection,
+            milliRatePerConnection: options.ratePerConnection.map(milliRate),
+            usesProviderToken: credential.kind == .providerToken,
+            onLost: options.onLost,
+            retryPolicy: RetryPolicy(
+                maximumAttempts: options.maxAttempts, retryForNanoseconds: options.retryFor),
+            requestTimeout: options.requestTimeout,
+            giveUpAfter: options.giveUpAfter ?? SendOptions.defaultGiveUpAfter,
+            giveUpAfterIsExplicit: options.giveUpAfter != nil, abortAfter: options.abortAfter,
+            reactors: reactors, seed: manifest.campaignNumber)
+    }
+}

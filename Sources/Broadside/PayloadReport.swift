@@ -1,0 +1,126 @@
+public import APNs
+import Campaign
+
+/// One `payload check`: what a payload file is, and what is wrong with it.
+public struct PayloadReport: Sendable {
+    private let file: String
+    private let pushType: PushType
+    /// Octets as the file has them, and without blanks between tokens; nil where it is no JSON.
+    private let byteCount: Int
+    private let minifiedByteCount: Int?
+    private let problems: [PayloadCheck.Problem]
+    private let warnings: [PayloadCheck.Problem]
+
+    /// Reads and checks a file.
+    ///
+    /// - Parameter topic: Compared with the push type's suffix; nil: not looked at.
+    /// - Throws: Where the file can't be read.
+    public init(file: String, pushType: PushType, topic: String?) throws(BroadsideError) {
+        self.file = file
+        self.pushType = pushType
+        let payload = try readFile(file, option: "payload", limit: 1 << 20)
+        byteCount = payload.count
+        let bytes = unsafe payload.span.bytes
+        if let problem = PayloadCheck.syntaxProblem(bytes) {
+            minifiedByteCount = nil
+            problems = [problem]
+            warnings = []
+            return
+        }
+        let minified = PayloadMinifier.minify(bytes).count
+        minifiedByteCount = minified
+        var problems: [PayloadCheck.Problem] = []
+        var warnings: [PayloadCheck.Problem] = []
+        if let problem = PayloadCheck.sizeProblem(count: minified, pushType: pushType) {
+            problems.append(problem)
+        } else if let problem = PayloadCheck.sizeProblem(count: payload.count, pushType: pushType) {
+            problems.append(
+                .init(
+                    line: nil, column: nil,
+                    message: problem.message + "; blanks between its tokens make it too long "
+                        + "(\(minified) without), and send sends them: take them out"))
+        }
+        for finding in PayloadLint.findings(bytes, pushType: pushType) {
+            if finding.isError {
+                problems.append(finding.problem)
+            } else {
+                warnings.append(finding.problem)
+            }
+        }
+        if let topic {
+            let headers = NotificationHeaders(topic: topic, pushType: pushType)
+            for problem in headers.validate(credential: .providerToken)
+            where problem.option == "topic" {
+                let found = PayloadCheck.Problem(
+                    line: nil, column: nil, message: "--topic \(topic) \(problem.message)")
+                if problem.isError { problems.append(found) } else { warnings.append(found) }
+            }
+        }
+        self.problems = problems
+        self.warnings = warnings
+    }
+
+    /// The line that says why the payload must not be sent; nil where it may.
+    public var failure: String? {
+        guard let first = problems.first else { return nil }
+        let more = problems.count - 1
+        return "--payload \(first.description(file: file))"
+            + (more > 0 ? " (and \(more) more)" : "")
+    }
+
+    /// What was found, for people.
+    public var text: String {
+        var text = ""
+        for problem in problems { text += "error: \(problem.description(file: file))\n" }
+        for warning in warnings { text += "warning: \(warning.description(file: file))\n" }
+        if let minifiedByteCount {
+            let limit = PayloadRules.maximumCount(for: pushType)
+            text += "size      \(byteCount) bytes, \(minifiedByteCount) without blanks between "
+            text += "tokens; push type \(pushType.rawValue) allows \(limit)\n"
+            if minifiedByteCount > PayloadRules.maximumLegacyCount {
+                text += "legacy    too large for the binary gateway "
+                text += "(\(PayloadRules.maximumLegacyCount))\n"
+            } else if minifiedByteCount > PayloadRules.maximumOldestLegacyCount {
+                text += "legacy    fits the binary gateway's command 2 "
+                text += "(\(PayloadRules.maximumLegacyCount)), not what is documented of "
+                text += "commands 0 and 1 (\(PayloadRules.maximumOldestLegacyCount))\n"
+            }
+        }
+        text += "result    \(problems.isEmpty ? "can be sent" : "must not be sent"): "
+        return text + "\(problems.count) errors, \(warnings.count) warnings\n"
+    }
+
+    /// The same as JSON, one line.
+    public var json: String {
+        var text = "{\"file\":\(jsonString(file)),\"push_type\":\"\(pushType.rawValue)\","
+        text += "\"bytes\":\(byteCount),"
+        text += "\"minified_bytes\":\(minifiedByteCount.map { "\($0)" } ?? "null"),"
+        text += "\"limit\":\(PayloadRules.maximumCount(for: pushType)),"
+        text += "\"errors\":\(Self.json(problems)),\"warnings\":\(Self.json(warnings))}\n"
+        return text
+    }
+
+    private static func json(_ problems: [PayloadCheck.Problem]) -> String {
+        let objects = problems.map { problem in
+            "{\"line\":\(problem.line.map { "\($0)" } ?? "null"),"
+                + "\"column\":\(problem.column.map { "\($0)" } ?? "null"),"
+                + "\"message\":\(jsonString(problem.message))}"
+        }
+        return "[\(objects.joined(separator: ","))]"
+    }
+}
+
+/// A string as JSON writes it.
+func jsonString(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+        switch scalar {
+        case "\"", "\\": result += "\\\(scalar)"
+        case "\u{0}"..<"\u{20}":
+            let digits = String(scalar.value, radix: 16)
+            result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result + "\""
+}

@@ -1,0 +1,169 @@
+import APNs
+import Campaign
+internal import Glibc
+import TLS
+
+/// What a send will do, checked: every file read, every value known. Made before anything is
+/// written or connected, so that a wrong setting costs nothing.
+struct Plan {
+    var options: SendOptions
+    var headers: NotificationHeaders
+    var payload: [UInt8]
+    /// The host whose certificate and name are expected.
+    var host: String
+    var port: UInt16
+    var credential: Credential
+    var reactors: Int
+    var connections: Int
+    var streamsPerConnection: Int
+    /// What is most likely a mistake, though not surely: said, not refused.
+    var warnings: [String] = []
+
+    /// Streams a connection where neither the server nor the user says fewer.
+    static let streamsLimit = 1000
+
+    /// The most streams that a connection can keep track of.
+    static let streamsMaximum = 16_384
+    /// Lists shorter than this are sent on one connection: its handshake is most of the work.
+    static let smallListByteCount: UInt64 = 65 * 1000
+    /// Lists shorter than this gain nothing from a second reactor.
+    static let middlingListByteCount: UInt64 = 65 * 200_000
+
+    /// - Parameter listByteCount: The list's size, by which connections and reactors are chosen.
+    init(_ options: SendOptions, listByteCount: UInt64) throws(BroadsideError) {
+        self.options = options
+        (payload, warnings) = try Self.readPayload(options)
+        (host, port) = try Self.endpoint(options)
+        headers = NotificationHeaders(
+            topic: options.topic, pushType: options.pushType, priority: options.priority,
+            expirationUnixSeconds: nil, collapseID: options.collapseID)
+        credential = try Credential.read(options, warnings: &warnings)
+        for problem in headers.validate(credential: credential.kind) {
+            let message = "--\(problem.option) \(problem.message)"
+            if problem.isError { throw .request(message) }
+            warnings.append(message)
+        }
+        try credential.check(headers, options)
+        let cores = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        let connections =
+            options.connections
+            ?? Self.chooseConnections(options, listByteCount: listByteCount)
+        reactors = min(
+            options.reactors
+                ?? Self.chooseReactors(options, listByteCount: listByteCount, cores: cores),
+            connections)
+        self.connections = connections
+        streamsPerConnection = min(options.maxStreams ?? Self.streamsLimit, Self.streamsMaximum)
+    }
+
+    /// Where connections go, for people.
+    var place: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// `:authority`: the port is named where it is not the scheme's own (RFC 9110, section 7.2).
+    var authority: String {
+        guard port == 443 else { return place }
+        return host.contains(":") ? "[\(host)]" : host
+    }
+
+    /// True where Apple's production devices would get this.
+    var goesToProduction: Bool {
+        options.endpoint == nil && options.environment == .production
+    }
+
+    // MARK: Choices
+
+    /// Apple encourages several connections for volume. Four carry more than most campaigns ask.
+    private static func chooseConnections(_ options: SendOptions, listByteCount: UInt64) -> Int {
+        if listByteCount < smallListByteCount { return options.reactors ?? 1 }
+        if let rate = options.rate, rate <= 500 { return 1 }
+        return max(4, options.reactors ?? 1)
+    }
+
+    /// One reactor saturates a core; the list's cutter and the kernel want some of the rest.
+    private static func chooseReactors(
+        _ options: SendOptions, listByteCount: UInt64, cores: Int
+    ) -> Int {
+        if listByteCount < middlingListByteCount { return 1 }
+        if let rate = options.rate, rate <= 100_000 { return 1 }
+        return max(1, min(cores / 2, 8))
+    }
+
+    // MARK: Files and names
+
+    private static func readPayload(
+        _ options: SendOptions
+    ) throws(BroadsideError) -> (payload: [UInt8], warnings: [String]) {
+        if let octets = options.payloadOctets { return (octets, []) }
+        guard let path = options.payload else {
+            throw .request("--payload is missing: add --payload FILE")
+        }
+        let payload = try readFile(path, option: "payload", limit: 1 << 20)
+        let problem =
+            unsafe PayloadCheck.syntaxProblem(payload.span.bytes)
+            ?? PayloadCheck.sizeProblem(count: payload.count, pushType: options.pushType)
+        if let problem { throw .request(problem.description(file: "--payload \(path)")) }
+        return (payload, [])
+    }
+
+    static func endpoint(
+        _ options: SendOptions
+    ) throws(BroadsideError) -> (host: String, port: UInt16) {
+        guard let endpoint = options.endpoint else {
+            return (Endpoints.host(options.environment), options.port)
+        }
+        guard let parsed = parseEndpoint(endpoint) else {
+            throw .request(
+                "--endpoint '\(endpoint)' is no HOST[:PORT]: write it like localhost:2197 or [::1]:2197"
+            )
+        }
+        return parsed
+    }
+}
+
+/// `HOST`, `HOST:PORT`, `[IPv6]`, `[IPv6]:PORT`; the port defaults to 443.
+func parseEndpoint(_ text: String) -> (host: String, port: UInt16)? {
+    var host = text[...]
+    var port: UInt16 = 443
+    if text.hasPrefix("[") {
+        guard let end = text.firstIndex(of: "]") else { return nil }
+        host = text[text.index(after: text.startIndex)..<end]
+        let rest = text[text.index(after: end)...]
+        if !rest.isEmpty {
+            guard rest.hasPrefix(":"), let number = UInt16(rest.dropFirst()) else { return nil }
+            port = number
+        }
+    } else if let colon = text.lastIndex(of: ":") {
+        // An IPv6 address without brackets could end in a port or not: nobody should guess.
+        guard text.firstIndex(of: ":") == colon,
+            let number = UInt16(text[text.index(after: colon)...])
+        else { return nil }
+        host = text[..<colon]
+        port = number
+    }
+    guard !host.isEmpty, port > 0,
+        host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != 0x2f })
+    else { return nil }
+    return (String(host), port)
+}
+
+/// A small file, whole.
+func readFile(_ path: String, option: String, limit: Int) throws(BroadsideError) -> [UInt8] {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+        throw .request("--\(option) \(path): \(describe(errno: errno)): name a readable file")
+    }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 65_536)
+    while true {
+        let count = unsafe read(descriptor, &piece, piece.count)
+        guard count >= 0 else {
+            throw .request("--\(option) \(path): \(describe(errno: errno))")
+        }
+        if count == 0 { return bytes }
+        bytes += piece[..<count]
+        guard bytes.count <= limit else {
+            throw .request("--\(option) \(path): larger than \(limit) bytes: is it the right file?")
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import APNs
+import Campaign
+
+/// One `prune`: a list without the tokens that ledgers call dead.
+public enum PruneRun {
+    /// Does what the options ask.
+    ///
+    /// - Returns: What was done, in a few lines for people.
+    /// - Throws: What made it impossible, with its exit code; the output was not touched then.
+    public static func run(_ options: PruneOptions) throws(BroadsideError) -> String {
+        let list = try TokenList(
+            .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn,
+            otherColumns: options.registeredColumn.map { [$0] } ?? [])
+        try PruneFiles.check(options, list: list)
+        let dead = try deadTokens(options)
+        let output = try OutputFile(
+            options.output, option: "output", permissions: list.identity?.permissions)
+        var removed: OutputFile?
+        if let path = options.removed {
+            removed = try OutputFile(
+                path, option: "removed", permissions: list.identity?.permissions)
+        }
+        let counts = try prune(list, dead: dead, options: options, to: output, removed: removed)
+        try checkShare(counts, options)
+        // The list may have been put in the output's place meanwhile.
+        try PruneFiles.check(options, list: list)
+        try removed?.finish()
+        try output.finish()
+        return summary(counts, options)
+    }
+
+    /// Reads the ledgers twice: for the dead, then for what says otherwise.
+    private static func deadTokens(_ options: PruneOptions) throws(BroadsideError) -> DeadTokens {
+        var dead = DeadTokens()
+        var ledgers: [(path: String, verdicts: VerdictLedger)] = []
+        for path in options.ledgers {
+            let directory = try LedgerDirectory.openToRead(path)
+            let manifest = try directory.readManifest()
+            var verdicts = VerdictLedger(
+                manifest: manifest, segments: try directory.segments())
+            do {
+                try dead.insertDead(of: &verdicts, reasons: options.reasons)
+            } catch {
+                throw BroadsideError("--ledger \(path): \(error)", exitCode: 5)
+            }
+            ledgers.append((path, verdicts))
+        }
+        guard !dead.isFull else {
+            throw .request(
+                "the ledgers name more dead tokens than \(DeadTokens.memoryLimit >> 20) MiB hold "
+                    + "(\(dead.count) did): prune for one of the --reasons after the other")
+        }
+        dead.seal()
+        guard dead.count > 0 else { return dead }
+        for ledger in ledgers {
+            do {
+                try dead.rescueLiving(of: ledger.verdicts, reasons: options.reasons)
+            } catch {
+                throw BroadsideError("--ledger \(ledger.path): \(error)", exitCode: 5)
+            }
+        }
+        dead.seal()
+        return dead
+    }
+
+    private static func prune(
+        _ list: TokenList, dead: consuming DeadTokens, options: PruneOptions,
+        to output: OutputFile, removed: OutputFile?
+    ) throws(BroadsideError) -> PruneCounts {
+        var pruner = ListPruner(
+            dead: dead, layout: list.layout, collectsRemoved: removed != nil)
+        var window = try ListWindow(list)
+        var removedBytes: [UInt8] = []
+        while try window.fill() {
+            let outcome: ListPruner.Outcome
+            do {
+                outcome = try unsafe pruner.process(
+                    window.bytes, isLast: window.isLast, removed: &removedBytes)
+            } catch {
+                switch error {
+                case .unclosedQuote(let line):
+                    throw .request(
+                        "--tokens \(options.tokens) ends inside quotes that open on line \(line): "
+                            + "close them there")
+                }
+            }
+            try unsafe output.write(
+                UnsafeRawBufferPointer(rebasing: window.bytes[..<outcome.keptCount]))
+            if let removed, !removedBytes.isEmpty {
+                try removed.write(removedBytes)
+                removedBytes.removeAll(keepingCapacity: true)
+            }
+            guard window.consume(outcome.consumedCount) else {
+                throw .request(
+                    "--tokens \(options.tokens): the row that starts at byte \(window.offset) is "
+                        + "longer than \(ListWindow.maximumByteCount >> 20) MiB: is a quote not "
+                        + "closed there?")
+            }
+        }
+        return pruner.counts
+    }
+
+    /// Better no output than a list that lost half its rows to a wrong ledger.
+    private static func checkShare(
+        _ counts: PruneCounts, _ options: PruneOptions
+    ) throws(BroadsideError) {
+        guard counts.rows >= PruneOptions.guardedRowCount,
+            counts.exceeds(percent: options.maxRemovedPercent)
+        else { return }
+        throw .request(
+            "\(counts.removed) of \(counts.rows) rows would go, more than "
+                + "\(percentText(options.maxRemovedPercent)) percent, nothing was written: is it "
+                + "the right ledger? --max-removed allows more")
+    }
+
+    private static func percentText(_ percent: Double) -> String {
+        percent == percent.rounded() ? "\(Int(percent))" : "\(percent)"
+    }
+
+    private static func summary(_ counts: PruneCounts, _ options: PruneOptions) -> String {
+        var text = "rows         \(counts.rows)\nremoved      \(counts.removed)"
+        var separator = ": "
+        for reason in Reason.allCases where counts.removedByReason[Int(reason.rawValue)] > 0 {
+            text += "\(separator)\(reason.text) \(counts.removedByReason[Int(reason.rawValue)])"
+            separator = ", "
+        }
+        text += "\nkept         \(counts.rows - counts.removed)"
+        if options.registeredColumn != nil {
+            text += "\n  dead tokens registered later: \(counts.registeredLater)"
+            text += "\n  dead tokens, registration unreadable: \(counts.unreadableRegistrations)"
+            if let line = counts.firstUnreadableLine { text += ", the first on line \(line)" }
+        }
+        if counts.withoutToken > 0 {
+            text += "\n  without a device token: \(counts.withoutToken)"
+        }
+        return text
+    }
+}
+
+/// That no file is written over another that is needed.
+enum PruneFiles {
+    static func check(_ options: PruneOptions, list: TokenList) throws(BroadsideError) {
+        try check("output", options.output, list: list)
+        guard let removed = options.removed else { return }
+        try check("removed", removed, list: list)
+        let isSame: Bool
+        if let output = FileIdentity(path: options.output) {
+            isSame = output == FileIdentity(path: removed)
+        } else {
+            isSame = place(options.output) == place(removed)
+        }
+        guard !isSame else {
+            throw .request("--removed \(removed) is --output's file: name another one")
+        }
+    }
+
+    private static func check(
+        _ option: String, _ path: String, list: TokenList
+    ) throws(BroadsideError) {
+        guard path != "-" else {
+            throw .request(
+                "--\(option) -: a pruned list is written whole or not at all: name a file")
+        }
+        guard let existing = FileIdentity(path: path) else { return }
+        guard existing != list.identity else {
+            throw .request(
+                "--\(option) \(path) is the list that is read: write beside it, then replace it")
+        }
+        guard existing.isRegular else {
+            throw .request("--\(option) \(path) is no regular file: name a file")
+        }
+    }
+
+    /// Where a file that does not exist would be made.
+    private static func place(_ path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return absolutePath(".") + "/" + path }
+        let directory = path[...slash]
+        return absolutePath(String(directory)) + "/" + path[path.index(after: slash)...]
+    }
+}

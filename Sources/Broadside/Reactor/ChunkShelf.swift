@@ -1,0 +1,158 @@
+import Campaign
+
+/// A row of the chunk in use.
+struct ShelfRow {
+    /// The row's number in the list.
+    var number: UInt64
+    /// What an earlier run left to do with it.
+    var disposition: RowDisposition
+    /// How often earlier runs sent it.
+    var attempts: UInt16
+    /// Where its token's text lies.
+    var token: RowReader.Field
+}
+
+/// The chunks a reactor has in its hands: the one whose rows are being sent, and those behind it
+/// whose reservation is on its way to disk. No row of a chunk is sent before its reservation would
+/// survive a power cut.
+struct ChunkShelf: ~Copyable {
+    private struct Waiting {
+        var chunk: RowChunk
+        /// The ledger position that has to be synced before the chunk may be used.
+        var reservedAt: UInt64
+    }
+
+    private let pool: ChunkPool
+    private var reader: RowReader
+    private var current: RowChunk?
+    /// The place in the current chunk of the row that comes next.
+    private var nextPlace = 0
+    /// True where the current chunk's rows have a past.
+    private var hasDispositions = false
+    private var waiting: [Waiting] = []
+    private(set) var isAtEnd = false
+    /// Requests for a chunk that the driver has not answered.
+    private(set) var asked = 0
+
+    init(pool: ChunkPool, layout: RowLayout) {
+        self.pool = pool
+        reader = RowReader(layout: layout)
+    }
+
+    /// Chunks asked for or waiting.
+    var aheadCount: Int { waiting.count + asked }
+
+    /// True when no row is left here and none will come.
+    var isExhausted: Bool { isAtEnd && asked == 0 && waiting.isEmpty && current == nil }
+
+    /// True where a row may be taken now.
+    func hasRow(syncedPosition: UInt64) -> Bool {
+        if current != nil { return true }
+        guard let first = waiting.first else { return false }
+        return first.reservedAt <= syncedPosition
+    }
+
+    /// True where a chunk waits whose reservation lies beyond what is synced.
+    func isWaiting(beyond syncedPosition: UInt64) -> Bool {
+        waiting.contains { $0.reservedAt > syncedPosition }
+    }
+
+    mutating func willAsk() {
+        asked += 1
+    }
+
+    mutating func put(_ chunk: RowChunk, reservedAt: UInt64) {
+        precondition(asked > 0)
+        asked -= 1
+        waiting.append(Waiting(chunk: chunk, reservedAt: reservedAt))
+    }
+
+    mutating func listEnded() {
+        isAtEnd = true
+        asked = max(0, asked - 1)
+    }
+
+    /// The next row; nil where none may be taken.
+    mutating func nextRow(syncedPosition: UInt64) -> ShelfRow? {
+        while true {
+            if current == nil {
+                guard let first = waiting.first, first.reservedAt <= syncedPosition else {
+                    return nil
+                }
+                waiting.removeFirst()
+                current = first.chunk
+                hasDispositions = first.chunk.dispositions != nil
+                nextPlace = 0
+                reader.open(first.chunk)
+            }
+            if let row = reader.next() {
+                nextPlace = row.index + 1
+                return shelfRow(row)
+            }
+            if let chunk = reader.close() { pool.giveBack(chunk) }
+            current = nil
+        }
+    }
+
+    private func shelfRow(_ row: RowReader.Row) -> ShelfRow {
+        var result = ShelfRow(
+            number: row.number, disposition: .send, attempts: 0, token: reader.field(0))
+        // New chunks have none, and a look into the chunk would count a reference up and down.
+        guard hasDispositions, let current, let dispositions = current.dispositions else {
+            return result
+        }
+        result.disposition = RowDisposition(rawValue: dispositions[row.index]) ?? .settled
+        result.attempts = UInt16(current.attempts?[row.index] ?? 0)
+        return result
+    }
+
+    /// The text of the row that was read last.
+    @_lifetime(borrow self)
+    func text(_ field: RowReader.Field) -> RawSpan {
+        reader.text(field)
+    }
+
+    /// Copies what a field says, as much of it as fits; returns how much.
+    func copyText(_ field: RowReader.Field, into room: UnsafeMutableRawBufferPointer) -> Int {
+        let value = reader.value(field)
+        let count = min(value.count, room.count)
+        unsafe room.copyBytes(from: value[..<count])
+        return count
+    }
+
+    /// Takes away rows that will not be sent, a run of neighbours a call; those that an earlier run
+    /// left in doubt stay so.
+    mutating func takeUnsentRange() -> (firstRow: UInt64, count: Int)? {
+        while true {
+            if current == nil {
+                guard !waiting.isEmpty else { return nil }
+                current = waiting.removeFirst().chunk
+                nextPlace = 0
+            }
+            guard let chunk = current else { return nil }
+            let dispositions = chunk.dispositions
+            func isToSend(_ place: Int) -> Bool {
+                dispositions.map { $0[place] == RowDisposition.send.rawValue } ?? true
+            }
+            var first = nextPlace
+            while first < chunk.rowCount, !isToSend(first) { first += 1 }
+            var end = first
+            while end < chunk.rowCount, isToSend(end) { end += 1 }
+            nextPlace = end
+            if first < end { return (chunk.start.row + UInt64(first), end - first) }
+            _ = reader.close()
+            pool.giveBack(chunk)
+            current = nil
+        }
+    }
+}
+
+extension RowChunk {
+    /// What the ledger notes of a chunk before any of its rows is sent.
+    var reservation: ChunkReservation {
+        ChunkReservation(
+            firstRow: start.row, rowCount: rowCount, byteOffset: start.byteOffset,
+            byteCount: byteCount, firstLine: start.line, lineCount: lineCount, hash: hash,
+            reopens: reopens)
+    }
+}

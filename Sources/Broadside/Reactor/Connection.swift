@@ -1,0 +1,177 @@
+import APNs
+import Campaign
+import HPACK
+import HTTP2
+import Ring
+
+/// One connection slot of a reactor. A slot is used for many connections, one after the other.
+///
+///     idle -> connecting -> handshaking -> open -> draining -> flushing -> closing -> idle
+///                 |              |           |         |           |          ^
+///                 '--------------'-----------'---------'-----------'----------'
+///
+/// Requests start while `open` alone. `draining` waits for the answers of streams in flight after a
+/// GOAWAY or an answer that asks for another connection; `flushing` gets last bytes out; `closing`
+/// waits for the driver to say that nothing of the socket is under way any more.
+@safe struct Connection<Records: RecordLayer & ~Copyable>: ~Copyable {
+    enum Phase {
+        case idle, connecting, handshaking, open, draining, flushing, closing
+    }
+
+    var phase = Phase.idle
+    /// The address that this connection goes to, an index into the reactor's list.
+    var address = 0
+    var records: Records?
+    var http: ClientConnectionStateMachine
+    /// What our encoder knows of the server's header table.
+    var mirror = DynamicTableMirror()
+    var templateKey: TemplateKey?
+    var pacer: Pacer
+    var limitedBy = LimitedBy.retry
+    /// All streams are in use and nothing has happened since: there is nothing to look at.
+    var isSaturated = false
+
+    /// Sealed bytes: `[sentCount, sealedCount)` is to go out, `isSending` says that the driver has
+    /// a part of it. Bytes are added behind, never moved while the driver looks at them.
+    let outgoing: UnsafeMutableRawPointer
+    let outgoingCapacity: Int
+    var sealedCount = 0
+    var sentCount = 0
+    var isSending = false
+
+    /// Monotonic nanoseconds.
+    var phaseSince: UInt64 = 0
+    var lastReceived: UInt64 = 0
+    var pingSent: UInt64?
+    var answers: UInt64 = 0
+    /// Requests that were reset or not answered in time, one after the other.
+    var lossesInARow = 0
+    /// When an answer came last, monotonic nanoseconds; 0 before the first.
+    var lastAnswered: UInt64 = 0
+    /// True once the server's SETTINGS arrived.
+    var isReady = false
+
+    /// What stands in a slot without a connection: as small as can be.
+    private static var absent: ClientConnectionStateMachine {
+        ClientConnectionStateMachine(configuration: .init(maxStreams: 1))
+    }
+
+    init(pacer: Pacer, outgoingCapacity: Int) {
+        http = Self.absent
+        self.pacer = pacer
+        self.outgoingCapacity = outgoingCapacity
+        unsafe outgoing = .allocate(byteCount: outgoingCapacity, alignment: 64)
+    }
+
+    deinit {
+        unsafe outgoing.deallocate()
+    }
+
+    /// Bytes that may still be sealed behind those that wait.
+    var outgoingRoom: Int { outgoingCapacity - sealedCount }
+
+    /// True while the connection counts towards the number that the reactor keeps up.
+    var isActive: Bool {
+        switch phase {
+        case .connecting, .handshaking, .open: true
+        case .idle, .draining, .flushing, .closing: false
+        }
+    }
+
+    /// What the body of the response says that came last.
+    var responseReason: ReasonBody { ReasonBody.parse(http.responseBody) }
+
+    /// What the debug data of the last GOAWAY says.
+    var goAwayReason: ReasonBody { ReasonBody.parse(http.goAwayDebugData) }
+
+    /// Copies a part of the last response's body; returns how much.
+    func copyResponse(_ range: Range<Int>, into room: UnsafeMutableRawBufferPointer) -> Int {
+        let count = min(range.count, room.count)
+        unsafe http.responseBody.withUnsafeBytes { body in
+            let part = range.lowerBound..<(range.lowerBound + count)
+            unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: body[part]))
+        }
+        return count
+    }
+
+    /// True while received bytes mean something.
+    var isListening: Bool {
+        switch phase {
+        case .handshaking, .open, .draining, .flushing: true
+        case .idle, .connecting, .closing: false
+        }
+    }
+
+    /// Makes the slot ready for a new connection.
+    mutating func begin(
+        address: Int, configuration: ClientConnectionStateMachine.Configuration, now: UInt64
+    ) {
+        precondition(phase == .idle && !isSending)
+        phase = .connecting
+        phaseSince = now
+        self.address = address
+        records = nil
+        http = ClientConnectionStateMachine(configuration: configuration)
+        mirror = DynamicTableMirror()
+        templateKey = nil
+        sealedCount = 0
+        sentCount = 0
+        lastReceived = now
+        pingSent = nil
+        answers = 0
+        lossesInARow = 0
+        lastAnswered = 0
+        isReady = false
+    }
+
+    /// A request was answered.
+    mutating func noteAnswer(_ now: Now) {
+        answers += 1
+        lossesInARow = 0
+        lastAnswered = now.nanoseconds
+    }
+
+    /// Makes the slot free again.
+    mutating func end() {
+        phase = .idle
+        isSending = false
+        records = nil
+        http = Self.absent
+    }
+
+    mutating func enter(_ phase: Phase, now: UInt64) {
+        self.phase = phase
+        phaseSince = now
+        isSaturated = false
+    }
+}
+
+/// The connection slots of a reactor, in memory that never moves.
+@safe struct ConnectionTable<Records: RecordLayer & ~Copyable>: ~Copyable {
+    private let memory: UnsafeMutablePointer<Connection<Records>>
+    let count: Int
+
+    init(count: Int, make: () -> Connection<Records>) {
+        self.count = count
+        unsafe memory = .allocate(capacity: count)
+        for index in 0..<count {
+            unsafe (memory + index).initialize(to: make())
+        }
+    }
+
+    deinit {
+        unsafe memory.deinitialize(count: count)
+        unsafe memory.deallocate()
+    }
+
+    subscript(index: Int) -> Connection<Records> {
+        unsafeAddress {
+            precondition(index >= 0 && index < count)
+            return unsafe UnsafePointer(memory + index)
+        }
+        nonmutating unsafeMutableAddress {
+            precondition(index >= 0 && index < count)
+            return unsafe memory + index
+        }
+    }
+}

@@ -1,0 +1,17 @@
+/// An instant, on both clocks that a run needs. Always a parameter: the engine never asks the time.
+package struct Now: Sendable {
+    /// Monotonic nanoseconds: for delays, rates and latencies.
+    package var nanoseconds: UInt64
+    /// Milliseconds since 1970: for the ledger and for provider tokens.
+    package var wallMilliseconds: UInt64
+
+    package init(nanoseconds: UInt64, wallMilliseconds: UInt64) {
+        self.nanoseconds = nanoseconds
+        self.wallMilliseconds = wallMilliseconds
+    }
+}
+
+/// Nanoseconds in a second.
+package let second: UInt64 = 1_000_000_000
+/// Nanoseconds in a millisecond.
+package let millisecond: UInt64 = 1_000_000

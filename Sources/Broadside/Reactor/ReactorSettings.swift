@@ -1,0 +1,101 @@
+import APNs
+package import Campaign
+import HPACK
+
+/// What becomes of a row whose connection died before its answer.
+public enum LostAnswerPolicy: String, Sendable, CaseIterable {
+    /// Recorded as `unknown`; never sent again by itself.
+    case record
+    /// Sent again: a device may get the notification twice.
+    case resend
+}
+
+/// What a reactor needs to know of the campaign; the same for all reactors of a run.
+package struct ReactorSettings: Sendable {
+    /// The campaign's number: the first part of every apns-id.
+    package var campaign: UInt64
+    /// `:authority` of every request: the host name, and the port where it is not 443.
+    package var authority: [UInt8]
+    package var topic: [UInt8]?
+    package var pushType: [UInt8]
+    package var priority: [UInt8]?
+    package var expiration: [UInt8]?
+    package var collapseIdentifier: [UInt8]?
+    package var payload: [UInt8]
+
+    /// Connections that each reactor keeps up.
+    package var connections: Int
+    /// Cap on the streams a connection; the server's limit holds besides.
+    package var streamsPerConnection: Int
+    /// Requests in 1,000 seconds a connection; nil: as many as go.
+    package var milliRatePerConnection: UInt64?
+    /// True where requests carry a provider token: one request goes first on each connection.
+    package var usesProviderToken: Bool
+
+    package var onLost: LostAnswerPolicy
+    package var retryPolicy: RetryPolicy
+    /// Durations in nanoseconds.
+    package var requestTimeout: UInt64
+    package var giveUpAfter: UInt64
+    /// True where the user gave `--give-up-after`: then a start without any reachable server waits
+    /// as long as they said, else it ends within seconds.
+    package var giveUpAfterIsExplicit: Bool
+    package var abortAfter: Int
+    /// Number of reactors in the run; early limits are divided by it.
+    package var reactors: Int
+    /// What jitter is drawn from.
+    package var seed: UInt64
+
+    package init(
+        campaign: UInt64, authority: [UInt8], topic: [UInt8]?, pushType: [UInt8],
+        priority: [UInt8]?, expiration: [UInt8]?, collapseIdentifier: [UInt8]?, payload: [UInt8],
+        connections: Int, streamsPerConnection: Int, milliRatePerConnection: UInt64?,
+        usesProviderToken: Bool, onLost: LostAnswerPolicy, retryPolicy: RetryPolicy,
+        requestTimeout: UInt64, giveUpAfter: UInt64, giveUpAfterIsExplicit: Bool, abortAfter: Int,
+        reactors: Int, seed: UInt64
+    ) {
+        self.campaign = campaign
+        self.authority = authority
+        self.topic = topic
+        self.pushType = pushType
+        self.priority = priority
+        self.expiration = expiration
+        self.collapseIdentifier = collapseIdentifier
+        self.payload = payload
+        self.connections = connections
+        self.streamsPerConnection = streamsPerConnection
+        self.milliRatePerConnection = milliRatePerConnection
+        self.usesProviderToken = usesProviderToken
+        self.onLost = onLost
+        self.retryPolicy = retryPolicy
+        self.requestTimeout = requestTimeout
+        self.giveUpAfter = giveUpAfter
+        self.giveUpAfterIsExplicit = giveUpAfterIsExplicit
+        self.abortAfter = abortAfter
+        self.reactors = reactors
+        self.seed = seed
+    }
+
+    /// The fields of a request in the order in which they go out. The path is an empty hole: its
+    /// length differs with the token's, so the template writes it.
+    func fields(authorization: [UInt8]?) -> [RequestField] {
+        var fields = [
+            RequestField(.method, "POST"),
+            RequestField(.scheme, "https"),
+            RequestField(.path, .hole(count: 0)),
+            RequestField(.authority, .constant(authority)),
+        ]
+        func add(_ name: RequestFieldName, _ value: [UInt8]?) {
+            guard let value else { return }
+            fields.append(RequestField(name, .constant(value)))
+        }
+        add(.authorization, authorization)
+        add(.topic, topic)
+        add(.pushType, pushType)
+        fields.append(RequestField(.identifier, .hole(count: NotificationID.textCount)))
+        add(.expiration, expiration)
+        add(.collapseIdentifier, collapseIdentifier)
+        add(.priority, priority)
+        return fields
+    }
+}

@@ -1,0 +1,282 @@
+import APNs
+import Campaign
+internal import Glibc
+import HTTP2
+import Ring
+
+extension ReactorStateMachine where Records: ~Copyable {
+    /// From the start of an attempt to the server's SETTINGS.
+    static var connectLimit: UInt64 { 15 * second }
+    /// With streams open and nothing received for so long, a PING goes out; unanswered for as long
+    /// again, the connection is dead.
+    static var silenceLimit: UInt64 { 10 * second }
+    /// An idle connection is asked this often whether it still lives.
+    static var idlePingInterval: UInt64 { 600 * second }
+    /// The last bytes of a connection get so long to leave.
+    static var flushLimit: UInt64 { second }
+    /// A connection on which so many requests in a row were reset gets no more.
+    static var lossesLimit: Int { 5 }
+    /// Where nothing was ever reachable and the user named no `--give-up-after`: so many attempts
+    /// at each address.
+    static var hopelessAttempts: Int { 3 }
+
+    /// Opens connections until as many are up as the plan says.
+    mutating func openConnections(_ now: Now) {
+        guard case .running = phase, !shared.isStopping,
+            inFlight > 0 || hasWork
+        else {
+            addresses.stopWaiting()
+            return
+        }
+        var active = 0
+        var idle = 0
+        for index in 0..<connections.count {
+            if connections[index].isActive { active += 1 }
+            if connections[index].phase == .idle { idle += 1 }
+        }
+        guard active < settings.connections, idle > 0 else {
+            addresses.stopWaiting()
+            return
+        }
+        switch addresses.resolution {
+        case .asked:
+            return
+        case .fresh(let until) where now.nanoseconds < until:
+            break
+        case .none, .fresh:
+            if let due = addresses.nextAttempt, due > now.nanoseconds { return }
+            addresses.resolution = .asked
+            submissions.append(.resolve)
+            return
+        }
+        for index in 0..<connections.count where connections[index].phase == .idle {
+            guard active < settings.connections else { return }
+            active += 1
+            guard let address = addresses.pick(now: now.nanoseconds) else { return }
+            connections[index].begin(
+                address: address, configuration: configuration, now: now.nanoseconds)
+            unsafe submissions.append(
+                .connect(connection: index, address: addresses.entries[address].address))
+        }
+    }
+
+    mutating func resolved(_ result: Result<[SocketAddress], ResolutionFailure>, now: Now) {
+        switch result {
+        case .success(let found):
+            addresses.update(found, now: now.nanoseconds)
+        case .failure(let failure):
+            shared.note(failure: failure.message)
+            addresses.resolution = .none
+            addresses.wait(until: now.nanoseconds + second)
+            resolutionFailures += 1
+            if resolutionFailures >= Self.hopelessAttempts, addresses.entries.isEmpty,
+                !settings.giveUpAfterIsExplicit
+            {
+                shared.stop(.gaveUp(failure.message))
+            }
+        }
+    }
+
+    mutating func connected(_ index: Int, errno: Int32, now: Now) {
+        guard connections[index].phase == .connecting else { return }
+        guard errno == 0 else {
+            let address = addresses.entries[connections[index].address].address
+            fail(
+                index, message: unsafe "\(address): \(String(cString: unsafe strerror(errno)))",
+                isLasting: false, now: now)
+            return
+        }
+        do {
+            connections[index].records = try Records(recipe: recipe)
+        } catch {
+            fail(index, message: error.message, isLasting: error.isLasting, now: now)
+            return
+        }
+        statistics.connectionsOpened += 1
+        // The first ones take nobody's place, and those that end with the run get no successor.
+        if statistics.connectionsOpened > settings.connections { statistics.reconnects += 1 }
+        connections[index].enter(.handshaking, now: connections[index].phaseSince)
+        submissions.append(.receive(connection: index))
+        // The client speaks first, in TLS as in HTTP/2.
+        received(connection: index, bytes: RawSpan(), now: now)
+    }
+
+    mutating func receiveEnded(_ index: Int, errno: Int32, now: Now) {
+        guard connections[index].isListening else { return }
+        let address = addresses.entries[connections[index].address].address
+        let cause =
+            unsafe errno == 0
+            ? "the server closed the connection" : String(cString: unsafe strerror(errno))
+        fail(index, message: "\(address): \(cause)", isLasting: false, now: now)
+    }
+
+    mutating func sent(_ index: Int, result: Int, now: Now) {
+        connections[index].isSending = false
+        connections[index].isSaturated = false
+        guard connections[index].isListening else { return }
+        guard result > 0 else {
+            let cause = unsafe String(cString: unsafe strerror(Int32(truncatingIfNeeded: -result)))
+            let address = addresses.entries[connections[index].address].address
+            fail(index, message: "\(address): \(cause)", isLasting: false, now: now)
+            return
+        }
+        connections[index].sentCount += result
+        if connections[index].sentCount == connections[index].sealedCount {
+            connections[index].sentCount = 0
+            connections[index].sealedCount = 0
+        }
+    }
+
+    mutating func closed(_ index: Int) {
+        precondition(connections[index].phase == .closing)
+        connections[index].end()
+    }
+
+    /// The connection is of no use any more: its streams are in doubt, its address is left alone
+    /// for a while.
+    mutating func fail(
+        _ index: Int, message: String, isLasting: Bool, retryAfter: UInt64? = nil, now: Now
+    ) {
+        shared.note(failure: message)
+        let servedWell =
+            connections[index].answers > 0 && connections[index].phase != .connecting
+        if isLasting || !servedWell || !connections[index].http.isDraining {
+            addresses.failed(
+                connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
+                lasting: isLasting ? message : nil, random: &random)
+        }
+        loseStreams(index, now: now)
+        beginClose(index, now: now)
+        giveUpIfHopeless()
+    }
+
+    /// Every stream that is still open is in doubt.
+    mutating func loseStreams(_ index: Int, now: Now) {
+        while let tag = connections[index].http.takeOpenStream() {
+            inFlight -= 1
+            lose(tag, reason: .connectionLost, now: now)
+        }
+    }
+
+    mutating func beginClose(_ index: Int, now: Now) {
+        connections[index].enter(.closing, now: now.nanoseconds)
+        submissions.append(.close(connection: index))
+    }
+
+    /// No requests go out on the connection any more; it closes when its answers are in.
+    mutating func drain(_ index: Int, now: Now) {
+        guard connections[index].phase == .open else { return }
+        connections[index].enter(.draining, now: now.nanoseconds)
+    }
+
+    /// The connection lives, but answers nothing: another one takes its place, after a while.
+    mutating func replaceUseless(_ index: Int, _ what: String, now: Now) {
+        guard connections[index].phase == .open else { return }
+        let address = connections[index].address
+        shared.note(failure: "\(addresses.entries[address].address): \(what)")
+        addresses.failed(
+            address, now: now.nanoseconds, retryAfter: nil, lasting: nil, random: &random)
+        drain(index, now: now)
+    }
+
+    /// Says goodbye and closes once the bytes are out.
+    mutating func flush(_ index: Int, now: Now) {
+        connections[index].http.shutdown()
+        connections[index].enter(.flushing, now: now.nanoseconds)
+    }
+
+    /// Ends the run where no address will ever do.
+    mutating func giveUpIfHopeless() {
+        if let message = addresses.lastingFailure {
+            shared.stop(.gaveUp(message))
+        } else if !settings.giveUpAfterIsExplicit, !shared.anyReady,
+            addresses.areAllUnreachable(after: Self.hopelessAttempts)
+        {
+            shared.stop(.gaveUp(shared.lastFailure ?? "no address could be reached"))
+        }
+    }
+
+    /// Looks at everything that only time brings about.
+    mutating func scan(_ now: Now) {
+        shared.renewIfDue(now)
+        for index in 0..<connections.count {
+            scanConnection(index, now: now)
+        }
+        exchangeRows(now)
+        guard case .running = phase, hasWork || inFlight > 0 else { return }
+        let last = max(shared.lastAnswer ?? 0, startedAt)
+        if now.nanoseconds > last, now.nanoseconds - last > settings.giveUpAfter {
+            let trouble = shared.lastFailure.map { " (\($0))" } ?? ""
+            shared.stop(
+                .gaveUp("no answer for \(settings.giveUpAfter / second) s\(trouble)"))
+        }
+    }
+
+    private mutating func scanConnection(_ index: Int, now: Now) {
+        connections[index].isSaturated = false
+        let age = now.nanoseconds - connections[index].phaseSince
+        switch connections[index].phase {
+        case .idle, .closing:
+            return
+        case .connecting, .handshaking:
+            if age > Self.connectLimit { failSilent(index, "no connection within 15 s", now: now) }
+        case .flushing:
+            if age > Self.flushLimit { beginClose(index, now: now) }
+        case .open, .draining:
+            if !connections[index].isReady, age > Self.connectLimit {
+                failSilent(index, "no HTTP/2 SETTINGS within 15 s", now: now)
+                return
+            }
+            cancelOverdue(index, now: now)
+            checkLiveness(index, now: now)
+        }
+    }
+
+    private mutating func failSilent(_ index: Int, _ what: String, now: Now) {
+        let address = addresses.entries[connections[index].address].address
+        fail(index, message: "\(address): \(what)", isLasting: false, now: now)
+    }
+
+    /// Requests that were not answered in time are in doubt. While bytes still wait in our buffer
+    /// the clock does not run: they were not all written, and liveness is watched besides.
+    private mutating func cancelOverdue(_ index: Int, now: Now) {
+        guard connections[index].sealedCount == 0 else { return }
+        while let oldest = connections[index].http.oldestOpenStream() {
+            let sent = unsafe slab.state(oldest.tag).pointee.sentNanoseconds
+            guard now.nanoseconds > sent, now.nanoseconds - sent > settings.requestTimeout else {
+                return
+            }
+            connections[index].http.cancelStream(oldest.streamID)
+            inFlight -= 1
+            lose(oldest.tag, reason: .timeout, now: now)
+            if connections[index].lastAnswered <= sent {
+                replaceUseless(index, "no request is answered in time", now: now)
+            }
+        }
+    }
+
+    private mutating func checkLiveness(_ index: Int, now: Now) {
+        let silence = now.nanoseconds - min(now.nanoseconds, connections[index].lastReceived)
+        if let pinged = connections[index].pingSent {
+            if connections[index].lastReceived > pinged {
+                connections[index].pingSent = nil
+            } else if now.nanoseconds - pinged > Self.silenceLimit {
+                failSilent(index, "no answer to PING within 10 s", now: now)
+            }
+            return
+        }
+        let limit =
+            connections[index].http.openStreamCount > 0
+            ? Self.silenceLimit : Self.idlePingInterval
+        if silence > limit, connections[index].isReady {
+            connections[index].http.ping(now.nanoseconds)
+            connections[index].pingSent = now.nanoseconds
+        }
+    }
+
+    /// The reactor's share of the rate: divided anew among the reactors that have rows.
+    mutating func shareRate(_ now: Now) {
+        let share = shared.milliRate.map { $0 / UInt64(shared.hungryReactors) }
+        if share != pacer.milliRate { pacer.setRate(milliRate: share, now: now.nanoseconds) }
+    }
+}

@@ -1,0 +1,56 @@
+import Campaign
+
+extension ReactorStateMachine where Records: ~Copyable {
+    /// A reactor whose connections have all been gone for so long gives its rows to others.
+    private static var patience: UInt64 { second }
+    /// So many rows are given away at a time: those who take them over look every few milliseconds.
+    private static var rowsAtOnce: Int { 4096 }
+
+    /// Watches whether this reactor can send; where it can't for long and others can, its rows go to
+    /// them.
+    mutating func exchangeRows(_ now: Now) {
+        let isAble = (0..<connections.count).contains { index in
+            connections[index].phase == .open && connections[index].isReady
+        }
+        if isAble == (disabledSince != nil) {
+            disabledSince = isAble ? nil : now.nanoseconds
+            shared.exchange.note(reactor, isAble: isAble)
+        }
+        guard case .running = phase, settings.reactors > 1, let since = disabledSince,
+            now.nanoseconds - min(now.nanoseconds, since) >= Self.patience
+        else { return }
+        var room = min(shared.exchange.room(for: reactor), Self.rowsAtOnce)
+        while room > 0, let tag = takeOwnRow(now) {
+            guard giveAway(tag) else {
+                again.append(tag, in: slab)
+                return
+            }
+            room -= 1
+        }
+    }
+
+    /// The next row that this reactor would send, were it able to.
+    private mutating func takeOwnRow(_ now: Now) -> RowTag? {
+        if let tag = again.popFirst(in: slab) { return tag }
+        return retryQueue.popDue(now: now.nanoseconds) ?? takeListRow(now)
+    }
+
+    private mutating func giveAway(_ tag: RowTag) -> Bool {
+        let row = unsafe RowExchange.Row(
+            state: slab.state(tag).pointee, token: Array(slab.tokenBytes(tag)))
+        guard shared.exchange.put(row, from: reactor) else { return false }
+        slab.free(tag)
+        return true
+    }
+
+    /// A row that another reactor could not send.
+    mutating func takeExchangedRow() -> RowTag? {
+        guard shared.exchange.hasRows, !slab.isFull, let row = shared.exchange.take() else {
+            return nil
+        }
+        let tag = slab.take()
+        unsafe slab.state(tag).initialize(to: row.state)
+        unsafe slab.token(tag).copyMemory(from: row.token, byteCount: row.token.count)
+        return tag
+    }
+}

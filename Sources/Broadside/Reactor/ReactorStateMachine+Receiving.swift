@@ -1,0 +1,146 @@
+import APNs
+import Campaign
+import HPACK
+import HTTP2
+
+extension ReactorStateMachine where Records: ~Copyable {
+    /// Takes received bytes in; they are looked at during this call only.
+    package mutating func received(connection index: Int, bytes: RawSpan, now: Now) {
+        guard connections[index].isListening else { return }
+        connections[index].lastReceived = now.nanoseconds
+        connections[index].isSaturated = false
+        var offset = 0
+        while true {
+            var plaintext = unsafe OutputRawSpan(buffer: received, initializedCount: 0)
+            let target = unsafe UnsafeMutableRawBufferPointer(
+                start: connections[index].outgoing + connections[index].sealedCount,
+                count: connections[index].outgoingRoom)
+            var replies = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
+            guard
+                let result = connections[index].records?.receive(
+                    bytes, at: &offset, plaintext: &plaintext, ciphertext: &replies)
+            else { return }
+            let count = unsafe plaintext.finalize(for: received)
+            connections[index].sealedCount += unsafe replies.finalize(for: target)
+
+            if connections[index].phase == .handshaking,
+                connections[index].records?.isEstablished == true
+            {
+                connections[index].enter(.open, now: connections[index].phaseSince)
+                connections[index].http.start()
+            }
+            if count > 0 {
+                let span = unsafe RawSpan(
+                    _unsafeBytes: UnsafeRawBufferPointer(rebasing: received[..<count]))
+                handleEvents(index, in: span, now: now)
+                guard connections[index].isListening else { return }
+            }
+            switch result {
+            case .more:
+                return
+            case .plaintextFull:
+                continue
+            case .closed:
+                receiveEnded(index, errno: 0, now: now)
+                return
+            case .failed(let error):
+                let address = addresses.entries[connections[index].address].address
+                fail(
+                    index, message: "\(address): \(error.message)", isLasting: error.isLasting,
+                    now: now)
+                return
+            }
+        }
+    }
+
+    private mutating func handleEvents(_ index: Int, in bytes: RawSpan, now: Now) {
+        var offset = 0
+        while let event = connections[index].http.nextEvent(in: bytes, at: &offset) {
+            switch event {
+            case .response(let tag, 200):
+                connections[index].noteAnswer(now)
+                if connections[index].answers == 1 {
+                    addresses.succeeded(connections[index].address, now: now.nanoseconds)
+                }
+                inFlight -= 1
+                accept(tag, now: now)
+            case .response(let tag, let status):
+                connections[index].noteAnswer(now)
+                inFlight -= 1
+                refuse(tag, status: status, connection: index, now: now)
+            case .ready:
+                connections[index].isReady = true
+                addresses.ready(connections[index].address)
+                shared.noteReady()
+                followSettings(index)
+            case .settingsChanged:
+                followSettings(index)
+            case .notProcessed(let tag):
+                inFlight -= 1
+                sendElsewhere(tag)
+            case .reset(let tag, _):
+                inFlight -= 1
+                lose(tag, reason: .connectionLost, now: now)
+                connections[index].lossesInARow += 1
+                if connections[index].lossesInARow == Self.lossesLimit {
+                    replaceUseless(index, "requests are reset one after the other", now: now)
+                }
+            case .goAway(let code, _):
+                followGoAway(index, code: code, now: now)
+            case .pong:
+                connections[index].pingSent = nil
+            case .failed(let error):
+                failViolation(index, error, now: now)
+                return
+            }
+            guard connections[index].isListening else { return }
+        }
+    }
+
+    /// The server may change what our encoder may keep in its table.
+    private mutating func followSettings(_ index: Int) {
+        connections[index].mirror.limit(capacity: Int(connections[index].http.headerTableSize))
+    }
+
+    /// The server broke the protocol: the GOAWAY that names the error is the last thing it gets.
+    private mutating func failViolation(
+        _ index: Int, _ error: ConnectionError, now: Now
+    ) {
+        let address = addresses.entries[connections[index].address].address
+        let message = "\(address): the server broke HTTP/2: \(error.message)"
+        shared.note(failure: message)
+        addresses.failed(
+            connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
+            random: &random)
+        loseStreams(index, now: now)
+        connections[index].enter(.flushing, now: now.nanoseconds)
+    }
+
+    private mutating func followGoAway(_ index: Int, code: ErrorCode, now: Now) {
+        statistics.goAways += 1
+        let answer = reasonOfGoAway(index)
+        let address = addresses.entries[connections[index].address].address
+        if let answer {
+            shared.note(failure: "\(address): GOAWAY with reason \(answer.text)")
+        } else if code != .noError {
+            shared.note(failure: "\(address): GOAWAY with error \(code)")
+        }
+        if let answer, AnswerClass.classify(goAwayReason: answer) == .refusesCredential {
+            shared.stop(
+                .aborted(
+                    "APNs refuses the credential (\(answer.text)): use one that is valid for this "
+                        + "environment, neither expired nor revoked"))
+        }
+        // Ended in order after at least one answer: replaced at once. Anything else waits.
+        if code != .noError || connections[index].answers == 0 {
+            addresses.failed(
+                connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
+                random: &random)
+        }
+        drain(index, now: now)
+    }
+
+    private func reasonOfGoAway(_ index: Int) -> Reason? {
+        connections[index].goAwayReason.reason
+    }
+}

@@ -1,0 +1,120 @@
+import APNs
+import Campaign
+
+extension ReactorStateMachine where Records: ~Copyable {
+    /// True where rows are left that this reactor will send or wait for.
+    var hasWork: Bool {
+        !again.isEmpty || retryQueue.count > 0 || !chunks.isExhausted || shared.exchange.hasRows
+    }
+
+    /// True where a row could go out now.
+    func hasRowReady(_ now: Now) -> Bool {
+        if !again.isEmpty { return true }
+        if let due = retryQueue.nextDue, due <= now.nanoseconds { return true }
+        if slab.isFull { return false }
+        return shared.exchange.hasRows || chunks.hasRow(syncedPosition: ledger.syncedPosition)
+    }
+
+    /// Asks for rows ahead of use: their reservation has to be on disk before the first is sent.
+    /// Chunks are asked for together, when the last one has come into use, so that they share a
+    /// sync: it costs more than writing their verdicts.
+    mutating func requestChunks() {
+        guard case .running = phase, !chunks.isAtEnd, !shared.isStopping
+        else { return }
+        // Who can't send takes no more rows; at the start everybody is about to.
+        guard chunks.aheadCount == 0, disabledSince == nil || !shared.anyReady else { return }
+        for _ in 0..<Self.chunksAhead {
+            chunks.willAsk()
+            submissions.append(.requestChunk(rowLimit: chunkRows.limit))
+        }
+    }
+
+    mutating func arrived(_ chunk: RowChunk, now: Now) {
+        let position = ledger.reserve(
+            chunk.reservation, nowMilliseconds: now.wallMilliseconds)
+        chunks.put(chunk, reservedAt: position)
+        ledgerState.needsSync = true
+        if !isCountedHungry {
+            isCountedHungry = true
+            shared.enterHungry()
+        }
+    }
+
+    /// The next row to send; nil where none is ready.
+    mutating func takeRow(_ now: Now) -> RowTag? {
+        if let tag = again.popFirst(in: slab) { return tag }
+        if let tag = retryQueue.popDue(now: now.nanoseconds) { return tag }
+        return takeExchangedRow() ?? takeListRow(now)
+    }
+
+    mutating func takeListRow(_ now: Now) -> RowTag? {
+        while !slab.isFull, let row = chunks.nextRow(syncedPosition: ledger.syncedPosition) {
+            if row.disposition == .settled { continue }
+            let tag = slab.take()
+            let state = unsafe slab.state(tag)
+            unsafe state.pointee.row = row.number
+            unsafe state.pointee.attempts = row.attempts
+            guard row.token.form != .missing, row.token.form != .unusable,
+                readToken(of: row, into: tag)
+            else {
+                recordInvalid(row, tag, now: now)
+                slab.free(tag)
+                continue
+            }
+            if row.disposition == .becomesUnknown {
+                // An earlier run may have sent it and did not live to hear the answer.
+                settle(
+                    tag, state: .unknown, status: 0,
+                    reasonCode: Reason.connectionLost.rawValue, now: now)
+                continue
+            }
+            unsafe state.pointee.mayHaveBeenSent = row.disposition == .sendAgain
+            chunkRows.taken += 1
+            return tag
+        }
+        return nil
+    }
+
+    private mutating func readToken(of row: ShelfRow, into tag: RowTag) -> Bool {
+        let room = unsafe UnsafeMutableRawBufferPointer(
+            start: slab.token(tag), count: RowSlab.tokenDigitsLimit)
+        var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+        let isToken = TokenText.canonicalize(chunks.text(row.token), into: &digits)
+        let count = unsafe digits.finalize(for: room)
+        unsafe slab.state(tag).pointee.tokenCount = UInt8(count)
+        return isToken
+    }
+
+    /// What is no token is never sent; the first 200 octets of it go into the ledger.
+    private mutating func recordInvalid(_ row: ShelfRow, _ tag: RowTag, now: Now) {
+        let reason: Reason = row.token.form == .missing ? .missingColumn : .malformedToken
+        let room = unsafe UnsafeMutableRawBufferPointer(
+            start: slab.token(tag), count: RowSlab.tokenDigitsLimit)
+        let count = unsafe chunks.copyText(row.token, into: room)
+        unsafe ledger.settled(
+            row: row.number, state: .invalid, status: 0, reason: reason.rawValue,
+            reasonText: nil, attempts: 0,
+            token: RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: room[..<count])),
+            tokenIsText: true, nowMilliseconds: now.wallMilliseconds)
+        statistics.count(.invalid, reason: reason.rawValue)
+    }
+}
+
+/// How many rows a chunk should hold: about as many as the reactor got through in the last second,
+/// so that a kill leaves little in doubt and a slow run still shares its rows out.
+struct ChunkRows {
+    private(set) var limit = 256
+    var taken = 0
+    private var since: UInt64 = 0
+
+    static let minimum = 64
+    static let maximum = 65_536
+
+    mutating func adapt(now: UInt64) {
+        guard now - min(now, since) >= second / 4 else { return }
+        let perSecond = since == 0 ? 256 : taken * 4
+        limit = min(max(perSecond, Self.minimum), Self.maximum)
+        taken = 0
+        since = now
+    }
+}

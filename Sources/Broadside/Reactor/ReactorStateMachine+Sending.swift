@@ -1,0 +1,274 @@
+import APNs
+import Campaign
+import HPACK
+import HTTP2
+
+extension ReactorStateMachine where Records: ~Copyable {
+    /// Room that is kept for what TLS itself has to tell the server.
+    private static var replyReserve: Int { 2048 }
+    /// Records shorter than this are not begun for requests while more than that waits to go out.
+    private static var recordMinimum: Int { 1024 }
+
+    /// Gives a connection what it can carry now: control frames, bodies that windows had cut,
+    /// requests; sealed in records as full as they get.
+    mutating func fill(_ index: Int, now: Now) {
+        switch connections[index].phase {
+        case .idle, .connecting, .closing:
+            return
+        case .handshaking:
+            connections[index].limitedBy = .retry
+        case .open, .draining, .flushing:
+            while stageRecord(index, now: now) {}
+            if connections[index].phase == .draining,
+                connections[index].http.openStreamCount == 0
+            {
+                flush(index, now: now)
+                _ = stageRecord(index, now: now)
+            }
+        }
+        if connections[index].isListening { send(index, now: now) }
+        connections[index].isSaturated =
+            connections[index].phase == .open && connections[index].isReady
+            && connections[index].sealedCount == connections[index].sentCount
+            && connections[index].http.pendingOutputCount == 0
+            && connections[index].http.openStreamCount >= connections[index].http.streamLimit
+    }
+
+    private mutating func send(_ index: Int, now: Now) {
+        let waiting = connections[index].sealedCount - connections[index].sentCount
+        if waiting == 0 {
+            if connections[index].phase == .flushing, !connections[index].isSending {
+                beginClose(index, now: now)
+            }
+            return
+        }
+        guard !connections[index].isSending else { return }
+        connections[index].isSending = true
+        let bytes = unsafe UnsafeRawBufferPointer(
+            start: connections[index].outgoing + connections[index].sentCount, count: waiting)
+        unsafe submissions.append(.send(connection: index, bytes: bytes))
+    }
+
+    /// Makes one record.
+    ///
+    /// - Returns: True where there may be more to send.
+    private mutating func stageRecord(_ index: Int, now: Now) -> Bool {
+        guard connections[index].records?.isEstablished == true else { return false }
+        let overhead = Records.sealedCount(0) + Self.replyReserve
+        let limit = min(recordPlaintextLimit, connections[index].outgoingRoom - overhead)
+        guard limit >= Self.recordMinimum else {
+            connections[index].limitedBy = .socket
+            return false
+        }
+        var staged = 0
+        if connections[index].http.pendingOutputCount > 0 {
+            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: staging[..<limit])
+            var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+            connections[index].http.takeOutput(into: &output)
+            staged = unsafe output.finalize(for: room)
+        }
+        stageContinuations(index, staged: &staged, limit: limit)
+        if connections[index].phase == .open, connections[index].isReady {
+            stageRequests(index, staged: &staged, limit: limit, now: now)
+        }
+        guard staged > 0 else { return false }
+
+        let plaintext = unsafe RawSpan(
+            _unsafeBytes: UnsafeRawBufferPointer(rebasing: staging[..<staged]))
+        let target = unsafe UnsafeMutableRawBufferPointer(
+            start: connections[index].outgoing + connections[index].sealedCount,
+            count: connections[index].outgoingRoom)
+        var sealed = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
+        let isAlive = connections[index].records?.seal(plaintext, ciphertext: &sealed) ?? false
+        connections[index].sealedCount += unsafe sealed.finalize(for: target)
+        if !isAlive {
+            fail(index, message: "TLS can't go on sending", isLasting: false, now: now)
+        }
+        return isAlive
+    }
+
+    /// Goes on with bodies that a window had cut.
+    private mutating func stageContinuations(_ index: Int, staged: inout Int, limit: Int) {
+        while limit - staged > RequestTemplate.frameHeaderCount + settings.payload.count {
+            guard let piece = connections[index].http.nextContinuation() else { return }
+            unsafe settings.payload.withUnsafeBytes { payload in
+                let at = unsafe staging.baseAddress! + staged
+                unsafe FrameHeaderPatch.length(piece.count, at: at)
+                unsafe at.storeBytes(of: 0, toByteOffset: 3, as: UInt8.self)
+                unsafe at.storeBytes(of: piece.isLast ? 1 : 0, toByteOffset: 4, as: UInt8.self)
+                unsafe FrameHeaderPatch.streamID(piece.streamID, at: at)
+                unsafe (at + RequestTemplate.frameHeaderCount).copyMemory(
+                    from: payload.baseAddress! + piece.offset, byteCount: piece.count)
+            }
+            staged += RequestTemplate.frameHeaderCount + piece.count
+        }
+    }
+
+    /// Fills the record with as many requests as streams, windows, pace and rows allow.
+    private mutating func stageRequests(
+        _ index: Int, staged: inout Int, limit: Int, now: Now
+    ) {
+        guard case .running = phase else { return }
+        guard !ledger.backlogIsHigh else {
+            connections[index].limitedBy = .socket
+            return
+        }
+        guard hasRowReady(now) else {
+            connections[index].limitedBy = retryQueue.count == 0 ? .input : .retry
+            return
+        }
+        let capacity = connections[index].http.requestCapacity(payloadCount: settings.payload.count)
+        guard capacity > 0 else {
+            connections[index].limitedBy =
+                connections[index].http.openStreamCount >= connections[index].http.streamLimit
+                ? .streams : .window
+            stagePartialRequest(index, staged: &staged, limit: limit, now: now)
+            return
+        }
+        var budget = min(capacity, earlyAllowance)
+        guard budget > 0 else {
+            connections[index].limitedBy = .streams
+            return
+        }
+        let paced = min(
+            pacer.allowance(now: now.nanoseconds),
+            connections[index].pacer.allowance(now: now.nanoseconds))
+        guard paced > 0 else {
+            connections[index].limitedBy = .rate
+            waitForPace(index, now: now)
+            return
+        }
+        budget = min(budget, paced)
+        refreshTemplateKey(index)
+        let written = writeRequests(index, budget: budget, staged: &staged, limit: limit, now: now)
+        pacer.take(written, now: now.nanoseconds)
+        connections[index].pacer.take(written, now: now.nanoseconds)
+        connections[index].limitedBy = written == capacity ? .streams : .cpu
+        if written == paced { waitForPace(index, now: now) }
+    }
+
+    /// Both paces have to let a request through: the run's and the connection's.
+    private mutating func waitForPace(_ index: Int, now: Now) {
+        guard let run = pacer.nextAllowed(now: now.nanoseconds),
+            let connection = connections[index].pacer.nextAllowed(now: now.nanoseconds)
+        else { return }
+        nextPaced = min(nextPaced, max(run, connection))
+    }
+
+    /// Until the first notification was accepted few requests are in flight: a wrong setting is
+    /// found out at little cost.
+    private var earlyAllowance: Int {
+        if shared.anyAccepted { return .max }
+        let share = max(1, settings.abortAfter / settings.reactors)
+        return max(0, share - inFlight)
+    }
+
+    private mutating func refreshTemplateKey(_ index: Int) {
+        let version = shared.authorizationVersion
+        if version != authorizationVersion {
+            templates.removeAll(olderThan: version)
+            authorizationVersion = version
+        }
+        connections[index].templateKey = connections[index].mirror.layout.map {
+            TemplateKey(layout: $0, authorizationVersion: version)
+        }
+    }
+
+    private mutating func writeRequests(
+        _ index: Int, budget: Int, staged: inout Int, limit: Int, now: Now
+    ) -> Int {
+        guard let key = connections[index].templateKey,
+            let template = templates.template(for: key)
+        else {
+            return writeFirstRequest(index, staged: &staged, limit: limit, now: now)
+        }
+        let most = template.requestCountLimit
+        let payloadCount = settings.payload.count
+        var written = 0
+        var at = unsafe staging.baseAddress! + staged
+        let end = unsafe staging.baseAddress! + limit - most
+        while written < budget, unsafe at <= end, let tag = takeRow(now) {
+            let state = unsafe slab.state(tag)
+            let streamID = connections[index].http.openStream(tag: tag, payloadCount: payloadCount)
+            unsafe at += template.write(
+                token: slab.tokenBytes(tag), row: state.pointee.row, streamID: streamID, to: at)
+            unsafe noteSent(state, now: now)
+            written += 1
+        }
+        staged = unsafe at - staging.baseAddress!
+        return written
+    }
+
+    /// A request that inserts names into the server's table, or that tells a new table size; or the
+    /// first of a shape that no template was laid down for yet.
+    private mutating func writeFirstRequest(
+        _ index: Int, staged: inout Int, limit: Int, now: Now
+    ) -> Int {
+        var mirror = connections[index].mirror
+        let (template, changedTable) = settings.template(
+            authorization: shared.authorization().value, mirror: &mirror)
+        if !changedTable, let key = connections[index].templateKey {
+            templates.insert(template, for: key)
+            return writeRequests(index, budget: 1, staged: &staged, limit: limit, now: now)
+        }
+        defer { template.deallocate() }
+        guard limit - staged >= template.requestCountLimit, let tag = takeRow(now) else {
+            return 0
+        }
+        connections[index].mirror = mirror
+        let state = unsafe slab.state(tag)
+        let streamID = connections[index].http.openStream(
+            tag: tag, payloadCount: settings.payload.count)
+        staged += unsafe template.write(
+            token: slab.tokenBytes(tag), row: state.pointee.row, streamID: streamID,
+            to: staging.baseAddress! + staged)
+        unsafe noteSent(state, now: now)
+        return 1
+    }
+
+    /// A server whose windows never hold a whole payload still gets its requests, a piece at a time.
+    private mutating func stagePartialRequest(
+        _ index: Int, staged: inout Int, limit: Int, now: Now
+    ) {
+        guard earlyAllowance > 0, pacer.allowance(now: now.nanoseconds) > 0,
+            connections[index].pacer.allowance(now: now.nanoseconds) > 0,
+            connections[index].http.mustSendInParts(payloadCount: settings.payload.count)
+        else { return }
+        refreshTemplateKey(index)
+        var mirror = connections[index].mirror
+        let (template, _) = settings.template(
+            authorization: shared.authorization().value, mirror: &mirror)
+        defer { template.deallocate() }
+        guard limit - staged >= template.requestCountLimit, let tag = takeRow(now) else {
+            return
+        }
+        guard
+            let opened = connections[index].http.openPartialStream(
+                tag: tag, payloadCount: settings.payload.count)
+        else {
+            again.append(tag, in: slab)
+            return
+        }
+        connections[index].mirror = mirror
+        let state = unsafe slab.state(tag)
+        staged += unsafe template.write(
+            token: slab.tokenBytes(tag), row: state.pointee.row, streamID: opened.streamID,
+            dataCount: opened.allowed, to: staging.baseAddress! + staged)
+        unsafe noteSent(state, now: now)
+        pacer.take(1, now: now.nanoseconds)
+        connections[index].pacer.take(1, now: now.nanoseconds)
+    }
+
+    private mutating func noteSent(_ state: UnsafeMutablePointer<PendingRow>, now: Now) {
+        unsafe state.pointee.sentNanoseconds = now.nanoseconds
+        unsafe state.pointee.authorizationVersion = authorizationVersion
+        if unsafe state.pointee.firstSentNanoseconds == 0 {
+            unsafe state.pointee.firstSentNanoseconds = now.nanoseconds
+        } else {
+            statistics.retries += 1
+        }
+        unsafe state.pointee.attempts += 1
+        statistics.requests += 1
+        inFlight += 1
+    }
+}

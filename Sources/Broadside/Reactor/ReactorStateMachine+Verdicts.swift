@@ -1,0 +1,191 @@
+import APNs
+import Campaign
+import HTTP2
+
+extension ReactorStateMachine where Records: ~Copyable {
+    /// 200: the hot path's end.
+    mutating func accept(_ tag: RowTag, now: Now) {
+        let state = unsafe slab.state(tag)
+        let token = unsafe RawSpan(_unsafeBytes: slab.tokenBytes(tag))
+        unsafe ledger.accepted(
+            row: state.pointee.row, fingerprint: TokenText.fingerprint(token),
+            attempts: Int(state.pointee.attempts), nowMilliseconds: now.wallMilliseconds)
+        unsafe latency.record(now.nanoseconds - state.pointee.sentNanoseconds)
+        statistics.accepted += 1
+        acceptedSinceReport += 1
+        if acceptedSinceReport == 1 {
+            shared.noteAccepted(now)
+        }
+        slab.free(tag)
+    }
+
+    /// Any other status: what it means stands in one table, `AnswerClass`.
+    mutating func refuse(_ tag: RowTag, status: UInt16, connection index: Int, now: Now) {
+        shared.noteAnswer(now)
+        let state = unsafe slab.state(tag)
+        unsafe latency.record(now.nanoseconds - state.pointee.sentNanoseconds)
+        let body = connections[index].responseReason
+        let reason = body.reason
+        let retryAfter = connections[index].http.retryAfterSeconds.map { UInt64($0) * second }
+        let answer = AnswerClass.classify(status: status, reason: reason)
+        unsafe state.pointee.lastStatus = status
+        unsafe state.pointee.lastReason = reason?.rawValue ?? 0
+
+        // Guards count answers in their order.
+        shared.count(accepted: acceptedSinceReport)
+        acceptedSinceReport = 0
+
+        switch answer.row {
+        case .accepted:
+            preconditionFailure("200 is handled before")
+        case .rejected:
+            settleRejected(tag, status: status, body: body, connection: index, now: now)
+        case .remainUnsettled:
+            holdBack(tag, now: now)
+        case .retryOnceThenRemain:
+            if unsafe state.pointee.hadInvalidToken {
+                holdBack(tag, now: now)
+            } else {
+                unsafe state.pointee.hadInvalidToken = true
+                again.append(tag, in: slab)
+            }
+        case .retryNotCounted:
+            sendElsewhere(tag)
+        case .retryAfterDelay:
+            retryLater(tag, retryAfter: retryAfter, now: now)
+        case .retryWithRenewedToken:
+            renew(tag, now: now)
+        case .retryWithPreviousToken:
+            shared.freezeRenewal(now)
+            unsafe state.pointee.attempts -= 1
+            retryQueue.insert(
+                dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
+        }
+        switch answer.connection {
+        case .none:
+            break
+        case .close:
+            drain(index, now: now)
+        case .drainAndReplace:
+            addresses.failed(
+                connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
+                lasting: nil, random: &random)
+            drain(index, now: now)
+        }
+        shared.count(answer.campaign, status: status, reason: reason)
+    }
+
+    /// The credential was refused, not the row: it stays `remaining`, and is not sent again in this
+    /// run.
+    private mutating func holdBack(_ tag: RowTag, now: Now) {
+        statistics.heldBack += 1
+        release(tag, now: now)
+    }
+
+    private mutating func renew(_ tag: RowTag, now: Now) {
+        let state = unsafe slab.state(tag)
+        unsafe state.pointee.attempts -= 1
+        guard unsafe shared.renewExpired(now, usedVersion: state.pointee.authorizationVersion)
+        else {
+            holdBack(tag, now: now)
+            shared.stop(.aborted(shared.expiredMessage))
+            return
+        }
+        again.append(tag, in: slab)
+    }
+
+    // MARK: Rows that go on
+
+    /// The server did not process the request: it goes first on whichever connection comes next,
+    /// and the attempt does not count.
+    mutating func sendElsewhere(_ tag: RowTag) {
+        let state = unsafe slab.state(tag)
+        unsafe state.pointee.attempts -= 1
+        again.append(tag, in: slab)
+    }
+
+    /// The row was refused for now.
+    private mutating func retryLater(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
+        let state = unsafe slab.state(tag)
+        let verdict = unsafe settings.retryPolicy.verdict(
+            attempts: Int(state.pointee.attempts),
+            firstAttempt: state.pointee.firstSentNanoseconds, now: now.nanoseconds,
+            retryAfterNanoseconds: retryAfter, random: &random)
+        switch verdict {
+        case .again(let due):
+            retryQueue.insert(dueNanoseconds: due, tag: tag)
+        case .failed:
+            unsafe settle(
+                tag, state: .failed, status: state.pointee.lastStatus,
+                reasonCode: state.pointee.lastReason, now: now)
+        }
+    }
+
+    /// The answer will not come: the row may have been sent, or not.
+    mutating func lose(_ tag: RowTag, reason: Reason, now: Now) {
+        let state = unsafe slab.state(tag)
+        unsafe state.pointee.lastReason = reason.rawValue
+        unsafe state.pointee.lastStatus = 0
+        switch settings.onLost {
+        case .record:
+            settle(tag, state: .unknown, status: 0, reasonCode: reason.rawValue, now: now)
+        case .resend:
+            unsafe state.pointee.mayHaveBeenSent = true
+            retryLater(tag, retryAfter: nil, now: now)
+        }
+    }
+
+    // MARK: Into the ledger
+
+    private mutating func settleRejected(
+        _ tag: RowTag, status: UInt16, body: ReasonBody, connection index: Int, now: Now
+    ) {
+        let timestamp = body.timestampMilliseconds
+        guard body.reason == nil, let range = body.textRange else {
+            settle(
+                tag, state: .rejected, status: status,
+                reasonCode: (body.reason ?? .unparsable).rawValue, timestamp: timestamp, now: now)
+            return
+        }
+        // A reason that this version does not know: its own words are kept.
+        // The record that is being made next has not begun: its memory serves for the words.
+        let count = unsafe connections[index].copyResponse(range, into: staging)
+        let text = unsafe RawSpan(
+            _unsafeBytes: UnsafeRawBufferPointer(rebasing: staging[..<count]))
+        let state = unsafe slab.state(tag)
+        unsafe ledger.settled(
+            row: state.pointee.row, state: .rejected, status: status, reason: 0, reasonText: text,
+            attempts: Int(state.pointee.attempts), timestamp: timestamp,
+            token: RawSpan(_unsafeBytes: slab.tokenBytes(tag)), tokenIsText: false,
+            nowMilliseconds: now.wallMilliseconds)
+        statistics.count(.rejected, reasonText: text)
+        slab.free(tag)
+    }
+
+    mutating func settle(
+        _ tag: RowTag, state rowState: RowState, status: UInt16, reasonCode: UInt8,
+        timestamp: UInt64? = nil, now: Now
+    ) {
+        let state = unsafe slab.state(tag)
+        unsafe ledger.settled(
+            row: state.pointee.row, state: rowState, status: status, reason: reasonCode,
+            reasonText: nil, attempts: Int(state.pointee.attempts), timestamp: timestamp,
+            token: RawSpan(_unsafeBytes: slab.tokenBytes(tag)), tokenIsText: false,
+            nowMilliseconds: now.wallMilliseconds)
+        statistics.count(rowState, reason: reasonCode)
+        slab.free(tag)
+    }
+
+    /// Records that the row was not sent, or was refused and may be sent again by another run. A row
+    /// that may have been sent is not released: it stays in doubt, and the policy of the run that
+    /// takes it up decides.
+    mutating func release(_ tag: RowTag, now: Now) {
+        let state = unsafe slab.state(tag)
+        if unsafe !state.pointee.mayHaveBeenSent {
+            unsafe ledger.release(
+                row: state.pointee.row, count: 1, attempts: Int(state.pointee.attempts),
+                nowMilliseconds: now.wallMilliseconds)
+        }
+        slab.free(tag)
+    }
+}

@@ -1,0 +1,216 @@
+import APNs
+package import Campaign
+import HPACK
+import HTTP2
+import Ring
+
+/// The engine's heart: one thread's share of a run, as a machine. Completions and the time go in,
+/// submissions come out; it does no I/O, asks no clock, starts no thread.
+///
+///                 chunk           row             request
+///     list --> ChunkShelf --> RowSlab --> Connection --> record --> send
+///                 |              ^  |                                 |
+///              reserve           |  '-- retry queue, line of rows     |
+///                 v              |      to be sent elsewhere          v
+///              LedgerWriter <-- verdict <-- AnswerClass <-- event <-- received
+///
+/// One turn: the driver hands in all completions it has, calls `turn(_:)` once, performs all
+/// submissions, and waits for the next completion or for `nextDeadline`.
+///
+///     running ---- word to stop ----> draining ---- answers in, or awaited long enough ----.
+///        '---------- list at its end and every row settled -------------------------------> closing --> finished
+@safe package struct ReactorStateMachine<Records: RecordLayer & ~Copyable>: ~Copyable {
+    enum Phase {
+        case running
+        case draining(since: UInt64)
+        /// Nothing more is sent; the ledger's last bytes go to disk and connections close.
+        case closing(since: UInt64)
+        case finished
+    }
+
+    let settings: ReactorSettings
+    let shared: SharedRun
+    /// The reactor's number in the run.
+    let reactor: Int
+    let recipe: Records.Recipe
+    let configuration: ClientConnectionStateMachine.Configuration
+
+    var phase = Phase.running
+    var connections: ConnectionTable<Records>
+    /// Where the round over the connections starts, so that none is always first.
+    var rotation = 0
+    var addresses = AddressBook()
+    var slab: RowSlab
+    /// Rows that a server did not process or that a renewed token lets go: first in line.
+    var again = RowLine()
+    var retryQueue: RetryQueue
+    var chunks: ChunkShelf
+    var chunkRows = ChunkRows()
+    var templates = TemplateCache()
+    var pacer: Pacer
+    /// True where rows wait for the pace alone.
+    /// When the pace lets a request through for which all else is there; `.max`: not waited for.
+    var nextPaced = UInt64.max
+    /// True while this reactor counts among those that share the rate.
+    var isCountedHungry = false
+    var resolutionFailures = 0
+    var ledger: LedgerWriter
+    var ledgerState = LedgerProgress()
+    var random: SplitMix64
+    package var statistics = RunStatistics()
+    package var latency = LatencyHistogram()
+    var submissions: SubmissionQueue
+
+    /// Since when no connection is ready, monotonic nanoseconds; nil while one is.
+    var disabledSince: UInt64?
+    var inFlight = 0
+    var acceptedSinceReport = 0
+    var authorizationVersion: UInt32 = 0
+    var lastTurn: UInt64
+    var startedAt: UInt64
+    var nextScan: UInt64 = 0
+    /// When the driver has to call again at the latest, monotonic nanoseconds.
+    package private(set) var nextDeadline: UInt64 = 0
+
+    /// Plaintext of one received record, and of the record being made.
+    let received: UnsafeMutableRawBufferPointer
+    let staging: UnsafeMutableRawBufferPointer
+
+    /// Timers that need no precision are looked at this often.
+    static var scanInterval: UInt64 { 50 * millisecond }
+    /// Chunks that are read ahead of the one being sent.
+    static var chunksAhead: Int { 2 }
+    /// Rows that may wait for another try, beside those in flight. A reactor whose rows are all
+    /// waiting takes no new ones.
+    static var retryRowsLimit: Int { 65_536 }
+    /// Rows that may be in flight on all connections of a reactor.
+    static var flightRowsLimit: Int { 1 << 20 }
+
+    package init(
+        settings: ReactorSettings, shared: SharedRun, reactor: Int, recipe: Records.Recipe,
+        ledger: consuming LedgerWriter, chunkPool: ChunkPool, layout: RowLayout, seed: UInt64,
+        now: Now
+    ) {
+        self.settings = settings
+        self.shared = shared
+        self.reactor = reactor
+        self.recipe = recipe
+        disabledSince = now.nanoseconds
+        self.ledger = ledger
+        chunks = ChunkShelf(pool: chunkPool, layout: layout)
+        random = SplitMix64(seed: seed)
+        configuration = ClientConnectionStateMachine.Configuration(
+            maxStreams: settings.streamsPerConnection,
+            gateUntilFirstAnswer: settings.usesProviderToken)
+        // Twice as many slots as connections: a draining one and its replacement live side by side.
+        let slots = settings.connections * 2
+        let records = settings.connections <= 32 ? 4 : 2
+        let capacity = records * Records.sealedCount(recordPlaintextLimit) + 4096
+        connections = ConnectionTable(count: slots) {
+            Connection(
+                pacer: Pacer(milliRate: settings.milliRatePerConnection, now: now.nanoseconds),
+                outgoingCapacity: capacity)
+        }
+        let flights = min(
+            settings.connections * settings.streamsPerConnection, Self.flightRowsLimit)
+        slab = RowSlab(capacity: flights + Self.retryRowsLimit)
+        retryQueue = RetryQueue(capacity: flights + Self.retryRowsLimit)
+        pacer = Pacer(
+            milliRate: shared.milliRate.map { $0 / UInt64(settings.reactors) }, now: now.nanoseconds
+        )
+        submissions = SubmissionQueue(capacity: slots * 4 + 16)
+        lastTurn = now.nanoseconds
+        startedAt = now.nanoseconds
+        nextDeadline = now.nanoseconds
+        unsafe received = .allocate(byteCount: recordPlaintextLimit + 1024, alignment: 64)
+        unsafe staging = .allocate(byteCount: recordPlaintextLimit, alignment: 64)
+    }
+
+    deinit {
+        templates.deallocate()
+        unsafe received.deallocate()
+        unsafe staging.deallocate()
+    }
+
+    /// True when nothing is left to do or to wait for.
+    package var isFinished: Bool {
+        if case .finished = phase { return true }
+        return false
+    }
+
+    /// The next thing to do in the outside world; nil when all was handed out.
+    package mutating func nextSubmission() -> ReactorSubmission? {
+        submissions.popFirst()
+    }
+
+    /// Takes one completion in. Received bytes come by `received(connection:bytes:now:)`.
+    package mutating func completed(_ completion: ReactorCompletion, now: Now) {
+        switch completion {
+        case .resolved(let result): resolved(result, now: now)
+        case .connected(let connection, let errno): connected(connection, errno: errno, now: now)
+        case .receiveEnded(let connection, let errno):
+            receiveEnded(connection, errno: errno, now: now)
+        case .sent(let connection, let result): sent(connection, result: result, now: now)
+        case .closed(let connection): closed(connection)
+        case .wrote(let result): wrote(result)
+        case .synced(let result): synced(result)
+        case .chunk(let chunk): arrived(chunk, now: now)
+        case .listEnded: chunks.listEnded()
+        case .listFailed(let message):
+            chunks.listEnded()
+            shared.stop(.diskFailed(message))
+        }
+    }
+
+    /// Decides what to do now. Called once after a batch of completions.
+    package mutating func turn(_ now: Now) {
+        if case .finished = phase { return }
+        accountForTime(now)
+        if now.nanoseconds >= nextScan {
+            nextScan = now.nanoseconds + Self.scanInterval
+            scan(now)
+        }
+        shareRate(now)
+        followStopWord(now)
+        nextPaced = .max
+        chunkRows.adapt(now: now.nanoseconds)
+        openConnections(now)
+        requestChunks()
+        for step in 0..<connections.count {
+            let index = (rotation + step) % connections.count
+            if !connections[index].isSaturated { fill(index, now: now) }
+        }
+        rotation = (rotation + 1) % connections.count
+        if acceptedSinceReport > 0 {
+            shared.count(accepted: acceptedSinceReport)
+            acceptedSinceReport = 0
+        }
+        endIfDone(now)
+        flushLedger(now)
+        nextDeadline = deadline(now)
+    }
+
+    /// What each connection's time since the last look went to.
+    private mutating func accountForTime(_ now: Now) {
+        let elapsed = now.nanoseconds - lastTurn
+        // Turns come faster than that under load, and a sample of each would cost more than it tells.
+        guard elapsed >= millisecond else { return }
+        lastTurn = now.nanoseconds
+        guard case .running = phase else { return }
+        for index in 0..<connections.count where connections[index].isActive {
+            statistics.limited[connections[index].limitedBy.rawValue] += elapsed
+        }
+    }
+
+    private func deadline(_ now: Now) -> UInt64 {
+        var deadline = nextScan
+        // What is due and still waits, waits for a connection or for the pace, not for the clock.
+        if let due = retryQueue.nextDue, due > now.nanoseconds { deadline = min(deadline, due) }
+        if let due = addresses.nextAttempt {
+            deadline = min(deadline, max(due, now.nanoseconds + millisecond))
+        }
+        if let due = nextWriteDue { deadline = min(deadline, due) }
+        deadline = min(deadline, nextPaced)
+        return deadline
+    }
+}

@@ -1,0 +1,153 @@
+import APNs
+internal import Glibc
+import HPACK
+
+/// What is the same in every request of a campaign on connections whose header tables agree: both
+/// frames, laid down once, with holes for the device token, the row's part of the apns-id and the
+/// stream's number.
+///
+///     HEADERS header | 83 87 04 len "/3/device/" token | rest of the block | DATA header | payload
+///                                                        '---------- tail -----------------------'
+///
+/// The tail is one copy; the head is as long as the token asks.
+@safe struct RequestTemplate {
+    /// Everything before the length of `:path`'s value.
+    private let prefix: UnsafeMutableRawBufferPointer
+    private let tail: UnsafeMutableRawBufferPointer
+    /// Where the twelve digits of the row number lie in the tail.
+    private let rowDigitsOffset: Int
+    /// How much of the tail belongs to the header block.
+    private let blockTailCount: Int
+    let payloadCount: Int
+
+    static let pathPrefix: StaticString = "/3/device/"
+    static let frameHeaderCount = 9
+
+    /// Lays a template down. `block` was encoded with an empty hole for the path.
+    init(block: EncodedBlock, payload: [UInt8]) {
+        guard let path = block.hole(.path), let identifier = block.hole(.identifier) else {
+            preconditionFailure("a request has a path and an apns-id")
+        }
+        precondition(path.isEmpty && block.bytes[path.lowerBound - 1] == 0)
+        unsafe prefix = Self.copy(block.bytes[..<(path.lowerBound - 1)])
+        let rest = block.bytes[path.upperBound...]
+        var bytes = Array(rest)
+        blockTailCount = bytes.count
+        rowDigitsOffset = identifier.lowerBound + NotificationID.rowDigitsOffset - path.upperBound
+        precondition(rowDigitsOffset >= 0)
+        payloadCount = payload.count
+        bytes += [
+            UInt8(payload.count >> 16), UInt8(payload.count >> 8 & 0xff),
+            UInt8(payload.count & 0xff),
+            0, 1, 0, 0, 0, 0,
+        ]
+        bytes += payload
+        unsafe tail = Self.copy(bytes[...])
+    }
+
+    private static func copy(_ bytes: ArraySlice<UInt8>) -> UnsafeMutableRawBufferPointer {
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
+        unsafe memory.copyBytes(from: bytes)
+        return unsafe memory
+    }
+
+    func deallocate() {
+        unsafe prefix.deallocate()
+        unsafe tail.deallocate()
+    }
+
+    /// The most bytes that one request takes.
+    var requestCountLimit: Int {
+        unsafe Self.frameHeaderCount + prefix.count + 2 + Self.pathPrefix.utf8CodeUnitCount
+            + RowSlab.tokenDigitsLimit + tail.count
+    }
+
+    /// Writes a whole request at `output`, which has room for `requestCountLimit` bytes.
+    ///
+    /// - Returns: The number of bytes written.
+    func write(
+        token: UnsafeRawBufferPointer, row: UInt64, streamID: UInt32,
+        to output: UnsafeMutableRawPointer
+    ) -> Int {
+        unsafe write(
+            token: token, row: row, streamID: streamID, dataCount: payloadCount, to: output)
+    }
+
+    /// Writes HEADERS and the first `dataCount` bytes of the payload: all of them, and the stream's
+    /// end, in all but the rare case of a server whose windows are smaller than a payload.
+    func write(
+        token: UnsafeRawBufferPointer, row: UInt64, streamID: UInt32, dataCount: Int,
+        to output: UnsafeMutableRawPointer
+    ) -> Int {
+        var at = unsafe output + Self.frameHeaderCount
+        unsafe at.copyMemory(from: prefix.baseAddress!, byteCount: prefix.count)
+        unsafe at += prefix.count
+
+        // The path's length: an integer with a 7-bit prefix, no Huffman (RFC 7541, 5.2). A path has
+        // at most 210 octets, so it takes one octet or two.
+        let pathCount = Self.pathPrefix.utf8CodeUnitCount + token.count
+        if pathCount < 127 {
+            unsafe at.storeBytes(of: UInt8(pathCount), as: UInt8.self)
+            unsafe at += 1
+        } else {
+            let excess = pathCount - 127
+            precondition(excess < 128)
+            unsafe at.storeBytes(of: 127, as: UInt8.self)
+            unsafe at.storeBytes(of: UInt8(excess), toByteOffset: 1, as: UInt8.self)
+            unsafe at += 2
+        }
+        unsafe at.copyMemory(
+            from: Self.pathPrefix.utf8Start, byteCount: Self.pathPrefix.utf8CodeUnitCount)
+        unsafe at += Self.pathPrefix.utf8CodeUnitCount
+        unsafe at.copyMemory(from: token.baseAddress!, byteCount: token.count)
+        unsafe at += token.count
+
+        let isWhole = dataCount == payloadCount
+        let tailCount = unsafe tail.count - (payloadCount - dataCount)
+        unsafe at.copyMemory(from: tail.baseAddress!, byteCount: tailCount)
+        unsafe NotificationID.writeRowDigits(row, into: at + rowDigitsOffset)
+        let dataHeader = unsafe at + blockTailCount
+        unsafe FrameHeaderPatch.streamID(streamID, at: dataHeader)
+        unsafe at += tailCount
+
+        if !isWhole {
+            unsafe FrameHeaderPatch.length(dataCount, at: dataHeader)
+            unsafe dataHeader.storeBytes(of: 0, toByteOffset: 4, as: UInt8.self)
+        }
+        let blockCount = unsafe dataHeader - (output + Self.frameHeaderCount)
+        unsafe FrameHeaderPatch.length(blockCount, at: output)
+        // HEADERS with END_HEADERS: the body follows in DATA (RFC 9113, section 6.2).
+        unsafe output.storeBytes(of: 1, toByteOffset: 3, as: UInt8.self)
+        unsafe output.storeBytes(of: 4, toByteOffset: 4, as: UInt8.self)
+        unsafe FrameHeaderPatch.streamID(streamID, at: output)
+        return unsafe at - output
+    }
+
+    /// Writes a further piece of a payload whose beginning was sent already.
+    func writeContinuation(
+        offset: Int, count: Int, isLast: Bool, streamID: UInt32,
+        to output: UnsafeMutableRawPointer
+    ) -> Int {
+        precondition(offset + count <= payloadCount)
+        unsafe FrameHeaderPatch.length(count, at: output)
+        unsafe output.storeBytes(of: 0, toByteOffset: 3, as: UInt8.self)
+        unsafe output.storeBytes(of: isLast ? 1 : 0, toByteOffset: 4, as: UInt8.self)
+        unsafe FrameHeaderPatch.streamID(streamID, at: output)
+        let payload = unsafe tail.baseAddress! + blockTailCount + Self.frameHeaderCount
+        unsafe (output + Self.frameHeaderCount).copyMemory(from: payload + offset, byteCount: count)
+        return Self.frameHeaderCount + count
+    }
+}
+
+/// The two numbers of a frame header (RFC 9113, section 4.1) that differ between requests.
+enum FrameHeaderPatch {
+    static func length(_ count: Int, at header: UnsafeMutableRawPointer) {
+        unsafe header.storeBytes(of: UInt8(truncatingIfNeeded: count >> 16), as: UInt8.self)
+        unsafe header.storeBytes(
+            of: UInt16(truncatingIfNeeded: count).bigEndian, toByteOffset: 1, as: UInt16.self)
+    }
+
+    static func streamID(_ streamID: UInt32, at header: UnsafeMutableRawPointer) {
+        unsafe header.storeBytes(of: streamID.bigEndian, toByteOffset: 5, as: UInt32.self)
+    }
+}

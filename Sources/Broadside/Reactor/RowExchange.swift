@@ -1,0 +1,81 @@
+internal import Synchronization
+
+/// Rows that a reactor can't send because all its connections are gone, for others that can: a
+/// bounded queue that the reactors of a run share.
+///
+/// A row stays covered by the reservation of the reactor that read it; whoever sends it writes the
+/// verdict, into its own segment. Who leaves the run takes part in no exchange any more, and leaves
+/// only when nothing lies here, so that no row is handed to nobody.
+final class RowExchange: Sendable {
+    /// A row on its way between reactors.
+    struct Row: Sendable {
+        var state: PendingRow
+        var token: [UInt8]
+    }
+
+    private struct State {
+        var rows: [Row] = []
+        /// Reactors with a connection that is ready.
+        var able: Set<Int> = []
+        var left: Set<Int> = []
+    }
+
+    private let state = Mutex(State())
+    private let waiting = Atomic<Int>(0)
+
+    /// The most rows that may lie here.
+    static let limit = 65_536
+
+    /// True where a look is worth the lock.
+    var hasRows: Bool { waiting.load(ordering: .acquiring) > 0 }
+
+    /// Notes whether a reactor can send.
+    func note(_ reactor: Int, isAble: Bool) {
+        state.withLock { state in
+            if isAble {
+                state.able.insert(reactor)
+            } else {
+                state.able.remove(reactor)
+            }
+        }
+    }
+
+    /// How many rows another reactor would take over; 0 where none can send.
+    func room(for reactor: Int) -> Int {
+        state.withLock { state in
+            let others = state.able.subtracting(state.left).subtracting([reactor])
+            return others.isEmpty ? 0 : Self.limit - state.rows.count
+        }
+    }
+
+    /// Takes a row over, unless nobody is there to send it any more.
+    func put(_ row: Row, from reactor: Int) -> Bool {
+        state.withLock { state in
+            let others = state.able.subtracting(state.left).subtracting([reactor])
+            guard !others.isEmpty, state.rows.count < Self.limit else { return false }
+            state.rows.append(row)
+            waiting.store(state.rows.count, ordering: .releasing)
+            return true
+        }
+    }
+
+    /// Gives a row away.
+    func take() -> Row? {
+        state.withLock { state in
+            let row = state.rows.popLast()
+            waiting.store(state.rows.count, ordering: .releasing)
+            return row
+        }
+    }
+
+    /// A reactor has nothing left to do.
+    ///
+    /// - Returns: False where rows lie here: it has to go on.
+    func leave(_ reactor: Int) -> Bool {
+        state.withLock { state in
+            guard state.rows.isEmpty else { return false }
+            state.left.insert(reactor)
+            return true
+        }
+    }
+}

@@ -1,0 +1,130 @@
+/// The number of a row's place in the slab while the row is being worked on; what a stream carries
+/// as its tag.
+package typealias RowTag = UInt32
+
+/// What the reactor remembers of a row between reading and settling it.
+package struct PendingRow {
+    /// The row's number in the list, from 0.
+    package var row: UInt64 = 0
+    /// When the row was first written to a connection, monotonic nanoseconds; 0 before.
+    package var firstSentNanoseconds: UInt64 = 0
+    /// When the request in flight was written.
+    package var sentNanoseconds: UInt64 = 0
+    /// The next place in whichever list the row waits in.
+    package var next: RowTag = .max
+    /// The version of the provider token that the request in flight carries.
+    package var authorizationVersion: UInt32 = 0
+    /// Requests made for it that count against `--max-attempts`.
+    package var attempts: UInt16 = 0
+    /// The status and the reason code of the last answer, 0 where none came.
+    package var lastStatus: UInt16 = 0
+    package var lastReason: UInt8 = 0
+    /// Hexadecimal digits in the token.
+    package var tokenCount: UInt8 = 0
+    /// Whether InvalidProviderToken was met once already.
+    package var hadInvalidToken: Bool = false
+    /// Whether some request for it was never answered: a server may have acted on it.
+    package var mayHaveBeenSent: Bool = false
+}
+
+/// The rows a reactor has in its hands: in flight, waiting for another try, or handed back. A fixed
+/// number of fixed places, so that working on a row never allocates.
+///
+/// Each place holds a `PendingRow` and up to 200 digits of the token: 256 bytes.
+@safe package struct RowSlab: ~Copyable {
+    static let placeSize = 256
+    static let tokenOffset = 56
+    /// `--tokens` rows hold at most so many digits (100 bytes, the reference's upper bound).
+    package static let tokenDigitsLimit = 200
+
+    private let memory: UnsafeMutableRawPointer
+    private var freeHead: RowTag = .max
+    private var untouched: RowTag = 0
+    package let capacity: Int
+    package private(set) var count = 0
+
+    package init(capacity: Int) {
+        precondition(MemoryLayout<PendingRow>.size <= Self.tokenOffset)
+        precondition(capacity > 0 && capacity < Int(RowTag.max))
+        self.capacity = capacity
+        unsafe memory = UnsafeMutableRawPointer.allocate(
+            byteCount: capacity * Self.placeSize, alignment: 64)
+    }
+
+    deinit {
+        unsafe memory.deallocate()
+    }
+
+    package var isFull: Bool { count == capacity }
+
+    /// Takes a free place. The slab must not be full.
+    package mutating func take() -> RowTag {
+        precondition(count < capacity)
+        count += 1
+        if freeHead != .max {
+            let tag = freeHead
+            freeHead = unsafe state(tag).pointee.next
+            unsafe state(tag).initialize(to: PendingRow())
+            return tag
+        }
+        let tag = untouched
+        untouched += 1
+        unsafe state(tag).initialize(to: PendingRow())
+        return tag
+    }
+
+    /// Gives a place back; its row is settled or recorded as not sent.
+    package mutating func free(_ tag: RowTag) {
+        precondition(count > 0)
+        unsafe state(tag).pointee.next = freeHead
+        freeHead = tag
+        count -= 1
+    }
+
+    /// The state of a row. Valid while the place is taken: the memory never moves.
+    package func state(_ tag: RowTag) -> UnsafeMutablePointer<PendingRow> {
+        unsafe (memory + Int(tag) * Self.placeSize).assumingMemoryBound(to: PendingRow.self)
+    }
+
+    /// Room for the token's digits.
+    package func token(_ tag: RowTag) -> UnsafeMutableRawPointer {
+        unsafe memory + Int(tag) * Self.placeSize + Self.tokenOffset
+    }
+
+    /// The token's digits.
+    package func tokenBytes(_ tag: RowTag) -> UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(
+            start: token(tag), count: Int(state(tag).pointee.tokenCount))
+    }
+}
+
+/// Rows waiting in order, threaded through the slab: no memory of its own.
+package struct RowLine: Sendable {
+    private var head: RowTag = .max
+    private var tail: RowTag = .max
+    package private(set) var count = 0
+
+    package init() {}
+
+    package var isEmpty: Bool { head == .max }
+
+    package mutating func append(_ tag: RowTag, in slab: borrowing RowSlab) {
+        unsafe slab.state(tag).pointee.next = .max
+        if tail == .max {
+            head = tag
+        } else {
+            unsafe slab.state(tail).pointee.next = tag
+        }
+        tail = tag
+        count += 1
+    }
+
+    package mutating func popFirst(in slab: borrowing RowSlab) -> RowTag? {
+        guard head != .max else { return nil }
+        let tag = head
+        head = unsafe slab.state(tag).pointee.next
+        if head == .max { tail = .max }
+        count -= 1
+        return tag
+    }
+}

@@ -1,0 +1,241 @@
+import APNs
+import Campaign
+internal import Synchronization
+
+/// Why a run ends before its list does.
+package enum StopCause: Sendable, Equatable {
+    /// A signal, or the operator's word: answers in flight are awaited.
+    case signal
+    /// `--deadline` has passed.
+    case deadline
+    /// APNs refuses the campaign as such; the message says what and how to mend it.
+    case aborted(String)
+    /// Nothing is reachable, or no answer came for too long.
+    case gaveUp(String)
+    /// The ledger or the list failed: what was recorded stays true.
+    case diskFailed(String)
+}
+
+/// What the reactors of a run hold in common: the provider token, the guards that count over all
+/// connections, the word to stop. Everything here is a value behind a lock or an atomic, and the
+/// time is a parameter, so that several reactors of a simulated world share it as threads do.
+package final class SharedRun: Sendable {
+    private struct State: ~Copyable {
+        var stop: StopCause?
+        var authorization: [UInt8]?
+        var tokenIssuedAt: UInt64 = 0
+        var tokenFrozenUntil: UInt64 = 0
+        var guards: RefusalGuard
+        var lastFailure: String?
+    }
+
+    private let state: Mutex<State>
+    /// Rows of reactors that can't send them.
+    let exchange = RowExchange()
+    private let sign: (@Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?)?
+
+    private let tokenVersion = Atomic<UInt32>(1)
+    private let stopping = Atomic<Bool>(false)
+    private let stoppingAtOnce = Atomic<Bool>(false)
+    private let accepted = Atomic<Bool>(false)
+    private let answered = Atomic<UInt64>(0)
+    private let ready = Atomic<Bool>(false)
+    private let hungry = Atomic<Int>(0)
+    /// Requests in 1,000 seconds over all reactors; the highest number: unlimited.
+    private let rateLimit: Atomic<UInt64>
+
+    /// - Parameters:
+    ///   - authorization: `bearer ...`, or nil with a client certificate.
+    ///   - issuedAt: Seconds since 1970 at which the token was made.
+    ///   - sign: Makes a new `bearer ...` value for an issue time; nil where the token comes from
+    ///     elsewhere.
+    ///   - milliRate: Requests in 1,000 seconds in all; nil: unlimited.
+    package init(
+        authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
+        maxBadTokensPercent: Double,
+        sign: (@Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?)?
+    ) {
+        state = Mutex(
+            State(
+                authorization: authorization, tokenIssuedAt: issuedAt,
+                guards: RefusalGuard(
+                    abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent)))
+        self.sign = sign
+        rateLimit = Atomic(milliRate ?? .max)
+    }
+
+    /// Requests in 1,000 seconds in all; nil: unlimited. May change while running.
+    package var milliRate: UInt64? {
+        get {
+            let rate = rateLimit.load(ordering: .relaxed)
+            return rate == .max ? nil : rate
+        }
+        set { rateLimit.store(newValue ?? .max, ordering: .relaxed) }
+    }
+
+    /// Changes with every new provider token.
+    var authorizationVersion: UInt32 { tokenVersion.load(ordering: .relaxed) }
+
+    // MARK: What has happened so far
+
+    /// True once a notification was accepted: the campaign works.
+    var anyAccepted: Bool { accepted.load(ordering: .relaxed) }
+
+    /// True once a connection stood ready to send.
+    var anyReady: Bool { ready.load(ordering: .relaxed) }
+
+    /// When the last answer came, monotonic nanoseconds; nil before the first.
+    package var lastAnswer: UInt64? {
+        let time = answered.load(ordering: .relaxed)
+        return time == 0 ? nil : time
+    }
+
+    func noteReady() { ready.store(true, ordering: .relaxed) }
+
+    func noteAccepted(_ now: Now) {
+        accepted.store(true, ordering: .relaxed)
+        noteAnswer(now)
+    }
+
+    func noteAnswer(_ now: Now) { answered.store(now.nanoseconds, ordering: .relaxed) }
+
+    /// Reactors that have rows to send: the rate is divided among them.
+    var hungryReactors: Int { max(1, hungry.load(ordering: .relaxed)) }
+
+    func enterHungry() { hungry.add(1, ordering: .relaxed) }
+
+    func leaveHungry() { hungry.subtract(1, ordering: .relaxed) }
+
+    // MARK: Stopping
+
+    /// True once the word to stop was given.
+    package var isStopping: Bool { stopping.load(ordering: .acquiring) }
+
+    /// True once nothing is awaited any more.
+    package var isStoppingAtOnce: Bool { stoppingAtOnce.load(ordering: .acquiring) }
+
+    /// A second signal: answers in flight are awaited no more.
+    package func stopAtOnce() { stoppingAtOnce.store(true, ordering: .releasing) }
+
+    /// Asks all reactors to stop; the first cause stays.
+    package func stop(_ cause: StopCause) {
+        state.withLock { state in
+            if state.stop == nil { state.stop = cause }
+        }
+        stopping.store(true, ordering: .releasing)
+    }
+
+    /// Why the run stops; nil while it doesn't.
+    package var stopCause: StopCause? { state.withLock { $0.stop } }
+
+    // MARK: Provider token
+
+    /// The value of `authorization` now, and its version.
+    func authorization() -> (value: [UInt8]?, version: UInt32) {
+        state.withLock { state in
+            (state.authorization, authorizationVersion)
+        }
+    }
+
+    /// Renews the provider token where it is due by age (design: at 45 minutes).
+    func renewIfDue(_ now: Now) {
+        let seconds = now.wallMilliseconds / 1000
+        state.withLock { state in
+            guard state.authorization != nil,
+                seconds >= state.tokenIssuedAt + ProviderTokenAge.renewalSeconds
+            else { return }
+            renew(&state, seconds: seconds)
+        }
+    }
+
+    /// What to do about ExpiredProviderToken: one renewal for the whole process, none after it for
+    /// 20 minutes.
+    ///
+    /// - Returns: False where the token in use is younger than that: the clock is wrong.
+    func renewExpired(_ now: Now, usedVersion: UInt32) -> Bool {
+        let seconds = now.wallMilliseconds / 1000
+        return state.withLock { state in
+            guard usedVersion == authorizationVersion else { return true }
+            guard sign != nil,
+                seconds >= state.tokenIssuedAt + ProviderTokenAge.renewableSeconds
+            else { return false }
+            renew(&state, seconds: seconds)
+            return true
+        }
+    }
+
+    /// Uses a token from elsewhere from now on.
+    package func take(authorization: [UInt8], issuedAt: UInt64) {
+        state.withLock { state in
+            state.authorization = authorization
+            state.tokenIssuedAt = issuedAt
+            tokenVersion.add(1, ordering: .relaxed)
+        }
+    }
+
+    /// Why there is no renewal where APNs calls the token expired.
+    var expiredMessage: String {
+        sign == nil
+            ? "the provider token of --auth-token-file has expired: put a new one there"
+            : "APNs calls a fresh provider token expired: check the clock of this machine"
+    }
+
+    /// What to do about TooManyProviderTokenUpdates: no renewal for 20 minutes.
+    func freezeRenewal(_ now: Now) {
+        state.withLock { state in
+            state.tokenFrozenUntil =
+                now.wallMilliseconds / 1000 + ProviderTokenAge.freezeSeconds
+        }
+    }
+
+    private func renew(_ state: inout State, seconds: UInt64) {
+        guard let sign, seconds >= state.tokenFrozenUntil, let value = sign(seconds) else { return }
+        state.authorization = value
+        state.tokenIssuedAt = seconds
+        tokenVersion.add(1, ordering: .relaxed)
+    }
+
+    // MARK: Guards
+
+    /// Counts answers for the guards.
+    func count(accepted: Int) {
+        guard accepted > 0 else { return }
+        state.withLock { state in
+            for _ in 0..<accepted { _ = state.guards.note(.accepted) }
+        }
+    }
+
+    /// Counts an answer that was not 200; stops the run where a guard says so.
+    func count(_ signal: AnswerClass.CampaignSignal, status: UInt16, reason: Reason?) {
+        guard let cause = state.withLock({ $0.guards.note(signal) }) else { return }
+        let answer = "\(status) \(reason?.text ?? "without a known reason")"
+        switch cause {
+        case .refusedInARow:
+            stop(
+                .aborted(
+                    "APNs refuses one request after the other (\(answer)): put the "
+                        + "\(signal == .refusesCredential ? "credential" : "request's headers") "
+                        + "right"
+                        + (reason == .topicDisallowed
+                            ? "; the topic is part of the campaign, so begin a new ledger" : "")))
+        case .onlyBadTokens:
+            stop(
+                .aborted(
+                    "APNs knows none of the first tokens (\(answer)): check --environment and "
+                        + "--topic against the list"))
+        case .tooManyBadTokens:
+            stop(
+                .aborted(
+                    "too many of the last 10,000 answers are BadDeviceToken: check --environment "
+                        + "and where the list comes from, or raise --max-bad-tokens"))
+        }
+    }
+
+    /// The last trouble with a connection, for the message of a run that gives up.
+    func note(failure: String) {
+        state.withLock { $0.lastFailure = failure }
+    }
+
+    /// The trouble noted last.
+    package var lastFailure: String? { state.withLock { $0.lastFailure } }
+}

@@ -1,0 +1,72 @@
+import APNs
+import HPACK
+
+/// What decides how a request reads on a connection: where the three indexed names lie in the
+/// server's table, and which provider token is in use.
+struct TemplateKey: Equatable {
+    var layout: DynamicTableMirror.Layout
+    var authorizationVersion: UInt32
+}
+
+/// The templates in use. Nearly always one: connections whose first request is out agree.
+struct TemplateCache {
+    private var entries: [(key: TemplateKey, template: RequestTemplate)] = []
+
+    /// Tables differ where a server changes its limit at odd moments; more shapes than this are
+    /// laid down anew each time.
+    static let limit = 16
+
+    func template(for key: TemplateKey) -> RequestTemplate? {
+        for entry in entries where entry.key == key {
+            return entry.template
+        }
+        return nil
+    }
+
+    mutating func insert(_ template: RequestTemplate, for key: TemplateKey) {
+        if entries.count == Self.limit {
+            entries.removeFirst().template.deallocate()
+        }
+        entries.append((key, template))
+    }
+
+    /// Forgets templates of provider tokens that are no longer used.
+    mutating func removeAll(olderThan version: UInt32) {
+        entries.removeAll { entry in
+            guard entry.key.authorizationVersion < version else { return false }
+            entry.template.deallocate()
+            return true
+        }
+    }
+
+    func deallocate() {
+        for entry in entries {
+            entry.template.deallocate()
+        }
+    }
+}
+
+extension ReactorSettings {
+    /// Lays down the request that comes next on a connection whose table is `mirror`, and brings
+    /// the mirror up to date. Where that changed the table the template serves once.
+    func template(
+        authorization: [UInt8]?, mirror: inout DynamicTableMirror
+    ) -> (template: RequestTemplate, changedTable: Bool) {
+        let generation = mirror.generation
+        var block = RequestBlockEncoder.encode(
+            fields(authorization: authorization), mirror: &mirror, discipline: .strict,
+            huffman: true)
+        guard let hole = block.hole(.identifier) else {
+            preconditionFailure("the fields have an apns-id")
+        }
+        unsafe block.bytes.withUnsafeMutableBytes { bytes in
+            let target = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[hole])
+            var identifier = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
+            NotificationID(campaign: campaign, row: 0).write(into: &identifier)
+            _ = unsafe identifier.finalize(for: target)
+        }
+        return (
+            RequestTemplate(block: block, payload: payload), mirror.generation != generation
+        )
+    }
+}

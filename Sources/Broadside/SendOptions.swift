@@ -1,0 +1,137 @@
+public import APNs
+
+/// What one send is asked to do: the values of the command's options, read but not yet checked
+/// against each other or against any file.
+public struct SendOptions: Sendable {
+    /// Where the device tokens come from.
+    public enum Tokens: Sendable, Equatable {
+        /// A list in a file.
+        case file(String)
+        /// One device: its token.
+        case single(String)
+    }
+
+    /// What is shown while a run goes on.
+    public enum Progress: String, Sendable, CaseIterable {
+        /// A live line where stderr is a terminal, a plain line now and then elsewhere.
+        case auto
+        case none
+        /// A JSON object a second on stderr.
+        case json
+    }
+
+    /// The list, or one device.
+    public var tokens: Tokens?
+    /// nil: as the list's name and first bytes say.
+    public var format: TokenListFormat?
+    /// nil: `token`.
+    public var tokenColumn: String?
+    /// The payload's file.
+    public var payload: String?
+    /// The payload itself, in place of a file.
+    public var payloadOctets: [UInt8]?
+    /// apns-topic.
+    public var topic: String?
+    /// apns-push-type.
+    public var pushType = PushType.alert
+    /// nil: what the push type asks for.
+    public var priority: Priority?
+    /// apns-expiration; nil: not sent.
+    public var expiration: Expiration?
+    /// apns-collapse-id; nil: not sent.
+    public var collapseID: String?
+
+    /// A `.p8` file, with the two names that Apple gave with it.
+    public var authKey: String?
+    /// The key's ID, 10 characters.
+    public var keyID: String?
+    /// The team's ID, 10 characters.
+    public var teamID: String?
+    /// A provider token made elsewhere, reread when it changes.
+    public var authTokenFile: String?
+    /// A client certificate: PEM or PKCS#12.
+    public var certificate: String?
+    /// Its private key, PEM; nil: in the certificate's file.
+    public var privateKey: String?
+    /// The first line opens a protected key.
+    public var passphraseFile: String?
+
+    /// Which of Apple's hosts.
+    public var environment = Endpoints.Environment.production
+    /// The port there.
+    public var port: UInt16 = 443
+    /// `HOST[:PORT]` of another APNs.
+    public var endpoint: String?
+    /// Certificates to trust in place of the system's.
+    public var caFile: String?
+
+    /// Connections in all; nil: chosen.
+    public var connections: Int?
+    /// Streams a connection; nil: the server's limit.
+    public var maxStreams: Int?
+    /// Event-loop threads; nil: chosen.
+    public var reactors: Int?
+    /// Requests a second; nil: unlimited.
+    public var rate: Double?
+    /// Requests a second a connection; nil: unlimited.
+    public var ratePerConnection: Double?
+
+    /// Requests for a row before it may be `failed`.
+    public var maxAttempts = 5
+    /// Durations in nanoseconds.
+    public var retryFor: UInt64 = 900 * second
+    /// What becomes of a row whose answer was lost.
+    public var onLost = LostAnswerPolicy.record
+    /// The longest wait for an answer.
+    public var requestTimeout: UInt64 = 30 * second
+    /// The longest time without any answer; nil: the default.
+    public var giveUpAfter: UInt64?
+    /// Refusals in a row that stop the run.
+    public var abortAfter = 50
+    /// The most BadDeviceToken among the last 10,000 answers, percent.
+    public var maxBadTokens = 50.0
+    /// From so long after the first start on no request is begun.
+    public var deadline: UInt64?
+
+    /// Only rows with smaller numbers.
+    public var limit: UInt64?
+    /// Check everything, connect nowhere, write nothing.
+    public var isDryRun = false
+    /// Do not ask before Apple's production.
+    public var isConfirmed = false
+    /// The ledger's directory.
+    public var ledger: String?
+    /// Go on with the ledger's run.
+    public var resumes = false
+    /// States that a resume opens again: any of `failed`, `unknown`.
+    public var retry: Set<String> = []
+    /// Where the summary goes; `-`: standard output.
+    public var summary: String?
+    /// What is shown while the run goes on.
+    public var progress = Progress.auto
+
+    /// The defaults of the contract.
+    public init() {}
+
+    /// `--give-up-after` where none is given.
+    public static var defaultGiveUpAfter: UInt64 { 60 * second }
+}
+
+/// Why a run could not be done, with the exit code that says so.
+public struct BroadsideError: Error, Sendable {
+    /// One line: what is wrong, and how to mend it.
+    public var message: String
+    /// The documented exit code.
+    public var exitCode: Int32
+
+    /// The defaults of the contract.
+    public init(_ message: String, exitCode: Int32) {
+        self.message = message
+        self.exitCode = exitCode
+    }
+
+    /// The request itself is wrong; nothing was sent.
+    static func request(_ message: String) -> BroadsideError {
+        BroadsideError(message, exitCode: 2)
+    }
+}

@@ -1,0 +1,66 @@
+/// How long answers took, in buckets that grow with the value: 32 to a power of two, so that a
+/// quantile is off by at most 3 %. Fixed size; recording is an increment.
+@safe package struct LatencyHistogram: ~Copyable {
+    private static let subBucketBits = 5
+    private static let subBuckets = 1 << subBucketBits
+    /// Values from 2^40 ns (18 minutes) on share the last bucket.
+    private static let powers = 40
+    private static let bucketCount = (powers - subBucketBits + 1) * subBuckets
+
+    private let buckets: UnsafeMutablePointer<UInt64>
+    package private(set) var count: UInt64 = 0
+    package private(set) var maximumNanoseconds: UInt64 = 0
+
+    package init() {
+        unsafe buckets = .allocate(capacity: Self.bucketCount)
+        unsafe buckets.initialize(repeating: 0, count: Self.bucketCount)
+    }
+
+    deinit {
+        unsafe buckets.deallocate()
+    }
+
+    /// Counts one answer.
+    package mutating func record(_ nanoseconds: UInt64) {
+        unsafe buckets[Self.bucket(of: nanoseconds)] &+= 1
+        count &+= 1
+        if nanoseconds > maximumNanoseconds { maximumNanoseconds = nanoseconds }
+    }
+
+    /// Adds what another histogram counted.
+    package mutating func add(_ other: borrowing LatencyHistogram) {
+        for index in 0..<Self.bucketCount {
+            unsafe buckets[index] &+= other.buckets[index]
+        }
+        count += other.count
+        maximumNanoseconds = max(maximumNanoseconds, other.maximumNanoseconds)
+    }
+
+    /// The value below which the given share of answers lies, nanoseconds; nil while nothing was
+    /// counted.
+    package func quantile(_ share: Double) -> UInt64? {
+        guard count > 0 else { return nil }
+        let rank = max(1, UInt64((share * Double(count)).rounded(.up)))
+        var seen: UInt64 = 0
+        for index in 0..<Self.bucketCount {
+            unsafe seen += buckets[index]
+            if seen >= rank { return min(Self.upperBound(of: index), maximumNanoseconds) }
+        }
+        return maximumNanoseconds
+    }
+
+    private static func bucket(of value: UInt64) -> Int {
+        if value < UInt64(subBuckets) { return Int(value) }
+        let power = 63 - value.leadingZeroBitCount
+        if power >= powers { return bucketCount - 1 }
+        let shift = power - subBucketBits
+        return (shift + 1) * subBuckets + Int(value >> UInt64(shift)) - subBuckets
+    }
+
+    private static func upperBound(of bucket: Int) -> UInt64 {
+        if bucket < subBuckets { return UInt64(bucket) }
+        let shift = bucket / subBuckets - 1
+        let mantissa = bucket % subBuckets + subBuckets
+        return (UInt64(mantissa + 1) << UInt64(shift)) - 1
+    }
+}

@@ -1,0 +1,75 @@
+import APNs
+import Campaign
+
+/// What a connection waits for; each instant counts for the first that applies.
+package enum LimitedBy: Int, CaseIterable, Sendable {
+    case input, rate, retry, streams, window, socket, cpu
+
+    /// The name in the summary.
+    package var name: String {
+        switch self {
+        case .input: "input"
+        case .rate: "rate"
+        case .retry: "retry"
+        case .streams: "streams"
+        case .window: "window"
+        case .socket: "socket"
+        case .cpu: "cpu"
+        }
+    }
+}
+
+/// What one reactor counted in this process. Owned by the reactor's thread; published to others as
+/// a whole, twice a second, never field by field.
+package struct RunStatistics: Sendable {
+    /// Rows settled by this process, by state.
+    package var accepted: UInt64 = 0
+    package var rejected: UInt64 = 0
+    package var invalid: UInt64 = 0
+    package var skipped: UInt64 = 0
+    package var failed: UInt64 = 0
+    package var unknown: UInt64 = 0
+    /// Rows refused for the credential's sake: not settled, not sent again in this run.
+    package var heldBack: UInt64 = 0
+    /// Requests beyond each row's first.
+    package var retries: UInt64 = 0
+    package var requests: UInt64 = 0
+    package var connectionsOpened: UInt64 = 0
+    package var reconnects: UInt64 = 0
+    package var goAways: UInt64 = 0
+    package var openConnections = 0
+    package var inFlight = 0
+    /// Reason code -> rows not accepted, of the reasons that have a code.
+    package var reasons: [UInt8: UInt64] = [:]
+    /// The same for reasons that only have a text; bounded by `reasonTextsLimit`.
+    package var reasonTexts: [String: UInt64] = [:]
+    /// Connection nanoseconds by what they were limited by, indexed by `LimitedBy`.
+    package var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
+
+    package static let reasonTextsLimit = 256
+
+    package init() {}
+
+    package var settled: UInt64 { accepted + rejected + invalid + skipped + failed + unknown }
+
+    /// Adds what another reactor counted.
+    package mutating func add(_ other: RunStatistics) {
+        accepted += other.accepted
+        rejected += other.rejected
+        invalid += other.invalid
+        skipped += other.skipped
+        failed += other.failed
+        unknown += other.unknown
+        heldBack += other.heldBack
+        retries += other.retries
+        requests += other.requests
+        connectionsOpened += other.connectionsOpened
+        reconnects += other.reconnects
+        goAways += other.goAways
+        openConnections += other.openConnections
+        inFlight += other.inFlight
+        reasons.merge(other.reasons, uniquingKeysWith: +)
+        reasonTexts.merge(other.reasonTexts, uniquingKeysWith: +)
+        for index in limited.indices { limited[index] += other.limited[index] }
+    }
+}

@@ -1,0 +1,144 @@
+import APNs
+import Campaign
+internal import Glibc
+
+extension Summary {
+    /// Takes the states over that a ledger tells.
+    mutating func take(_ ledger: LedgerSummary, rows: UInt64?) {
+        accepted = ledger.count(.accepted)
+        rejected = ledger.count(.rejected)
+        invalid = ledger.count(.invalid)
+        skipped = ledger.count(.skipped)
+        failed = ledger.count(.failed)
+        unknown = ledger.count(.unknown)
+        take(reasons: ledger.reasons, texts: ledger.reasonTexts)
+        setRows(rows)
+    }
+
+    /// Takes the states over that this process counted; the run is the campaign's first.
+    mutating func take(_ statistics: RunStatistics, rows: UInt64?) {
+        accepted = statistics.accepted
+        rejected = statistics.rejected
+        invalid = statistics.invalid
+        skipped = statistics.skipped
+        failed = statistics.failed
+        unknown = statistics.unknown
+        take(reasons: statistics.reasons, texts: statistics.reasonTexts)
+        setRows(rows)
+    }
+
+    private mutating func setRows(_ rows: UInt64?) {
+        self.rows = rows
+        let settled = accepted + rejected + invalid + skipped + failed + unknown
+        remaining = rows.map { $0 - min($0, settled) }
+    }
+
+    private mutating func take(reasons codes: [UInt8: UInt64], texts: [String: UInt64]) {
+        reasons = texts
+        for (code, count) in codes {
+            reasons[Reason(rawValue: code)?.text ?? "reason \(code)", default: 0] += count
+        }
+    }
+
+    /// Takes over what only this process knows.
+    mutating func take(
+        use: ProcessUse, statistics: RunStatistics, latency: borrowing LatencyHistogram,
+        elapsed: Double, requests: UInt64
+    ) {
+        elapsedSeconds = elapsed
+        notificationsPerSecond = elapsed > 0 ? Double(latency.count) / elapsed : 0
+        if requests > 0 {
+            cpuMicrosecondsPerNotification = use.cpuMicroseconds / Double(requests)
+        }
+        peakResidentBytes = use.peakResidentBytes
+        self.latency = Latency(
+            p50: milliseconds(latency.quantile(0.5)), p90: milliseconds(latency.quantile(0.9)),
+            p99: milliseconds(latency.quantile(0.99)),
+            p999: milliseconds(latency.quantile(0.999)),
+            max: latency.count > 0 ? milliseconds(latency.maximumNanoseconds) : nil)
+        let total = statistics.limited.reduce(0, +)
+        for cause in LimitedBy.allCases {
+            // A run too short to measure had nothing to send.
+            let share =
+                total > 0
+                ? Double(statistics.limited[cause.rawValue]) / Double(total)
+                : cause == .input ? 1 : 0
+            limitedBy[cause.name] = share
+        }
+    }
+
+    private func milliseconds(_ nanoseconds: UInt64?) -> Double? {
+        nanoseconds.map { Double($0 / 1000) / 1000 }
+    }
+
+    /// Writes the JSON where the options say, and the text for people where they watch.
+    func write(to options: SendOptions) throws(BroadsideError) {
+        if let path = options.summary {
+            if path == "-" {
+                try writeAll(json(), to: STDOUT_FILENO, name: "standard output")
+            } else {
+                try replaceFile(path, with: json())
+            }
+        }
+        if options.progress != .none {
+            standardError(String(text.dropLast()))
+        }
+    }
+}
+
+/// Writes all bytes to a descriptor.
+func writeAll(_ bytes: [UInt8], to descriptor: Int32, name: String) throws(BroadsideError) {
+    let result = unsafe bytes.withUnsafeBytes { buffer in
+        Result { () throws(BroadsideError) in
+            unsafe try writeAll(buffer, to: descriptor, name: name)
+        }
+    }
+    try result.get()
+}
+
+/// Writes all bytes, however many calls it takes.
+func writeAll(
+    _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, name: String
+) throws(BroadsideError) {
+    var written = 0
+    while written < bytes.count {
+        let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[written...])
+        let count = unsafe write(descriptor, rest.baseAddress, rest.count)
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else {
+            throw BroadsideError("\(name): \(describe(errno: errno))", exitCode: 5)
+        }
+        written += count
+    }
+}
+
+/// Writes a file beside its place and renames it: never half.
+///
+/// A device or a pipe is written to as it is: renaming a file over it would take it away.
+func replaceFile(_ path: String, with bytes: [UInt8]) throws(BroadsideError) {
+    if isSpecialFile(path) {
+        let descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
+        }
+        defer { close(descriptor) }
+        return try writeAll(bytes, to: descriptor, name: path)
+    }
+    let temporary = "\(path).\(getpid()).new"
+    let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else {
+        throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
+    }
+    defer { close(descriptor) }
+    try writeAll(bytes, to: descriptor, name: path)
+    guard unsafe rename(temporary, path) == 0 else {
+        throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
+    }
+}
+
+/// Whether something stands there that is no regular file.
+func isSpecialFile(_ path: String) -> Bool {
+    var information = stat()
+    guard unsafe stat(path, &information) == 0 else { return false }
+    return information.st_mode & S_IFMT != S_IFREG
+}

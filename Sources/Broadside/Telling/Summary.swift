@@ -1,0 +1,228 @@
+import APNs
+import FoundationEssentials
+internal import Glibc
+
+/// What became of a run: the JSON that `--summary` writes. Keys are part of the contract.
+public struct Summary: Sendable, Encodable {
+    /// How the run ended.
+    public enum Outcome: String, Sendable, Encodable {
+        /// Every row is settled.
+        case complete
+        /// Ended with rows left over.
+        case stopped
+        /// APNs refuses the campaign.
+        case aborted
+        /// The run could not go on.
+        case error
+    }
+
+    /// Milliseconds; nil while nothing was answered.
+    public struct Latency: Sendable, Encodable {
+        /// Half of the answers came within this.
+        public var p50: Double?
+        /// Nine of ten did.
+        public var p90: Double?
+        /// 99 of 100 did.
+        public var p99: Double?
+        /// 999 of 1,000 did.
+        public var p999: Double?
+        /// The slowest one.
+        public var max: Double?
+    }
+
+    /// 16 hexadecimal digits.
+    public var campaign: String
+    /// How the run ended.
+    public var outcome: Outcome
+    /// All rows of the list; nil where a second signal cut the count short.
+    public var rows: UInt64?
+    /// Rows that APNs accepted (200).
+    public var accepted: UInt64 = 0
+    /// Rows that APNs refused for good.
+    public var rejected: UInt64 = 0
+    /// Rows that could not be sent as they are.
+    public var invalid: UInt64 = 0
+    /// Rows left out on purpose.
+    public var skipped: UInt64 = 0
+    /// Rows whose attempts are used up.
+    public var failed: UInt64 = 0
+    /// Rows that were sent and whose answer was lost.
+    public var unknown: UInt64 = 0
+    /// Rows that a run reserved and said no more about; a resume settles them. No key of the JSON.
+    public var inDoubt: UInt64 = 0
+    /// Rows that are not settled; nil where `rows` is.
+    public var remaining: UInt64?
+    /// Reason -> rows, of all rows that were not accepted.
+    public var reasons: [String: UInt64] = [:]
+    /// Requests beyond each row's first, over all runs.
+    public var retries: UInt64 = 0
+    /// Connections that this run kept up.
+    public var connections = 0
+    /// Connections that took another's place, over all runs.
+    public var reconnects: UInt64 = 0
+    /// How long this run took.
+    public var elapsedSeconds = 0.0
+    /// Answers a second in this run.
+    public var notificationsPerSecond = 0.0
+    /// User and system time of this process a request; nil where none was made.
+    public var cpuMicrosecondsPerNotification: Double?
+    /// How long answers took in this run.
+    public var latency = Latency()
+    /// The most memory that this process had in use.
+    public var peakResidentBytes: UInt64 = 0
+    /// Shares, adding up to 1, of what the connections' time went to.
+    public var limitedBy: [String: Double] = [:]
+
+    init(campaign: UInt64, outcome: Outcome) {
+        self.campaign = hexadecimal(campaign)
+        self.outcome = outcome
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case campaign, outcome, rows, accepted, rejected, invalid, skipped, failed, unknown
+        case remaining, reasons, retries, connections, reconnects
+        case elapsedSeconds = "elapsed_seconds"
+        case notificationsPerSecond = "notifications_per_second"
+        case cpuMicrosecondsPerNotification = "cpu_microseconds_per_notification"
+        case latency = "latency_ms"
+        case peakResidentBytes = "peak_rss_bytes"
+        case limitedBy = "limited_by"
+    }
+
+    /// All keys are always there; what is not known is null.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(campaign, forKey: .campaign)
+        try container.encode(outcome, forKey: .outcome)
+        try container.encode(rows, forKey: .rows)
+        try container.encode(accepted, forKey: .accepted)
+        try container.encode(rejected, forKey: .rejected)
+        try container.encode(invalid, forKey: .invalid)
+        try container.encode(skipped, forKey: .skipped)
+        try container.encode(failed, forKey: .failed)
+        try container.encode(unknown, forKey: .unknown)
+        try container.encode(remaining, forKey: .remaining)
+        try container.encode(reasons, forKey: .reasons)
+        try container.encode(retries, forKey: .retries)
+        try container.encode(connections, forKey: .connections)
+        try container.encode(reconnects, forKey: .reconnects)
+        try container.encode(elapsedSeconds, forKey: .elapsedSeconds)
+        try container.encode(notificationsPerSecond, forKey: .notificationsPerSecond)
+        try container.encode(
+            cpuMicrosecondsPerNotification, forKey: .cpuMicrosecondsPerNotification)
+        try container.encode(latency, forKey: .latency)
+        try container.encode(peakResidentBytes, forKey: .peakResidentBytes)
+        try container.encode(limitedBy, forKey: .limitedBy)
+    }
+
+    /// The JSON text, with a line end.
+    public func json() -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+        guard let data = try? encoder.encode(self) else {
+            preconditionFailure("a summary is plain numbers and texts")
+        }
+        return Array(data) + [0x0a]
+    }
+
+    private func line(_ name: String, _ value: some CustomStringConvertible) -> String {
+        "  \(name)\(String(repeating: " ", count: max(1, 12 - name.count)))\(value)\n"
+    }
+
+    /// The counts, for people.
+    public var countsText: String {
+        var text = "campaign \(campaign): \(outcome.rawValue)\n"
+        text += line("rows", rows.map { "\($0)" } ?? "not counted")
+        text += line("accepted", accepted)
+        for (name, count) in [
+            ("rejected", rejected), ("invalid", invalid), ("skipped", skipped),
+            ("failed", failed), ("unknown", unknown), ("in doubt", inDoubt),
+            ("remaining", remaining ?? 0),
+        ] where count > 0 {
+            text += line(name, count)
+        }
+        for (reason, count) in reasons.sorted(by: { ($0.value, $1.key) > ($1.value, $0.key) }) {
+            text += line("  \(reason)", count)
+        }
+        return text
+    }
+
+    /// What to do about rows that ended `failed` or `unknown`; nil where there are none.
+    var openRowsAdvice: String? {
+        let states = [("failed", failed), ("unknown", unknown)].filter { $0.1 > 0 }
+        guard !states.isEmpty else { return nil }
+        let counts = states.map { "\($0.1) rows are \($0.0)" }.joined(separator: ", ")
+        let names = states.map(\.0).joined(separator: ",")
+        return "\(counts): --resume --retry \(names) sends them again"
+    }
+
+    /// A few lines for people.
+    public var text: String {
+        var text = countsText
+        text += line("time", "\(decimal(elapsedSeconds, places: 2)) s")
+        text += line("rate", "\(Int(notificationsPerSecond.rounded())) a second")
+        if let p50 = latency.p50, let p99 = latency.p99 {
+            text += line(
+                "latency", "p50 \(decimal(p50, places: 1)) ms, p99 \(decimal(p99, places: 1)) ms")
+        }
+        return text
+    }
+}
+
+/// What this process used, as the kernel counts it.
+struct ProcessUse {
+    var cpuMicroseconds: Double
+    var peakResidentBytes: UInt64
+
+    static func now() -> ProcessUse {
+        var usage = rusage()
+        unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        func microseconds(_ value: timeval) -> Double {
+            Double(value.tv_sec) * 1e6 + Double(value.tv_usec)
+        }
+        return ProcessUse(
+            cpuMicroseconds: microseconds(usage.ru_utime) + microseconds(usage.ru_stime),
+            // Linux counts kibibytes here (getrusage(2)).
+            peakResidentBytes: peakOfThisProgram() ?? UInt64(usage.ru_maxrss) * 1024)
+    }
+
+    /// `VmHWM` of /proc/self/status (proc(5)). The kernel lets a process keep the `ru_maxrss` of
+    /// the program that it was before exec: started by a large one, a small one would seem large.
+    private static func peakOfThisProgram() -> UInt64? {
+        guard let status = try? readFile("/proc/self/status", option: "", limit: 1 << 16) else {
+            return nil
+        }
+        for line in status.split(separator: 0x0a) where line.starts(with: "VmHWM:".utf8) {
+            let digits = line.filter { $0 >= 0x30 && $0 <= 0x39 }
+            return UInt64(String(decoding: digits, as: UTF8.self)).map { $0 * 1024 }
+        }
+        return nil
+    }
+}
+
+/// 16 lower-case digits.
+package func hexadecimal(_ value: UInt64) -> String {
+    let digits = String(value, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+}
+
+/// A number with so many decimals.
+func decimal(_ value: Double, places: Int) -> String {
+    var scale = 1.0
+    for _ in 0..<places { scale *= 10 }
+    let scaled = Int((value * scale).rounded())
+    guard places > 0 else { return "\(scaled)" }
+    let fraction = String(abs(scaled) % Int(scale))
+    let sign = scaled < 0 ? "-" : ""
+    return sign + "\(abs(scaled) / Int(scale))."
+        + String(repeating: "0", count: places - fraction.count) + fraction
+}
+
+/// Two lower-case digits an octet.
+func hexadecimal(_ octets: [UInt8]) -> String {
+    var text = ""
+    for octet in octets {
+        text += (octet < 16 ? "0" : "") + String(octet, radix: 16)
+    }
+    return text
+}

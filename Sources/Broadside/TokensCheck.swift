@@ -1,0 +1,115 @@
+import APNs
+import Campaign
+internal import Glibc
+
+/// What `tokens check` and `tokens dedupe` are asked to look at.
+public struct TokensOptions: Sendable {
+    /// The list.
+    public var tokens: String
+    /// nil: as the list's name and first bytes say.
+    public var format: TokenListFormat?
+    /// nil: `token`.
+    public var tokenColumn: String?
+
+    /// Names the list.
+    public init(tokens: String) { self.tokens = tokens }
+}
+
+/// One `tokens check`: what a list holds and what `send` would make of it.
+public struct TokensCheck {
+    /// The result.
+    public let report: TokensReport
+
+    /// Goes through the list once.
+    ///
+    /// - Parameter countsDuplicates: Whether later copies of a token are counted too.
+    /// - Throws: Where the list can't be read as one, with the exit code.
+    public init(_ options: TokensOptions, countsDuplicates: Bool) throws(BroadsideError) {
+        let list = try TokenList(
+            .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn)
+        let pool = ChunkPool(limit: 3)
+        let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
+        var survey = ListSurvey()
+        var reader = RowReader(layout: list.layout)
+        var sorter = RecordSorter(directory: temporaryDirectory())
+        var progress = ReadingProgress(list.byteCount)
+        while let chunk = try source.next(rowLimit: .max) {
+            progress.update(chunk.end.byteOffset)
+            reader.open(chunk)
+            while let row = reader.next() {
+                let count = survey.take(row, of: reader)
+                if countsDuplicates, count > 0 {
+                    let digest = TokenDigest(survey.token(count))
+                    try sorter.append(
+                        .init(first: digest.high, second: digest.low, third: row.line, fourth: 0))
+                }
+            }
+            if let chunk = reader.close() { pool.giveBack(chunk) }
+        }
+        progress.end()
+        if let line = source.unclosedQuoteLine {
+            throw .request(
+                "--tokens \(options.tokens) ends inside quotes that open on line \(line): close "
+                    + "them there")
+        }
+        report = TokensReport(
+            file: options.tokens, format: list.format, byteCount: list.byteCount,
+            columns: source.columns, tokenColumn: list.layout.names[0], counts: survey.counts,
+            duplicates: countsDuplicates ? try Self.duplicates(&sorter) : nil)
+    }
+
+    private static func duplicates(
+        _ sorter: inout RecordSorter
+    ) throws(BroadsideError) -> TokensReport.Duplicates {
+        var found = TokensReport.Duplicates()
+        var first = RecordSorter.Record(first: 0, second: 0, third: 0, fourth: 0)
+        try sorter.merge { (record) throws(BroadsideError) in
+            // No row starts on line 0, which stands for no record yet.
+            if first.third > 0, record.first == first.first, record.second == first.second {
+                found.count(line: record.third, firstLine: first.third)
+            } else {
+                first = record
+            }
+        }
+        return found
+    }
+}
+
+extension ListSource {
+    /// The names in the list's header; empty where it has none.
+    var columns: [String] {
+        guard let separator = list.format.separator, let header else { return [] }
+        return RowLayout.columns(header, separator: separator)
+    }
+}
+
+/// Says on a terminal how much of a list is read.
+struct ReadingProgress {
+    private let total: UInt64
+    private let isShown = isatty(STDERR_FILENO) == 1
+    private var nextTime: UInt64 = 0
+    private var isDrawn = false
+
+    init(_ total: UInt64) { self.total = total }
+
+    mutating func update(_ done: UInt64) {
+        guard isShown else { return }
+        let now = Clock.now().nanoseconds
+        guard now >= nextTime else { return }
+        // The first line comes after a moment: most lists are read by then.
+        if nextTime > 0 {
+            let share = total == 0 ? 100 : min(100, done * 100 / total)
+            writeProgress("\rread \(share) % of \(total >> 20) MiB\u{1b}[K")
+            isDrawn = true
+        }
+        nextTime = now + second / 4
+    }
+
+    func end() {
+        if isDrawn { writeProgress("\r\u{1b}[K") }
+    }
+
+    private func writeProgress(_ text: String) {
+        _ = try? writeAll(Array(text.utf8), to: STDERR_FILENO, name: "standard error")
+    }
+}

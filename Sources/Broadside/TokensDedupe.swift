@@ -1,0 +1,198 @@
+import APNs
+import Campaign
+
+/// One `tokens dedupe`: a list with one row a token.
+public enum TokensDedupe {
+    /// What was done.
+    public struct Result: Sendable {
+        /// Rows of the list.
+        public var rows: UInt64 = 0
+        /// Rows that were left out.
+        public var removed: UInt64 = 0
+        /// Rows without a device token; they stay.
+        public var withoutToken: UInt64 = 0
+        /// Rows with a token whose time of registration nobody can read.
+        public var unreadableRegistrations: UInt64 = 0
+        /// The line on which the first of those starts.
+        public var firstUnreadableLine: UInt64?
+    }
+
+    /// Goes through the list for its tokens, and once more to copy what stays.
+    ///
+    /// - Parameters:
+    ///   - output: Where the list goes: written beside and renamed.
+    ///   - registeredColumn: The newest row of a token stays; nil: its first.
+    /// - Returns: What was done, in a few lines for people.
+    public static func run(
+        _ options: TokensOptions, output path: String, registeredColumn: String?
+    ) throws(BroadsideError) -> String {
+        let list = try TokenList(
+            .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn,
+            otherColumns: registeredColumn.map { [$0] } ?? [])
+        try check(path, list)
+        let output = try OutputFile(
+            path, option: "output", permissions: list.identity?.permissions)
+        let directory = temporaryDirectory()
+        var tokens = RecordSorter(directory: directory)
+        var result = try read(
+            list, name: options.tokens, hasRegistration: registeredColumn != nil, into: &tokens)
+        var leavers = RecordSorter(directory: directory)
+        result.removed = try findLeavers(&tokens, into: &leavers)
+        try copy(list, without: &leavers, to: output)
+        // The list may have been put in the output's place meanwhile.
+        try check(path, list)
+        try output.finish()
+        return summary(result, hasRegistration: registeredColumn != nil)
+    }
+
+    private static func check(_ path: String, _ list: TokenList) throws(BroadsideError) {
+        guard path != "-" else {
+            throw .request("--output -: a list is written whole or not at all: name a file")
+        }
+        guard let existing = FileIdentity(path: path) else { return }
+        guard existing != list.identity else {
+            throw .request(
+                "--output \(path) is the list that is read: write beside it, then replace it")
+        }
+        guard existing.isRegular else {
+            throw .request("--output \(path) is no regular file: name a file")
+        }
+    }
+
+    /// A record a token: its digest, its age (0 for the newest), and the octets of its row.
+    private static func read(
+        _ list: TokenList, name: String, hasRegistration: Bool,
+        into tokens: inout RecordSorter
+    ) throws(BroadsideError) -> Result {
+        let pool = ChunkPool(limit: 3)
+        let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
+        var survey = ListSurvey()
+        var reader = RowReader(layout: list.layout)
+        var result = Result()
+        var progress = ReadingProgress(list.byteCount)
+        while let chunk = try source.next(rowLimit: .max) {
+            progress.update(chunk.end.byteOffset)
+            let start = chunk.start.byteOffset
+            let isOverlong = chunk.isOverlong
+            reader.open(chunk)
+            while let row = reader.next() {
+                let count = survey.take(row, of: reader)
+                // Of an overlong row only the beginning is known: it stays.
+                if count == 0 || isOverlong {
+                    result.withoutToken += 1
+                    continue
+                }
+                var age: UInt64 = 0
+                if hasRegistration {
+                    let field = reader.field(1)
+                    let isText = field.form == .plain || field.form == .string
+                    let time = isText ? RegistrationTime.milliseconds(reader.text(field)) : nil
+                    if time == nil {
+                        result.unreadableRegistrations += 1
+                        result.firstUnreadableLine = result.firstUnreadableLine ?? row.line
+                    }
+                    // What can't be read counts as the oldest of all.
+                    age = time.map { .max - 1 - UInt64(max($0, 0)) } ?? .max
+                }
+                let digest = TokenDigest(survey.token(count))
+                try tokens.append(
+                    .init(
+                        first: digest.high, second: digest.low, third: age,
+                        fourth: place(start + UInt64(row.start), reader.position - row.start)))
+            }
+            if let chunk = reader.close() { pool.giveBack(chunk) }
+        }
+        progress.end()
+        if let line = source.unclosedQuoteLine {
+            throw .request(
+                "--tokens \(name) ends inside quotes that open on line \(line): close them there")
+        }
+        result.rows = survey.counts.rows
+        return result
+    }
+
+    /// A row's octets in one word, in the list's order: a row in a chunk has at most 2^16 octets.
+    private static func place(_ offset: UInt64, _ count: Int) -> UInt64 {
+        precondition(offset < 1 << 47 && count <= RowChunk.capacity)
+        return offset << 17 | UInt64(count)
+    }
+
+    /// All rows of a token but the newest, or the first among equals.
+    private static func findLeavers(
+        _ tokens: inout RecordSorter, into leavers: inout RecordSorter
+    ) throws(BroadsideError) -> UInt64 {
+        var removed: UInt64 = 0
+        var kept: RecordSorter.Record?
+        try tokens.merge { (record) throws(BroadsideError) in
+            if let kept, kept.first == record.first, kept.second == record.second {
+                removed += 1
+                try leavers.append(
+                    .init(first: record.fourth, second: 0, third: 0, fourth: 0))
+            } else {
+                kept = record
+            }
+        }
+        return removed
+    }
+
+    private static func copy(
+        _ list: TokenList, without leavers: inout RecordSorter, to output: OutputFile
+    ) throws(BroadsideError) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4_096)
+        defer { unsafe buffer.deallocate() }
+        var copier = unsafe Copier(list: list, output: output, buffer: buffer)
+        try leavers.merge { (record) throws(BroadsideError) in
+            let offset = record.first >> 17
+            try copier.copy(upTo: offset)
+            copier.skip(to: offset + record.first & (1 << 17 - 1))
+        }
+        try copier.copy(upTo: .max)
+    }
+
+    private static func summary(_ result: Result, hasRegistration: Bool) -> String {
+        var text = "rows         \(result.rows)\nremoved      \(result.removed)"
+        text += "\nkept         \(result.rows - result.removed)"
+        if result.withoutToken > 0 {
+            text += "\n  without a device token: \(result.withoutToken)"
+        }
+        if hasRegistration {
+            text += "\n  registration unreadable: \(result.unreadableRegistrations)"
+            if let line = result.firstUnreadableLine { text += ", the first on line \(line)" }
+        }
+        return text
+    }
+}
+
+/// Copies parts of a list, in order, through a window.
+@safe private struct Copier {
+    let list: TokenList
+    let output: OutputFile
+    let buffer: UnsafeMutableRawBufferPointer
+    /// The window: where it starts in the list and how much of it is filled.
+    private var start: UInt64 = 0
+    private var count = 0
+    /// Where the next octet to be copied lies.
+    private var position: UInt64 = 0
+
+    init(list: TokenList, output: OutputFile, buffer: UnsafeMutableRawBufferPointer) {
+        self.list = list
+        self.output = output
+        unsafe self.buffer = unsafe buffer
+    }
+
+    mutating func skip(to offset: UInt64) { position = offset }
+
+    mutating func copy(upTo end: UInt64) throws(BroadsideError) {
+        while position < end {
+            if position >= start + UInt64(count) {
+                start = position
+                count = try unsafe list.read(at: position, into: buffer)
+                if count == 0 { return }
+            }
+            let first = Int(position - start)
+            let last = Int(min(end - start, UInt64(count)))
+            try unsafe output.write(UnsafeRawBufferPointer(rebasing: buffer[first..<last]))
+            position = start + UInt64(last)
+        }
+    }
+}

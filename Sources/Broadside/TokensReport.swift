@@ -1,0 +1,105 @@
+import APNs
+import Campaign
+
+/// What `tokens check` found, as text and as JSON.
+public struct TokensReport {
+    /// Later copies of tokens.
+    struct Duplicates {
+        /// A later copy and the token's first row.
+        struct Place {
+            var line: UInt64
+            var firstLine: UInt64
+        }
+
+        var count: UInt64 = 0
+        /// The first of them in the list's order.
+        var places: [Place] = []
+
+        static let keptPlaceCount = 5
+
+        mutating func count(line: UInt64, firstLine: UInt64) {
+            count += 1
+            if places.count == Self.keptPlaceCount {
+                if line >= places[places.count - 1].line { return }
+                places.removeLast()
+            }
+            let place = places.firstIndex { $0.line > line } ?? places.count
+            places.insert(Place(line: line, firstLine: firstLine), at: place)
+        }
+    }
+
+    let file: String
+    let format: ListFormat
+    let byteCount: UInt64
+    let columns: [String]
+    let tokenColumn: String
+    let counts: ListSurvey.Counts
+    let duplicates: Duplicates?
+
+    /// For people.
+    public var text: String {
+        var text = "format       \(format.rawValue)"
+        if format != .lines { text += ", token in column '\(tokenColumn)'" }
+        if !columns.isEmpty { text += " of \(columns.joined(separator: ", "))" }
+        text += "\nrows         \(counts.rows)\nvalid        \(counts.valid)\n"
+        text += "invalid      \(counts.invalid)"
+        if counts.invalid > 0 {
+            text += ": \(Reason.malformedToken.text) \(counts.malformed), "
+            text += "\(Reason.missingColumn.text) \(counts.withoutColumn)"
+        }
+        text += "\n"
+        for row in counts.firstBadRows {
+            text += "  line \(row.line): \(row.reason.text) \(jsonString(row.text))\n"
+        }
+        if counts.invalid > UInt64(counts.firstBadRows.count) { text += "  and others\n" }
+        text += "digits       \(lengths.map { "\($0.digits): \($0.rows)" }.joined(separator: ", "))"
+        text += "\n"
+        if counts.suspicious > 0 {
+            text += "  \(counts.suspicious) of fewer than 64, which is suspicious\n"
+        }
+        text += "capitals     \(counts.withCapitals), sent in lower case\n"
+        if counts.decorated > 0 {
+            text += "decorated    \(counts.decorated), with blanks or brackets that are left out\n"
+        }
+        if let duplicates {
+            text += "duplicates   \(duplicates.count)\n"
+            for place in duplicates.places {
+                text += "  line \(place.line): first on line \(place.firstLine)\n"
+            }
+        }
+        text += "send         would send \(counts.valid) and record \(counts.invalid) as invalid\n"
+        return text
+    }
+
+    /// One line of JSON.
+    public var json: String {
+        var text = "{\"file\":\(jsonString(file)),\"format\":\"\(format.rawValue)\","
+        text += "\"bytes\":\(byteCount),"
+        text += "\"columns\":[\(columns.map(jsonString).joined(separator: ","))],"
+        text += "\"token_column\":\(format == .lines ? "null" : jsonString(tokenColumn)),"
+        text += "\"rows\":\(counts.rows),\"valid\":\(counts.valid),\"invalid\":\(counts.invalid),"
+        text += "\"malformed_token\":\(counts.malformed),"
+        text += "\"missing_column\":\(counts.withoutColumn),"
+        let bad = counts.firstBadRows.map { row in
+            "{\"line\":\(row.line),\"reason\":\"\(row.reason.text)\","
+                + "\"text\":\(jsonString(row.text))}"
+        }
+        text += "\"first_invalid\":[\(bad.joined(separator: ","))],"
+        let digits = lengths.map { "\"\($0.digits)\":\($0.rows)" }
+        text += "\"digits\":{\(digits.joined(separator: ","))},"
+        text += "\"shorter_than_64_digits\":\(counts.suspicious),"
+        text += "\"with_capitals\":\(counts.withCapitals),\"decorated\":\(counts.decorated)"
+        if let duplicates {
+            let places = duplicates.places.map { place in
+                "{\"line\":\(place.line),\"first_line\":\(place.firstLine)}"
+            }
+            text += ",\"duplicates\":\(duplicates.count),"
+            text += "\"first_duplicates\":[\(places.joined(separator: ","))]"
+        }
+        return text + "}\n"
+    }
+
+    private var lengths: [(digits: Int, rows: UInt64)] {
+        counts.byDigitCount.enumerated().filter { $0.element > 0 }.map { ($0.offset, $0.element) }
+    }
+}

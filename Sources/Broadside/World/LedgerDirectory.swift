@@ -1,0 +1,214 @@
+import Campaign
+internal import Glibc
+
+/// A ledger's directory: its manifest, its segments, its lock. Private to its owner.
+final class LedgerDirectory {
+    let path: String
+    private var lockDescriptor: Int32 = -1
+
+    private init(path: String) {
+        self.path = path
+    }
+
+    deinit {
+        if lockDescriptor >= 0 { close(lockDescriptor) }
+    }
+
+    /// Makes a directory for a new campaign, and locks it.
+    static func create(_ path: String) throws(BroadsideError) -> LedgerDirectory {
+        guard unsafe mkdir(path, 0o700) == 0 else {
+            if errno == EEXIST {
+                throw .request(
+                    "--ledger \(path) exists: name a new directory, or add --resume to go on with it"
+                )
+            }
+            throw .request("--ledger \(path): \(describe(errno: errno)): name a place to write to")
+        }
+        let directory = LedgerDirectory(path: path)
+        try directory.lock()
+        return directory
+    }
+
+    /// Opens a directory that a run left, for another run.
+    static func openLocked(_ path: String) throws(BroadsideError) -> LedgerDirectory {
+        let directory = try openToRead(path)
+        try directory.lock()
+        return directory
+    }
+
+    /// True for a ledger, and for what is left of one that was killed before its manifest stood;
+    /// false for a directory of somebody else's files.
+    static func isBegun(_ path: String) throws(BroadsideError) -> Bool {
+        let directory = try openToRead(path)
+        if directory.hasManifest { return true }
+        return try directory.names().allSatisfy { $0 == "lock" || $0 == ".manifest.json.new" }
+    }
+
+    /// Opens a directory to read what it says; a run may be writing to it.
+    static func openToRead(_ path: String) throws(BroadsideError) -> LedgerDirectory {
+        var information = stat()
+        guard unsafe stat(path, &information) == 0 else {
+            throw .request("--ledger \(path): \(describe(errno: errno)): name a ledger's directory")
+        }
+        guard information.st_mode & S_IFMT == S_IFDIR else {
+            throw .request("--ledger \(path) is no directory: name a ledger's directory")
+        }
+        return LedgerDirectory(path: path)
+    }
+
+    static func exists(_ path: String) -> Bool {
+        var information = stat()
+        return unsafe lstat(path, &information) == 0
+    }
+
+    private func lock() throws(BroadsideError) {
+        lockDescriptor = unsafe open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard lockDescriptor >= 0 else {
+            throw BroadsideError(
+                "--ledger \(path): \(describe(errno: errno)): it must be writable", exitCode: 5)
+        }
+        guard flock(lockDescriptor, LOCK_EX | LOCK_NB) == 0 else {
+            throw .request("--ledger \(path) is in use by another process: wait for its end")
+        }
+    }
+
+    // MARK: Manifest
+
+    /// True where a manifest stands: the campaign was begun.
+    var hasManifest: Bool { Self.exists(path + "/manifest.json") }
+
+    func readManifest() throws(BroadsideError) -> Manifest {
+        guard hasManifest else {
+            throw .request("--ledger \(path) holds no manifest.json: it is no ledger")
+        }
+        let bytes = try readFile(path + "/manifest.json", option: "ledger", limit: 1 << 24)
+        do {
+            return try Manifest(decoding: bytes)
+        } catch {
+            throw BroadsideError("--ledger \(path)/manifest.json: \(error)", exitCode: 5)
+        }
+    }
+
+    /// Writes the manifest so that there is always a whole one: beside, synced, renamed.
+    func save(_ manifest: Manifest) throws(BroadsideError) {
+        try replace("manifest.json", with: manifest.encoded())
+    }
+
+    /// Replaces a file of the directory at once or not at all; readable for the owner alone.
+    func replace(_ name: String, with bytes: [UInt8]) throws(BroadsideError) {
+        let temporary = "\(path)/.\(name).new"
+        let descriptor = unsafe open(
+            temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure(name) }
+        defer { close(descriptor) }
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe write(
+                    descriptor, buffer.baseAddress! + written, bytes.count - written)
+            }
+            guard count > 0 else { throw failure(name) }
+            written += count
+        }
+        guard fsync(descriptor) == 0, unsafe rename(temporary, "\(path)/\(name)") == 0 else {
+            throw failure(name)
+        }
+        syncDirectory()
+    }
+
+    private func failure(_ name: String) -> BroadsideError {
+        BroadsideError(
+            "\(path)/\(name) can't be written: \(describe(errno: errno))", exitCode: 5)
+    }
+
+    /// Makes names that were added or replaced survive a power cut.
+    func syncDirectory() {
+        let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
+    }
+
+    // MARK: Segments
+
+    /// Makes a segment of a run; a descriptor to write to.
+    func createSegment(epoch: UInt32, reactor: UInt16) throws(BroadsideError) -> Int32 {
+        let name = LedgerFormat.segmentName(epoch: epoch, reactor: reactor)
+        let descriptor = unsafe open(
+            "\(path)/\(name)", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure(name) }
+        return descriptor
+    }
+
+    /// The names of all files here.
+    private func names() throws(BroadsideError) -> [String] {
+        guard let directory = unsafe opendir(path) else {
+            throw .request("--ledger \(path): \(describe(errno: errno))")
+        }
+        defer { unsafe closedir(directory) }
+        var names: [String] = []
+        while let entry = unsafe readdir(directory) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                unsafe String(
+                    cString: UnsafeRawPointer(pointer).assumingMemoryBound(to: CChar.self))
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    /// All segments that lie here.
+    func segments() throws(BroadsideError) -> [LedgerSegment] {
+        var segments: [LedgerSegment] = []
+        for name in try names() {
+            guard let (epoch, reactor) = LedgerFormat.parseSegmentName(name) else { continue }
+            segments.append(
+                LedgerSegment(
+                    epoch: epoch, reactor: reactor, bytes: try FileBytes("\(path)/\(name)")))
+        }
+        return segments.sorted { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }
+    }
+
+    /// Syncs what an earlier run wrote: what is acted on must not be lost later.
+    func syncSegments() throws(BroadsideError) {
+        for segment in try segments() {
+            guard let file = segment.bytes as? FileBytes, file.sync() else {
+                throw failure(segment.name)
+            }
+        }
+    }
+}
+
+/// A file, to be read at any place.
+final class FileBytes: LedgerBytes, Sendable {
+    private let descriptor: Int32
+    private let path: String
+    let byteCount: UInt64
+
+    init(_ path: String) throws(BroadsideError) {
+        self.path = path
+        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
+        }
+        var information = stat()
+        unsafe fstat(descriptor, &information)
+        byteCount = UInt64(information.st_size)
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    func sync() -> Bool { fsync(descriptor) == 0 }
+
+    func read(
+        at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(LedgerError) -> Int {
+        let count = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
+        guard count >= 0 else {
+            throw LedgerError(.inputOutput, detail: "\(path): \(describe(errno: errno))")
+        }
+        return count
+    }
+}

@@ -1,0 +1,106 @@
+import Campaign
+internal import Glibc
+
+/// How a token list is written, as options name it.
+public enum TokenListFormat: String, Sendable, CaseIterable {
+    /// One token a line.
+    case lines
+    /// Comma-separated values with a header (RFC 4180).
+    case csv
+    /// The same with tabs.
+    case tsv
+    /// A JSON object a line.
+    case jsonl
+
+    var listFormat: ListFormat {
+        switch self {
+        case .lines: .lines
+        case .csv: .csv
+        case .tsv: .tsv
+        case .jsonl: .jsonl
+        }
+    }
+}
+
+/// The beginning of a list's file: what it says about format and columns.
+struct ListHeader {
+    let name: String
+    let descriptor: Int32
+    /// The token's column where the user named one.
+    let tokenColumn: String?
+
+    /// Octets in which a header must end: one whose quotes never close is not looked for further.
+    static let searchLimit: UInt64 = 1 << 20
+
+    /// Where each row has its token, and the other columns that are wanted.
+    func layout(
+        format given: TokenListFormat?, otherColumns: [String]
+    ) throws(BroadsideError) -> RowLayout {
+        let token = tokenColumn ?? TokenList.defaultTokenColumn
+        let names = [token] + otherColumns
+        guard Set(names).count == names.count else {
+            throw .request("column '\(token)' is named for two purposes: name different columns")
+        }
+        let format: ListFormat
+        if let given {
+            format = given.listFormat
+        } else {
+            format = ListFormat.detect(
+                fileName: name, firstOctets: try read(at: 0), tokenColumn: token)
+        }
+        // Each row names its own columns: one that lacks the token's is invalid by itself.
+        if format == .jsonl, let layout = try? RowLayout(format: format, names: names) {
+            return layout
+        }
+        guard format.hasHeader else {
+            if let column = otherColumns.first ?? (token == "token" ? nil : token) {
+                throw .request(
+                    "--tokens \(name) is a list of lines, without a column '\(column)': add "
+                        + "--format csv or --format tsv if it has columns")
+            }
+            return .lines
+        }
+        guard let header = try header(format) else {
+            throw .request("--tokens \(name) has no header: name the columns on its first line")
+        }
+        do {
+            return try RowLayout(format: format, names: names, header: header)
+        } catch {
+            let columns = error.columns.joined(separator: ", ")
+            throw .request(
+                "--tokens \(name) has no column '\(error.name)': its columns are \(columns)"
+                    + (error.name == token ? ": name one with --token-column" : ""))
+        }
+    }
+
+    /// The header's text; nil where the list ends before it.
+    private func header(_ format: ListFormat) throws(BroadsideError) -> [UInt8]? {
+        var cutter = RowCutter(format: format, pool: ChunkPool(limit: 2), rowLimit: 1)
+        var place: UInt64 = 0
+        while cutter.header == nil {
+            let piece = try read(at: place)
+            if piece.isEmpty || place > Self.searchLimit {
+                _ = cutter.finish()
+                break
+            }
+            place += UInt64(piece.count)
+            var offset = 0
+            _ = unsafe cutter.next(piece.span.bytes, at: &offset)
+        }
+        guard !cutter.isHeaderOverlong, cutter.header != nil || place <= Self.searchLimit else {
+            throw .request(
+                "--tokens \(name): its header is longer than \(RowChunk.capacity) bytes: is it the "
+                    + "right file, with all its quotes closed?")
+        }
+        return cutter.header
+    }
+
+    private func read(at offset: UInt64) throws(BroadsideError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: RowChunk.capacity)
+        let count = unsafe pread(descriptor, &bytes, bytes.count, off_t(offset))
+        guard count >= 0 else {
+            throw .request("--tokens \(name): \(describe(errno: errno)): name a readable list")
+        }
+        return Array(bytes.prefix(count))
+    }
+}

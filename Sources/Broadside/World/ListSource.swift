@@ -1,0 +1,171 @@
+package import Campaign
+
+/// Hands a list out in chunks, in order: all of it, or what an earlier run left. Used by the list's
+/// thread alone.
+@safe package final class ListSource: @unchecked Sendable {
+    private enum Work {
+        /// Rows that no run has reserved, up to a place or to the list's end.
+        case gap(end: UInt64?)
+        /// A chunk of an earlier run, to be read again as it was.
+        case again(ChunkWork)
+    }
+
+    let list: TokenList
+    private let pool: ChunkPool
+    private let rowsLimit: UInt64
+    private var plan: ResumePlan?
+    private var work: Work?
+    private var cutter: RowCutter
+    private var isAtEnd = false
+    /// True once the cutter was told that the list is over.
+    private var isCutterDone = false
+    /// Where the rows that are being cut end; the cutter is told that the list ends there.
+    private var end = UInt64.max
+
+    private let buffer: UnsafeMutableRawBufferPointer
+    private var bufferOffset: UInt64 = 0
+    private var bufferCount = 0
+    private var consumed = 0
+
+    /// Bytes that are read at once.
+    static let readSize = 256 * 1024
+
+    /// - Parameters:
+    ///   - plan: What an earlier run left; nil: the whole list.
+    ///   - rowsLimit: Only rows with smaller numbers.
+    package init(
+        list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rowsLimit: UInt64?
+    ) throws(BroadsideError) {
+        self.list = list
+        self.pool = pool
+        self.rowsLimit = rowsLimit ?? .max
+        cutter = RowCutter(format: list.format, pool: pool)
+        unsafe buffer = .allocate(byteCount: Self.readSize, alignment: 4096)
+        if plan == nil { work = .gap(end: nil) }
+        self.plan = plan
+    }
+
+    deinit {
+        unsafe buffer.deallocate()
+    }
+
+    /// The next chunk; nil at the end.
+    package func next(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
+        while !isAtEnd {
+            if work == nil { try beginWork() }
+            switch work {
+            case nil:
+                isAtEnd = true
+            case .gap(let end):
+                if let chunk = try nextOfGap(rowLimit: rowLimit) { return chunk }
+                work = nil
+                if end == nil { isAtEnd = true }
+            case .again(let again):
+                work = nil
+                return try read(again)
+            }
+        }
+        return nil
+    }
+
+    /// The number of rows in the list, reading what is left of it without handing it out.
+    ///
+    /// - Parameter isCancelled: Asked now and then; true ends the count.
+    /// - Returns: nil where it was ended.
+    func countRows(isCancelled: () -> Bool) throws(BroadsideError) -> UInt64? {
+        while !isCancelled() {
+            guard let chunk = try next(rowLimit: .max) else {
+                return min(cutter.position.row, rowsLimit)
+            }
+            pool.giveBack(chunk)
+        }
+        return nil
+    }
+
+    /// Where the list ends inside quotes, the line on which they open; known at its end.
+    var unclosedQuoteLine: UInt64? { cutter.unclosedQuoteLine }
+
+    /// The header's text; known once the first chunk was handed out, or the list is at its end.
+    var header: [UInt8]? { cutter.header }
+
+    private func beginWork() throws(BroadsideError) {
+        guard plan != nil else { return }
+        let next: ResumePlan.Work?
+        do {
+            next = try plan?.next()
+        } catch {
+            throw BroadsideError("the ledger can't be read: \(error)", exitCode: 5)
+        }
+        switch next {
+        case nil:
+            return
+        case .gap(let gap):
+            seek(ListPosition(byteOffset: gap.byteOffset, row: gap.firstRow, line: gap.firstLine))
+            end = gap.endByteOffset ?? .max
+            work = .gap(end: gap.endByteOffset)
+        case .chunk(let again):
+            work = .again(again)
+        }
+    }
+
+    private func seek(_ position: ListPosition) {
+        cutter = RowCutter(format: list.format, pool: pool, start: position)
+        isCutterDone = false
+        end = .max
+        bufferOffset = position.byteOffset
+        bufferCount = 0
+        consumed = 0
+    }
+
+    private func nextOfGap(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
+        let left = rowsLimit - min(rowsLimit, cutter.position.row)
+        guard left > 0 else { return nil }
+        cutter.rowLimit = max(1, Int(min(UInt64(rowLimit), left)))
+        return try cut()
+    }
+
+    /// Reads a chunk of an earlier run: the same bytes at the same place, or the list has changed.
+    private func read(_ again: ChunkWork) throws(BroadsideError) -> RowChunk {
+        let known = again.chunk
+        seek(
+            ListPosition(
+                byteOffset: known.byteOffset, row: known.firstRow, line: known.firstLine))
+        cutter.endChunk(at: known.byteOffset + known.byteCount, isExact: true)
+        guard let chunk = try cut(), chunk.hash == known.hash, chunk.rowCount == known.rowCount
+        else {
+            throw BroadsideError(
+                "the list is not the one this campaign was begun with: its part from line "
+                    + "\(known.firstLine) on has changed: resume with the list as it was",
+                exitCode: 2)
+        }
+        chunk.dispositions = again.dispositions.map(\.rawValue)
+        chunk.attempts = again.attempts.map { UInt8(min($0, 255)) }
+        chunk.reopens = known.reopens
+        return chunk
+    }
+
+    private func cut() throws(BroadsideError) -> RowChunk? {
+        while !isCutterDone {
+            if consumed == bufferCount {
+                bufferOffset += UInt64(bufferCount)
+                consumed = 0
+                let room = Int(min(UInt64(Self.readSize), end - min(end, bufferOffset)))
+                bufferCount = unsafe try list.read(
+                    at: bufferOffset,
+                    into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
+                if bufferCount == 0 {
+                    isCutterDone = true
+                    return cutter.finish()
+                }
+            }
+            let bytes = unsafe RawSpan(
+                _unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<bufferCount]))
+            switch cutter.next(bytes, at: &consumed) {
+            case .chunk(let chunk): return chunk
+            case .needsInput: continue
+            case .poolEmpty: preconditionFailure("the pool has a chunk for all that may be out")
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,66 @@
+/// A window that goes along a list: what its user has not consumed comes again with more behind it.
+@safe struct ListWindow: ~Copyable {
+    /// Octets that are read at once.
+    static let byteCount = 1 << 20
+    /// The most octets that are held for the sake of one long row.
+    static let maximumByteCount = 16 << 20
+
+    private let list: TokenList
+    private var memory: UnsafeMutableRawBufferPointer
+    private var filled = 0
+    private var isConsumed = false
+    /// Where the window starts in the list.
+    private(set) var offset: UInt64 = 0
+    /// Whether nothing follows the window.
+    private(set) var isLast = false
+
+    init(_ list: TokenList) throws(BroadsideError) {
+        self.list = list
+        unsafe memory = .allocate(byteCount: Self.byteCount, alignment: 4_096)
+    }
+
+    deinit {
+        unsafe memory.deallocate()
+    }
+
+    /// The octets in the window; they stay where they are until `consume` or `fill`.
+    var bytes: UnsafeMutableRawBufferPointer {
+        unsafe UnsafeMutableRawBufferPointer(rebasing: memory[..<filled])
+    }
+
+    /// Reads on until the window is full or the list at its end; false where nothing is left.
+    mutating func fill() throws(BroadsideError) -> Bool {
+        if isLast { return false }
+        while unsafe filled < memory.count {
+            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[filled...])
+            let count = unsafe try list.read(at: offset + UInt64(filled), into: room)
+            if count == 0 {
+                isLast = true
+                return filled > 0
+            }
+            filled += count
+        }
+        return true
+    }
+
+    /// Goes on behind the first `count` octets; false where a row is longer than any window.
+    mutating func consume(_ count: Int) -> Bool {
+        precondition(count <= filled)
+        let rest = filled - count
+        if count == 0, unsafe rest == memory.count {
+            guard unsafe memory.count < Self.maximumByteCount else { return false }
+            let larger = unsafe UnsafeMutableRawBufferPointer.allocate(
+                byteCount: memory.count * 2, alignment: 4_096)
+            unsafe larger.copyMemory(from: UnsafeRawBufferPointer(memory))
+            unsafe memory.deallocate()
+            unsafe memory = larger
+        } else if rest > 0, count > 0 {
+            // SAFETY: both ranges lie inside the window; `copyMemory` allows them to overlap.
+            let start = unsafe memory.baseAddress.unsafelyUnwrapped
+            unsafe start.copyMemory(from: start + count, byteCount: rest)
+        }
+        filled = rest
+        offset += UInt64(count)
+        return true
+    }
+}

@@ -1,0 +1,69 @@
+internal import Glibc
+
+/// Where a command writes a long text: standard output, or a file that appears whole or not at all.
+///
+/// A device or a pipe is written to as it is: renaming a file over it would take its place.
+public final class OutputFile {
+    private let descriptor: Int32
+    private let path: String?
+    /// The file beside its place; nil where what is written needs no renaming.
+    private let temporary: String?
+    private var isFinished = false
+
+    /// - Parameter path: nil or `-` for standard output.
+    public convenience init(_ path: String?) throws(BroadsideError) {
+        try self.init(path, option: "output", permissions: nil)
+    }
+
+    /// - Parameters:
+    ///   - option: The option that named it, for messages.
+    ///   - permissions: Those of the file; nil: as usual.
+    init(_ path: String?, option: String, permissions: UInt32?) throws(BroadsideError) {
+        guard let path, path != "-" else {
+            descriptor = STDOUT_FILENO
+            self.path = nil
+            temporary = nil
+            return
+        }
+        self.path = path
+        if let existing = FileIdentity(path: path), !existing.isRegular {
+            temporary = nil
+            descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
+        } else {
+            // Random, because a killed process may have left its own, and numbers of processes recur.
+            let name = "\(path).\(String(UInt32.random(in: 0 ... .max), radix: 16)).new"
+            temporary = name
+            descriptor = unsafe open(
+                name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(permissions ?? 0o644))
+        }
+        guard descriptor >= 0 else {
+            throw .request(
+                "--\(option) \(path): \(describe(errno: errno)): name a place to write to")
+        }
+    }
+
+    deinit {
+        guard path != nil else { return }
+        close(descriptor)
+        if !isFinished, let temporary { _ = unsafe unlink(temporary) }
+    }
+
+    /// Appends bytes.
+    public func write(_ bytes: [UInt8]) throws(BroadsideError) {
+        try writeAll(bytes, to: descriptor, name: path ?? "standard output")
+    }
+
+    /// Appends bytes.
+    func write(_ bytes: UnsafeRawBufferPointer) throws(BroadsideError) {
+        try unsafe writeAll(bytes, to: descriptor, name: path ?? "standard output")
+    }
+
+    /// Puts the file in its place.
+    public func finish() throws(BroadsideError) {
+        guard let path, let temporary else { return }
+        guard fsync(descriptor) == 0, unsafe rename(temporary, path) == 0 else {
+            throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
+        }
+        isFinished = true
+    }
+}

@@ -1,0 +1,85 @@
+import Campaign
+import Ring
+internal import Synchronization
+
+/// What blocks, done for reactors on threads of its own: looking names up and reading the list.
+/// Answers arrive in the reactor's inbox.
+final class ReactorServices: @unchecked Sendable {
+    private let host: String
+    private let port: UInt16
+    private let lookups = BlockingQueue<Inbox>()
+    private let chunkRequests = BlockingQueue<(rowLimit: Int, inbox: Inbox)>()
+    private let published: Mutex<[RunStatistics]>
+    private var threads: [WorkerThread] = []
+
+    init(host: String, port: UInt16, reactors: Int) {
+        self.host = host
+        self.port = port
+        published = Mutex(Array(repeating: RunStatistics(), count: reactors))
+    }
+
+    /// Starts the threads; `list` is read by one of them alone from now on.
+    func start(list: ListSource) {
+        threads = [
+            WorkerThread { [self] in resolveForever() },
+            WorkerThread { [self] in readForever(list) },
+        ]
+    }
+
+    /// Ends the threads. No reactor may be running.
+    func stop() {
+        lookups.close()
+        chunkRequests.close()
+        for thread in threads { thread.join() }
+        threads = []
+    }
+
+    /// Looks the endpoint's name up anew; no answer is kept, as Apple advises.
+    func resolve(for inbox: Inbox) {
+        lookups.put(inbox)
+    }
+
+    /// Reads the next rows of the list.
+    func requestChunk(rowLimit: Int, for inbox: Inbox) {
+        chunkRequests.put((rowLimit, inbox))
+    }
+
+    /// Takes a reactor's counters, for those who tell how the run goes on.
+    func publish(_ statistics: RunStatistics, reactor: Int) {
+        published.withLock { $0[reactor] = statistics }
+    }
+
+    /// All reactors' counters, added up.
+    var statistics: RunStatistics {
+        published.withLock { published in
+            var sum = RunStatistics()
+            for statistics in published { sum.add(statistics) }
+            return sum
+        }
+    }
+
+    private func resolveForever() {
+        while let inbox = lookups.take() {
+            do {
+                let addresses = try Resolver.resolve(host, port: port)
+                inbox.put(.resolved(.success(addresses)))
+            } catch {
+                inbox.put(.resolved(.failure(ResolutionFailure(message: "\(error)"))))
+            }
+        }
+    }
+
+    private func readForever(_ list: ListSource) {
+        while let (rowLimit, inbox) = chunkRequests.take() {
+            do {
+                if let chunk = try list.next(rowLimit: rowLimit) {
+                    inbox.put(.chunk(chunk))
+                } else {
+                    inbox.put(.listEnded)
+                }
+            } catch {
+                inbox.put(.listFailed(error.message))
+            }
+        }
+    }
+}

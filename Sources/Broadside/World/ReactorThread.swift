@@ -1,0 +1,96 @@
+import Campaign
+internal import Glibc
+import HTTP2
+import Ring
+internal import Synchronization
+
+/// A reactor, its ring and its segment, on a thread of their own.
+final class ReactorThread: @unchecked Sendable {
+    private let reactor: Int
+    private let settings: ReactorSettings
+    private let shared: SharedRun
+    private let services: ReactorServices
+    private let recipe: TLSRecords.Recipe
+    private let pool: ChunkPool
+    private let layout: RowLayout
+    private let inbox: Inbox
+    private let segment: Int32
+    private let campaign: UInt64
+    private let epoch: UInt32
+    private let ended = Atomic<Bool>(false)
+    // What is left of the reactor: written by its thread, read once that is joined.
+    private var statistics = RunStatistics()
+    private var latency = LatencyHistogram()
+    private var segmentByteCount: UInt64 = 0
+    /// Why the reactor could not go on, where it could not.
+    private(set) var failure: StopCause?
+    private var thread: WorkerThread?
+
+    init(
+        reactor: Int, settings: ReactorSettings, shared: SharedRun, services: ReactorServices,
+        recipe: TLSRecords.Recipe, pool: ChunkPool, layout: RowLayout, session: RunSession
+    ) throws(BroadsideError) {
+        self.reactor = reactor
+        self.settings = settings
+        self.shared = shared
+        self.services = services
+        self.recipe = recipe
+        self.pool = pool
+        self.layout = layout
+        campaign = session.campaign
+        epoch = session.epoch
+        inbox = try Inbox()
+        segment = try session.directory.createSegment(
+            epoch: session.epoch, reactor: UInt16(reactor))
+    }
+
+    deinit {
+        close(segment)
+    }
+
+    /// Starts the thread; it rings the main thread's bell when the reactor has ended.
+    func start() {
+        thread = WorkerThread { [self] in
+            run()
+            ended.store(true, ordering: .releasing)
+            SignalWatch.ring()
+        }
+    }
+
+    func join() { thread?.join() }
+
+    func wake() { inbox.wake() }
+
+    var hasEnded: Bool { ended.load(ordering: .acquiring) }
+
+    /// What the reactor left of its segment; known once it is joined.
+    var segmentLength: SegmentLength {
+        SegmentLength(reactor: UInt16(reactor), byteCount: segmentByteCount)
+    }
+
+    /// Adds what the reactor counted; once it is joined.
+    func collect(_ statistics: inout RunStatistics, _ latency: inout LatencyHistogram) {
+        statistics.add(self.statistics)
+        latency.add(self.latency)
+    }
+
+    private func run() {
+        let now = Clock.now()
+        var machine = ReactorStateMachine<TLSRecords>(
+            settings: settings, shared: shared, reactor: reactor, recipe: recipe,
+            ledger: LedgerWriter(campaign: campaign, epoch: epoch, reactor: UInt16(reactor)),
+            chunkPool: pool, layout: layout, seed: settings.seed &+ UInt64(reactor), now: now)
+        do {
+            var driver = try RingDriver<TLSRecords>(
+                slots: machine.slotCount, segment: segment, inbox: inbox, services: services,
+                reactor: reactor)
+            try driver.run(&machine)
+        } catch {
+            shared.stop(.gaveUp("\(error)"))
+            failure = .gaveUp("\(error)")
+        }
+        statistics = machine.snapshot()
+        latency.add(machine.latency)
+        segmentByteCount = machine.ledgerByteCount
+    }
+}

@@ -1,0 +1,168 @@
+internal import Glibc
+
+/// Sorts any number of records within bounded memory: runs of them are sorted and spilled to a
+/// nameless temporary file, and merged at the end.
+///
+///     append … append ──▶ (full: sort, spill) ──▶ append … ──▶ merge: smallest first
+///
+/// Short lists never touch the disk.
+struct RecordSorter: ~Copyable {
+    /// Four words, compared in this order.
+    struct Record: Comparable {
+        var first: UInt64
+        var second: UInt64
+        var third: UInt64
+        var fourth: UInt64
+
+        @inline(__always)
+        static func < (left: Record, right: Record) -> Bool {
+            if left.first != right.first { return left.first < right.first }
+            if left.second != right.second { return left.second < right.second }
+            if left.third != right.third { return left.third < right.third }
+            return left.fourth < right.fourth
+        }
+    }
+
+    /// Records in memory before they are spilled: 32 MiB of them.
+    static let defaultLimit = 1 << 20
+    /// Records that are read back at once, of each run.
+    private static let readCount = 1 << 10
+
+    private let limit: Int
+    private let directory: String
+    private var records: [Record] = []
+    private var descriptor: Int32 = -1
+    /// Where each spilled run ends in the file, in records.
+    private var runEnds: [Int] = []
+
+    /// - Parameters:
+    ///   - directory: Where to spill; looked at only where that is needed.
+    ///   - limit: Records that may be in memory.
+    init(directory: String, limit: Int = RecordSorter.defaultLimit) {
+        self.directory = directory
+        self.limit = limit
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// Takes a record in.
+    mutating func append(_ record: Record) throws(BroadsideError) {
+        if records.count == limit { try spill() }
+        records.append(record)
+    }
+
+    private mutating func spill() throws(BroadsideError) {
+        if descriptor < 0 { try open() }
+        records.sort()
+        let count = records.count
+        do throws(BroadsideError) {
+            try unsafe records.withUnsafeBufferPointer { (buffer) throws(BroadsideError) in
+                try unsafe writeAll(
+                    UnsafeRawBufferPointer(buffer), to: descriptor,
+                    name: "a temporary file in \(directory)")
+            }
+        } catch {
+            throw BroadsideError(
+                error.message + ": set TMPDIR to a directory with more room", exitCode: 5)
+        }
+        runEnds.append((runEnds.last ?? 0) + count)
+        records.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func open() throws(BroadsideError) {
+        let name = "\(directory)/.broadside-\(hexadecimal(UInt64.random(in: 0 ... .max)))"
+        descriptor = unsafe Glibc.open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw BroadsideError(
+                "\(directory): \(describe(errno: errno)): set TMPDIR to a directory to write to",
+                exitCode: 5)
+        }
+        // Without a name it is gone with the process, however that ends.
+        _ = unsafe unlink(name)
+    }
+
+    /// Hands out all records, the smallest first, and forgets them.
+    mutating func merge(
+        _ visit: (Record) throws(BroadsideError) -> Void
+    ) throws(BroadsideError) {
+        guard descriptor >= 0 else {
+            records.sort()
+            for record in records { try visit(record) }
+            records = []
+            return
+        }
+        try spill()
+        records = []
+        var runs: [Run] = []
+        var heap: [(record: Record, run: Int)] = []
+        for (number, end) in runEnds.enumerated() {
+            runs.append(Run(position: number == 0 ? 0 : runEnds[number - 1], end: end))
+            if let record = try next(&runs[number]) { heap.append((record, number)) }
+        }
+        for place in stride(from: heap.count / 2 - 1, through: 0, by: -1) { sink(&heap, place) }
+        while let top = heap.first {
+            try visit(top.record)
+            if let record = try next(&runs[top.run]) {
+                heap[0].record = record
+            } else {
+                let last = heap.removeLast()
+                if heap.isEmpty { return }
+                heap[0] = last
+            }
+            sink(&heap, 0)
+        }
+    }
+
+    /// A spilled run that is read back.
+    private struct Run {
+        var position: Int
+        let end: Int
+        var records: [Record] = []
+        var taken = 0
+    }
+
+    private func next(_ run: inout Run) throws(BroadsideError) -> Record? {
+        if run.taken == run.records.count {
+            let count = min(Self.readCount, run.end - run.position)
+            if count == 0 { return nil }
+            let empty = Record(first: 0, second: 0, third: 0, fourth: 0)
+            if run.records.count != count { run.records = Array(repeating: empty, count: count) }
+            let size = count * MemoryLayout<Record>.stride
+            let place = off_t(run.position * MemoryLayout<Record>.stride)
+            let descriptor = descriptor
+            let got = unsafe run.records.withUnsafeMutableBytes { bytes in
+                unsafe pread(descriptor, bytes.baseAddress, size, place)
+            }
+            guard got == size else {
+                throw BroadsideError(
+                    "a temporary file in \(directory) can't be read back", exitCode: 5)
+            }
+            run.position += count
+            run.taken = 0
+        }
+        run.taken += 1
+        return run.records[run.taken - 1]
+    }
+
+    private func sink(_ heap: inout [(record: Record, run: Int)], _ start: Int) {
+        var place = start
+        while true {
+            var smallest = place
+            for child in [2 * place + 1, 2 * place + 2]
+            where child < heap.count && heap[child].record < heap[smallest].record {
+                smallest = child
+            }
+            if smallest == place { return }
+            heap.swapAt(place, smallest)
+            place = smallest
+        }
+    }
+}
+
+/// Where what does not fit into memory goes.
+func temporaryDirectory() -> String {
+    guard let path = unsafe getenv("TMPDIR"), unsafe path.pointee != 0 else { return "/var/tmp" }
+    return unsafe String(cString: path)
+}

@@ -1,0 +1,254 @@
+import Campaign
+internal import Glibc
+import Ring
+
+/// Drives one reactor with io_uring: performs its submissions, hands it completions, waits. All I/O
+/// of the hot path is here, and no decision.
+@safe struct RingDriver<Records: RecordLayer & ~Copyable>: ~Copyable {
+    /// What a completion belongs to, in the upper byte of its user data; the connection's slot lies
+    /// in the lower bytes.
+    private enum Operation: UInt64 {
+        case connect = 1
+        case receive, send, cancel, close, write, sync, inbox
+    }
+
+    /// A slot's socket and what of it is under way.
+    private struct Slot {
+        var descriptor: Int32 = -1
+        /// Completions that are still to come.
+        var pending = 0
+        var isReceiving = false
+        var isClosing = false
+        /// The receive ended for lack of buffers and has to be armed again.
+        var needsReceive = false
+    }
+
+    private var ring: Ring
+    private var sockets: [Slot]
+    private let segment: Int32
+    private let inbox: Inbox
+    private let services: ReactorServices
+    private let reactor: Int
+    private var inboxCounter: UnsafeMutableRawBufferPointer
+    private var batch = CompletionBatch(capacity: 256)
+    /// Sends among the submissions of this turn.
+    private var newSends: UInt32 = 0
+
+    /// The longest wait for sends to complete together with something else.
+    private static var sendPatience: UInt64 { millisecond / 2 }
+
+    /// Received bytes land in so many buffers of so many bytes, shared by all connections.
+    static var bufferCount: Int { 128 }
+    static var bufferSize: Int { 32_768 }
+
+    init(
+        slots: Int, segment: Int32, inbox: Inbox, services: ReactorServices, reactor: Int
+    ) throws(RingError) {
+        ring = try Ring(
+            entries: 1024, bufferCount: Self.bufferCount, bufferSize: Self.bufferSize)
+        sockets = Array(repeating: Slot(), count: slots)
+        self.segment = segment
+        self.inbox = inbox
+        self.services = services
+        self.reactor = reactor
+        unsafe inboxCounter = .allocate(byteCount: 8, alignment: 8)
+    }
+
+    deinit {
+        unsafe inboxCounter.deallocate()
+    }
+
+    /// Runs the reactor to its end.
+    mutating func run(_ machine: inout ReactorStateMachine<Records>) throws(RingError) {
+        listenToInbox()
+        var now = Clock.now()
+        var nextPublication = now.nanoseconds
+        while true {
+            machine.turn(now)
+            newSends = 0
+            while let submission = machine.nextSubmission() {
+                perform(submission, machine: &machine, now: now)
+            }
+            if now.nanoseconds >= nextPublication || machine.isFinished {
+                nextPublication = now.nanoseconds + 250 * millisecond
+                services.publish(machine.snapshot(), reactor: reactor)
+            }
+            if machine.isFinished { break }
+            let deadline = min(machine.nextDeadline, nextPublication)
+            var wait = deadline > now.nanoseconds ? deadline - now.nanoseconds : 0
+            // Most sends complete while they are submitted and tell nothing new: wait for one more.
+            // A send that does not holds others back for a moment at most.
+            if newSends > 0 { wait = min(wait, Self.sendPatience) }
+            try ring.submitAndWait(
+                atLeast: wait > 0 ? newSends + 1 : 0, timeoutNanoseconds: wait)
+            now = Clock.now()
+            reap(into: &machine, now: now)
+        }
+        for socket in sockets where socket.descriptor >= 0 {
+            Glibc.close(socket.descriptor)
+        }
+    }
+
+    // MARK: Completions
+
+    private mutating func reap(into machine: inout ReactorStateMachine<Records>, now: Now) {
+        while ring.reap(into: &batch) > 0 {
+            for index in 0..<batch.count {
+                act(on: batch[index], machine: &machine, now: now)
+            }
+        }
+        for slot in sockets.indices where sockets[slot].needsReceive {
+            sockets[slot].needsReceive = false
+            if !sockets[slot].isClosing { receive(slot) }
+        }
+    }
+
+    private mutating func act(
+        on completion: Completion, machine: inout ReactorStateMachine<Records>, now: Now
+    ) {
+        guard let operation = Operation(rawValue: completion.userData >> 56) else {
+            preconditionFailure("a completion of no operation of ours")
+        }
+        let slot = Int(completion.userData & 0xffff_ffff)
+        switch operation {
+        case .receive:
+            received(slot, completion, machine: &machine, now: now)
+            return
+        case .write:
+            machine.completed(.wrote(result: Int(completion.result)), now: now)
+            return
+        case .sync:
+            machine.completed(.synced(result: Int(completion.result)), now: now)
+            return
+        case .inbox:
+            for box in inbox.takeAll() { machine.completed(box.completion, now: now) }
+            listenToInbox()
+            return
+        case .connect:
+            sockets[slot].pending -= 1
+            if !sockets[slot].isClosing {
+                machine.completed(
+                    .connected(connection: slot, errno: max(0, -completion.result)), now: now)
+            }
+        case .send:
+            sockets[slot].pending -= 1
+            if !sockets[slot].isClosing {
+                machine.completed(
+                    .sent(connection: slot, result: Int(completion.result)), now: now)
+            }
+        case .cancel:
+            sockets[slot].pending -= 1
+        case .close:
+            sockets[slot].pending -= 1
+            sockets[slot].descriptor = -1
+        }
+        finishClose(slot, machine: &machine, now: now)
+    }
+
+    private mutating func received(
+        _ slot: Int, _ completion: Completion, machine: inout ReactorStateMachine<Records>,
+        now: Now
+    ) {
+        if let buffer = completion.bufferID {
+            if !sockets[slot].isClosing, completion.result > 0 {
+                // The buffer is ours until it is given back.
+                let bytes = unsafe RawSpan(_unsafeBytes: ring.unsafeBytes(of: completion))
+                machine.received(connection: slot, bytes: bytes, now: now)
+            }
+            ring.giveBack(buffer)
+        }
+        guard !completion.hasMore else { return }
+        sockets[slot].isReceiving = false
+        sockets[slot].pending -= 1
+        if !sockets[slot].isClosing {
+            if completion.result > 0 || completion.result == -ENOBUFS {
+                sockets[slot].needsReceive = true
+            } else {
+                machine.completed(
+                    .receiveEnded(connection: slot, errno: max(0, -completion.result)), now: now)
+            }
+        }
+        finishClose(slot, machine: &machine, now: now)
+    }
+
+    /// Tells the reactor that a slot is free once nothing of its socket is under way.
+    private mutating func finishClose(
+        _ slot: Int, machine: inout ReactorStateMachine<Records>, now: Now
+    ) {
+        guard sockets[slot].isClosing, sockets[slot].pending == 0 else { return }
+        if sockets[slot].descriptor >= 0 {
+            sockets[slot].pending += 1
+            ring.close(sockets[slot].descriptor, userData: userData(.close, slot))
+            return
+        }
+        sockets[slot] = Slot()
+        machine.completed(.closed(connection: slot), now: now)
+    }
+
+    // MARK: Submissions
+
+    private mutating func perform(
+        _ submission: ReactorSubmission, machine: inout ReactorStateMachine<Records>, now: Now
+    ) {
+        switch submission {
+        case .resolve:
+            services.resolve(for: inbox)
+        case .requestChunk(let rowLimit):
+            services.requestChunk(rowLimit: rowLimit, for: inbox)
+        case .connect(let slot, let address):
+            connect(slot, to: address, machine: &machine, now: now)
+        case .receive(let slot):
+            receive(slot)
+        case .send(let slot, let bytes):
+            sockets[slot].pending += 1
+            newSends += 1
+            unsafe ring.send(sockets[slot].descriptor, bytes, userData: userData(.send, slot))
+        case .close(let slot):
+            sockets[slot].isClosing = true
+            if sockets[slot].pending > 0 {
+                sockets[slot].pending += 1
+                ring.cancelAll(
+                    on: sockets[slot].descriptor, userData: userData(.cancel, slot))
+            } else {
+                finishClose(slot, machine: &machine, now: now)
+            }
+        case .write(let bytes, let offset):
+            unsafe ring.write(
+                segment, bytes, at: offset, userData: userData(.write, 0))
+        case .sync:
+            ring.fsync(segment, dataOnly: true, userData: userData(.sync, 0))
+        }
+    }
+
+    private mutating func connect(
+        _ slot: Int, to address: SocketAddress, machine: inout ReactorStateMachine<Records>,
+        now: Now
+    ) {
+        precondition(sockets[slot].descriptor < 0 && sockets[slot].pending == 0)
+        do {
+            sockets[slot].descriptor = try Socket.stream(for: address)
+        } catch {
+            machine.completed(.connected(connection: slot, errno: error.code), now: now)
+            return
+        }
+        sockets[slot].pending += 1
+        ring.connect(
+            sockets[slot].descriptor, to: address, userData: userData(.connect, slot))
+    }
+
+    private mutating func receive(_ slot: Int) {
+        precondition(!sockets[slot].isReceiving)
+        sockets[slot].isReceiving = true
+        sockets[slot].pending += 1
+        ring.receiveMultishot(sockets[slot].descriptor, userData: userData(.receive, slot))
+    }
+
+    private mutating func listenToInbox() {
+        unsafe ring.read(
+            inbox.eventDescriptor, into: inboxCounter, at: .max, userData: userData(.inbox, 0))
+    }
+
+    private func userData(_ operation: Operation, _ slot: Int) -> UInt64 {
+        operation.rawValue << 56 | UInt64(slot)
+    }
+}

@@ -1,0 +1,44 @@
+internal import Glibc
+
+/// The signals that end a run, as something to wait for. Blocked in every thread, so that none is
+/// interrupted: the main thread takes them from here.
+struct SignalWatch {
+    /// What the main thread was woken by.
+    enum Event {
+        case stop
+        /// A reactor's thread has ended.
+        case finished
+        case timeout
+    }
+
+    private var mask = sigset_t()
+
+    /// The signal by which threads say that they have ended; blocked like the others.
+    private static var bell: Int32 { SIGUSR1 }
+
+    /// Called before any thread is started, as threads inherit the mask.
+    init() {
+        unsafe sigemptyset(&mask)
+        for signal in [SIGINT, SIGTERM, Self.bell] {
+            unsafe sigaddset(&mask, signal)
+        }
+        unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
+    }
+
+    /// Waits for a signal or the bell, at most so many milliseconds.
+    func wait(milliseconds: Int) -> Event {
+        var mask = mask
+        var limit = timespec(
+            tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000)
+        switch unsafe sigtimedwait(&mask, nil, &limit) {
+        case SIGINT, SIGTERM: return .stop
+        case Self.bell: return .finished
+        default: return .timeout
+        }
+    }
+
+    /// Wakes the main thread.
+    static func ring() {
+        kill(getpid(), bell)
+    }
+}

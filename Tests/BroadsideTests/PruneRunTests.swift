@@ -1,0 +1,230 @@
+import APNs
+import Campaign
+import Foundation
+import Testing
+
+@testable import Broadside
+
+@Suite struct PruneRunTests {
+    /// A directory of the test's own, with a ledger that calls the first `deadCount` tokens dead.
+    private struct Place: ~Copyable {
+        let path = FileManager.default.temporaryDirectory.path + "/prune-\(UUID().uuidString)"
+
+        init(deadCount: Int) throws {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true)
+            try writeLedger(path + "/ledger", deadCount: deadCount)
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+
+        func write(_ name: String, _ text: String) throws -> String {
+            try Data(text.utf8).write(to: URL(fileURLWithPath: path + "/" + name))
+            return path + "/" + name
+        }
+
+        func read(_ name: String) -> String? {
+            FileManager.default.contents(atPath: path + "/" + name).map {
+                String(decoding: $0, as: UTF8.self)
+            }
+        }
+
+        var names: [String] {
+            ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+        }
+
+        func options(_ tokens: String, _ output: String) -> PruneOptions {
+            PruneOptions(ledgers: [path + "/ledger"], tokens: tokens, output: output)
+        }
+    }
+
+    private func failure(_ options: PruneOptions) -> BroadsideError? {
+        do throws(BroadsideError) {
+            _ = try PruneRun.run(options)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func lines(_ numbers: Range<Int>) -> String {
+        numbers.map { hexToken($0) + "\n" }.joined()
+    }
+
+    @Test func `The pruned list appears beside, with the list's permissions`() throws {
+        let place = try Place(deadCount: 2)
+        let list = try place.write("list", lines(0..<5))
+        chmod(list, 0o600)
+        var options = place.options(list, place.path + "/out")
+        options.removed = place.path + "/gone"
+        let told = try PruneRun.run(options)
+        #expect(told.contains("removed      2: Unregistered 2"))
+        #expect(place.read("out") == lines(2..<5))
+        #expect(place.read("gone") == lines(0..<2))
+        #expect(place.read("list") == lines(0..<5))
+        #expect(place.names == ["gone", "ledger", "list", "out"])
+        var information = stat()
+        stat(place.path + "/out", &information)
+        #expect(information.st_mode & 0o777 == 0o600)
+        // An older output is replaced.
+        options.removed = nil
+        options.reasons = [.badDeviceToken]
+        _ = try PruneRun.run(options)
+        #expect(place.read("out") == lines(0..<5))
+    }
+
+    @Test(arguments: ["list", "symbolic", "hard", "../self/list"])
+    func `It never writes over its input, whatever its name`(name: String) throws {
+        let place = try Place(deadCount: 2)
+        let list = try place.write("list", lines(0..<5))
+        symlink(list, place.path + "/symbolic")
+        link(list, place.path + "/hard")
+        symlink(place.path, place.path + "/self")
+        let path = name.hasPrefix("..") ? place.path + "/self/list" : place.path + "/" + name
+        let before = place.names
+        var options = place.options(list, path)
+        #expect(failure(options)?.exitCode == 2)
+        options.output = place.path + "/out"
+        options.removed = path
+        #expect(failure(options)?.exitCode == 2)
+        #expect(place.read("list") == lines(0..<5))
+        #expect(place.names == before)
+    }
+
+    @Test func `Output and removed rows need a file each`() throws {
+        let place = try Place(deadCount: 2)
+        let list = try place.write("list", lines(0..<5))
+        var options = place.options(list, place.path + "/out")
+        options.removed = place.path + "/../\(place.path.split(separator: "/").last!)/out"
+        #expect(failure(options)?.exitCode == 2)
+        options.removed = place.path
+        #expect(failure(options)?.exitCode == 2)
+        mkfifo(place.path + "/pipe", 0o600)
+        options.removed = place.path + "/pipe"
+        #expect(failure(options)?.exitCode == 2)
+        options.removed = "-"
+        #expect(failure(options)?.exitCode == 2)
+        #expect(place.names == ["ledger", "list", "pipe"])
+    }
+
+    @Test func `Too many rows gone write nothing`() throws {
+        let place = try Place(deadCount: 501)
+        let list = try place.write("list", lines(0..<1_000))
+        var options = place.options(list, place.path + "/out")
+        options.removed = place.path + "/gone"
+        #expect(failure(options)?.exitCode == 2)
+        #expect(place.names == ["ledger", "list"])
+        options.maxRemovedPercent = 50.1
+        #expect(failure(options) == nil)
+        #expect(place.read("out") == lines(501..<1_000))
+
+        // Exactly the share is allowed, and short lists are not guarded.
+        options.maxRemovedPercent = 50
+        options.tokens = try place.write("half", lines(1..<1_001))
+        #expect(failure(options) == nil)
+        options.tokens = try place.write("short", lines(0..<999))
+        #expect(failure(options) == nil)
+        #expect(place.read("out") == lines(501..<999))
+    }
+
+    @Test func `A list's columns are found by its header`() throws {
+        let place = try Place(deadCount: 2)
+        let header = "name,device,since\n"
+        let rows = (0..<4).map {
+            "\"a, \(hexToken($0))\",\"\(hexToken($0))\",\($0 * 2_000_000_000)\n"
+        }
+        let list = try place.write("list.csv", header + rows.joined())
+        var options = place.options(list, place.path + "/out")
+        #expect(failure(options)?.message.contains("its columns are name, device, since") == true)
+        options.tokenColumn = "device"
+        options.registeredColumn = "when"
+        #expect(failure(options)?.message.contains("no column 'when'") == true)
+        options.registeredColumn = "device"
+        #expect(failure(options)?.exitCode == 2)
+        options.registeredColumn = "since"
+        #expect(failure(options) == nil)
+        #expect(place.read("out") == header + rows[1...].joined())
+        options.format = .lines
+        #expect(failure(options)?.message.contains("list of lines") == true)
+    }
+
+    @Test func `A row longer than the window, and one longer than any`() throws {
+        let place = try Place(deadCount: 2)
+        let note = String(repeating: "long\n", count: 700_000)
+        let rows = (0..<4).map { "\(hexToken($0)),\"\(note)\"\n" }
+        let list = try place.write("list.csv", "token,note\n" + rows.joined())
+        let options = place.options(list, place.path + "/out")
+        #expect(failure(options) == nil)
+        #expect(place.read("out") == "token,note\n" + rows[2...].joined())
+        let endless = String(repeating: "\(hexToken(3)),x\n", count: 300_000)
+        _ = try place.write("list.csv", "token,note\n\(hexToken(0)),\"\n" + endless)
+        #expect(failure(options)?.message.contains("byte 11 is longer than 16 MiB") == true)
+        #expect(place.names == ["ledger", "list.csv", "out"])
+    }
+
+    @Test func `What is wrong with list or ledger is told before anything is written`() throws {
+        let place = try Place(deadCount: 2)
+        let list = try place.write("list.csv", "token,note\n\(hexToken(0)),x\n\(hexToken(3)),\"y\n")
+        var options = place.options(list, place.path + "/out")
+        #expect(failure(options)?.message.contains("open on line 3") == true)
+        options.ledgers.append(place.path + "/none")
+        #expect(failure(options)?.exitCode == 2)
+        options.ledgers = [place.path + "/ledger"]
+        options.tokens = place.path + "/none"
+        #expect(failure(options)?.exitCode == 2)
+        #expect(place.names == ["ledger", "list.csv"])
+    }
+}
+
+/// A token of 64 digits of its own.
+func hexToken(_ number: Int) -> String {
+    let digits = String(UInt64(number) &* 0x9e37_79b9_7f4a_7c15, radix: 16)
+    return String(repeating: "c", count: 64 - digits.count) + digits
+}
+
+/// Writes a ledger of one finished run: the first tokens are Unregistered since the year 2001, the
+/// next ten accepted.
+func writeLedger(_ path: String, deadCount: Int) throws {
+    let directory = try LedgerDirectory.create(path)
+    let identity = CampaignIdentity(
+        listByteCount: nil, listFormat: "lines", columns: ["token"], payloadSHA256: "00",
+        topic: nil, pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
+        environment: "production", shard: nil, suppressSHA256: nil)
+    var manifest = Manifest(
+        campaign: 7, identity: identity, firstStartedAtMilliseconds: 1, listPath: nil)
+    let epoch = manifest.beginEpoch(atMilliseconds: 1)
+    var writer = LedgerWriter(campaign: 7, epoch: epoch, reactor: 0)
+    let now: UInt64 = 1_790_000_000_000
+    writer.reserve(
+        ChunkReservation(
+            firstRow: 0, rowCount: deadCount + 10, byteOffset: 0, byteCount: 65, firstLine: 1,
+            lineCount: 1, hash: 0),
+        nowMilliseconds: now)
+    var octets: [UInt8] = []
+    func write() {
+        while let (bytes, _) = writer.nextWrite() {
+            octets += bytes
+            writer.writeCompleted(bytes.count)
+        }
+    }
+    for row in 0..<(deadCount + 10) {
+        let digits = Array(hexToken(row).utf8)
+        if row < deadCount {
+            writer.settled(
+                row: UInt64(row), state: .rejected, status: 410,
+                reason: Reason.unregistered.rawValue, attempts: 1, timestamp: 1_000_000_000_000,
+                token: digits.span.bytes, tokenIsText: false, nowMilliseconds: now)
+        } else {
+            writer.accepted(
+                row: UInt64(row), fingerprint: TokenText.fingerprint(digits.span.bytes),
+                attempts: 1, nowMilliseconds: now)
+        }
+        write()
+    }
+    let segment = try directory.createSegment(epoch: epoch, reactor: 0)
+    defer { close(segment) }
+    try writeAll(octets, to: segment, name: path)
+    manifest.endEpoch(
+        lengths: [SegmentLength(reactor: 0, byteCount: UInt64(octets.count))], isFinished: true)
+    try directory.save(manifest)
+}

@@ -1,0 +1,95 @@
+import Broadside
+import Campaign
+
+/// A request that a client sent, whether or not it arrived.
+struct SentRequest {
+    var link: Int
+    var stream: Int32
+}
+
+extension World {
+    /// What became of a request, as its client knows it.
+    private enum Knowledge {
+        /// Surely not acted on: it does not count as an attempt.
+        case notProcessed
+        /// Answered in a way that does not count.
+        case notCounted
+        /// Answered, or lost.
+        case counted
+        /// The world can't tell what the client made of it.
+        case uncertain
+    }
+
+    /// All requests that clients sent, by row.
+    func indexRequests() -> [[SentRequest]] {
+        var requests = [[SentRequest]](repeating: [], count: scenario.list.tokens.count)
+        for link in links {
+            for request in taps[link.id].requests {
+                guard requests.indices.contains(request.row) else {
+                    fail("link \(link.id), stream \(request.stream) has no apns-id of a row")
+                    continue
+                }
+                requests[request.row].append(SentRequest(link: link.id, stream: request.stream))
+            }
+        }
+        return requests
+    }
+
+    private func knowledge(of request: SentRequest, row: Int) -> Knowledge {
+        if wasCancelled(link: request.link, stream: request.stream) { return .counted }
+        for index in journal.copiesOfRow[row] {
+            let copy = journal.copies[index]
+            guard copy.link == request.link, copy.stream == request.stream else { continue }
+            guard copy.toldAt != nil else { return .counted }
+            if copy.isToldInVain { return .uncertain }
+            switch copy.resolution {
+            case .notProcessed: return .notProcessed
+            case .answered(let answer):
+                return answer.reason == "ExpiredProviderToken" ? .notCounted : .counted
+            case .open, .reset: return .counted
+            }
+        }
+        let link = links[request.link]
+        if let refusal = link.refused.first(where: { $0.stream == request.stream }) {
+            return refusal.toldAt == link.closedAt ? .uncertain : .notProcessed
+        }
+        guard let last = link.lastStream, request.stream > last else { return .counted }
+        return link.lastStreamToldAt == link.closedAt ? .uncertain : .notProcessed
+    }
+
+    /// True where no request for a row may have been acted on without the client's knowing. Requests
+    /// that a client wrote and never submitted leave that open.
+    func isCertain(row: Int) -> Bool {
+        if links.contains(where: \.endedWhileSending) { return false }
+        return requestsOfRow[row].allSatisfy { request in
+            if case .notProcessed = knowledge(of: request, row: row) { return true }
+            return false
+        }
+    }
+
+    /// The attempts in the ledger are the requests that count.
+    func judgeAttempts(_ rows: [LedgerRow], _ process: SimulatedProcess) {
+        if links.contains(where: { $0.epoch == process.epoch && $0.endedWhileSending }) { return }
+        for number in rows.indices where process.statesAtStart[number] == .remaining {
+            switch rows[number].state {
+            case .accepted, .rejected, .failed: break
+            default: continue
+            }
+            var attempts = 0
+            var isKnown = true
+            for request in requestsOfRow[number] {
+                if links[request.link].epoch != process.epoch { isKnown = false }
+                switch knowledge(of: request, row: number) {
+                case .counted: attempts += 1
+                case .notProcessed, .notCounted: break
+                case .uncertain: isKnown = false
+                }
+            }
+            if isKnown, attempts != rows[number].attempts {
+                fail(
+                    "row \(number) has \(rows[number].attempts) attempts in the ledger, "
+                        + "\(attempts) requests count")
+            }
+        }
+    }
+}

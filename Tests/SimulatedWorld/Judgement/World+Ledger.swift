@@ -1,0 +1,263 @@
+import APNs
+import Broadside
+import Campaign
+
+/// What the ledger says of a row.
+struct LedgerRow {
+    var state = RowState.remaining
+    var status = 0
+    var reason = ""
+    var timestamp: UInt64?
+    var token: [UInt8] = []
+    var fingerprint: UInt64?
+    var attempts = 0
+}
+
+extension World {
+    /// Reads the whole ledger and holds it against the journal.
+    ///
+    /// - Returns: What it says of each row.
+    func readLedger(_ index: LedgerIndex) throws(LedgerError) -> [LedgerRow] {
+        var rows = [LedgerRow](repeating: LedgerRow(), count: scenario.list.tokens.count)
+        var verdicts = ChunkVerdicts(of: index)
+        for chunk in 0..<index.chunkCount {
+            try verdicts.load(chunk: chunk)
+            if let fault = verdicts.firstFault { fail("\(fault)") }
+            for place in verdicts.rows.indices {
+                let number = Int(verdicts.firstRow) + place
+                guard number < rows.count else {
+                    fail("the ledger has row \(number), which the list has not")
+                    continue
+                }
+                rows[number] = Self.ledgerRow(verdicts, place)
+            }
+        }
+        requestsOfRow = indexRequests()
+        for number in rows.indices { judge(rows[number], number: number) }
+        return rows
+    }
+
+    private static func ledgerRow(_ verdicts: borrowing ChunkVerdicts, _ place: Int) -> LedgerRow {
+        let verdict = verdicts.rows[place]
+        var row = LedgerRow(
+            state: verdict.state, status: Int(verdict.status), timestamp: verdict.timestamp,
+            attempts: Int(verdict.attempts))
+        if let text = verdicts.reasonText(ofRow: place) {
+            row.reason = Self.text(text)
+        } else if let reason = Reason(rawValue: verdict.reason) {
+            row.reason = reason.text
+        }
+        verdicts.appendToken(ofRow: place, to: &row.token)
+        if case .fingerprint(let fingerprint) = verdict.token { row.fingerprint = fingerprint }
+        return row
+    }
+
+    /// Holds one row of the ledger against what the servers saw and answered.
+    private func judge(_ row: LedgerRow, number: Int) {
+        let copies = journal.copiesOfRow[number].map { journal.copies[$0] }
+        guard let token = scenario.list.tokens[number] else {
+            if row.state.isSettled, row.state != .invalid {
+                fail("row \(number) is no token and \(row.state.name)")
+            }
+            return
+        }
+        switch row.state {
+        case .accepted:
+            let fingerprint = token.withUnsafeBytes {
+                TokenText.fingerprint(RawSpan(_unsafeBytes: $0))
+            }
+            if row.fingerprint != fingerprint {
+                fail("row \(number) is accepted with another token's fingerprint")
+            }
+            if !copies.contains(where: { $0.wasTold { $0.status == 200 } }) {
+                fail("row \(number) is accepted, but no server told so")
+            }
+        case .rejected:
+            if row.token != token { fail("row \(number) is rejected with another token") }
+            let wasTold = copies.contains {
+                $0.wasTold {
+                    $0.status == row.status && $0.reason == row.reason
+                        && $0.timestamp == row.timestamp
+                }
+            }
+            if !wasTold {
+                fail("row \(number) is rejected (\(row.status) \(row.reason)): no server said so")
+            }
+        case .failed, .unknown:
+            if row.token != token { fail("row \(number) is \(row.state.name), another's token") }
+            if row.state == .unknown, !wasInDoubt[number], isCertain(row: number) {
+                fail("row \(number) is unknown, but no request for it is in doubt")
+            }
+            if row.state == .unknown, scenario.onLost == .resend {
+                fail("row \(number) is unknown although lost rows are sent again")
+            }
+        case .invalid, .skipped:
+            fail("row \(number) is \(row.state.name), but it is a good token")
+        case .remaining:
+            for copy in copies where !copy.isSafeToRepeat {
+                fail(
+                    "row \(number) is remaining, but its copy on link \(copy.link), stream "
+                        + "\(copy.stream) may have been processed")
+            }
+        case .inDoubt:
+            break
+        }
+    }
+
+    // MARK: Ends
+
+    /// True when every row has its verdict, as far as it can have one.
+    var isComplete: Bool {
+        guard let states = finalStates else { return false }
+        return states.allSatisfy(\.isSettled) && !process.hasDied
+            && (scenario.onLost == .record || process.reopensUnknown
+                || !states.contains { $0 == .failed || $0 == .unknown })
+    }
+
+    /// Judges a process that ended by itself.
+    func judgeEnd(of process: SimulatedProcess) {
+        let rows: [LedgerRow]
+        do {
+            let index = try LedgerIndex(
+                segments: segments.flatMap { $0 }.map(\.ledgerSegment),
+                campaign: scenario.campaign, recordedLengths: manifestLengths)
+            rows = try readLedger(index)
+        } catch {
+            fail("the ledger can't be read: \(error)")
+            return
+        }
+        let states = rows.map(\.state)
+        finalStates = states
+        let cause = process.shared.stopCause
+        note { "stop: \(String(describing: cause))" }
+        if let cause { judgeCause(cause, process) }
+        judgeKept(states, process)
+        judgePace(process)
+        if case .diskFailed = cause {
+            return
+        }
+        judgeLeftOver(states, process)
+        judgeCounts(states, process)
+        judgeAnswersRecorded(states, process)
+        judgeAttempts(rows, process)
+    }
+
+    /// A process stops early only where the weather gives it reason to.
+    private func judgeCause(_ cause: StopCause, _ process: SimulatedProcess) {
+        let weather = process.weather
+        let isJustified: Bool
+        switch cause {
+        case .signal, .deadline:
+            isJustified = true
+        case .aborted(let message):
+            // The world's clock is right, and a renewed provider token is good.
+            isJustified = weather.credential > 0 && !message.contains("clock")
+        case .gaveUp:
+            let trouble =
+                weather.connectFailure + weather.connectSilence + weather.resolveFailure
+                + weather.reset + weather.silence + weather.silentStream + weather.trouble
+                + weather.goAway
+            isJustified = trouble > 0 || weather.requestsPerConnection > 0
+        case .diskFailed:
+            isJustified = weather.diskFailure > 0
+        }
+        if !isJustified || process.epoch > scenario.weathers.count {
+            fail("the process stops without reason: \(cause)")
+        }
+    }
+
+    /// What was settled before stays so.
+    private func judgeKept(_ states: [RowState], _ process: SimulatedProcess) {
+        for (number, before) in process.statesAtStart.enumerated()
+        where before.isSettled && !process.reopens.contains(before) && states[number] != before {
+            fail("row \(number) was \(before.name) and is \(states[number].name) now")
+        }
+    }
+
+    private func judgeLeftOver(_ states: [RowState], _ process: SimulatedProcess) {
+        let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack }
+        let isStopped = process.shared.stopCause != nil
+        for (number, state) in states.enumerated() where !state.isSettled {
+            if state == .inDoubt, scenario.onLost == .record, isStopped,
+                process.statesAtStart[number] == .inDoubt
+            {
+                continue
+            }
+            if state == .inDoubt, scenario.onLost == .record || (!isStopped && heldBack == 0) {
+                fail("row \(number) is in doubt although the process ended in order")
+            }
+            if !isStopped, heldBack == 0 { fail("row \(number) is \(state.name) at the end") }
+        }
+        guard process.epoch > scenario.weathers.count, scenario.onLost == .resend else { return }
+        for (number, state) in states.enumerated() where state == .failed || state == .unknown {
+            fail("row \(number) is \(state.name) although all is calm")
+        }
+    }
+
+    private func judgeCounts(_ states: [RowState], _ process: SimulatedProcess) {
+        let counted = process.reactors.reduce(UInt64(0)) { $0 + $1.machine.snapshot().settled }
+        let settled = states.indices.count {
+            let before = process.statesAtStart[$0]
+            return states[$0].isSettled
+                && (!before.isSettled || process.reopens.contains(before))
+        }
+        if Int(counted) != settled {
+            fail("the process counted \(counted) settled rows, the ledger \(settled)")
+        }
+    }
+
+    /// What a server answered for good, and told, is in the ledger of a process that ended in order.
+    private func judgeAnswersRecorded(_ states: [RowState], _ process: SimulatedProcess) {
+        for copy in journal.copies where copy.epoch == process.epoch && !copy.isToldInVain {
+            guard case .answered(let answer) = copy.resolution, copy.toldAt != nil,
+                !answer.allowsRetryLater, !wasCancelled(link: copy.link, stream: copy.stream)
+            else { continue }
+            let expected: RowState = answer.status == 200 ? .accepted : .rejected
+            if states[copy.row] != expected {
+                fail(
+                    "row \(copy.row) was answered \(answer.status) on link \(copy.link) and is "
+                        + "\(states[copy.row].name)")
+            }
+        }
+    }
+
+    /// Any 100 ms hold at most what the rate gives, and one burst.
+    private func judgePace(_ process: SimulatedProcess) {
+        guard let rate = scenario.rate.map({ Double($0) }) else { return }
+        let reactors = Double(scenario.reactors)
+        let burst = max(1, rate / 100)
+        // Where reactors share the rate, each has a burst of its share, and one more request may
+        // go out while another learns that it shares.
+        let limit = rate / 10 + (scenario.reactors == 1 ? burst : max(burst, reactors) + reactors)
+        var first = 0
+        var count = 0
+        for entry in process.requestTimes {
+            count += entry.count
+            while process.requestTimes[first].time + 100 * millisecond <= entry.time {
+                count -= process.requestTimes[first].count
+                first += 1
+            }
+            if Double(count) > limit + 1e-6 {
+                fail("\(count) requests within 100 ms at a rate of \(rate) a second")
+                return
+            }
+        }
+    }
+}
+
+extension Journal.Copy {
+    func wasTold(_ isWanted: (ServerAnswer) -> Bool) -> Bool {
+        guard case .answered(let answer) = resolution, toldAt != nil else { return false }
+        return isWanted(answer)
+    }
+
+    /// The server surely did not act on it, and the client knows.
+    var isSafeToRepeat: Bool {
+        guard toldAt != nil else { return false }
+        switch resolution {
+        case .notProcessed: return true
+        case .answered(let answer): return answer.allowsRetryLater
+        case .open, .reset: return false
+        }
+    }
+}

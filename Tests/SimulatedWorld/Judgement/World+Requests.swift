@@ -1,0 +1,92 @@
+import APNs
+import Broadside
+import Campaign
+
+extension World {
+    /// A request whose headers are what they should be.
+    struct Request {
+        var row: Int
+        var token: [UInt8]
+        var authorization: [UInt8]?
+    }
+
+    /// Looks at a request's headers: they are the campaign's, and the path's token is the row's.
+    func judgeHeaders(_ headers: [(name: [UInt8], value: [UInt8])], link: Int) -> Request? {
+        func value(_ name: String) -> [UInt8]? {
+            headers.first { $0.name == Array(name.utf8) }?.value
+        }
+        guard let text = value("apns-id"),
+            let id = text.withUnsafeBytes({ NotificationID(parsing: RawSpan(_unsafeBytes: $0)) }),
+            id.campaign == scenario.campaign, id.row < scenario.list.tokens.count
+        else {
+            fail("a request's apns-id is no row's: \(Self.text(value("apns-id") ?? []))")
+            return nil
+        }
+        let row = Int(id.row)
+        guard let token = scenario.list.tokens[row] else {
+            fail("row \(row), which is no token, was sent")
+            return nil
+        }
+        let authorization = value("authorization")
+        let expected = expectedHeaders(token: token, id: text, authorization: authorization)
+        if headers.count != expected.count
+            || !zip(headers, expected).allSatisfy({ $0.name == $1.name && $0.value == $1.value })
+        {
+            let found = headers.map { "\(Self.text($0.name)): \(Self.text($0.value))" }
+            fail("row \(row) has other headers: \(found.joined(separator: ", "))")
+        }
+        judge(authorization: authorization, row: row)
+        judgeRepetition(row: row, link: link)
+        note { "link \(link): row \(row) reaches the server" }
+        return Request(row: row, token: token, authorization: authorization)
+    }
+
+    private func expectedHeaders(
+        token: [UInt8], id: [UInt8], authorization: [UInt8]?
+    ) -> [(name: [UInt8], value: [UInt8])] {
+        var fields: [(name: [UInt8], value: [UInt8])] = []
+        func add(_ name: String, _ value: [UInt8]?) {
+            if let value { fields.append((Array(name.utf8), value)) }
+        }
+        add(":method", Array("POST".utf8))
+        add(":scheme", Array("https".utf8))
+        add(":path", Array("/3/device/".utf8) + token)
+        add(":authority", Scenario.authority)
+        add("authorization", authorization)
+        add("apns-topic", scenario.topic)
+        add("apns-push-type", Scenario.pushType)
+        add("apns-id", id)
+        add("apns-expiration", scenario.expiration)
+        add("apns-collapse-id", scenario.collapseIdentifier)
+        add("apns-priority", Scenario.priority)
+        return fields
+    }
+
+    private func judge(authorization: [UInt8]?, row: Int) {
+        guard let authorization else {
+            if scenario.usesProviderToken { fail("row \(row) has no provider token") }
+            return
+        }
+        let issued = UInt64(Self.text(Array(authorization.dropFirst(7)))) ?? 0
+        let age = now.wallMilliseconds / 1000 - min(issued, now.wallMilliseconds / 1000)
+        if !scenario.usesProviderToken || age > 3600 {
+            fail("row \(row) has the provider token \(Self.text(authorization)), \(age) s old")
+        }
+    }
+
+    /// What an earlier process settled is not sent again.
+    private func judgeRepetition(row: Int, link: Int) {
+        guard links[link].epoch == process.epoch else { return }
+        let state = process.statesAtStart[row]
+        if state.isSettled, !process.reopens.contains(state) {
+            fail("row \(row) was sent although the ledger says \(state.name)")
+        }
+        if state == .inDoubt, scenario.onLost == .record, !process.reopensUnknown {
+            fail("row \(row) was sent although it is in doubt")
+        }
+    }
+
+    static func text(_ bytes: [UInt8]) -> String {
+        String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,70 @@
+/// Listens to what a client sends, frame by frame: which requests go out, and which are taken back.
+struct FrameTap {
+    /// A request as it left.
+    struct Request {
+        var stream: Int32
+        var row: Int
+    }
+
+    /// The first octets of every apns-id of the campaign; the row's twelve digits follow.
+    private let idPrefix: [UInt8]
+    private var header: [UInt8] = []
+    private var block: [UInt8] = []
+    private var prefaceLeft = 24
+    private var payloadLeft = 0
+    private var type: UInt8 = 0
+    private var stream: Int32 = 0
+    /// Requests in the order in which they were sent.
+    private(set) var requests: [Request] = []
+    /// Streams that the client reset, in order.
+    private(set) var cancelled: [Int32] = []
+
+    init(idPrefix: [UInt8]) {
+        self.idPrefix = idPrefix
+    }
+
+    mutating func hear(_ bytes: ArraySlice<UInt8>) {
+        var at = bytes.startIndex
+        while at < bytes.endIndex {
+            if prefaceLeft > 0 {
+                let count = min(prefaceLeft, bytes.endIndex - at)
+                prefaceLeft -= count
+                at += count
+            } else if payloadLeft > 0 {
+                let count = min(payloadLeft, bytes.endIndex - at)
+                if type == 1 { block += bytes[at..<(at + count)] }
+                payloadLeft -= count
+                at += count
+                if payloadLeft == 0, type == 1 { end() }
+            } else {
+                header.append(bytes[at])
+                at += 1
+                if header.count == 9 { begin() }
+            }
+        }
+    }
+
+    private mutating func begin() {
+        payloadLeft = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
+        type = header[3]
+        stream = header[5...].reduce(Int32(0)) { $0 << 8 | Int32($1) }
+        if type == 3 { cancelled.append(stream) }
+        header.removeAll(keepingCapacity: true)
+        block.removeAll(keepingCapacity: true)
+    }
+
+    /// The apns-id stands in the block as it is: the engine never Huffman-codes it.
+    private mutating func end() {
+        var at = 0
+        while at + idPrefix.count + 12 <= block.count {
+            if block[at] == idPrefix[0], block[at..<(at + idPrefix.count)].elementsEqual(idPrefix) {
+                let digits = block[(at + idPrefix.count)..<(at + idPrefix.count + 12)]
+                let row = Int(String(decoding: digits, as: UTF8.self), radix: 16) ?? -1
+                requests.append(Request(stream: stream, row: row))
+                return
+            }
+            at += 1
+        }
+        requests.append(Request(stream: stream, row: -1))
+    }
+}

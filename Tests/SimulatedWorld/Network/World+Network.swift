@@ -1,0 +1,251 @@
+import Broadside
+import Ring
+
+extension World {
+    // MARK: Connecting
+
+    func connect(slot: Int, to address: SocketAddress, for reactor: SimulatedReactor) {
+        let weather = process.weather
+        let id = links.count
+        var link = Link(
+            id: id, epoch: process.epoch, reactor: reactor.index, slot: slot,
+            address: Self.number(of: address), openedAt: clock,
+            latency: weather.latency / 2 + random.delay(weather.latency))
+        link.lastArrivalAtServer = clock
+        link.lastArrivalAtClient = clock
+        links.append(link)
+        servers.append(nil)
+        taps.append(FrameTap(idPrefix: scenario.idPrefix))
+        reactor.linkOfSlot[slot] = id
+        note { "r\(reactor.index) connects link \(id), slot \(slot)" }
+        if random.chance(weather.connectSilence) { return }
+        let errno: Int32 = random.chance(weather.connectFailure) ? random.pick([111, 113]) : 0
+        events.insert(.connected(link: id, errno: errno), at: clock + 2 * link.latency)
+    }
+
+    private static func number(of address: SocketAddress) -> Int {
+        if case .v4(let number, _) = address { return Int(number & 0xff) }
+        return 0
+    }
+
+    func connected(_ id: Int, errno: Int32) {
+        guard links[id].isOpenAtClient else { return }
+        if errno == 0 { accept(id) }
+        deliver(
+            .completion(.connected(connection: links[id].slot, errno: errno)), to: reactor(of: id))
+    }
+
+    /// The server's side of a new connection, and what will befall it.
+    private func accept(_ id: Int) {
+        let weather = process.weather
+        links[id].isOpenAtServer = true
+        let server = SimulatedServer(link: id, weather: weather, world: self, random: random.fork())
+        servers[id] = server
+        func sometime(_ act: ServerAct) {
+            schedule(act, link: id, after: random.skewedDelay(8 * second))
+        }
+        if random.chance(weather.reset) {
+            sometime(random.chance(0.5) ? .resetConnection : .close)
+        }
+        if random.chance(weather.silence) { sometime(.fallSilent) }
+        if random.chance(weather.goAway) {
+            let closesAfter: UInt64? = random.pick([0, 30 * millisecond, nil])
+            let delay = random.skewedDelay(4 * second)
+            if random.chance(0.5) {
+                schedule(.announceEnd, link: id, after: delay)
+                schedule(.goAway(closesAfter: closesAfter), link: id, after: delay + second / 4)
+            } else {
+                schedule(.goAway(closesAfter: closesAfter), link: id, after: delay)
+            }
+        }
+        for _ in 0..<random.between(1...6) where random.chance(weather.settingsChanges) {
+            sometime(.changeSettings)
+        }
+        server.start()
+    }
+
+    private func reactor(of id: Int) -> SimulatedReactor {
+        process.reactors[links[id].reactor]
+    }
+
+    /// Nothing comes through from here on, and nobody is told.
+    func fallSilent(link id: Int) {
+        links[id].isSilent = true
+    }
+
+    // MARK: From the client
+
+    func send(_ bytes: UnsafeRawBufferPointer, on id: Int) {
+        precondition(links[id].pendingSend == nil, "one send a connection")
+        precondition(bytes.count > 0)
+        let copy = Array(bytes)
+        links[id].pendingSend = Link.PendingSend(bytes: bytes, copy: copy)
+        taps[id].hear(copy.dropFirst(links[id].heardAhead))
+        links[id].heardAhead = copy.count
+        note { "link \(id): sends \(copy.count) bytes" }
+        events.insert(.sendDone(link: id), at: clock + random.skewedDelay(200_000))
+    }
+
+    func sendDone(_ id: Int) {
+        guard let pending = links[id].pendingSend, links[id].isOpenAtClient else { return }
+        links[id].lastSendDone = clock
+        if let errno = links[id].sendError {
+            links[id].pendingSend = nil
+            deliver(
+                .completion(.sent(connection: links[id].slot, result: -Int(errno))),
+                to: reactor(of: id))
+            return
+        }
+        let room = process.weather.sendBufferCount - links[id].countToServer
+        guard room > 0 else {
+            links[id].isSendBlocked = true
+            return
+        }
+        if !pending.bytes.elementsEqual(pending.copy) {
+            fail("bytes of link \(id) changed while they were being sent")
+        }
+        var count = min(room, pending.copy.count)
+        if random.chance(process.weather.shortSend) { count = random.between(1...count) }
+        links[id].pendingSend = nil
+        take(pending.copy.prefix(count), from: id)
+        deliver(
+            .completion(.sent(connection: links[id].slot, result: count)), to: reactor(of: id))
+    }
+
+    /// Bytes leave the client's machine, in pieces.
+    private func take(_ bytes: ArraySlice<UInt8>, from id: Int) {
+        links[id].heardAhead -= bytes.count
+        links[id].countToServer += bytes.count
+        guard !links[id].isSilent else { return }
+        for piece in pieces(bytes) {
+            events.insert(.bytesToServer(link: id, piece), at: arrivalAtServer(id))
+        }
+    }
+
+    private func arrivalAtServer(_ id: Int) -> UInt64 {
+        let arrival = clock + links[id].latency + random.skewedDelay(process.weather.jitter)
+        links[id].lastArrivalAtServer = max(links[id].lastArrivalAtServer, arrival)
+        return links[id].lastArrivalAtServer
+    }
+
+    private func pieces(_ bytes: ArraySlice<UInt8>) -> [[UInt8]] {
+        var pieces: [[UInt8]] = []
+        var rest = bytes
+        while random.chance(process.weather.tearing), rest.count > 1, pieces.count < 64 {
+            let count = random.between(1...min(rest.count - 1, random.pick([3, 40, 20_000])))
+            pieces.append(Array(rest.prefix(count)))
+            rest = rest.dropFirst(count)
+        }
+        pieces.append(Array(rest))
+        return pieces
+    }
+
+    func bytesArrived(_ bytes: [UInt8], atServerOf id: Int) {
+        guard !links[id].isSilent else { return }
+        links[id].countToServer -= bytes.count
+        if links[id].isSendBlocked {
+            links[id].isSendBlocked = false
+            sendDone(id)
+        }
+        guard links[id].isOpenAtServer, let server = servers[id] else { return }
+        trace.step(time: clock, kind: 8, id, bytes.count)
+        trace.mix(bytes)
+        server.receive(bytes)
+    }
+
+    /// The client gives its socket up: what the kernel took goes out, then the end.
+    func close(_ id: Int) {
+        note { "link \(id): closed by the client" }
+        journal.toldInVain(link: id, at: clock)
+        links[id].closedAt = clock
+        endAtClient(id)
+        events.insert(.closed(link: id), at: clock + random.skewedDelay(millisecond))
+    }
+
+    /// The process is gone; its sockets are closed by the kernel.
+    func abandon(link id: Int) {
+        guard links[id].isOpenAtClient else { return }
+        endAtClient(id)
+    }
+
+    private func endAtClient(_ id: Int) {
+        links[id].isOpenAtClient = false
+        links[id].endedWhileSending =
+            links[id].pendingSend != nil
+            || (links[id].endWasTold && clock - links[id].lastSendDone < 50_000)
+        if let pending = links[id].pendingSend {
+            // The kernel may have taken some of it.
+            links[id].pendingSend = nil
+            if random.chance(0.5), links[id].sendError == nil {
+                take(pending.copy.prefix(random.between(0...pending.copy.count)), from: id)
+            }
+        }
+        if !links[id].isSilent { events.insert(.endToServer(link: id), at: arrivalAtServer(id)) }
+    }
+
+    func closed(_ id: Int) {
+        guard links[id].epoch == process.epoch else { return }
+        let reactor = reactor(of: id)
+        reactor.linkOfSlot[links[id].slot] = nil
+        deliver(.completion(.closed(connection: links[id].slot)), to: reactor)
+    }
+
+    // MARK: From the server
+
+    func serverSent(link id: Int, _ bytes: [UInt8]) {
+        guard !links[id].isSilent, links[id].isOpenAtServer else { return }
+        for piece in pieces(bytes[...]) {
+            events.insert(.bytesToClient(link: id, piece), at: arrivalAtClient(id))
+        }
+    }
+
+    private func arrivalAtClient(_ id: Int) -> UInt64 {
+        let arrival = clock + links[id].latency + random.skewedDelay(process.weather.jitter)
+        links[id].lastArrivalAtClient = max(links[id].lastArrivalAtClient, arrival)
+        return links[id].lastArrivalAtClient
+    }
+
+    /// The server ends a connection: in order (0), or by a reset that overtakes what is under way.
+    func serverCloses(link id: Int, errno: Int32) {
+        guard links[id].isOpenAtServer else { return }
+        links[id].isOpenAtServer = false
+        guard !links[id].isSilent else { return }
+        let arrival = errno == 0 ? arrivalAtClient(id) : clock + links[id].latency
+        events.insert(.endToClient(link: id, errno: errno), at: arrival)
+    }
+
+    func bytesArrived(_ bytes: [UInt8], atClientOf id: Int) {
+        guard links[id].isOpenAtClient, !links[id].endWasTold, !links[id].isSilent else { return }
+        guard links[id].isReceiving else {
+            links[id].early.append(bytes)
+            return
+        }
+        deliver(.bytes(link: id, bytes), to: reactor(of: id))
+    }
+
+    func startReceiving(_ id: Int) {
+        links[id].isReceiving = true
+        for bytes in links[id].early { deliver(.bytes(link: id, bytes), to: reactor(of: id)) }
+        links[id].early = []
+        if let errno = links[id].earlyEnd { endArrived(atClientOf: id, errno: errno) }
+    }
+
+    func endArrived(atClientOf id: Int, errno: Int32) {
+        guard links[id].isOpenAtClient, !links[id].endWasTold, !links[id].isSilent else { return }
+        guard links[id].isReceiving else {
+            links[id].earlyEnd = errno
+            return
+        }
+        links[id].endWasTold = true
+        links[id].sendError = errno == 0 ? 32 : errno
+        if links[id].isSendBlocked { sendDone(id) }
+        deliver(
+            .completion(.receiveEnded(connection: links[id].slot, errno: errno)),
+            to: reactor(of: id))
+    }
+
+    /// Whether the client took a request back, by what it sent.
+    func wasCancelled(link: Int, stream: Int32) -> Bool {
+        taps[link].cancelled.contains(stream)
+    }
+}

@@ -1,0 +1,106 @@
+import APNs
+import Broadside
+import Campaign
+
+/// What a seed decides before anything happens: the campaign, its list, its settings, and the
+/// weather of each process.
+struct Scenario {
+    let seed: UInt64
+    let list: SimulatedList
+    let campaign: UInt64
+    let payload: [UInt8]
+    let topic: [UInt8]
+    let expiration: [UInt8]?
+    let collapseIdentifier: [UInt8]?
+    let usesProviderToken: Bool
+    /// How old the provider token is at the first start, in seconds.
+    let tokenAge: UInt64
+    let addresses: Int
+
+    let reactors: Int
+    let connections: Int
+    let streams: Int
+    let rate: UInt64?
+    let ratePerConnection: UInt64?
+    let onLost: LostAnswerPolicy
+    let abortAfter: Int
+    let requestTimeout: UInt64
+    let retryPolicy: RetryPolicy
+    let giveUpAfter: UInt64
+    let giveUpAfterIsExplicit: Bool
+
+    /// One for each process; those that follow are calm.
+    let weathers: [Weather]
+    /// What the seed's accidents are drawn from.
+    let random: WorldRandom
+
+    static let authority = Array("api.push.example".utf8)
+    static let pushType = Array("alert".utf8)
+    static let priority = Array("10".utf8)
+
+    init(seed: UInt64) {
+        var random = WorldRandom(seed: seed)
+        self.seed = seed
+        campaign = random.next()
+        let rowCount = random.between(0...(random.pick([3, 40, 300, 300, 2500])))
+        list = SimulatedList(rowCount: rowCount, random: random.fork())
+        payload = Self.payload(random.pick([2, 30, 242, 1000, 4096]))
+        topic = Array("com.example.news".utf8)
+        expiration = random.chance(0.5) ? Array("1900000000".utf8) : nil
+        collapseIdentifier = random.chance(0.5) ? Array("breaking".utf8) : nil
+        usesProviderToken = random.chance(0.7)
+        tokenAge = random.pick([0, 600, 1500, 2690])
+        addresses = random.between(1...3)
+        reactors = random.pick([1, 1, 2, 3])
+        connections = random.pick([1, 2, 2, 4])
+        streams = random.pick([1, 7, 100, 100, 1000])
+        rate = random.chance(0.3) ? random.pick([20, 150, 1000, 20_000]) : nil
+        ratePerConnection = random.chance(0.15) ? random.pick([50, 500]) : nil
+        onLost = random.chance(0.5) ? .record : .resend
+        abortAfter = random.pick([5, 50, 50, 1000])
+        requestTimeout = random.pick([5, 30]) * second
+        retryPolicy = RetryPolicy(
+            maximumAttempts: random.pick([2, 5]),
+            retryForNanoseconds: random.pick([0, 10, 900]) * second)
+        giveUpAfter = random.pick([40, 60, 200]) * second
+        giveUpAfterIsExplicit = random.chance(0.5)
+        weathers = (0..<random.pick([0, 1, 1, 2, 4])).map { _ in .storm(&random) }
+        self.random = random.fork()
+    }
+
+    private static func payload(_ count: Int) -> [UInt8] {
+        guard count > 20 else { return Array("{}".utf8) }
+        let frame = Array(#"{"aps":{"alert":""}}"#.utf8)
+        var payload = Array(frame.dropLast(4))
+        for index in 0..<(count - frame.count) { payload.append(UInt8(97 + index % 26)) }
+        return payload + frame.suffix(4)
+    }
+
+    /// What all apns-ids of the campaign begin with.
+    var idPrefix: [UInt8] {
+        let text = [UInt8](unsafeUninitializedCapacity: NotificationID.textCount) { buffer, count in
+            let memory = UnsafeMutableRawBufferPointer(buffer)
+            var output = OutputRawSpan(buffer: memory, initializedCount: 0)
+            NotificationID(campaign: campaign, row: 0).write(into: &output)
+            count = output.finalize(for: memory)
+        }
+        return Array(text.prefix(NotificationID.rowDigitsOffset))
+    }
+
+    func weather(epoch: Int) -> Weather {
+        epoch <= weathers.count ? weathers[epoch - 1] : .calm
+    }
+
+    func settings() -> ReactorSettings {
+        ReactorSettings(
+            campaign: campaign, authority: Self.authority, topic: topic, pushType: Self.pushType,
+            priority: Self.priority, expiration: expiration,
+            collapseIdentifier: collapseIdentifier, payload: payload, connections: connections,
+            streamsPerConnection: streams,
+            milliRatePerConnection: ratePerConnection.map { $0 * 1000 },
+            usesProviderToken: usesProviderToken, onLost: onLost, retryPolicy: retryPolicy,
+            requestTimeout: requestTimeout, giveUpAfter: giveUpAfter,
+            giveUpAfterIsExplicit: giveUpAfterIsExplicit, abortAfter: abortAfter,
+            reactors: reactors, seed: seed)
+    }
+}

@@ -1,0 +1,63 @@
+/// A token list as users have them: any case, blanks, carriage returns, blank lines, rows that are
+/// no token; and what each row means.
+struct SimulatedList {
+    /// The list as it lies on disk.
+    let bytes: [UInt8]
+    /// The token of each row, canonical; nil for a row that holds none.
+    let tokens: [[UInt8]?]
+
+    init(rowCount: Int, random: WorldRandom) {
+        var random = random
+        var bytes: [UInt8] = []
+        var tokens: [[UInt8]?] = []
+        let isPlain = random.chance(0.4)
+        let malformed = random.pick([0, 0, 0.01, 0.3])
+        for row in 0..<rowCount {
+            let ending = !isPlain && random.chance(0.1) ? "\r\n" : "\n"
+            if !isPlain, random.chance(0.05) { bytes += Array(random.pick(["\n", "  \n"]).utf8) }
+            if random.chance(malformed) {
+                bytes += Array(random.pick(["oops", "abc", "0g", "ff ff", "é"]).utf8)
+                tokens.append(nil)
+            } else {
+                let digits = isPlain || random.chance(0.9) ? 64 : random.pick([2, 8, 66, 160, 200])
+                let token = Self.token(digits: digits, random: &random)
+                bytes += Self.written(token, isPlain: isPlain, random: &random)
+                tokens.append(token)
+            }
+            let isLast = row == rowCount - 1
+            if !isLast || random.chance(0.7) { bytes += Array(ending.utf8) }
+        }
+        self.bytes = bytes
+        self.tokens = tokens
+    }
+
+    private static func token(digits: Int, random: inout WorldRandom) -> [UInt8] {
+        var token: [UInt8] = []
+        while token.count < digits {
+            let nibble = UInt8(truncatingIfNeeded: random.next() & 15)
+            token.append(nibble < 10 ? 48 + nibble : 87 + nibble)
+        }
+        return token
+    }
+
+    private static func written(
+        _ token: [UInt8], isPlain: Bool, random: inout WorldRandom
+    ) -> [UInt8] {
+        guard !isPlain else { return token }
+        switch random.below(10) {
+        case 0:
+            return token.map { $0 >= 97 ? $0 - 32 : $0 }
+        case 1:
+            return [0x20, 0x09] + token + [0x20]
+        case 2 where token.count == 64:
+            var text: [UInt8] = [UInt8(ascii: "<")]
+            for start in stride(from: 0, to: token.count, by: 8) {
+                if start > 0 { text.append(0x20) }
+                text += token[start..<min(start + 8, token.count)]
+            }
+            return text + [UInt8(ascii: ">")]
+        default:
+            return token
+        }
+    }
+}

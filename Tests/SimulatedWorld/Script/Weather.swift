@@ -1,0 +1,117 @@
+import Broadside
+
+/// What the world does to one process of the engine. Probabilities are of each occasion.
+struct Weather {
+    // The network.
+    var latency: UInt64 = 5 * millisecond
+    var jitter: UInt64 = millisecond
+    var tearing = 0.0
+    var shortSend = 0.0
+    var connectFailure = 0.0
+    var connectSilence = 0.0
+    var resolveFailure = 0.0
+    /// Chance of a connection to be reset, or to fall silent, some time in its life.
+    var reset = 0.0
+    var silence = 0.0
+    /// Bytes that the network holds for a server that reads slowly.
+    var sendBufferCount = 1 << 20
+
+    // The disk.
+    var writeDelay: UInt64 = 100_000
+    var syncDelay: UInt64 = 5 * millisecond
+    var shortWrite = 0.0
+    var diskFailure = 0.0
+
+    // The server's answers; what is left of 1 is what the token deserves.
+    var answerDelay: UInt64 = 20 * millisecond
+    var busy = 0.0
+    var trouble = 0.0
+    var refused = 0.0
+    var resetStream = 0.0
+    var silentStream = 0.0
+    var credential = 0.0
+    var earlyAnswer = 0.0
+    var strangeReason = 0.0
+    /// Provider tokens made before this many seconds since 1970 count as expired.
+    var expiresTokensBefore: UInt64 = 0
+
+    // The server's connections.
+    var goAway = 0.0
+    /// Closed after so many requests; 0: never.
+    var requestsPerConnection = 0
+    var settingsChanges = 0.0
+    var maxStreams: UInt32? = 1000
+    var initialWindow: UInt32 = 65_535
+    var headerTable: UInt32 = 4096
+    /// The connection's window is opened to so much at the start.
+    var connectionWindow = 65_535
+    var windowDelay: UInt64 = 0
+    var answersPings = true
+
+    // The operator.
+    var signal = 0.0
+    var secondSignal = 0.0
+    /// Chance that the process dies, and that the power fails with it.
+    var death = 0.0
+    var powerCut = 0.5
+    /// The instant of a signal or death is drawn up to here after the start.
+    var life: UInt64 = 3 * second
+
+    /// All is well.
+    static let calm = Weather()
+
+    /// A bad day: each kind of trouble comes or stays away by itself.
+    static func storm(_ random: inout WorldRandom) -> Weather {
+        var weather = Weather()
+        weather.network(&random)
+        weather.answers(&random)
+        weather.connections(&random)
+        if random.chance(0.2) { weather.signal = 0.7 }
+        if random.chance(0.5) { weather.secondSignal = 0.3 }
+        if random.chance(0.5) { weather.death = 0.9 }
+        weather.powerCut = random.pick([0, 0.5, 1])
+        weather.life = random.pick([50, 400, 3000, 20_000]) * millisecond
+        return weather
+    }
+
+    private mutating func network(_ random: inout WorldRandom) {
+        latency = random.pick([20_000, millisecond, 20 * millisecond, 200 * millisecond])
+        jitter = random.pick([0, latency / 4, latency * 2])
+        if random.chance(0.6) { tearing = random.pick([0.1, 0.5, 0.95]) }
+        if random.chance(0.5) { shortSend = random.pick([0.1, 0.6]) }
+        if random.chance(0.2) { connectFailure = random.pick([0.1, 0.5]) }
+        if random.chance(0.1) { connectSilence = 0.2 }
+        if random.chance(0.1) { resolveFailure = 0.5 }
+        if random.chance(0.4) { reset = random.pick([0.1, 0.5, 0.9]) }
+        if random.chance(0.15) { silence = random.pick([0.1, 0.5]) }
+        if random.chance(0.3) { sendBufferCount = random.pick([1000, 5000, 30_000]) }
+        writeDelay = random.pick([10_000, 200_000, 50 * millisecond])
+        syncDelay = random.pick([50_000, 5 * millisecond, 500 * millisecond])
+        if random.chance(0.3) { shortWrite = 0.3 }
+        if random.chance(0.04) { diskFailure = 0.02 }
+    }
+
+    private mutating func answers(_ random: inout WorldRandom) {
+        answerDelay = random.pick([0, 2, 50, 500, 4000]) * millisecond
+        if random.chance(0.3) { busy = random.pick([0.02, 0.3]) }
+        if random.chance(0.25) { trouble = random.pick([0.005, 0.1]) }
+        if random.chance(0.3) { refused = random.pick([0.01, 0.2]) }
+        if random.chance(0.25) { resetStream = random.pick([0.01, 0.1]) }
+        if random.chance(0.15) { silentStream = random.pick([0.005, 0.03]) }
+        if random.chance(0.08) { credential = random.pick([0.002, 0.2, 1]) }
+        if random.chance(0.15) { earlyAnswer = 0.05 }
+        if random.chance(0.2) { strangeReason = 0.02 }
+    }
+
+    private mutating func connections(_ random: inout WorldRandom) {
+        if random.chance(0.4) { goAway = random.pick([0.2, 0.9]) }
+        if random.chance(0.15) { requestsPerConnection = random.between(1...200) }
+        if random.chance(0.35) { settingsChanges = random.pick([0.3, 1]) }
+        maxStreams = random.pick([1000, 1000, 1000, 100, 10, 1, nil])
+        initialWindow = random.pick([65_535, 65_535, 1 << 20, 16_384, 300, 50, 0])
+        headerTable = random.pick([4096, 4096, 65_536, 200, 60, 0])
+        connectionWindow = random.pick([65_535, 65_535, 1 << 20])
+        windowDelay = random.pick([0, 0, millisecond, 100 * millisecond, 2 * second])
+        answersPings = !random.chance(0.1)
+    }
+}

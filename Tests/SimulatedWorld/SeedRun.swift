@@ -1,0 +1,29 @@
+/// What came of one seed.
+public struct SeedResult: Sendable, Equatable {
+    /// The seed.
+    public let seed: UInt64
+    /// The first invariant that did not hold; nil where all held.
+    public let failure: String?
+    /// A hash of everything that happened, in order.
+    public let traceHash: UInt64
+    /// How many events happened.
+    public let steps: Int
+    /// How many processes it took.
+    public let processes: Int
+    /// Rows of the list.
+    public let rows: Int
+}
+
+/// Runs a world from its beginning to its end.
+///
+/// - Parameters:
+///   - seed: What everything follows from.
+///   - isTelling: Whether each event is told on stdout.
+public func runSeed(_ seed: UInt64, isTelling: Bool = false) -> SeedResult {
+    let scenario = Scenario(seed: seed)
+    let world = World(scenario: scenario, isTelling: isTelling)
+    world.run()
+    return SeedResult(
+        seed: seed, failure: world.failure, traceHash: world.trace.hash, steps: world.steps,
+        processes: world.segments.count, rows: scenario.list.tokens.count)
+}

@@ -1,0 +1,91 @@
+import Broadside
+
+/// What the servers saw and what they made of it: the truth that the ledger has to tell.
+struct Journal {
+    enum Resolution {
+        case open
+        case answered(ServerAnswer)
+        /// Refused, or above a GOAWAY's last stream: surely not acted on.
+        case notProcessed
+        /// Reset with another code: nobody knows.
+        case reset
+    }
+
+    /// A request that reached a server.
+    struct Copy {
+        let row: Int
+        let link: Int
+        let stream: Int32
+        let epoch: Int
+        var resolution = Resolution.open
+        /// When the client was handed the last byte of what became of it; nil before.
+        var toldAt: UInt64?
+        /// The client closed its connection in the very turn in which it was told.
+        var isToldInVain = false
+        /// The client took the request back.
+        var isCancelled = false
+    }
+
+    private(set) var copies: [Copy] = []
+    private(set) var copiesOfRow: [[Int]]
+
+    init(rowCount: Int) {
+        copiesOfRow = Array(repeating: [], count: rowCount)
+    }
+
+    /// A copy of a row reaches a server: whether it may is judged here.
+    mutating func arrived(row: Int, link: Int, stream: Int32, world: World) -> Int {
+        let epoch = world.links[link].epoch
+        for index in copiesOfRow[row] {
+            if let objection = objection(to: copies[index], epoch: epoch, world: world) {
+                world.fail(
+                    "row \(row) was sent again on link \(link), stream \(stream), although its "
+                        + "copy on link \(copies[index].link), stream \(copies[index].stream) "
+                        + objection)
+            }
+        }
+        copies.append(Copy(row: row, link: link, stream: stream, epoch: epoch))
+        copiesOfRow[row].append(copies.count - 1)
+        return copies.count - 1
+    }
+
+    /// Why there must not be another copy beside this one; nil where there may.
+    private func objection(to copy: Copy, epoch: Int, world: World) -> String? {
+        let isTold = copy.toldAt != nil
+        let resends = world.scenario.onLost == .resend || world.process.reopensUnknown
+        if case .notProcessed = copy.resolution, isTold { return nil }
+        if case .answered(let answer) = copy.resolution, isTold {
+            if answer.allowsRetry { return nil }
+            if answer.allowsRetryLater, copy.epoch < epoch { return nil }
+            let isUncertain =
+                copy.epoch < epoch || copy.isToldInVain || copy.isCancelled
+                || world.wasCancelled(link: copy.link, stream: copy.stream)
+            return resends && isUncertain ? nil : "was answered \(answer.status)"
+        }
+        guard resends else { return "may have been processed" }
+        if case .reset = copy.resolution, isTold { return nil }
+        let isLost =
+            !world.links[copy.link].isOpenAtClient || copy.isCancelled
+            || world.wasCancelled(link: copy.link, stream: copy.stream)
+        return isLost ? nil : "is still in flight"
+    }
+
+    mutating func resolve(_ copy: Int, _ resolution: Resolution) {
+        if case .open = copies[copy].resolution { copies[copy].resolution = resolution }
+    }
+
+    mutating func told(_ copy: Int, at time: UInt64) {
+        if copies[copy].toldAt == nil { copies[copy].toldAt = time }
+    }
+
+    /// What was handed over at this instant may not have been looked at.
+    mutating func toldInVain(link: Int, at time: UInt64) {
+        for index in copies.indices where copies[index].link == link {
+            if copies[index].toldAt == time { copies[index].isToldInVain = true }
+        }
+    }
+
+    mutating func cancelled(_ copy: Int) {
+        copies[copy].isCancelled = true
+    }
+}

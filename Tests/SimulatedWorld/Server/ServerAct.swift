@@ -1,0 +1,112 @@
+/// What a server does by itself, some time after the bytes that led to it.
+enum ServerAct {
+    case answer(stream: Int32)
+    case refuse(stream: Int32)
+    case reset(stream: Int32)
+    /// Gives the connection's window back for all that arrived.
+    case giveBackWindow
+    /// Opens a stream's window.
+    case openWindow(stream: Int32, count: Int)
+    /// The first step announces the end, the second names the last stream, the third closes.
+    case announceEnd
+    case goAway(closesAfter: UInt64?)
+    case close
+    case resetConnection
+    case fallSilent
+    case changeSettings
+}
+
+/// What a server has decided to answer.
+struct ServerAnswer {
+    var status: Int
+    var reason: String?
+    var timestamp: UInt64?
+    var retryAfter: Int?
+
+    static let accepted = ServerAnswer(status: 200)
+
+    /// True where the engine may send the row again in the same process.
+    var allowsRetry: Bool {
+        switch status {
+        case 429, 500, 503: true
+        case 403: reason == "InvalidProviderToken" || reason == "ExpiredProviderToken"
+        default: false
+        }
+    }
+
+    /// True where the engine leaves the row to a later process.
+    var allowsRetryLater: Bool { status == 403 || allowsRetry }
+
+    var body: [UInt8] {
+        guard let reason else { return [] }
+        let time = timestamp.map { #","timestamp":\#($0)"# } ?? ""
+        return Array(#"{"reason":"\#(reason)"\#(time)}"#.utf8)
+    }
+}
+
+/// How a server treats a request.
+enum Fate {
+    case answer(ServerAnswer)
+    /// The answer comes before the request's body.
+    case earlyAnswer(ServerAnswer)
+    case refuse
+    case reset
+    case silence
+}
+
+extension Weather {
+    /// What becomes of a request.
+    func fate(
+        token: [UInt8], authorization: [UInt8]?, random: inout WorldRandom
+    ) -> Fate {
+        if let authorization, expiresTokensBefore > 0,
+            let issued = UInt64(String(decoding: authorization.dropFirst(7), as: UTF8.self)),
+            issued < expiresTokensBefore
+        {
+            return .answer(ServerAnswer(status: 403, reason: "ExpiredProviderToken"))
+        }
+        if random.chance(refused) { return .refuse }
+        if random.chance(resetStream) { return .reset }
+        if random.chance(silentStream) { return .silence }
+        if random.chance(busy) {
+            let after = random.chance(0.3) ? random.between(1...3) : nil
+            return .answer(
+                ServerAnswer(status: 429, reason: "TooManyRequests", retryAfter: after))
+        }
+        if random.chance(trouble) {
+            let after = random.chance(0.3) ? random.between(1...5) : nil
+            return .answer(
+                random.chance(0.5)
+                    ? ServerAnswer(status: 500, reason: "InternalServerError")
+                    : ServerAnswer(
+                        status: 503, reason: random.pick(["ServiceUnavailable", "Shutdown"]),
+                        retryAfter: after))
+        }
+        if random.chance(credential) {
+            return .answer(
+                ServerAnswer(
+                    status: 403, reason: random.pick(["InvalidProviderToken", "Forbidden"])))
+        }
+        if random.chance(strangeReason) {
+            return .answer(ServerAnswer(status: 400, reason: "PhaseOfTheMoon"))
+        }
+        if random.chance(earlyAnswer) {
+            return .earlyAnswer(ServerAnswer(status: 413, reason: "PayloadTooLarge"))
+        }
+        return .answer(Self.deserved(by: token))
+    }
+
+    /// What a token deserves on a good day; the same each time it is asked about.
+    static func deserved(by token: [UInt8]) -> ServerAnswer {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for octet in token { hash = (hash ^ UInt64(octet)) &* 0x100_0000_01b3 }
+        switch (hash >> 20) % 100 {
+        case 0..<4: return ServerAnswer(status: 400, reason: "BadDeviceToken")
+        case 4..<7:
+            return ServerAnswer(
+                status: 410, reason: "Unregistered",
+                timestamp: 1_700_000_000_000 + hash % 86_400_000)
+        default: return .accepted
+        }
+    }
+}

@@ -1,0 +1,200 @@
+import Broadside
+import CNghttp2
+
+extension SimulatedServer {
+    /// A request's headers are whole: from here on the application knows of it.
+    func headersArrived(_ stream: Int32) {
+        guard let headers = streams[stream]?.headers else { return }
+        requests += 1
+        guard let request = world.judgeHeaders(headers, link: link) else { return }
+        let fate = weather.fate(
+            token: request.token, authorization: request.authorization, random: &random)
+        streams[stream]?.fate = fate
+        streams[stream]?.copy = world.journal.arrived(
+            row: request.row, link: link, stream: stream, world: world)
+        switch fate {
+        case .refuse:
+            act(.refuse(stream: stream), within: weather.answerDelay)
+        case .earlyAnswer(let answer):
+            streams[stream]?.answer = answer
+            act(.answer(stream: stream), within: 0)
+        case .answer, .reset, .silence:
+            break
+        }
+        if weather.initialWindow < 65_535 { starve(stream) }
+        if weather.requestsPerConnection > 0, requests == weather.requestsPerConnection {
+            world.schedule(.goAway(closesAfter: 0), link: link, after: 0)
+        }
+    }
+
+    /// Lets a body that is cut by a small window go on, a little at a time.
+    private func starve(_ stream: Int32) {
+        let missing = world.scenario.payload.count - Int(weather.initialWindow)
+        guard missing > 0 else { return }
+        var opened = 0
+        var delay: UInt64 = 0
+        while opened < missing {
+            let step = min(missing - opened, random.between(1...max(1, missing / 2 + 1)))
+            delay += random.delay(weather.windowDelay)
+            world.schedule(.openWindow(stream: stream, count: step), link: link, after: delay)
+            opened += step
+        }
+    }
+
+    /// A request is whole.
+    func bodyArrived(_ stream: Int32) {
+        guard let state = streams[stream] else { return }
+        if state.copy != nil, state.body != world.scenario.payload {
+            world.fail("stream \(stream) of link \(link) carries another payload")
+        }
+        switch state.fate {
+        case .answer(let answer):
+            streams[stream]?.answer = answer
+            act(.answer(stream: stream), within: weather.answerDelay)
+        case .reset:
+            act(.reset(stream: stream), within: weather.answerDelay)
+        case .earlyAnswer, .refuse, .silence, nil:
+            break
+        }
+    }
+
+    private func act(_ act: ServerAct, within limit: UInt64) {
+        let delay = limit == 0 ? 0 : limit / 2 + random.skewedDelay(limit)
+        world.schedule(act, link: link, after: delay)
+    }
+
+    /// The connection's window is given back in one go for all that came meanwhile.
+    func owe(_ count: Int) {
+        if owed == 0 {
+            world.schedule(
+                .giveBackWindow, link: link, after: random.delay(weather.windowDelay))
+        }
+        owed += count
+    }
+
+    private func openWindow(stream: Int32, count: Int) {
+        guard stream == 0 || streams[stream] != nil else { return }
+        nghttp2_submit_window_update(session, 0, stream, Int32(count))
+    }
+
+    /// Does what it had meant to do.
+    func perform(_ act: ServerAct) {
+        switch act {
+        case .answer(let stream):
+            answer(stream)
+        case .refuse(let stream):
+            guard streams[stream] != nil else { return }
+            nghttp2_submit_rst_stream(session, 0, stream, NGHTTP2_REFUSED_STREAM.rawValue)
+        case .reset(let stream):
+            guard streams[stream] != nil else { return }
+            highestProcessed = max(highestProcessed, stream)
+            nghttp2_submit_rst_stream(session, 0, stream, NGHTTP2_INTERNAL_ERROR.rawValue)
+        case .openWindow(let stream, let count):
+            openWindow(stream: stream, count: count)
+        case .giveBackWindow:
+            openWindow(stream: 0, count: owed)
+            owed = 0
+        case .announceEnd:
+            nghttp2_submit_shutdown_notice(session)
+        case .goAway(let closesAfter):
+            goAway(closesAfter: closesAfter)
+        case .changeSettings:
+            changeSettings()
+        case .close:
+            world.serverCloses(link: link, errno: 0)
+            return
+        case .resetConnection:
+            world.serverCloses(link: link, errno: 104)
+            return
+        case .fallSilent:
+            world.fallSilent(link: link)
+            return
+        }
+        pump()
+    }
+
+    private func answer(_ stream: Int32) {
+        guard let state = streams[stream], !state.isAnswered, let answer = state.answer else {
+            return
+        }
+        streams[stream]?.isAnswered = true
+        highestProcessed = max(highestProcessed, stream)
+        var fields: [(String, String)] = [(":status", "\(answer.status)")]
+        let identifier = state.headers.first { $0.name == Array("apns-id".utf8) }
+        fields.append(("apns-id", String(decoding: identifier?.value ?? [], as: UTF8.self)))
+        if let retryAfter = answer.retryAfter { fields.append(("retry-after", "\(retryAfter)")) }
+        if answer.reason != nil { fields.append(("content-type", "application/json")) }
+        submit(fields, hasBody: answer.reason != nil, stream: stream)
+    }
+
+    private func submit(_ fields: [(String, String)], hasBody: Bool, stream: Int32) {
+        var text: [UInt8] = []
+        var ranges: [(Range<Int>, Range<Int>)] = []
+        for (name, value) in fields {
+            let middle = text.count + name.utf8.count
+            ranges.append((text.count..<middle, middle..<(middle + value.utf8.count)))
+            text += Array(name.utf8) + Array(value.utf8)
+        }
+        text.withUnsafeMutableBufferPointer { text in
+            let base = text.baseAddress!
+            let list = ranges.map { name, value in
+                nghttp2_nv(
+                    name: base + name.lowerBound, value: base + value.lowerBound,
+                    namelen: name.count, valuelen: value.count, flags: 0)
+            }
+            var provider = nghttp2_data_provider()
+            provider.read_callback = { _, stream, buffer, count, flags, _, context in
+                Unmanaged<SimulatedServer>.fromOpaque(context!).takeUnretainedValue()
+                    .readBody(stream, buffer!, count, flags!)
+            }
+            if hasBody {
+                nghttp2_submit_response(session, stream, list, list.count, &provider)
+            } else {
+                nghttp2_submit_response(session, stream, list, list.count, nil)
+            }
+        }
+    }
+
+    private func readBody(
+        _ stream: Int32, _ buffer: UnsafeMutablePointer<UInt8>, _ room: Int,
+        _ flags: UnsafeMutablePointer<UInt32>
+    ) -> Int {
+        guard let state = streams[stream], let body = state.answer?.body else { return 0 }
+        let rest = body.dropFirst(state.answerOffset)
+        let count = min(room, random.chance(0.2) ? random.between(1...rest.count) : rest.count)
+        for (index, octet) in rest.prefix(count).enumerated() { buffer[index] = octet }
+        streams[stream]?.answerOffset += count
+        if count == rest.count { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+        return count
+    }
+
+    private func goAway(closesAfter: UInt64?) {
+        guard !hasSaidGoAway else { return }
+        hasSaidGoAway = true
+        // What was answered was processed; of what lies above, any number was not.
+        var last = nghttp2_session_get_last_proc_stream_id(session)
+        let open = order.filter { $0 > highestProcessed }
+        if !open.isEmpty, random.chance(0.6) {
+            last = random.chance(0.3) ? max(0, open[0] - 2) : random.pick(open)
+        }
+        last = max(last, highestProcessed)
+        nghttp2_submit_goaway(session, 0, last, NGHTTP2_NO_ERROR.rawValue, nil, 0)
+        if let closesAfter { world.schedule(.close, link: link, after: closesAfter) }
+    }
+
+    private func changeSettings() {
+        var entry = nghttp2_settings_entry()
+        switch random.below(3) {
+        case 0:
+            entry.settings_id = Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue)
+            entry.value = random.pick([1000, 100, 10, 1])
+        case 1:
+            entry.settings_id = Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue)
+            entry.value = random.pick([65_535, 5000, 1 << 20])
+        default:
+            entry.settings_id = Int32(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE.rawValue)
+            entry.value = random.pick([0, 60, 200, 4096, 65_536])
+        }
+        nghttp2_submit_settings(session, 0, &entry, 1)
+    }
+}

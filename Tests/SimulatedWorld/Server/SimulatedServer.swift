@@ -1,0 +1,138 @@
+import Broadside
+import CNghttp2
+
+/// The server's end of one connection: nghttp2's session, which nobody here wrote and which
+/// therefore judges whether our client keeps to the protocol.
+final class SimulatedServer {
+    /// A request as far as it arrived.
+    struct Stream {
+        var headers: [(name: [UInt8], value: [UInt8])] = []
+        var body: [UInt8] = []
+        var copy: Int?
+        var fate: Fate?
+        var answer: ServerAnswer?
+        var isAnswered = false
+        /// Bytes of the answer's body that were given out.
+        var answerOffset = 0
+    }
+
+    let link: Int
+    let weather: Weather
+    unowned let world: World
+    var random: WorldRandom
+    var session: OpaquePointer?
+    var streams: [Int32: Stream] = [:]
+    /// Streams that are open, in the order in which they arrived.
+    var order: [Int32] = []
+    var requests = 0
+    var hasSaidGoAway = false
+    /// The last stream that a GOAWAY named, and when the client knows of it.
+    var goAwayLast: (stream: Int32, offset: Int)?
+    /// Octets of DATA for which the connection's window was not given back yet.
+    var owed = 0
+    /// The highest stream that was acted on: no GOAWAY may say otherwise.
+    var highestProcessed: Int32 = 0
+    /// Bytes given to the network so far.
+    var sentCount = 0
+    /// What the client learns once it has so many bytes.
+    var evidence: [(offset: Int, copy: Int)] = []
+    var evidenceHead = 0
+    /// Copies whose evidence lies in the frame that is being sent.
+    var freshEvidence: [Int] = []
+    var freshGoAway: Int32?
+    /// Streams that nghttp2 refused by itself, and when the client knows of it.
+    var refusals: [(stream: Int32, offset: Int)] = []
+    var freshRefusals: [Int32] = []
+
+    init(link: Int, weather: Weather, world: World, random: WorldRandom) {
+        self.link = link
+        self.weather = weather
+        self.world = world
+        self.random = random
+        var callbacks: OpaquePointer?
+        nghttp2_session_callbacks_new(&callbacks)
+        Self.install(callbacks)
+        var option: OpaquePointer?
+        nghttp2_option_new(&option)
+        nghttp2_option_set_no_auto_window_update(option, 1)
+        nghttp2_option_set_no_auto_ping_ack(option, weather.answersPings ? 0 : 1)
+        nghttp2_session_server_new2(
+            &session, callbacks, Unmanaged.passUnretained(self).toOpaque(), option)
+        nghttp2_option_del(option)
+        nghttp2_session_callbacks_del(callbacks)
+    }
+
+    deinit {
+        nghttp2_session_del(session)
+    }
+
+    /// Sends the server's first SETTINGS and opens the connection's window.
+    func start() {
+        var settings: [nghttp2_settings_entry] = []
+        func set(_ id: nghttp2_settings_id, _ value: UInt32) {
+            settings.append(nghttp2_settings_entry(settings_id: Int32(id.rawValue), value: value))
+        }
+        if let maxStreams = weather.maxStreams {
+            set(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, maxStreams)
+        }
+        if weather.initialWindow != 65_535 {
+            set(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, weather.initialWindow)
+        }
+        if weather.headerTable != 4096 {
+            set(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, weather.headerTable)
+        }
+        nghttp2_submit_settings(
+            session, UInt8(NGHTTP2_FLAG_NONE.rawValue), settings, settings.count)
+        if weather.connectionWindow > 65_535 {
+            nghttp2_submit_window_update(
+                session, 0, 0, Int32(weather.connectionWindow - 65_535))
+        }
+        pump()
+    }
+
+    /// Takes bytes from the network.
+    func receive(_ bytes: [UInt8]) {
+        let taken = nghttp2_session_mem_recv(session, bytes, bytes.count)
+        if taken != bytes.count {
+            world.fail("nghttp2 refuses the client's bytes (\(taken))")
+        }
+        pump()
+    }
+
+    /// Gives the network what the session has to say.
+    func pump() {
+        var output: [UInt8] = []
+        while true {
+            var data: UnsafePointer<UInt8>?
+            let count = nghttp2_session_mem_send(session, &data)
+            if count < 0 { world.fail("nghttp2 can't send (\(count))") }
+            guard count > 0, let data else { break }
+            output.append(contentsOf: UnsafeBufferPointer(start: data, count: count))
+            if let last = freshGoAway {
+                goAwayLast = (last, sentCount + output.count)
+                freshGoAway = nil
+            }
+            for stream in freshRefusals { refusals.append((stream, sentCount + output.count)) }
+            freshRefusals.removeAll(keepingCapacity: true)
+            for copy in freshEvidence {
+                evidence.append((sentCount + output.count, copy))
+            }
+            freshEvidence.removeAll(keepingCapacity: true)
+        }
+        sentCount += output.count
+        if !output.isEmpty { world.serverSent(link: link, output) }
+        let isOver =
+            nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
+        if isOver { world.serverCloses(link: link, errno: 0) }
+    }
+
+    /// Copies whose outcome the client knows once it has so many bytes.
+    func takeEvidence(upTo count: Int) -> [Int] {
+        var copies: [Int] = []
+        while evidenceHead < evidence.count, evidence[evidenceHead].offset <= count {
+            copies.append(evidence[evidenceHead].copy)
+            evidenceHead += 1
+        }
+        return copies
+    }
+}

@@ -1,0 +1,71 @@
+import Broadside
+import Campaign
+
+/// What lies in a reactor's inbox until it wakes.
+enum Delivery {
+    case completion(ReactorCompletion)
+    case bytes(link: Int, [UInt8])
+}
+
+/// One reactor of a process, with what of its submissions is under way.
+final class SimulatedReactor {
+    struct PendingWrite {
+        var bytes: UnsafeRawBufferPointer
+        var copy: [UInt8]
+        var offset: Int
+    }
+
+    let index: Int
+    var machine: ReactorStateMachine<TransparentRecords>
+    var inbox: [Delivery] = []
+    /// The link in each slot.
+    var linkOfSlot: [Int: Int] = [:]
+    var turnTicket = 0
+    var turnAt: UInt64 = .max
+    var pendingWrite: PendingWrite?
+    /// What the sync under way will make safe.
+    var pendingSync: Int?
+    /// Wakes in a row that brought nothing.
+    var idleTurns = 0
+    var countedRequests: UInt64 = 0
+    var isDone = false
+
+    init(index: Int, machine: consuming ReactorStateMachine<TransparentRecords>) {
+        self.index = index
+        self.machine = machine
+    }
+}
+
+/// One life of the engine: from its start to its end, or to its death.
+final class SimulatedProcess {
+    let epoch: Int
+    let weather: Weather
+    let shared: SharedRun
+    let reopens: ReopenedStates
+    let list: ListSource
+    /// What the ledger said of each row when the process began.
+    let statesAtStart: [RowState]
+    var reactors: [SimulatedReactor] = []
+    var hasDied = false
+    /// Requests by the virtual instant at which they were made, for the rate.
+    var requestTimes: [(time: UInt64, count: Int)] = []
+    let startedAt: UInt64
+
+    init(
+        epoch: Int, weather: Weather, shared: SharedRun, reopens: ReopenedStates,
+        list: ListSource, statesAtStart: [RowState], startedAt: UInt64
+    ) {
+        self.epoch = epoch
+        self.weather = weather
+        self.shared = shared
+        self.reopens = reopens
+        self.list = list
+        self.statesAtStart = statesAtStart
+        self.startedAt = startedAt
+    }
+
+    var isOver: Bool { hasDied || reactors.allSatisfy(\.isDone) }
+
+    /// True where rows in doubt may be sent again whatever the policy says.
+    var reopensUnknown: Bool { reopens.contains(RowState.unknown) }
+}

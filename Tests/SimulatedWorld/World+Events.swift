@@ -1,0 +1,126 @@
+import Broadside
+import Campaign
+import Ring
+
+extension World {
+    /// Lets an event happen.
+    func handle(_ event: WorldEvent) {
+        switch event {
+        case .turn(let index, let ticket):
+            let reactor = process.reactors[index]
+            // A stale wake, of this process or of an earlier one.
+            guard ticket == reactor.turnTicket else { return }
+            trace.step(time: clock, kind: 3, index)
+            turn(reactor)
+        case .deliver(let index, let epoch, let completion):
+            guard epoch == process.epoch else { return }
+            deliver(.completion(completion), to: process.reactors[index])
+        case .connected(let link, let errno):
+            connected(link, errno: errno)
+        case .sendDone(let link):
+            sendDone(link)
+        case .bytesToServer(let link, let bytes):
+            bytesArrived(bytes, atServerOf: link)
+        case .endToServer(let link):
+            links[link].isOpenAtServer = false
+            servers[link] = nil
+        case .bytesToClient(let link, let bytes):
+            bytesArrived(bytes, atClientOf: link)
+        case .endToClient(let link, let errno):
+            endArrived(atClientOf: link, errno: errno)
+        case .closed(let link):
+            closed(link)
+        case .server(let link, let act):
+            guard links[link].isOpenAtServer, let server = servers[link] else { return }
+            trace.step(time: clock, kind: 4, link)
+            note { "link \(link): server \(act)" }
+            server.perform(act)
+        case .writeDone(let reactor, let epoch):
+            guard epoch == process.epoch else { return }
+            writeDone(process.reactors[reactor])
+        case .syncDone(let reactor, let epoch):
+            guard epoch == process.epoch else { return }
+            syncDone(process.reactors[reactor])
+        case .signal(let epoch, let isSecond):
+            guard epoch == process.epoch else { return }
+            signal(isSecond: isSecond)
+        case .death(let epoch, let isPowerCut):
+            guard epoch == process.epoch else { return }
+            die(isPowerCut: isPowerCut)
+        }
+    }
+
+    private func signal(isSecond: Bool) {
+        note { isSecond ? "the second signal" : "a signal" }
+        trace.step(time: clock, kind: 5, isSecond ? 1 : 0)
+        process.shared.stop(.signal)
+        if isSecond { process.shared.stopAtOnce() }
+        for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }
+    }
+
+    /// The process ends here and now; what it had handed to the kernel takes its course.
+    private func die(isPowerCut: Bool) {
+        note { isPowerCut ? "the power fails" : "the process is killed" }
+        trace.step(time: clock, kind: 6, isPowerCut ? 1 : 0)
+        for reactor in process.reactors { abandonWrite(of: reactor) }
+        if isPowerCut {
+            let last = segments.count - 1
+            for index in segments[last].indices {
+                segments[last][index].loseUnsynced(random: &random)
+            }
+        }
+        process.hasDied = true
+    }
+
+    // MARK: Submissions
+
+    /// Begins what a reactor asks for.
+    func perform(_ submission: ReactorSubmission, for reactor: SimulatedReactor) {
+        let weather = process.weather
+        func answer(_ completion: ReactorCompletion, after delay: UInt64) {
+            events.insert(
+                .deliver(reactor: reactor.index, epoch: process.epoch, completion),
+                at: clock + delay)
+        }
+        switch submission {
+        case .resolve:
+            let fails = random.chance(weather.resolveFailure)
+            let addresses = (0..<scenario.addresses).map {
+                SocketAddress.v4(0x0a00_0001 + UInt32($0), port: 443)
+            }
+            answer(
+                .resolved(
+                    fails
+                        ? .failure(ResolutionFailure(message: "no such name")) : .success(addresses)
+                ), after: random.skewedDelay(100 * millisecond))
+        case .requestChunk(let rowLimit):
+            do {
+                let chunk = try process.list.next(rowLimit: rowLimit)
+                answer(
+                    chunk.map { .chunk($0) } ?? .listEnded,
+                    after: random.skewedDelay(20 * millisecond))
+            } catch {
+                fail("the list can't be read: \(error.message)")
+            }
+        case .connect(let slot, let address):
+            connect(slot: slot, to: address, for: reactor)
+        case .receive(let slot):
+            startReceiving(link(of: slot, reactor))
+        case .send(let slot, let bytes):
+            send(bytes, on: link(of: slot, reactor))
+        case .close(let slot):
+            close(link(of: slot, reactor))
+        case .write(let bytes, let offset):
+            write(bytes, at: Int(offset), for: reactor)
+        case .sync:
+            sync(for: reactor)
+        }
+    }
+
+    private func link(of slot: Int, _ reactor: SimulatedReactor) -> Int {
+        guard let link = reactor.linkOfSlot[slot] else {
+            preconditionFailure("slot \(slot) has no connection")
+        }
+        return link
+    }
+}

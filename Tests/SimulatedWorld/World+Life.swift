@@ -1,0 +1,172 @@
+import Broadside
+import Campaign
+import Ring
+
+extension World {
+    /// Starts the engine as the command does: from the ledger, if there is one.
+    func makeProcess(
+        epoch: Int, weather: Weather, reopens: ReopenedStates, random: inout WorldRandom
+    ) -> SimulatedProcess? {
+        let segments = segments.flatMap { $0 }.map(\.ledgerSegment)
+        do {
+            let index = try LedgerIndex(
+                segments: segments, campaign: scenario.campaign, recordedLengths: manifestLengths)
+            let states = try readLedger(index).map(\.state)
+            for row in states.indices where states[row] == .inDoubt { wasInDoubt[row] = true }
+            for previous in 1..<max(1, epoch) {
+                manifestLengths[UInt32(previous)] = index.segmentLengths(epoch: UInt32(previous))
+            }
+            let pool = ChunkPool(limit: scenario.reactors * 4 + 2)
+            let plan: ResumePlan? =
+                epoch == 1
+                ? nil
+                : ResumePlan(
+                    index: index, lostRows: scenario.onLost == .resend ? .resend : .record,
+                    reopens: reopens)
+            let list = try ListSource(
+                list: TokenList(lines: scenario.list.bytes), pool: pool, plan: plan,
+                rowsLimit: nil)
+            let process = SimulatedProcess(
+                epoch: epoch, weather: weather, shared: makeSharedRun(), reopens: reopens,
+                list: list, statesAtStart: states, startedAt: clock)
+            addReactors(to: process, pool: pool, random: &random)
+            return process
+        } catch {
+            fail("the ledger can't be taken up: \(error)")
+            return nil
+        }
+    }
+
+    private func makeSharedRun() -> SharedRun {
+        let issued = now.wallMilliseconds / 1000 - scenario.tokenAge
+        var authorization: [UInt8]?
+        var sign: (@Sendable (UInt64) -> [UInt8]?)?
+        if scenario.usesProviderToken {
+            authorization = Array("bearer \(issued)".utf8)
+            sign = { seconds in Array("bearer \(seconds)".utf8) }
+        }
+        var milliRate: UInt64?
+        if let rate = scenario.rate { milliRate = rate * 1000 }
+        return SharedRun(
+            authorization: authorization, issuedAt: issued, milliRate: milliRate,
+            abortAfter: scenario.abortAfter, maxBadTokensPercent: 50, sign: sign)
+    }
+
+    private func addReactors(
+        to process: SimulatedProcess, pool: ChunkPool, random: inout WorldRandom
+    ) {
+        var files: [SimulatedSegment] = []
+        for index in 0..<scenario.reactors {
+            let ledger = LedgerWriter(
+                campaign: scenario.campaign, epoch: UInt32(process.epoch), reactor: UInt16(index))
+            files.append(SimulatedSegment(epoch: UInt32(process.epoch), reactor: UInt16(index)))
+            let machine = ReactorStateMachine<TransparentRecords>(
+                settings: scenario.settings(), shared: process.shared, reactor: index, recipe: (),
+                ledger: ledger,
+                chunkPool: pool, layout: .lines, seed: random.next(), now: now)
+            process.reactors.append(SimulatedReactor(index: index, machine: machine))
+        }
+        segments.append(files)
+    }
+
+    // MARK: Turns
+
+    /// Makes sure that a reactor wakes at an instant, or before.
+    func wake(_ reactor: SimulatedReactor, at time: UInt64) {
+        guard time < reactor.turnAt else { return }
+        reactor.turnAt = time
+        tickets += 1
+        reactor.turnTicket = tickets
+        events.insert(.turn(reactor: reactor.index, ticket: reactor.turnTicket), at: time)
+    }
+
+    /// Puts something into a reactor's inbox; it wakes a moment later, so that things gather.
+    func deliver(_ delivery: Delivery, to reactor: SimulatedReactor) {
+        guard !reactor.isDone else { return }
+        reactor.inbox.append(delivery)
+        wake(reactor, at: clock + random.delay(20_000))
+    }
+
+    /// One turn, as a driver does it.
+    func turn(_ reactor: SimulatedReactor) {
+        guard !reactor.isDone else { return }
+        reactor.turnAt = .max
+        let inbox = reactor.inbox
+        reactor.inbox.removeAll(keepingCapacity: true)
+        for delivery in inbox { hand(delivery, to: reactor) }
+        reactor.machine.turn(now)
+        var submissions = 0
+        while let submission = reactor.machine.nextSubmission() {
+            submissions += 1
+            perform(submission, for: reactor)
+            guard failure == nil else { return }
+        }
+        countRequests(of: reactor)
+        if reactor.machine.isFinished {
+            reactor.isDone = true
+            note { "reactor \(reactor.index) is finished" }
+            return
+        }
+        let deadline = reactor.machine.nextDeadline
+        let isIdle = inbox.isEmpty && submissions == 0 && deadline <= clock
+        reactor.idleTurns = isIdle ? reactor.idleTurns + 1 : 0
+        if reactor.idleTurns > 1000 {
+            fail("reactor \(reactor.index) spins: its deadline stays in the past")
+        }
+        // A turn takes its time, so that a deadline in the past still comes to an end.
+        wake(reactor, at: max(deadline, clock + 5_000))
+    }
+
+    private func hand(_ delivery: Delivery, to reactor: SimulatedReactor) {
+        switch delivery {
+        case .completion(let completion):
+            trace.step(time: clock, kind: 1, reactor.index)
+            note { "r\(reactor.index) <- \(Self.words(completion))" }
+            reactor.machine.completed(completion, now: now)
+        case .bytes(let link, let bytes):
+            guard links[link].isOpenAtClient else { return }
+            trace.step(time: clock, kind: 2, link, bytes.count)
+            trace.mix(bytes)
+            note { "r\(reactor.index) <- link \(link): \(bytes.count) bytes" }
+            links[link].countAtClient += bytes.count
+            if let server = servers[link] {
+                if let last = server.goAwayLast, last.offset <= links[link].countAtClient,
+                    links[link].lastStream == nil
+                {
+                    links[link].lastStream = last.stream
+                    links[link].lastStreamToldAt = clock
+                }
+                while let refusal = server.refusals.first,
+                    refusal.offset <= links[link].countAtClient
+                {
+                    links[link].refused.append((refusal.stream, clock))
+                    server.refusals.removeFirst()
+                }
+                for copy in server.takeEvidence(upTo: links[link].countAtClient) {
+                    journal.told(copy, at: clock)
+                }
+            }
+            // Memory of exactly this size, so that a read beyond it can be noticed.
+            bytes.withUnsafeBytes { buffer in
+                reactor.machine.received(
+                    connection: links[link].slot, bytes: RawSpan(_unsafeBytes: buffer), now: now)
+            }
+        }
+    }
+
+    private static func words(_ completion: ReactorCompletion) -> String {
+        switch completion {
+        case .chunk(let chunk): "chunk of \(chunk.rowCount) rows from \(chunk.start.row)"
+        default: "\(completion)"
+        }
+    }
+
+    /// Requests are counted when they are made: the pace is kept there.
+    private func countRequests(of reactor: SimulatedReactor) {
+        let requests = reactor.machine.snapshot().requests
+        let fresh = Int(requests - reactor.countedRequests)
+        guard fresh > 0 else { return }
+        reactor.countedRequests = requests
+        process.requestTimes.append((clock, fresh))
+    }
+}

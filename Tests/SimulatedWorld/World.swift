@@ -1,0 +1,165 @@
+import Broadside
+import Campaign
+
+/// A world in which one seed decides everything: time, network, disk, names, servers, deaths.
+///
+///     reactors --submissions--> network, disk, list --events--> queue --completions--> reactors
+///                                  |      ^
+///                                  v      |
+///                               servers (nghttp2) --> journal <-- judged against --> ledger
+///
+/// Nothing here looks at a clock or at anything outside; a seed that fails, fails again.
+public final class World {
+    let scenario: Scenario
+    var random: WorldRandom
+    var events = EventQueue()
+    /// Virtual nanoseconds since the machine was started.
+    var clock: UInt64 = 1000 * second
+    var trace: Trace
+    var links: [Link] = []
+    var servers: [SimulatedServer?] = []
+    var taps: [FrameTap] = []
+    var segments: [[SimulatedSegment]] = []
+    var manifestLengths: [UInt32: [SegmentLength]] = [:]
+    var journal: Journal
+    /// The life that goes on now.
+    private(set) var process: SimulatedProcess!
+    /// What the ledger said when a process last ended in order.
+    var finalStates: [RowState]?
+    /// Rows that some process found in doubt; they may never have been sent.
+    var wasInDoubt: [Bool]
+    /// The requests made for each row, as the clients' bytes tell.
+    var requestsOfRow: [[SentRequest]] = []
+    var tickets = 0
+    var steps = 0
+    /// The first invariant that did not hold.
+    private(set) var failure: String?
+
+    static let wallStart: UInt64 = 1_760_000_000_000
+    /// Where a seed's run counts as endless.
+    static let stepLimit = 3_000_000
+    static let lifeLimit: UInt64 = 4 * 3600 * second
+
+    init(scenario: Scenario, isTelling: Bool) {
+        self.scenario = scenario
+        random = scenario.random
+        trace = Trace(isTelling: isTelling)
+        wasInDoubt = Array(repeating: false, count: scenario.list.tokens.count)
+        journal = Journal(rowCount: scenario.list.tokens.count)
+    }
+
+    var now: Now {
+        Now(nanoseconds: clock, wallMilliseconds: Self.wallStart + clock / millisecond)
+    }
+
+    /// Notes that an invariant does not hold; the first one counts.
+    func fail(_ message: String) {
+        guard failure == nil else { return }
+        failure = "at \(seconds(clock)): \(message)"
+        note { "FAILED: \(message)" }
+    }
+
+    /// Tells what happens where somebody listens.
+    func note(_ text: () -> String) {
+        if trace.isTelling { print("\(seconds(clock)) \(text())") }
+    }
+
+    private func seconds(_ time: UInt64) -> String {
+        let micros = (time - 1000 * second) / 1000
+        let fraction = String(micros % 1_000_000)
+        return "\(micros / 1_000_000)." + String(repeating: "0", count: 6 - fraction.count)
+            + fraction
+    }
+
+    func schedule(_ act: ServerAct, link: Int, after delay: UInt64) {
+        events.insert(.server(link: link, act), at: clock + delay)
+    }
+
+    // MARK: Lives
+
+    /// Lives through all processes until the campaign is complete.
+    func run() {
+        var epoch = 0
+        while failure == nil {
+            epoch += 1
+            guard begin(epoch: epoch) else { return }
+            live()
+            guard failure == nil else { return }
+            end()
+            guard failure == nil else { return }
+            if isComplete { return }
+            if epoch > scenario.weathers.count + 4 {
+                fail("the campaign does not end although all is calm: \(leftOver)")
+            }
+        }
+    }
+
+    private func begin(epoch: Int) -> Bool {
+        let weather = scenario.weather(epoch: epoch)
+        let isCalm = epoch > scenario.weathers.count
+        var weatherNow = weather
+        if !isCalm, random.chance(0.25) {
+            weatherNow.expiresTokensBefore = now.wallMilliseconds / 1000 - 1200
+        }
+        let reopens: ReopenedStates =
+            isCalm && scenario.onLost == .resend ? [.failed, .unknown] : []
+        guard
+            let process = makeProcess(
+                epoch: epoch, weather: weatherNow, reopens: reopens, random: &random)
+        else { return false }
+        self.process = process
+        note { "process \(epoch) begins, \(isCalm ? "calm" : "stormy"): \(weatherNow)" }
+        for reactor in process.reactors { wake(reactor, at: clock + random.delay(millisecond)) }
+        guard !isCalm else { return true }
+        if random.chance(weather.signal) {
+            let at = clock + random.delay(weather.life)
+            events.insert(.signal(epoch: epoch, isSecond: false), at: at)
+            if random.chance(weather.secondSignal) {
+                events.insert(
+                    .signal(epoch: epoch, isSecond: true), at: at + random.skewedDelay(4 * second))
+            }
+        }
+        if random.chance(weather.death) {
+            events.insert(
+                .death(epoch: epoch, isPowerCut: random.chance(weather.powerCut)),
+                at: clock + random.skewedDelay(weather.life))
+        }
+        return true
+    }
+
+    private func live() {
+        let limit = clock + Self.lifeLimit
+        while failure == nil, !process.isOver {
+            guard let (time, event) = events.popFirst() else {
+                fail("nothing will ever happen again")
+                return
+            }
+            clock = max(clock, time)
+            steps += 1
+            if steps > Self.stepLimit { fail("no end after \(steps) steps: \(leftOver)") }
+            if clock > limit { fail("no end within four hours: \(leftOver)") }
+            handle(event)
+        }
+    }
+
+    private func end() {
+        let process = self.process!
+        note { "process \(process.epoch) \(process.hasDied ? "is dead" : "ends")" }
+        for index in links.indices where links[index].epoch == process.epoch {
+            abandon(link: index)
+        }
+        if !process.hasDied { judgeEnd(of: process) }
+        process.reactors.removeAll()
+        clock += random.skewedDelay(60 * second)
+    }
+
+    private var leftOver: String {
+        guard let process else { return "no process" }
+        return process.reactors.map { reactor in
+            let statistics = reactor.machine.snapshot()
+            return "reactor \(reactor.index): \(statistics.settled) settled, "
+                + "\(statistics.inFlight) in flight, done \(reactor.isDone)"
+        }.joined(separator: "; ") + "; stop \(String(describing: process.shared.stopCause))"
+            + "; trouble \(process.shared.lastFailure ?? "none")"
+    }
+}
