@@ -1,0 +1,81 @@
+internal import APNs
+
+/// What a request is answered with.
+struct Answer: Equatable, Sendable {
+    /// The HTTP status.
+    var status: UInt16
+    /// The body's `reason`; nil for a 200.
+    var reason: Reason?
+    /// The body's `timestamp`, milliseconds since the epoch; only with status 410.
+    var timestampMilliseconds: UInt64 = 0
+
+    /// The notification is accepted.
+    static let accepted = Answer(status: 200, reason: nil)
+
+    /// A refusal with the status that Apple's table gives the reason.
+    static func refused(_ reason: Reason) -> Answer {
+        let status: UInt16 =
+            switch reason {
+            case .badCertificate, .badCertificateEnvironment, .expiredProviderToken, .forbidden,
+                .invalidProviderToken, .missingProviderToken, .unrelatedKeyIDInToken,
+                .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken:
+                403
+            case .badPath: 404
+            case .methodNotAllowed: 405
+            case .expiredToken, .unregistered: 410
+            case .payloadTooLarge: 413
+            case .tooManyProviderTokenUpdates, .tooManyRequests: 429
+            case .internalServerError: 500
+            case .serviceUnavailable, .shutdown: 503
+            default: 400
+            }
+        return Answer(status: status, reason: reason)
+    }
+
+    /// The most octets that `writeBody` writes.
+    static let maximumBodyCount = 96
+
+    /// Writes the JSON body, `{"reason":"Unregistered","timestamp":1458518400000}`, and returns its
+    /// count; 0 for an answer without one. `target` has room for `maximumBodyCount` octets.
+    func writeBody(to target: UnsafeMutableRawPointer) -> Int {
+        guard let reason else { return 0 }
+        var count = 0
+        func append(_ text: StaticString) {
+            // SAFETY: the longest body is shorter than the room the caller promises.
+            unsafe (target + count).copyMemory(
+                from: text.utf8Start, byteCount: text.utf8CodeUnitCount)
+            count += text.utf8CodeUnitCount
+        }
+        append("{\"reason\":\"")
+        append(reason.spelling)
+        append("\"")
+        if status == 410 {
+            append(",\"timestamp\":")
+            count += unsafe Decimal.write(timestampMilliseconds, to: target + count)
+        }
+        append("}")
+        precondition(count <= Self.maximumBodyCount)
+        return count
+    }
+}
+
+/// Decimal digits without an allocation.
+enum Decimal {
+    /// Writes `value`, at most 20 octets, and returns how many.
+    static func write(_ value: UInt64, to target: UnsafeMutableRawPointer) -> Int {
+        var count = 1
+        var rest = value
+        while rest >= 10 {
+            rest /= 10
+            count += 1
+        }
+        rest = value
+        for position in (0..<count).reversed() {
+            unsafe target.storeBytes(
+                of: UInt8(truncatingIfNeeded: rest % 10) + 0x30, toByteOffset: position,
+                as: UInt8.self)
+            rest /= 10
+        }
+        return count
+    }
+}

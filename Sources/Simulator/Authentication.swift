@@ -1,0 +1,116 @@
+internal import APNs
+
+/// A key that provider tokens may be signed with.
+struct ProviderKey: Sendable {
+    let keyID: String
+    let teamID: String
+    /// Whether a signature, raw (64 octets) or DER, over a message is this key's.
+    let verifies: @Sendable (_ message: [UInt8], _ signature: [UInt8]) -> Bool
+}
+
+/// A provider token that was found in order, or not.
+struct CheckedToken: Sendable {
+    /// The compact token.
+    let text: [UInt8]
+    /// Which of the keys signed it; nil where it is no valid token.
+    let key: Int?
+    let issuedAtUnixSeconds: UInt64
+}
+
+/// Verifies provider tokens, each once: a thread's own, with the tokens that it has seen.
+struct ProviderTokenVerifier {
+    private let keys: [ProviderKey]
+    private var cache: [CheckedToken] = []
+    private var nextVictim = 0
+
+    init(keys: [ProviderKey]) {
+        self.keys = keys
+        cache.reserveCapacity(SimulatorLimits.cachedTokens)
+    }
+
+    func key(_ index: Int) -> ProviderKey { keys[index] }
+
+    /// The token with what is known about it.
+    mutating func check(_ token: UnsafeRawBufferPointer) -> CheckedToken {
+        for known in cache where unsafe token.equals(known.text) { return known }
+        let checked = unsafe verify(Array(token))
+        if cache.count < SimulatorLimits.cachedTokens {
+            cache.append(checked)
+        } else {
+            cache[nextVictim] = checked
+            nextVictim = (nextVictim + 1) % SimulatorLimits.cachedTokens
+        }
+        return checked
+    }
+
+    private func verify(_ token: [UInt8]) -> CheckedToken {
+        let refused = CheckedToken(text: token, key: nil, issuedAtUnixSeconds: 0)
+        guard let parsed = try? ProviderTokenClaims.parse(token),
+            let index = keys.firstIndex(where: {
+                $0.keyID == parsed.claims.keyID && $0.teamID == parsed.claims.teamID
+            }),
+            keys[index].verifies(Array(token[..<parsed.signingInputCount]), parsed.signature)
+        else { return refused }
+        return CheckedToken(
+            text: token, key: index, issuedAtUnixSeconds: parsed.claims.issuedAtUnixSeconds)
+    }
+}
+
+/// How one connection's requests are authenticated.
+///
+/// Apple, "Establishing a token-based connection to APNs": the first push binds a connection to its
+/// team and key. With a client certificate the `authorization` header is ignored.
+struct ConnectionCredential {
+    /// A client certificate was presented and found in order.
+    let hasCertificate: Bool
+    /// The key of the first accepted token.
+    private var boundKey: Int?
+    /// The last token that was accepted here, to be recognised without a look-up.
+    private var last: CheckedToken?
+
+    init(hasCertificate: Bool) {
+        self.hasCertificate = hasCertificate
+    }
+
+    /// Why the request is refused; nil where its credential is in order.
+    mutating func refusal(
+        authorization: UnsafeRawBufferPointer?, verifier: inout ProviderTokenVerifier,
+        nowUnixSeconds: UInt64
+    ) -> Reason? {
+        if hasCertificate { return nil }
+        guard let value = unsafe authorization else { return .missingProviderToken }
+        guard value.count > 7, unsafe Self.isBearer(value) else { return .invalidProviderToken }
+        let token = unsafe UnsafeRawBufferPointer(rebasing: value[7...])
+        if let last, unsafe token.equals(last.text) {
+            return Self.ageRefusal(last, nowUnixSeconds: nowUnixSeconds)
+        }
+        let checked = unsafe verifier.check(token)
+        guard let key = checked.key else { return .invalidProviderToken }
+        if let reason = Self.ageRefusal(checked, nowUnixSeconds: nowUnixSeconds) { return reason }
+        if let boundKey, boundKey != key {
+            // One connection, one team; and within a team, one key.
+            let isSameTeam = verifier.key(boundKey).teamID == verifier.key(key).teamID
+            return isSameTeam ? .unrelatedKeyIDInToken : .invalidProviderToken
+        }
+        boundKey = key
+        last = checked
+        return nil
+    }
+
+    /// "APNs rejects a token whose issue time is more than one hour from the current time."
+    private static func ageRefusal(_ token: CheckedToken, nowUnixSeconds: UInt64) -> Reason? {
+        let hour = ProviderTokenAge.expirySeconds
+        if token.issuedAtUnixSeconds + hour < nowUnixSeconds { return .expiredProviderToken }
+        if token.issuedAtUnixSeconds > nowUnixSeconds + hour { return .invalidProviderToken }
+        return nil
+    }
+
+    /// The scheme, whose case does not matter (RFC 9110 section 11.1), and its blank.
+    private static func isBearer(_ value: UnsafeRawBufferPointer) -> Bool {
+        let scheme: StaticString = "bearer"
+        for position in 0..<6 {
+            guard unsafe value[position] | 0x20 == scheme.utf8Start[position] else { return false }
+        }
+        return unsafe value[6] == UInt8(ascii: " ")
+    }
+}

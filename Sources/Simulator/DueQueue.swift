@@ -1,0 +1,83 @@
+/// An `apns-id` as 36 octets.
+typealias NotificationIDText = InlineArray<36, UInt8>
+
+/// An answer on its way: which stream gets it, and when.
+struct PendingAnswer {
+    var slot: UInt32
+    var generation: UInt32
+    var streamID: UInt32
+    var isAuthenticated: Bool
+    var answer: Answer
+    var identifier: NotificationIDText
+}
+
+/// Answers ordered by the time at which they are due; equal times in order of arrival.
+///
+/// A binary heap of small keys over a slab of answers, so that sifting moves 24 octets a step.
+struct DueQueue: ~Copyable {
+    private struct Key {
+        var due: UInt64
+        var order: UInt64
+        var index: Int
+
+        func isBefore(_ other: Key) -> Bool {
+            due != other.due ? due < other.due : order < other.order
+        }
+    }
+
+    private var heap: [Key] = []
+    private var slab: [PendingAnswer] = []
+    private var free: [Int] = []
+    private var order: UInt64 = 0
+
+    /// When the first answer is due, nanoseconds; nil where none waits.
+    var firstDue: UInt64? { heap.first?.due }
+
+    /// How many wait.
+    var count: Int { heap.count }
+
+    /// Lays an answer aside until `due`.
+    mutating func push(_ answer: PendingAnswer, due: UInt64) {
+        let index: Int
+        if let reused = free.popLast() {
+            index = reused
+            slab[index] = answer
+        } else {
+            index = slab.count
+            slab.append(answer)
+        }
+        order += 1
+        heap.append(Key(due: due, order: order, index: index))
+        var child = heap.count - 1
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard heap[child].isBefore(heap[parent]) else { break }
+            heap.swapAt(child, parent)
+            child = parent
+        }
+    }
+
+    /// The first answer that is due at `now`; nil where none is.
+    mutating func pop(now: UInt64) -> PendingAnswer? {
+        guard let first = heap.first, first.due <= now else { return nil }
+        let last = heap.removeLast()
+        if !heap.isEmpty {
+            heap[0] = last
+            siftDown()
+        }
+        free.append(first.index)
+        return slab[first.index]
+    }
+
+    private mutating func siftDown() {
+        var parent = 0
+        while true {
+            var child = 2 * parent + 1
+            guard child < heap.count else { return }
+            if child + 1 < heap.count, heap[child + 1].isBefore(heap[child]) { child += 1 }
+            guard heap[child].isBefore(heap[parent]) else { return }
+            heap.swapAt(child, parent)
+            parent = child
+        }
+    }
+}

@@ -1,0 +1,75 @@
+internal import Glibc
+
+/// What `FastSession` knows of a request until it is answered.
+struct FastStream {
+    /// 0 for a free place.
+    var streamID: UInt32
+    var bodyCount: UInt32
+    /// Complete; its answer waits in the queue.
+    var isAnswered: Bool
+    var verdict: Verdict
+    var identifier: NotificationIDText
+}
+
+/// Open streams by number: a ring of places, each stream at `number / 2` modulo its size.
+///
+/// It has at least twice as many places as streams may be open, and streams are numbered upwards,
+/// so a place is taken only where a stream is open for very long; the new one is refused then.
+@safe struct FastStreamTable: ~Copyable {
+    private let places: UnsafeMutablePointer<FastStream>
+    private let mask: Int
+    private let limit: Int
+    private(set) var count = 0
+
+    init(limit: Int) {
+        var size = 64
+        while size < 2 * limit { size *= 2 }
+        // Zeroed pages that are not there before they are used: a client rarely opens all.
+        let memory = unsafe calloc(size, MemoryLayout<FastStream>.stride)
+        precondition(unsafe memory != nil, "no memory")
+        // SAFETY: a place is free where its stream number is 0; nothing else of it is read then.
+        unsafe places = memory!.bindMemory(to: FastStream.self, capacity: size)
+        mask = size - 1
+        self.limit = limit
+    }
+
+    deinit { unsafe free(places) }
+
+    @inline(__always)
+    private func place(_ streamID: UInt32) -> Int { Int(streamID >> 1) & mask }
+
+    /// A place for a new stream; nil where as many are open as may be.
+    mutating func insert(_ streamID: UInt32) -> Int? {
+        let place = place(streamID)
+        guard count < limit, unsafe places[place].streamID == 0 else { return nil }
+        count += 1
+        unsafe places[place].streamID = streamID
+        unsafe places[place].bodyCount = 0
+        unsafe places[place].isAnswered = false
+        return place
+    }
+
+    /// The place of an open stream; nil where it is not open, or answered otherwise than asked.
+    @inline(__always)
+    func find(_ streamID: UInt32, answered: Bool = false) -> Int? {
+        let place = place(streamID)
+        guard streamID != 0, unsafe places[place].streamID == streamID,
+            unsafe places[place].isAnswered == answered
+        else { return nil }
+        return place
+    }
+
+    /// Forgets a stream, open or not.
+    mutating func remove(_ streamID: UInt32) {
+        let place = place(streamID)
+        guard streamID != 0, unsafe places[place].streamID == streamID else { return }
+        unsafe places[place].streamID = 0
+        count -= 1
+    }
+
+    /// The stream at a place that `insert` or `find` gave.
+    subscript(place: Int) -> FastStream {
+        unsafeAddress { unsafe UnsafePointer(places + place) }
+        nonmutating unsafeMutableAddress { unsafe places + place }
+    }
+}

@@ -1,0 +1,163 @@
+internal import HPACK
+
+/// Checks how a client writes its header blocks against the discipline that Apple asks for.
+///
+/// | Finding | strict | compact |
+/// | --- | --- | --- |
+/// | a changing header's name inserted again | deviation | deviation |
+/// | a changing header not inserted at first, or later spelled out | deviation | deviation |
+/// | `:path` inserted | deviation | deviation |
+/// | another header inserted | deviation | only the same value again |
+/// | a constant header neither inserted nor referred to | - | deviation |
+/// | a static name spelled out, `:method` or `:scheme` not indexed | deviation | deviation |
+/// | an entry evicted | deviation | deviation |
+///
+/// The changing headers are apns-id, apns-expiration and apns-collapse-id. Never-indexed literals
+/// count as literals without indexing.
+struct HPACKLint {
+    private let profile: HPACKLintProfile
+    private var table = LintTable()
+    private var findings: [Finding: UInt64] = [:]
+    private var blocks: UInt64 = 0
+    /// The first deviation of the block that is being walked.
+    private var first: Finding?
+    private var insertedNames: Set<LintName> = []
+    /// The last inserted value of a header, as a hash.
+    private var insertedValues: [LintName: UInt64] = [:]
+
+    /// A kind of deviation, and the header that shows it.
+    struct Finding: Hashable, CustomStringConvertible {
+        enum Kind: String {
+            case insertedAgain = "inserted again"
+            case notInserted = "not inserted the first time"
+            case nameNotIndexed = "name spelled out though it is in a table"
+            case inserted = "inserted into the table"
+            case indexed = "indexed"
+            case literal = "a literal, though constant"
+            case pseudoNotIndexed = "a literal, though a static entry"
+            case evicted = "entries evicted from the table"
+            case malformed = "malformed header block"
+        }
+        let kind: Kind
+        let name: LintName?
+
+        var description: String {
+            guard let name else { return kind.rawValue }
+            return "\(name.text) \(kind.rawValue)"
+        }
+    }
+
+    init(profile: HPACKLintProfile) {
+        self.profile = profile
+    }
+
+    /// Walks a block, counts its deviations and returns the first.
+    mutating func check(_ block: UnsafeRawBufferPointer) -> Finding? {
+        blocks += 1
+        first = nil
+        var walker = BlockWalker()
+        let span = unsafe RawSpan(_unsafeBytes: block)
+        do throws(HPACKError) {
+            while let field = try walker.next(span) {
+                if field.representation == .sizeUpdate {
+                    table.limit(field.index)
+                    continue
+                }
+                guard let name = unsafe name(of: field, in: block) else {
+                    report(.malformed, nil)
+                    break
+                }
+                unsafe check(field, name, block)
+            }
+        } catch {
+            report(.malformed, nil)
+        }
+        return first
+    }
+
+    /// Adds what was found to a thread's totals.
+    func addFindings(to totals: inout SimulatorTotals) {
+        totals.lintedBlocks += blocks
+        for (finding, count) in findings {
+            totals.lintFindings[finding.description, default: 0] += count
+        }
+    }
+
+    private mutating func report(_ kind: Finding.Kind, _ name: LintName?) {
+        let finding = Finding(kind: kind, name: name)
+        findings[finding, default: 0] += 1
+        if first == nil { first = finding }
+    }
+
+    // MARK: One field
+
+    private mutating func check(
+        _ field: BlockWalker.Field, _ name: LintName, _ block: UnsafeRawBufferPointer
+    ) {
+        if field.index == 0, name.staticIndex != nil { report(.nameNotIndexed, name) }
+        switch name.role {
+        case .pseudo:
+            if field.representation != .indexed || field.index > StaticTable.count {
+                report(.pseudoNotIndexed, name)
+            }
+        case .changing: checkChanging(field, name)
+        case .path:
+            if field.representation == .incremental { report(.inserted, name) }
+            if field.representation == .indexed { report(.indexed, name) }
+        case .constant: unsafe checkConstant(field, name, block)
+        }
+        guard field.representation == .incremental else { return }
+        let value = unsafe LintText.decoded(field.value, in: block)
+        insertedNames.insert(name)
+        insertedValues[name] = LintText.hash(value)
+        if table.insert(name, size: 32 + name.text.utf8.count + value.count) > 0 {
+            report(.evicted, nil)
+        }
+    }
+
+    private mutating func checkChanging(
+        _ field: BlockWalker.Field, _ name: LintName
+    ) {
+        let isKnown = insertedNames.contains(name)
+        switch field.representation {
+        case .incremental:
+            if isKnown { report(.insertedAgain, name) }
+        case .withoutIndexing, .neverIndexed:
+            if !isKnown {
+                report(.notInserted, name)
+            } else if field.index == 0 {
+                report(.nameNotIndexed, name)
+            }
+        // An expiration that stays the same may be referred to as a whole in the compact form.
+        case .indexed where profile == .compact && name != .identifier: break
+        default: report(.indexed, name)
+        }
+    }
+
+    private mutating func checkConstant(
+        _ field: BlockWalker.Field, _ name: LintName, _ block: UnsafeRawBufferPointer
+    ) {
+        switch (profile, field.representation) {
+        case (.strict, .incremental): report(.inserted, name)
+        case (.strict, .indexed): report(.indexed, name)
+        case (.compact, .incremental):
+            let value = unsafe LintText.hash(LintText.decoded(field.value, in: block))
+            if insertedValues[name] == value { report(.insertedAgain, name) }
+        case (.compact, .withoutIndexing), (.compact, .neverIndexed):
+            if name.isOfAPNs { report(.literal, name) }
+        default: break
+        }
+    }
+
+    private func name(
+        of field: BlockWalker.Field, in block: UnsafeRawBufferPointer
+    ) -> LintName? {
+        if field.index == 0 {
+            return unsafe LintName(LintText.decoded(field.name, in: block))
+        }
+        if field.index <= StaticTable.count {
+            return LintName(Array("\(StaticTable.name(at: field.index))".utf8))
+        }
+        return table.name(at: field.index)
+    }
+}

@@ -1,0 +1,101 @@
+internal import Glibc
+
+/// Finds the header blocks in what a client sends, before nghttp2 decodes them.
+///
+///     preface (24) -> frame header (9) -> payload -> frame header ...
+///                                            |
+///                        HEADERS, CONTINUATION: fragment -> block -> handed out at END_HEADERS
+///
+/// It only looks: what is wrong with a frame is nghttp2's to say. A block above
+/// `SimulatorLimits.headerBlockCount` octets is passed over.
+struct HeaderBlockScanner: ~Copyable {
+    private static let prefaceCount = 24
+
+    private var skipping = Self.prefaceCount
+    private var header = InlineArray<9, UInt8>(repeating: 0)
+    private var headerCount = 0
+    /// Octets of the payload of a HEADERS or CONTINUATION frame that are still to come.
+    private var payloadLeft = 0
+    private var isBlockFrame = false
+    private var block = ByteBuffer(capacity: 2048)
+    /// Where the current frame's payload begins in `block`.
+    private var frameStart = 0
+    private var isPassedOver = false
+
+    /// Looks at the next octets; `found` gets each complete block, and the offset behind its last
+    /// frame.
+    mutating func scan(
+        _ bytes: UnsafeRawBufferPointer, found: (UnsafeRawBufferPointer, Int) -> Void
+    ) {
+        var offset = 0
+        while offset < bytes.count {
+            if skipping > 0 {
+                let count = min(skipping, bytes.count - offset)
+                skipping -= count
+                offset += count
+                continue
+            }
+            if headerCount < 9 {
+                header[headerCount] = unsafe bytes[offset]
+                headerCount += 1
+                offset += 1
+                if headerCount == 9 { beginFrame() }
+            } else if payloadLeft > 0 {
+                let count = min(payloadLeft, bytes.count - offset)
+                if block.count + count > SimulatorLimits.headerBlockCount {
+                    isPassedOver = true
+                } else {
+                    unsafe block.append(
+                        UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count]))
+                }
+                payloadLeft -= count
+                offset += count
+            }
+            if headerCount == 9, isBlockFrame, payloadLeft == 0 {
+                unsafe endFrame(offset: offset, found: found)
+            }
+        }
+    }
+
+    private mutating func beginFrame() {
+        let length = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
+        isBlockFrame = header[3] == 1 || header[3] == 9
+        if isBlockFrame {
+            if header[3] == 1 {
+                block.count = 0
+                isPassedOver = false
+            }
+            frameStart = block.count
+            payloadLeft = length
+        } else {
+            skipping = length
+            headerCount = 0
+        }
+    }
+
+    private mutating func endFrame(offset: Int, found: (UnsafeRawBufferPointer, Int) -> Void) {
+        headerCount = 0
+        isBlockFrame = false
+        let flags = header[4]
+        if header[3] == 1, !isPassedOver { stripHeadersFrame(flags) }
+        if flags & 0x4 != 0, !isPassedOver { unsafe found(block.bytes, offset) }
+    }
+
+    /// Takes padding and priority away from a HEADERS frame's payload (RFC 9113 section 6.2).
+    private mutating func stripHeadersFrame(_ flags: UInt8) {
+        var front = 0
+        var back = 0
+        let count = block.count - frameStart
+        if flags & 0x8 != 0, count > 0 {
+            back = unsafe Int(block.bytes[frameStart])
+            front = 1
+        }
+        if flags & 0x20 != 0 { front += 5 }
+        guard front + back <= count else {
+            isPassedOver = true
+            return
+        }
+        block.count -= back
+        if frameStart == 0, front > 0 { block.removeFirst(front) }
+    }
+}

@@ -1,0 +1,184 @@
+internal import HPACK
+
+/// Decodes a client's header blocks straight into a `RequestHead`, without an allocation.
+///
+/// The dynamic table keeps of each name only which of ours it is. Values lie one behind the other
+/// in a buffer of twice the table's size; when its end is reached, the live ones move to its start.
+@safe struct HeaderDecoder: ~Copyable {
+    private struct Entry {
+        var name: Int8
+        var nameCount: UInt16
+        var offset: UInt16
+        var count: UInt16
+    }
+
+    private static let capacityLimit = 4096
+    /// An entry takes 32 octets at least (RFC 7541 section 4.1).
+    private static let entryLimit = 128
+    private static let noName: Int8 = -1
+
+    private let entries: UnsafeMutablePointer<Entry>
+    private let values: UnsafeMutableRawBufferPointer
+    private let scratch: UnsafeMutableRawBufferPointer
+    private var first = 0
+    private var entryCount = 0
+    private var valuesEnd = 0
+    private var size = 0
+    private var capacity = Self.capacityLimit
+
+    init() {
+        unsafe entries = .allocate(capacity: Self.entryLimit)
+        unsafe values = .allocate(byteCount: 2 * Self.capacityLimit, alignment: 16)
+        unsafe scratch = .allocate(
+            byteCount: SimulatorLimits.headerBlockCount * 2, alignment: 16)
+    }
+
+    deinit {
+        unsafe entries.deallocate()
+        unsafe values.deallocate()
+        unsafe scratch.deallocate()
+    }
+
+    /// Decodes a complete block. Throws where the whole connection is lost (COMPRESSION_ERROR).
+    mutating func decode(
+        _ block: UnsafeRawBufferPointer, into head: inout RequestHead,
+        huffman: borrowing HuffmanReader
+    ) throws(HPACKError) {
+        precondition(block.count <= SimulatorLimits.headerBlockCount)
+        var walker = BlockWalker()
+        let span = unsafe RawSpan(_unsafeBytes: block)
+        while let field = try walker.next(span) {
+            switch field.representation {
+            case .sizeUpdate:
+                guard field.index <= Self.capacityLimit else {
+                    throw HPACKError(code: .integerTooLarge, offset: walker.offset)
+                }
+                capacity = field.index
+                evict(room: 0)
+            case .indexed:
+                try indexed(field.index, into: &head, offset: walker.offset)
+            case .incremental, .withoutIndexing, .neverIndexed:
+                unsafe try literal(
+                    field, block, into: &head, huffman: huffman, offset: walker.offset)
+            }
+        }
+    }
+
+    private func entry(at index: Int, offset: Int) throws(HPACKError) -> Entry {
+        let age = index - StaticTable.count - 1
+        guard age < entryCount else { throw HPACKError(code: .indexZero, offset: offset) }
+        return unsafe entries[(first + entryCount - 1 - age) & (Self.entryLimit - 1)]
+    }
+
+    private func indexed(
+        _ index: Int, into head: inout RequestHead, offset: Int
+    ) throws(HPACKError) {
+        if index <= StaticTable.count {
+            let value = StaticTable.value(at: index)
+            unsafe head.add(
+                Self.staticName(index), nameCount: 8,
+                value: UnsafeRawBufferPointer(
+                    start: value.utf8Start, count: value.utf8CodeUnitCount))
+            return
+        }
+        let entry = try entry(at: index, offset: offset)
+        let range = Int(entry.offset)..<Int(entry.offset) + Int(entry.count)
+        unsafe head.add(
+            RequestHead.Name(rawValue: Int(entry.name)), nameCount: Int(entry.nameCount),
+            value: UnsafeRawBufferPointer(rebasing: values[range]))
+    }
+
+    private mutating func literal(
+        _ field: BlockWalker.Field, _ block: UnsafeRawBufferPointer,
+        into head: inout RequestHead, huffman: borrowing HuffmanReader, offset: Int
+    ) throws(HPACKError) {
+        var name: RequestHead.Name?
+        var nameCount = 8
+        if field.index == 0 {
+            let text = unsafe try text(field.name, block, huffman)
+            name = unsafe RequestHead.Name(text)
+            nameCount = text.count
+        } else if field.index <= StaticTable.count {
+            name = Self.staticName(field.index)
+            nameCount = StaticTable.name(at: field.index).utf8CodeUnitCount
+        } else {
+            let entry = try entry(at: field.index, offset: offset)
+            name = RequestHead.Name(rawValue: Int(entry.name))
+            nameCount = Int(entry.nameCount)
+        }
+        let value = unsafe try text(field.value, block, huffman)
+        unsafe head.add(name, nameCount: nameCount, value: value)
+        if field.representation == .incremental {
+            unsafe insert(name, nameCount: nameCount, value: value)
+        }
+    }
+
+    /// A string's octets: where they lie in the block, or decoded to the scratch area.
+    private func text(
+        _ text: BlockWalker.Text, _ block: UnsafeRawBufferPointer,
+        _ huffman: borrowing HuffmanReader
+    ) throws(HPACKError) -> UnsafeRawBufferPointer {
+        let raw = unsafe UnsafeRawBufferPointer(
+            rebasing: block[text.offset..<text.offset + text.count])
+        guard text.isHuffman else { return unsafe raw }
+        let count = unsafe try huffman.decode(raw, to: scratch)
+        return unsafe UnsafeRawBufferPointer(rebasing: scratch[..<count])
+    }
+
+    private mutating func insert(
+        _ name: RequestHead.Name?, nameCount: Int, value: UnsafeRawBufferPointer
+    ) {
+        let entrySize = 32 + nameCount + value.count
+        evict(room: entrySize)
+        // "It is not an error": an entry larger than the table empties it (section 4.4).
+        guard entrySize <= capacity else { return }
+        if unsafe valuesEnd + value.count > values.count { compact() }
+        if let source = value.baseAddress {
+            unsafe (values.baseAddress! + valuesEnd).copyMemory(
+                from: source, byteCount: value.count)
+        }
+        let entry = Entry(
+            name: name.map { Int8($0.rawValue) } ?? Self.noName, nameCount: UInt16(nameCount),
+            offset: UInt16(valuesEnd), count: UInt16(value.count))
+        unsafe entries[(first + entryCount) & (Self.entryLimit - 1)] = entry
+        entryCount += 1
+        valuesEnd += value.count
+        size += entrySize
+    }
+
+    private mutating func evict(room: Int) {
+        while entryCount > 0, size + room > capacity {
+            let entry = unsafe entries[first]
+            size -= 32 + Int(entry.nameCount) + Int(entry.count)
+            first = (first + 1) & (Self.entryLimit - 1)
+            entryCount -= 1
+        }
+    }
+
+    /// Moves the live values to the buffer's start; they are in order there already.
+    private mutating func compact() {
+        var end = 0
+        for position in 0..<entryCount {
+            let slot = (first + position) & (Self.entryLimit - 1)
+            let count = unsafe Int(entries[slot].count)
+            unsafe (values.baseAddress! + end).copyMemory(
+                from: values.baseAddress! + Int(entries[slot].offset), byteCount: count)
+            unsafe entries[slot].offset = UInt16(end)
+            end += count
+        }
+        valuesEnd = end
+    }
+
+    /// The names of the static table that APNs reads.
+    private static func staticName(_ index: Int) -> RequestHead.Name? {
+        switch index {
+        case 1: .authority
+        case 2, 3: .method
+        case 4, 5: .path
+        case 6, 7: .scheme
+        case 23: .authorization
+        case 38: .host
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,73 @@
+internal import HPACK
+
+/// Reads Huffman-coded strings with one look-up a character, for codes of up to 12 bits: all
+/// printable ASCII but a few. Strings with longer codes go to `Huffman`.
+@safe struct HuffmanReader: ~Copyable {
+    private static let bits = 12
+    /// By the next 12 bits: the character, and in the high octet its code's length; 0 for none.
+    private let table: UnsafeMutablePointer<UInt16>
+
+    init() {
+        unsafe table = .allocate(capacity: 1 << Self.bits)
+        unsafe table.initialize(repeating: 0, count: 1 << Self.bits)
+        for character in UInt8.min...UInt8.max {
+            // Eight times the same code are as many octets as the code has bits.
+            let length = Huffman.encodedCount(of: [UInt8](repeating: character, count: 8))
+            guard length <= Self.bits else { continue }
+            var coded: [UInt8] = []
+            Huffman.encode([character], into: &coded)
+            let first = Int(coded[0]) << 8 | Int(coded.count > 1 ? coded[1] : 0xff)
+            let code = first >> (16 - length)
+            let free = Self.bits - length
+            for rest in 0..<(1 << free) {
+                unsafe table[code << free | rest] = UInt16(length) << 8 | UInt16(character)
+            }
+        }
+    }
+
+    deinit { unsafe table.deallocate() }
+
+    /// Decodes a string to `target`, which has room for 8/5 of its octets; returns the count.
+    func decode(
+        _ coded: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer
+    ) throws(HPACKError) -> Int {
+        var bits: UInt64 = 0
+        var bitCount = 0
+        var offset = 0
+        var count = 0
+        while true {
+            while bitCount <= 56, offset < coded.count {
+                bits = unsafe bits << 8 | UInt64(coded[offset])
+                bitCount += 8
+                offset += 1
+            }
+            guard bitCount > 0 else { return count }
+            // Behind the last octet ones follow, as padding has them.
+            let window =
+                bitCount >= Self.bits
+                ? Int(truncatingIfNeeded: bits >> UInt64(bitCount - Self.bits)) & 0xfff
+                : (Int(truncatingIfNeeded: bits << UInt64(Self.bits - bitCount)) & 0xfff)
+                    | (0xfff >> bitCount)
+            let entry = unsafe table[window]
+            let length = Int(entry >> 8)
+            guard length > 0, length <= bitCount else {
+                // "The most significant bits of the code for the EOS symbol", less than an octet.
+                if bitCount < 8, offset == coded.count, window == 0xfff { return count }
+                // A long code, or nonsense: rare, and somebody else's to tell apart.
+                return unsafe try decodeSlowly(coded, to: target)
+            }
+            unsafe target[count] = UInt8(truncatingIfNeeded: entry)
+            count += 1
+            bitCount -= length
+        }
+    }
+
+    private func decodeSlowly(
+        _ coded: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer
+    ) throws(HPACKError) -> Int {
+        var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
+        let span = unsafe RawSpan(_unsafeBytes: coded)
+        try Huffman.decode(span, into: &output)
+        return unsafe output.finalize(for: target)
+    }
+}

@@ -1,0 +1,96 @@
+internal import APNs
+internal import Glibc
+
+/// The file that gets a line for each request.
+///
+///     t_us,connection,stream,apns_id,token,status,reason
+///
+/// `t_us` is when the request was complete, microseconds since the epoch on a clock that is set
+/// once at the start and never steps. A line stands as soon as the request is complete, whatever
+/// becomes of its answer. Each thread collects lines and appends whole ones.
+struct JournalFile: Sendable {
+    static let header: StaticString = "t_us,connection,stream,apns_id,token,status,reason\n"
+
+    let descriptor: Int32
+
+    /// Creates or empties the file and writes the header line.
+    init(path: String) throws(SimulatorError) {
+        descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else {
+            throw SimulatorError(
+                "--journal \(path): \(describe(errno: errno)): name a file that can be written",
+                exitCode: 2)
+        }
+        let header = Self.header
+        _ = unsafe write(descriptor, header.utf8Start, header.utf8CodeUnitCount)
+    }
+
+    /// After all threads have ended.
+    func finish() {
+        _ = close(descriptor)
+    }
+}
+
+/// One thread's lines of the journal.
+struct JournalWriter: ~Copyable {
+    /// Lines are written when so many octets wait, or a second has passed.
+    private static let flushCount = 1 << 16
+    private static let intervalNanoseconds: UInt64 = 500_000_000
+
+    private let descriptor: Int32
+    private var buffer = ByteBuffer(capacity: (1 << 16) + 4096)
+    private var oldest: UInt64 = 0
+    /// A write failed: the journal is not whole.
+    private(set) var hasFailed = false
+
+    init(_ file: JournalFile) {
+        descriptor = file.descriptor
+    }
+
+    /// Appends a line.
+    ///
+    /// - Parameters:
+    ///   - token: digits of a well-formed token, else empty.
+    ///   - now: nanoseconds, monotonic.
+    mutating func append(
+        microseconds: UInt64, connection: UInt64, stream: UInt32,
+        identifier: NotificationIDText, token: UnsafeRawBufferPointer, answer: Answer, now: UInt64
+    ) {
+        buffer.reserve(512)
+        if buffer.count == 0 { oldest = now }
+        number(microseconds)
+        number(connection)
+        number(UInt64(stream))
+        for position in identifier.indices { buffer.append(identifier[position]) }
+        buffer.append(UInt8(ascii: ","))
+        unsafe buffer.append(token)
+        buffer.append(UInt8(ascii: ","))
+        number(UInt64(answer.status))
+        if let reason = answer.reason { buffer.append(reason.spelling) }
+        buffer.append(UInt8(ascii: "\n"))
+        if buffer.count >= Self.flushCount { flush() }
+    }
+
+    private mutating func number(_ value: UInt64) {
+        buffer.reserve(21)
+        buffer.count += unsafe Decimal.write(value, to: buffer.base + buffer.count)
+        buffer.append(UInt8(ascii: ","))
+    }
+
+    /// When lines that wait are to be written at the latest; nil where none wait.
+    var flushDue: UInt64? { buffer.count == 0 ? nil : oldest + Self.intervalNanoseconds }
+
+    /// Writes the lines that wait.
+    mutating func flush() {
+        while buffer.count > 0 {
+            let written = unsafe write(descriptor, buffer.base, buffer.count)
+            if written < 0 {
+                if errno == EINTR { continue }
+                hasFailed = true
+                buffer.count = 0
+                return
+            }
+            buffer.removeFirst(written)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+internal import HPACK
+
+/// A header's name, as the lint tells names apart.
+enum LintName: Hashable {
+    case method, scheme, path, authority, host, authorization, topic, pushType, identifier
+    case expiration, priority, collapseIdentifier
+    case other([UInt8])
+
+    /// What the discipline asks of the header.
+    enum Role {
+        /// `:method` and `:scheme`: static entries.
+        case pseudo
+        /// `:path`: another one each time, never to be inserted.
+        case path
+        /// The three whose names are inserted once.
+        case changing
+        /// All others.
+        case constant
+    }
+
+    private static let known: [(LintName, StaticString)] = [
+        (.method, ":method"), (.scheme, ":scheme"), (.path, ":path"), (.authority, ":authority"),
+        (.host, "host"), (.authorization, "authorization"), (.topic, "apns-topic"),
+        (.pushType, "apns-push-type"), (.identifier, "apns-id"),
+        (.expiration, "apns-expiration"), (.priority, "apns-priority"),
+        (.collapseIdentifier, "apns-collapse-id"),
+    ]
+
+    init(_ octets: [UInt8]) {
+        for (name, text) in Self.known
+        where unsafe octets.withUnsafeBytes({ unsafe $0.spells(text) }) {
+            self = name
+            return
+        }
+        self = .other(octets)
+    }
+
+    /// The name on the wire.
+    var text: String {
+        if case .other(let octets) = self { return String(decoding: octets, as: UTF8.self) }
+        return "\(Self.known.first { $0.0 == self }!.1)"
+    }
+
+    var role: Role {
+        switch self {
+        case .method, .scheme: .pseudo
+        case .path: .path
+        case .identifier, .expiration, .collapseIdentifier: .changing
+        default: .constant
+        }
+    }
+
+    /// One of the headers that APNs reads; what else a client sends may be written as it likes.
+    var isOfAPNs: Bool {
+        if case .other = self { return false }
+        return true
+    }
+
+    /// The first entry of RFC 7541's static table with this name.
+    var staticIndex: Int? {
+        switch self {
+        case .authority: 1
+        case .method: 2
+        case .path: 4
+        case .scheme: 6
+        case .authorization: 23
+        case .host: 38
+        case .other(let octets):
+            (1...StaticTable.count).first { index in
+                unsafe octets.withUnsafeBytes { unsafe $0.spells(StaticTable.name(at: index)) }
+            }
+        default: nil
+        }
+    }
+}
+
+/// The names in a client's dynamic table, with what each entry takes (RFC 7541 section 4.1).
+struct LintTable {
+    private var entries: [(name: LintName, size: Int)] = []
+    private var size = 0
+    private var capacity = 4096
+
+    /// The name at an index of 62 or more, the newest first; nil where the table has none.
+    func name(at index: Int) -> LintName? {
+        let position = entries.count - 1 - (index - StaticTable.count - 1)
+        return entries.indices.contains(position) ? entries[position].name : nil
+    }
+
+    /// Inserts an entry and returns how many others it drove out.
+    mutating func insert(_ name: LintName, size count: Int) -> Int {
+        entries.append((name, count))
+        size += count
+        return evict()
+    }
+
+    /// The client's own limit, from a size update.
+    mutating func limit(_ capacity: Int) {
+        self.capacity = min(capacity, 4096)
+        _ = evict()
+    }
+
+    private mutating func evict() -> Int {
+        var evicted = 0
+        while size > capacity, evicted < entries.count {
+            size -= entries[evicted].size
+            evicted += 1
+        }
+        entries.removeFirst(evicted)
+        return evicted
+    }
+}
+
+/// Strings of a header block, decoded.
+enum LintText {
+    /// The octets of a string; empty where its Huffman code is broken.
+    static func decoded(_ text: BlockWalker.Text, in block: UnsafeRawBufferPointer) -> [UInt8] {
+        let raw = unsafe UnsafeRawBufferPointer(
+            rebasing: block[text.offset..<text.offset + text.count])
+        guard text.isHuffman else { return unsafe Array(raw) }
+        // The shortest codes have five bits.
+        let capacity = text.count * 8 / 5 + 1
+        return unsafe [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
+            let room = UnsafeMutableRawBufferPointer(buffer)
+            var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+            let coded = unsafe RawSpan(_unsafeBytes: raw)
+            try? Huffman.decode(coded, into: &output)
+            count = unsafe output.finalize(for: room)
+        }
+    }
+
+    /// FNV-1a, to tell a value from the one before.
+    static func hash(_ octets: [UInt8]) -> UInt64 {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for octet in octets { hash = (hash ^ UInt64(octet)) &* 0x0000_0100_0000_01b3 }
+        return hash
+    }
+}

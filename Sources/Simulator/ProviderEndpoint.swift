@@ -1,0 +1,141 @@
+internal import APNs
+internal import Glibc
+internal import Ring
+internal import Synchronization
+internal import TLS
+
+/// What the threads of an endpoint need to know whom they talk to.
+struct EndpointCredentials: Sendable {
+    let tls: TLSContext
+    let keys: [ProviderKey]
+    let topics: TopicTable
+}
+
+/// What the threads of an endpoint share.
+final class EndpointShared: Sendable {
+    private let connectionCount = Atomic<UInt64>(0)
+
+    /// The number of the next connection, from 1.
+    func nextConnection() -> UInt64 {
+        connectionCount.wrappingAdd(1, ordering: .relaxed).newValue
+    }
+}
+
+/// A local APNs: the HTTP/2 provider API on a port of this machine.
+///
+/// Each thread has a ring and a listening socket of its own on the same port (SO_REUSEPORT); the
+/// kernel spreads connections over them.
+public final class ProviderEndpoint: Sendable {
+    /// Where it listens, numeric: `127.0.0.1:2197`, `[::1]:2197`.
+    public let address: String
+    /// The port it listens on.
+    public let port: UInt16
+    /// The files that its clients need.
+    public let state: StateDirectory
+    private let options: SimulatorOptions
+    private let threads: [EndpointThread]
+    private let journal: JournalFile?
+
+    /// Starts listening. When it returns, connections are accepted.
+    public init(_ options: SimulatorOptions) throws(SimulatorError) {
+        try options.validate()
+        self.options = options
+        raiseDescriptorLimit()
+        state = try StateDirectory(path: options.state)
+        let credentials = try state.credentials()
+        let listeners = try Self.listen(options)
+        do throws(SimulatorError) {
+            journal = try options.journal.map { path throws(SimulatorError) in
+                try JournalFile(path: path)
+            }
+            let address = try Self.address(of: listeners[0])
+            self.address = address.description
+            port = address.port
+        } catch {
+            for listener in listeners { Socket.close(listener) }
+            throw error
+        }
+        let shared = EndpointShared()
+        let start = ClockStart.now()
+        let journal = journal
+        var threads: [EndpointThread] = []
+        do throws(RingError) {
+            for (index, listener) in listeners.enumerated() {
+                let seed = UInt64(index) << 40 ^ start.nanoseconds
+                let thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
+                    defer { Socket.close(listener) }
+                    let context = WorkerContext(
+                        options: options, tokenTopics: credentials.topics, keys: credentials.keys,
+                        journal: journal, start: start, seed: seed)
+                    let worker = try EndpointWorker(
+                        context: context, credentials: credentials, listener: listener,
+                        stopDescriptor: stopDescriptor, shared: shared)
+                    isReady()
+                    try worker.run()
+                    return worker.finish()
+                }
+                threads.append(thread)
+            }
+            for thread in threads { try thread.waitUntilReady() }
+        } catch {
+            for thread in threads { thread.stop() }
+            for thread in threads { _ = thread.join() }
+            throw SimulatorError(error.description, exitCode: 1)
+        }
+        self.threads = threads
+    }
+
+    /// Ends all connections and threads, and writes what the journal still has to hold. Called
+    /// once.
+    public func stop() -> SimulatorTotals {
+        var totals = SimulatorTotals()
+        for thread in threads { thread.stop() }
+        for thread in threads { totals.add(thread.join()) }
+        journal?.finish()
+        return totals
+    }
+
+    /// The command line that sends to this endpoint, complete but for files of the user's own.
+    public var sendCommand: String {
+        "broadside send --endpoint \(address) --ca-file \(state.file("ca.pem")) "
+            + "--auth-key \(state.authKeyFile) --key-id \(state.keyID) --team-id \(state.teamID) "
+            + "--topic \(state.topic) --tokens TOKENS --payload PAYLOAD --ledger LEDGER"
+    }
+
+    private static func listen(_ options: SimulatorOptions) throws(SimulatorError) -> [Int32] {
+        var address = try options.listenAddress()
+        var listeners: [Int32] = []
+        do throws(RingError) {
+            if options.threads > 1 {
+                // Sharing a port shares it with another simulator too: see that there is none.
+                Socket.close(try Socket.listen(on: address))
+            }
+            for _ in 0..<options.threads {
+                let listener = try Socket.listen(
+                    on: address, sharedPort: options.threads > 1)
+                listeners.append(listener)
+                address = try Socket.localAddress(of: listener)
+            }
+        } catch {
+            for listener in listeners { Socket.close(listener) }
+            throw SimulatorError("--listen: \(error.description)", exitCode: 1)
+        }
+        return listeners
+    }
+
+    private static func address(of listener: Int32) throws(SimulatorError) -> SocketAddress {
+        do throws(RingError) {
+            return try Socket.localAddress(of: listener)
+        } catch {
+            throw SimulatorError(error.description, exitCode: 1)
+        }
+    }
+}
+
+/// As many descriptors as the system lets this process have: each connection is one.
+private func raiseDescriptorLimit() {
+    var limit = rlimit()
+    guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+    limit.rlim_cur = limit.rlim_max
+    _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+}

@@ -1,0 +1,49 @@
+internal import Ring
+
+extension SimulatorOptions {
+    /// Says what makes no sense, before anything is touched.
+    func validate() throws(SimulatorError) {
+        _ = try listenAddress()
+        guard latencyJitterNanoseconds <= latencyNanoseconds else {
+            throw SimulatorError(
+                "--latency-jitter is above --latency: answers can't come before their requests",
+                exitCode: 2)
+        }
+        guard (0...1).contains(badToken), (0...1).contains(unregistered),
+            badToken + unregistered <= 1
+        else {
+            throw SimulatorError(
+                "--bad-token and --unregistered are shares from 0 to 1 that add up to at most 1",
+                exitCode: 2)
+        }
+        guard threads >= 1, threads <= 256 else {
+            throw SimulatorError("--threads is a number from 1 to 256", exitCode: 2)
+        }
+        guard maxStreams >= 1 else {
+            throw SimulatorError("--max-streams is a number above 0", exitCode: 2)
+        }
+        if isFast, journal != nil {
+            throw SimulatorError(
+                "--fast writes no journal: drop --journal, or --fast", exitCode: 2)
+        }
+    }
+
+    /// `--listen` as an address: `127.0.0.1:2197`, `[::1]:0`, `localhost:2197`.
+    func listenAddress() throws(SimulatorError) -> SocketAddress {
+        guard let colon = listen.lastIndex(of: ":"),
+            let port = UInt16(listen[listen.index(after: colon)...])
+        else { throw Self.badAddress(listen) }
+        let host = String(listen[..<colon])
+        if host == "localhost" { return .loopback(port: port) }
+        guard let address = SocketAddress(numeric: host, port: port) else {
+            throw Self.badAddress(listen)
+        }
+        return address
+    }
+
+    private static func badAddress(_ text: String) -> SimulatorError {
+        SimulatorError(
+            "--listen '\(text)' is no address and port: write it like 127.0.0.1:2197 or [::1]:0",
+            exitCode: 2)
+    }
+}

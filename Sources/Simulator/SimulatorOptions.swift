@@ -1,0 +1,68 @@
+/// How the HPACK lint goes about a deviation.
+public enum HPACKLintMode: String, Sendable, CaseIterable {
+    /// Count deviations and name them at the end.
+    case report
+    /// Answer the first deviation of a connection with GOAWAY.
+    case refuse
+    /// Do not look.
+    case off
+}
+
+/// Which discipline the HPACK lint holds a client to.
+public enum HPACKLintProfile: String, Sendable, CaseIterable {
+    /// Names of the changing headers are inserted once, all else is never inserted.
+    case strict
+    /// Constant headers and the provider token are inserted once and referred to from then on.
+    case compact
+}
+
+/// What a simulated APNs is asked to be.
+public struct SimulatorOptions: Sendable {
+    /// Where to listen, a numeric address and a port; port 0 lets the kernel choose.
+    public var listen = "127.0.0.1:2197"
+    /// The directory of certificates and keys, filled on first use.
+    public var state: String
+    /// From a request's end to its answer, nanoseconds.
+    public var latencyNanoseconds: UInt64 = 0
+    /// Answers come up to this much earlier or later, nanoseconds.
+    public var latencyJitterNanoseconds: UInt64 = 0
+    /// SETTINGS_MAX_CONCURRENT_STREAMS once a connection is authenticated.
+    public var maxStreams: UInt32 = 1000
+    /// The share of tokens that are unregistered, 0 to 1.
+    public var unregistered = 0.0
+    /// The share of tokens that are bad, 0 to 1.
+    public var badToken = 0.0
+    /// Turns the same tokens into other fates.
+    public var seed: UInt64 = 0
+    /// A file that gets a line for each request; nil for none.
+    public var journal: String?
+    /// Event-loop threads.
+    public var threads = 1
+    /// Answer as cheaply as possible: no journal, no stream limit before authentication.
+    public var isFast = false
+    /// What to do about deviations from the HPACK discipline.
+    public var lint = HPACKLintMode.report
+    /// Which discipline.
+    public var lintProfile = HPACKLintProfile.strict
+
+    /// The defaults, with certificates and keys in `state`.
+    public init(state: String) {
+        self.state = state
+    }
+}
+
+/// Limits of the simulator that no option moves.
+enum SimulatorLimits {
+    /// Connections a thread; more are closed as soon as they are accepted.
+    static let connectionsPerThread = 4096
+    /// SETTINGS_MAX_HEADER_LIST_SIZE, as APNs announces it.
+    static let headerListSize = 8000
+    /// Octets of one header block on the wire, all its frames together.
+    static let headerBlockCount = 16_384
+    /// Answers in octets that a client may leave unread, beside those of its open streams.
+    static let unreadOutputCount = 1 << 20
+    /// The largest frame that is taken, SETTINGS_MAX_FRAME_SIZE.
+    static let frameSize = 16_384
+    /// Verified provider tokens that a thread remembers.
+    static let cachedTokens = 64
+}

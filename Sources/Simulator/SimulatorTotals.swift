@@ -1,0 +1,78 @@
+internal import APNs
+
+/// What a simulator saw and said, from its start to its end.
+public struct SimulatorTotals: Sendable, Equatable {
+    /// Connections accepted.
+    public var connections: UInt64 = 0
+    /// Connections refused because a thread had as many as it takes.
+    public var connectionsRefused: UInt64 = 0
+    /// Handshakes that failed.
+    public var handshakesFailed: UInt64 = 0
+    /// Requests that were complete.
+    public var requests: UInt64 = 0
+    /// Answers accepted, status 200.
+    public var accepted: UInt64 = 0
+    /// Refusals by status, then by reason.
+    public private(set) var refusals: [UInt16: [String: UInt64]] = [:]
+    /// Streams refused or reset, and connections ended, for exceeding a limit.
+    public var violations: UInt64 = 0
+    /// Header blocks that the lint walked.
+    public var lintedBlocks: UInt64 = 0
+    /// Deviations from the HPACK discipline by kind, in words.
+    public var lintFindings: [String: UInt64] = [:]
+    /// A write to the journal failed: it is not whole.
+    public var journalFailed = false
+
+    /// Nothing yet.
+    public init() {}
+
+    mutating func count(_ answer: Answer) {
+        requests += 1
+        guard answer.status != 200 else {
+            accepted += 1
+            return
+        }
+        refusals[answer.status, default: [:]][answer.reason?.text ?? "none", default: 0] += 1
+    }
+
+    mutating func add(_ other: SimulatorTotals) {
+        connections += other.connections
+        connectionsRefused += other.connectionsRefused
+        handshakesFailed += other.handshakesFailed
+        requests += other.requests
+        accepted += other.accepted
+        violations += other.violations
+        lintedBlocks += other.lintedBlocks
+        for (status, reasons) in other.refusals {
+            for (reason, count) in reasons {
+                refusals[status, default: [:]][reason, default: 0] += count
+            }
+        }
+        for (finding, count) in other.lintFindings { lintFindings[finding, default: 0] += count }
+        journalFailed = journalFailed || other.journalFailed
+    }
+
+    /// Lines for a person, without a line end behind the last.
+    public func report(lint: HPACKLintMode) -> String {
+        var lines = ["\(connections) connections, \(requests) requests"]
+        if connectionsRefused > 0 { lines[0] += ", \(connectionsRefused) connections refused" }
+        if handshakesFailed > 0 { lines[0] += ", \(handshakesFailed) handshakes failed" }
+        if accepted > 0 { lines.append("200: \(accepted)") }
+        for (status, reasons) in refusals.sorted(by: { $0.key < $1.key }) {
+            for (reason, count) in reasons.sorted(by: { $0.key < $1.key }) {
+                lines.append("\(status) \(reason): \(count)")
+            }
+        }
+        if violations > 0 { lines.append("limits exceeded: \(violations)") }
+        if lint != .off {
+            if lintFindings.isEmpty {
+                lines.append("HPACK: no deviations in \(lintedBlocks) header blocks")
+            }
+            for (finding, count) in lintFindings.sorted(by: { $0.key < $1.key }) {
+                lines.append("HPACK: \(finding): \(count) in \(lintedBlocks) header blocks")
+            }
+        }
+        if journalFailed { lines.append("the journal is not whole: a write failed") }
+        return lines.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,124 @@
+internal import APNs
+internal import FoundationEssentials
+internal import Glibc
+internal import TLS
+
+/// The directory with the certificates and keys of a simulated APNs, filled on first use:
+///
+///     ca.pem                      what clients trust
+///     server.pem, server.key      for localhost, 127.0.0.1 and ::1
+///     client.pem, client.key      a provider certificate with the topics extension
+///     AuthKey_<key id>.p8         the key that signs provider tokens, as Apple hands it out
+///     AuthKey_<key id>.pub.pem    its public half
+///     config.json                 key_id, team_id, topic, other_topic; other_keys if added by hand
+///
+/// Files that anyone could misuse have mode 0600. The authority's own key is not kept, so that
+/// nothing else can be signed in its name.
+public struct StateDirectory: Sendable {
+    /// The directory's path, as it was given.
+    public let path: String
+    let config: Config
+
+    /// What `config.json` holds.
+    struct Config: Codable, Equatable {
+        /// A key beside the directory's own, for connections that mix keys.
+        struct OtherKey: Codable, Equatable {
+            var key_id: String
+            var team_id: String
+            /// The public half's file, PEM, relative to the directory.
+            var public_key: String
+        }
+
+        var key_id: String
+        var team_id: String
+        /// The app to which every device token belongs.
+        var topic: String
+        /// Another app of the team: DeviceTokenNotForTopic.
+        var other_topic: String
+        var other_keys: [OtherKey]?
+    }
+
+    /// The provider key's identifier.
+    public var keyID: String { config.key_id }
+    /// The team's identifier.
+    public var teamID: String { config.team_id }
+    /// The app's topic, to which every device token belongs.
+    public var topic: String { config.topic }
+    /// The file of the key that signs provider tokens.
+    public var authKeyFile: String { file("AuthKey_\(keyID).p8") }
+
+    /// The path of a file in the directory.
+    public func file(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// Opens a directory, or fills an empty or missing one.
+    public init(path: String) throws(SimulatorError) {
+        self.path = path
+        if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
+            throw SimulatorError(
+                "--state \(path): \(describe(errno: errno)): name a directory that can be made",
+                exitCode: 2)
+        }
+        if unsafe access("\(path)/config.json", F_OK) != 0 {
+            config = Config(
+                key_id: Self.identifier(), team_id: Self.identifier(),
+                topic: "com.example.Broadside", other_topic: "com.example.Other", other_keys: nil)
+            try fill()
+        } else {
+            let octets = try PrivateFile.read("\(path)/config.json", option: "--state")
+            guard let config = try? JSONDecoder().decode(Config.self, from: Data(octets)),
+                ProviderTokenClaims.isIdentifier(config.key_id),
+                ProviderTokenClaims.isIdentifier(config.team_id)
+            else {
+                throw SimulatorError(
+                    "--state \(path)/config.json: not a configuration of the simulator: "
+                        + "mend it, or remove the directory to have it made anew",
+                    exitCode: 2)
+            }
+            self.config = config
+        }
+    }
+
+    /// Ten capital letters and digits.
+    private static func identifier() -> String {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+        return String(randomBytes(10).map { alphabet[Int($0) % alphabet.count] })
+    }
+
+    private func fill() throws(SimulatorError) {
+        let files: [(name: String, octets: [UInt8], isPrivate: Bool)]
+        do throws(TLSError) {
+            let validity = CertificateValidity(until: 3650 * 86_400)
+            let authority = try CertificateAuthority(
+                commonName: "Broadside Simulator CA", validity: validity)
+            let server = try authority.server(
+                hosts: ["localhost"], addresses: ["127.0.0.1", "::1"], validity: validity)
+            let topics = [
+                (topic: topic, kind: "app"), (topic: "\(topic).voip", kind: "voip"),
+                (topic: "\(topic).complication", kind: "complication"),
+            ]
+            let client = try authority.client(
+                subject: [
+                    ("UID", topic), ("CN", "Apple Push Services: \(topic)"), ("OU", teamID),
+                ],
+                extensions: [
+                    (CertificateTopics.developmentIdentifier, [5, 0]),
+                    (CertificateTopics.productionIdentifier, [5, 0]),
+                    (CertificateTopics.identifier, CertificateTopics.encode(topics)),
+                ], validity: validity)
+            let key = try SigningKey(PrivateKey.generate())
+            let publicHalf = try key.verifyingKey
+            files = [
+                ("ca.pem", authority.certificate.pem, false),
+                ("server.pem", server.certificateChain, false),
+                ("server.key", server.privateKey, true),
+                ("client.pem", client.certificateChain, false),
+                ("client.key", client.privateKey, true),
+                ("AuthKey_\(keyID).p8", key.pem, true),
+                ("AuthKey_\(keyID).pub.pem", publicHalf.pem, false),
+            ]
+        } catch {
+            throw SimulatorError("--state \(path): \(error.description)", exitCode: 1)
+        }
+        try store(files)
+    }
+}

@@ -1,0 +1,71 @@
+internal import APNs
+
+/// What becomes of a device token: a pure function of the token, so that anybody can compute which
+/// rows of a list must be refused.
+///
+///     h = splitmix64(first 8 octets of the token, big-endian, padded with zeros at the end,
+///                    XOR seed)
+///     u = h / 2^64
+///     u < badToken                 BadDeviceToken
+///     u < badToken + unregistered  Unregistered, timestamp 1700000000000 + h mod 86400000
+///     else                         200
+struct TokenFate: Sendable {
+    private let badToken: Double
+    private let bound: Double
+    private let seed: UInt64
+
+    /// - Parameters:
+    ///   - badToken: the share of bad tokens, 0 to 1.
+    ///   - unregistered: the share of unregistered ones, 0 to 1.
+    ///   - seed: XORed into the token's octets.
+    init(badToken: Double, unregistered: Double, seed: UInt64) {
+        self.badToken = badToken
+        bound = badToken + unregistered
+        self.seed = seed
+    }
+
+    /// The first output of splitmix64 seeded with `seed`; 0 gives e220a8397b1dcdaf.
+    static func splitmix64(_ seed: UInt64) -> UInt64 {
+        var z = seed &+ 0x9e37_79b9_7f4a_7c15
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return z ^ (z >> 31)
+    }
+
+    /// The answer to a notification for a token, given as its first 8 octets.
+    func answer(head: UInt64) -> Answer {
+        let h = Self.splitmix64(head ^ seed)
+        // Scaling by a power of two is exact, so this is h / 2^64 rounded once.
+        let u = Double(h) * 0x1p-64
+        if u < badToken { return .refused(.badDeviceToken) }
+        if u < bound {
+            return Answer(
+                status: 410, reason: .unregistered,
+                timestampMilliseconds: 1_700_000_000_000 + h % 86_400_000)
+        }
+        return .accepted
+    }
+
+    /// The first 8 octets of the token that these digits spell; nil where they spell none (an even
+    /// count of 2 to 200 hexadecimal digits of any case).
+    static func head(ofDigits digits: UnsafeRawBufferPointer) -> UInt64? {
+        guard digits.count >= TokenText.minimumDigitCount,
+            digits.count <= TokenText.maximumDigitCount, digits.count.isMultiple(of: 2)
+        else { return nil }
+        var head: UInt64 = 0
+        for position in 0..<digits.count {
+            guard let value = unsafe hexValue(digits[position]) else { return nil }
+            if position < 16 { head = head << 4 | UInt64(value) }
+        }
+        if digits.count < 16 { head <<= UInt64((16 - digits.count) * 4) }
+        return head
+    }
+
+    @inline(__always)
+    static func hexValue(_ octet: UInt8) -> UInt8? {
+        let digit = octet &- 0x30
+        if digit < 10 { return digit }
+        let letter = (octet | 0x20) &- 0x61
+        return letter < 6 ? letter + 10 : nil
+    }
+}

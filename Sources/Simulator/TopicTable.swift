@@ -1,0 +1,99 @@
+internal import APNs
+
+/// The topics that a credential may push to, with the push types that each fits.
+struct TopicTable: Sendable {
+    /// A push type as a bit; `absent` where the request names none.
+    struct Types: OptionSet, Sendable {
+        var rawValue: UInt16
+
+        static let absent = Types(rawValue: 1 << 15)
+
+        init(rawValue: UInt16) { self.rawValue = rawValue }
+
+        init(_ type: PushType) {
+            rawValue = 1 << UInt16(PushType.allCases.firstIndex(of: type)!)
+        }
+    }
+
+    private struct Entry: Sendable {
+        let topic: [UInt8]
+        let types: Types
+        /// The topic is the credential's, but no simulated device token belongs to it.
+        let isOfOtherApp: Bool
+    }
+
+    private var entries: [Entry] = []
+    /// The topic of a request that names none; nil where it must name one.
+    private let fallback: [UInt8]?
+
+    /// A provider token's: the app and all its suffixes, and another app of the same team, to which
+    /// no device token belongs.
+    init(app: String, otherApp: String) {
+        fallback = nil
+        for (bundle, isOther) in [(app, false), (otherApp, true)] {
+            var suffixes = [""]
+            for type in PushType.allCases {
+                if let suffix = type.topicSuffix { suffixes.append(suffix) }
+            }
+            for suffix in suffixes { append(bundle + suffix, isOfOtherApp: isOther) }
+        }
+    }
+
+    /// A certificate's: the topics of its extension, else its UID alone, which is then the default.
+    init(certificateTopics: [String], userID: String?) {
+        if certificateTopics.isEmpty, let userID {
+            fallback = Array(userID.utf8)
+            append(userID, isOfOtherApp: false)
+        } else {
+            fallback = certificateTopics.count == 1 ? Array(certificateTopics[0].utf8) : nil
+            for topic in certificateTopics { append(topic, isOfOtherApp: false) }
+        }
+    }
+
+    private mutating func append(_ topic: String, isOfOtherApp: Bool) {
+        var types: Types = .absent
+        for type in PushType.allCases {
+            if let suffix = type.topicSuffix, topic.hasSuffix(suffix) { types.insert(Types(type)) }
+        }
+        if types == .absent {
+            for type in PushType.allCases where type.topicSuffix == nil {
+                types.insert(Types(type))
+            }
+        }
+        entries.append(Entry(topic: Array(topic.utf8), types: types, isOfOtherApp: isOfOtherApp))
+    }
+
+    /// Why a request with this topic and type is refused; nil where the topic may be pushed to.
+    ///
+    /// `isForDevice` becomes false where the topic is allowed but the device token belongs to
+    /// another: that is found out later, with the token.
+    func refusal(
+        topic: UnsafeRawBufferPointer?, type: PushType?, isForDevice: inout Bool
+    ) -> Reason? {
+        guard let topic = unsafe topic else { return fallback == nil ? .missingTopic : nil }
+        guard unsafe Self.isWellFormed(topic) else { return .badTopic }
+        let wanted = type.map(Types.init) ?? .absent
+        for entry in entries where unsafe topic.equals(entry.topic) {
+            // The suffix of another push type is answered like a topic that is not ours.
+            guard entry.types.contains(wanted) else { return .topicDisallowed }
+            isForDevice = !entry.isOfOtherApp
+            return nil
+        }
+        return .topicDisallowed
+    }
+
+    /// A bundle ID: letters, digits, dots and hyphens, not empty.
+    private static func isWellFormed(_ topic: UnsafeRawBufferPointer) -> Bool {
+        guard topic.count > 0, topic.count <= 255 else { return false }
+        for position in 0..<topic.count {
+            switch unsafe topic[position] {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"),
+                UInt8(ascii: "_"):
+                continue
+            default: return false
+            }
+        }
+        return true
+    }
+}

@@ -1,0 +1,41 @@
+import Testing
+
+@testable import Simulator
+
+@Suite struct DueQueueTests {
+    @Test func answersComeInOrderOfTheirTimes() {
+        var queue = DueQueue()
+        var random: UInt64 = 1
+        var expected: [(UInt64, UInt32)] = []
+        for number in UInt32(0)..<5000 {
+            random = TokenFate.splitmix64(random)
+            // Few distinct times, so that many are equal.
+            let due = random % 64
+            expected.append((due, number))
+            queue.push(answer(number), due: due)
+        }
+        expected.sort { $0.0 != $1.0 ? $0.0 < $1.0 : $0.1 < $1.1 }
+        var order: [UInt32] = []
+        for now in UInt64(0)..<64 {
+            while let next = queue.pop(now: now) { order.append(next.streamID) }
+        }
+        #expect(order == expected.map(\.1))
+        #expect(queue.count == 0)
+    }
+
+    @Test func nothingComesEarly() {
+        var queue = DueQueue()
+        #expect(queue.firstDue == nil)
+        queue.push(answer(1), due: 10)
+        #expect(queue.firstDue == 10)
+        #expect(queue.pop(now: 9)?.streamID == nil)
+        #expect(queue.pop(now: 10)?.streamID == 1)
+        #expect(queue.pop(now: 11)?.streamID == nil)
+    }
+
+    private func answer(_ streamID: UInt32) -> PendingAnswer {
+        PendingAnswer(
+            slot: 0, generation: 0, streamID: streamID, isAuthenticated: true, answer: .accepted,
+            identifier: NotificationIDText(repeating: 0))
+    }
+}

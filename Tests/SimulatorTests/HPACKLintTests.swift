@@ -1,0 +1,145 @@
+import Testing
+
+@testable import Simulator
+
+@Suite struct HPACKLintTests {
+    /// Blocks of one connection, and what each profile says of them.
+    struct Case: Sendable {
+        let blocks: [String]
+        let strict: [String: UInt64]
+        let compact: [String: UInt64]
+    }
+
+    static let indexing: [String: UInt64] = [
+        ":authority inserted into the table": 1, ":authority indexed": 1,
+        "apns-push-type inserted into the table": 1, "apns-push-type indexed": 1,
+        "apns-priority inserted into the table": 1, "apns-priority indexed": 1,
+    ]
+
+    static let cases = [
+        Case(
+            blocks: [Vectors.strictFirst, Vectors.strictSecond], strict: [:],
+            compact: [
+                ":authority a literal, though constant": 2,
+                "apns-priority a literal, though constant": 2,
+            ]),
+        Case(
+            blocks: [Vectors.huffmanFirst, Vectors.huffmanSecond], strict: [:],
+            compact: [
+                ":authority a literal, though constant": 2,
+                "apns-priority a literal, though constant": 2,
+            ]),
+        Case(
+            blocks: [Vectors.strictFirst, Vectors.collapseSecond, Vectors.collapseThird],
+            strict: [:],
+            compact: [
+                ":authority a literal, though constant": 3,
+                "apns-priority a literal, though constant": 3,
+            ]),
+        // Profile B obeys the compact discipline: it inserts each constant once.
+        Case(
+            blocks: [Vectors.indexingFirst, Vectors.indexingSecond], strict: indexing,
+            compact: [:]),
+        Case(
+            blocks: [Vectors.compactFirst, Vectors.compactSecond],
+            strict: indexing.merging([
+                "authorization inserted into the table": 1, "authorization indexed": 1,
+                "apns-topic inserted into the table": 1, "apns-topic indexed": 1,
+                "apns-expiration indexed": 1,
+            ]) { $1 }, compact: [:]),
+        // Names and pseudo headers spelled out.
+        Case(
+            blocks: [Vectors.literalStatics],
+            strict: [
+                ":method a literal, though a static entry": 1,
+                ":scheme a literal, though a static entry": 1,
+            ],
+            compact: [
+                ":method a literal, though a static entry": 1,
+                ":scheme a literal, though a static entry": 1, "host a literal, though constant": 1,
+                "apns-priority a literal, though constant": 1,
+            ]),
+        // apns-id inserted twice.
+        Case(
+            blocks: [Vectors.strictFirst, Vectors.strictFirst],
+            strict: ["apns-id inserted again": 1, "apns-expiration inserted again": 1],
+            compact: [
+                "apns-id inserted again": 1, "apns-expiration inserted again": 1,
+                ":authority a literal, though constant": 2,
+                "apns-priority a literal, though constant": 2,
+            ]),
+        // The path inserted, by its static name index; then :path spelled out.
+        Case(
+            blocks: ["8387" + "44" + "022f78"], strict: [":path inserted into the table": 1],
+            compact: [":path inserted into the table": 1]),
+        Case(
+            blocks: ["8387" + "00" + "053a70617468" + "022f78"],
+            strict: [":path name spelled out though it is in a table": 1],
+            compact: [":path name spelled out though it is in a table": 1]),
+        // Never indexed is as good as without indexing.
+        Case(blocks: ["8387" + "14" + "022f78"], strict: [:], compact: [:]),
+        // apns-id without indexing the first time; a reference to nothing; a broken block.
+        Case(
+            blocks: ["8387" + "00" + "0761706e732d6964" + "0131"],
+            strict: ["apns-id not inserted the first time": 1],
+            compact: ["apns-id not inserted the first time": 1]),
+        Case(
+            blocks: ["be"], strict: ["malformed header block": 1],
+            compact: ["malformed header block": 1]),
+        Case(
+            blocks: ["0f2f"], strict: ["malformed header block": 1],
+            compact: ["malformed header block": 1]),
+        // A table of 80 octets holds one of two entries.
+        Case(
+            blocks: [
+                "3f31" + "8387" + "40" + "0761706e732d6964" + "0131" + "40"
+                    + "0f61706e732d65787069726174696f6e" + "0130"
+            ],
+            strict: ["entries evicted from the table": 1],
+            compact: ["entries evicted from the table": 1]),
+    ]
+
+    @Test(arguments: cases) func findings(_ one: Case) {
+        for (profile, expected) in [(HPACKLintProfile.strict, one.strict), (.compact, one.compact)]
+        {
+            var lint = HPACKLint(profile: profile)
+            var found: UInt64 = 0
+            for block in one.blocks {
+                if octets(block).withUnsafeBytes({ lint.check($0) }) != nil { found += 1 }
+            }
+            var totals = SimulatorTotals()
+            lint.addFindings(to: &totals)
+            #expect(totals.lintFindings == expected, "\(profile)")
+            #expect(totals.lintedBlocks == UInt64(one.blocks.count))
+            #expect((found > 0) == !expected.isEmpty)
+        }
+    }
+
+    /// Frames cut at every place still give the same blocks.
+    @Test func scannerFindsBlocksInPieces() {
+        let block = octets(Vectors.strictFirst)
+        var bytes = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+        bytes += frame(4, 0, [])
+        // Padded and with priority.
+        bytes += frame(1, 0x4 | 0x8 | 0x20, [3, 0, 0, 0, 0, 7] + block + [0, 0, 0])
+        bytes += frame(0, 1, Array("{}".utf8))
+        // In two frames.
+        bytes += frame(1, 0, Array(block[..<100])) + frame(9, 4, Array(block[100...]))
+        for size in [1, 2, 3, 7, 10, 50, bytes.count] {
+            var scanner = HeaderBlockScanner()
+            var found: [[UInt8]] = []
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                let piece = Array(bytes[start..<min(start + size, bytes.count)])
+                piece.withUnsafeBytes {
+                    scanner.scan($0) { block, _ in found.append(Array(block)) }
+                }
+            }
+            #expect(found == [block, block], "pieces of \(size)")
+        }
+    }
+
+    private func frame(_ type: UInt8, _ flags: UInt8, _ payload: [UInt8]) -> [UInt8] {
+        [0, UInt8(payload.count >> 8), UInt8(payload.count & 0xff), type, flags, 0, 0, 0, 1]
+            + payload
+    }
+}

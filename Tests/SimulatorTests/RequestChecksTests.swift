@@ -1,0 +1,150 @@
+import APNs
+import Testing
+
+@testable import Simulator
+
+/// One request with one thing wrong, or several in the order in which they are looked at.
+@Suite struct RequestChecksTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        var changes: [String: String?]
+        var bodyCount = 2
+        var reason: Reason?
+        var status: UInt16
+        /// What the credential check says when it is asked.
+        var credential: Reason?
+
+        var testDescription: String { "\(changes) \(bodyCount) \(status)" }
+
+        init(
+            _ changes: [String: String?], _ status: UInt16, _ reason: Reason?, body: Int = 2,
+            credential: Reason? = nil
+        ) {
+            self.changes = changes
+            self.status = status
+            self.reason = reason
+            bodyCount = body
+            self.credential = credential
+        }
+    }
+
+    static let id = "eabeae54-14a8-11e5-b60b-1697f925ec7b"
+    static let longID = String(repeating: "x", count: 64)
+
+    static let cases: [Case] = [
+        Case([:], 200, nil),
+        // Method, path, token present.
+        Case([":method": "GET"], 405, .methodNotAllowed),
+        Case([":method": "GET", ":path": "/"], 405, .methodNotAllowed, credential: .forbidden),
+        Case([":path": "/"], 404, .badPath),
+        Case([":path": "/3/devices/abcd"], 404, .badPath),
+        Case([":path": "/3/device/abcd/"], 404, .badPath),
+        Case([":path": "/3/device/abcd?x=1"], 404, .badPath),
+        Case([":path": "/3/device/"], 400, .missingDeviceToken),
+        Case([":path": "/3/device"], 400, .missingDeviceToken),
+        Case([":path": "/4/x"], 404, .badPath, credential: .missingProviderToken),
+        // Authentication comes before all that follows.
+        Case(["apns-topic": nil], 403, .missingProviderToken, credential: .missingProviderToken),
+        Case(
+            [":path": "/3/device/xyz"], 403, .expiredProviderToken,
+            credential: .expiredProviderToken),
+        // Header syntax.
+        Case(["apns-id": "eabeae54"], 400, .badMessageID),
+        Case(["apns-id": "eabeae5414a811e5b60b1697f925ec7b"], 400, .badMessageID),
+        Case(["apns-id": "gabeae54-14a8-11e5-b60b-1697f925ec7b"], 400, .badMessageID),
+        Case(["apns-id": id.uppercased()], 200, nil),
+        Case(["apns-expiration": "tomorrow"], 400, .badExpirationDate),
+        Case(["apns-expiration": "-1"], 400, .badExpirationDate),
+        Case(["apns-expiration": "0"], 200, nil),
+        Case(["apns-expiration": "1458604800"], 200, nil),
+        Case(["apns-priority": "7"], 400, .badPriority),
+        Case(["apns-priority": "1"], 200, nil),
+        Case(["apns-priority": "10", "apns-push-type": "background"], 400, .badPriority),
+        Case(["apns-priority": "5", "apns-push-type": "background"], 200, nil),
+        Case(["apns-collapse-id": longID], 200, nil),
+        Case(["apns-collapse-id": longID + "x"], 400, .badCollapseID),
+        Case(["apns-push-type": "shout"], 400, .invalidPushType),
+        Case(["apns-push-type": "Alert"], 400, .invalidPushType),
+        // Topic.
+        Case(["apns-topic": nil], 400, .missingTopic),
+        Case(["apns-topic": ""], 400, .badTopic),
+        Case(["apns-topic": "com.example app"], 400, .badTopic),
+        Case(["apns-topic": "com.stranger"], 400, .topicDisallowed),
+        Case(["apns-topic": "com.example.app.voip"], 200, nil),
+        Case(
+            ["apns-topic": "com.example.app.voip", "apns-push-type": "alert"], 400, .topicDisallowed
+        ),
+        Case(["apns-topic": "com.example.app.voip", "apns-push-type": "voip"], 200, nil),
+        Case(["apns-push-type": "voip"], 400, .topicDisallowed),
+        Case(["apns-topic": "com.example.other"], 400, .deviceTokenNotForTopic),
+        // Body, before the token.
+        Case([:], 400, .payloadEmpty, body: 0),
+        Case([":path": "/3/device/xyz"], 400, .payloadEmpty, body: 0),
+        Case([:], 200, nil, body: 4096),
+        Case([:], 413, .payloadTooLarge, body: 4097),
+        Case(
+            ["apns-topic": "com.example.app.voip", "apns-push-type": "voip"], 200, nil, body: 5120),
+        Case(
+            ["apns-topic": "com.example.app.voip", "apns-push-type": "voip"], 413,
+            .payloadTooLarge, body: 5121),
+        // Token.
+        Case([":path": "/3/device/xyz"], 400, .badDeviceToken),
+        Case([":path": "/3/device/abc"], 400, .badDeviceToken),
+    ]
+
+    @Test(arguments: cases) func oneRequest(_ one: Case) {
+        var fields: [String: String?] = [
+            ":method": "POST", ":scheme": "https", ":path": "/3/device/00fc13adff785122",
+            ":authority": "localhost", "apns-topic": "com.example.app", "apns-id": Self.id,
+        ]
+        for (name, value) in one.changes { fields[name] = .some(value) }
+        let answer = Self.answer(
+            fields.compactMapValues { $0 }.map { ($0, $1) }, one)
+        #expect(answer.status == one.status)
+        #expect(answer.reason == one.reason)
+    }
+
+    @Test func headerTwice() {
+        let answer = Self.answer(
+            [
+                (":method", "POST"), (":path", "/3/device/00fc13adff785122"),
+                ("apns-topic", "com.example.app"), ("apns-topic", "com.example.app"),
+            ], Case([:], 400, .duplicateHeaders))
+        #expect(answer.reason == .duplicateHeaders)
+    }
+
+    @Test func certificateTopics() {
+        let several = TopicTable(certificateTopics: ["a.b", "a.b.voip"], userID: "a.b")
+        let single = TopicTable(certificateTopics: [], userID: "a.b")
+        func refusal(_ table: TopicTable, _ topic: String?, _ type: PushType?) -> Reason? {
+            var isForDevice = true
+            guard let topic else {
+                return table.refusal(topic: nil, type: type, isForDevice: &isForDevice)
+            }
+            return Array(topic.utf8).withUnsafeBytes {
+                table.refusal(topic: $0, type: type, isForDevice: &isForDevice)
+            }
+        }
+        #expect(refusal(several, nil, nil) == .missingTopic)
+        #expect(refusal(several, "a.b", .alert) == nil)
+        #expect(refusal(several, "a.b.voip", .voip) == nil)
+        #expect(refusal(several, "a.b.complication", .complication) == .topicDisallowed)
+        #expect(refusal(single, nil, .alert) == nil)
+        #expect(refusal(single, "a.b", .alert) == nil)
+        #expect(refusal(single, "a.c", .alert) == .topicDisallowed)
+    }
+
+    private static func answer(_ fields: [(String, String)], _ one: Case) -> Answer {
+        let arena = UnsafeMutableRawBufferPointer.allocate(byteCount: 8000, alignment: 16)
+        defer { arena.deallocate() }
+        var head = RequestHead(arena: arena)
+        for (name, value) in fields {
+            Array(name.utf8).withUnsafeBytes { name in
+                Array(value.utf8).withUnsafeBytes { head.add(name: name, value: $0) }
+            }
+        }
+        let checks = RequestChecks(fate: TokenFate(badToken: 0, unregistered: 0, seed: 0))
+        let topics = TopicTable(app: "com.example.app", otherApp: "com.example.other")
+        let verdict = checks.examine(head, topics: topics) { one.credential }
+        return verdict.answer(bodyCount: one.bodyCount)
+    }
+}

@@ -1,0 +1,208 @@
+import Testing
+
+@testable import Simulator
+
+/// Both kinds of session by themselves, fed with frames.
+@Suite struct SessionTests {
+    static let block =
+        "8387" + "04" + "16" + hex("/3/device/ffffffffffff") + "01" + "09" + hex("localhost")
+        + "40" + "07" + hex("apns-id") + "24" + hex("eabeae54-14a8-11e5-b60b-1697f925ec7b") + "00"
+        + "0a" + hex("apns-topic") + "03" + hex("a.b")
+
+    private func context(_ change: (inout SimulatorOptions) -> Void = { _ in }) -> WorkerContext {
+        var options = SimulatorOptions(state: "")
+        change(&options)
+        return WorkerContext(
+            options: options, tokenTopics: TopicTable(app: "a.b", otherApp: "a.c"), keys: [],
+            journal: nil, start: .now(), seed: 1)
+    }
+
+    private func session(_ context: WorkerContext, slot: UInt32) -> ServerSession {
+        let session = ServerSession(
+            context: context, credential: ConnectionCredential(hasCertificate: true),
+            topics: context.tokenTopics, slot: slot, generation: 0, number: UInt64(slot))
+        session.start()
+        return session
+    }
+
+    private func fastSession(_ context: WorkerContext) -> FastSession {
+        FastSession(
+            context: context, credential: ConnectionCredential(hasCertificate: true),
+            topics: context.tokenTopics, slot: 0, generation: 0)
+    }
+
+    /// Header blocks of two connections that come in turns, octet by octet, do not mix.
+    @Test func blocksInPiecesDoNotMix() {
+        let context = context()
+        let sessions = [session(context, slot: 0), session(context, slot: 1)]
+        let bytes = Frames.preface + Frames.request(1, Self.block)
+        for octet in bytes {
+            for session in sessions { #expect([octet].withUnsafeBytes { session.receive($0) }) }
+        }
+        #expect(context.totals.requests == 2)
+        #expect(context.totals.accepted == 2)
+    }
+
+    @Test func fastSessionTakesAnyPieces() {
+        let bytes =
+            Frames.preface + Frames.request(1, Self.block)
+            + Frames.headers(3, Self.block, pieces: 3) + Frames.frame(0, 1, 3, [0x7b, 0x7d])
+            // Padded.
+            + Frames.frame(1, 0xc, 5, [2] + octets(Self.block) + [0, 0])
+            + Frames.frame(0, 9, 5, [3, 0x7b, 0x7d, 0, 0, 0])
+        for size in [1, 2, 3, 5, 8, 13, 100, bytes.count] {
+            let context = context { $0.isFast = true }
+            let session = fastSession(context)
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                let piece = Array(bytes[start..<min(start + size, bytes.count)])
+                #expect(piece.withUnsafeBytes { session.receive($0) })
+            }
+            #expect(context.totals.accepted == 3, "pieces of \(size)")
+        }
+    }
+
+    /// As octets: the response of vector V19, with another stream and identifier.
+    @Test func fastAnswersAreLaidOutAsInTheVector() {
+        let context = context { $0.isFast = true }
+        let session = fastSession(context)
+        let bytes = Frames.preface + Frames.request(1, Self.block)
+        #expect(bytes.withUnsafeBytes { session.receive($0) })
+        var output = ByteBuffer(capacity: 0)
+        session.takeOutput(into: &output)
+        let expected =
+            "00002f01050000000188000761706e732d69642465616265616535342d313461382d313165352d6236"
+            + "30622d313639376639323565633762"
+        #expect(Array(output.bytes.suffix(56)) == octets(expected))
+    }
+
+    /// More streams than were announced: refused by the one, the end for the other.
+    @Test func streamLimits() {
+        let flood = (0..<3).flatMap { Frames.headers(UInt32(1 + 2 * $0), Self.block, pieces: 1) }
+        let fast = context {
+            $0.isFast = true
+            $0.maxStreams = 2
+        }
+        let session = fastSession(fast)
+        #expect((Frames.preface + flood).withUnsafeBytes { session.receive($0) })
+        #expect(fast.totals.violations == 1)
+        #expect(!session.isFinished)
+
+        let strict = context { $0.maxStreams = 2 }
+        let other = self.session(strict, slot: 0)
+        var output = ByteBuffer(capacity: 0)
+        other.takeOutput(into: &output)
+        let acknowledgement = Frames.frame(4, 1, 0, [])
+        #expect((Frames.preface + acknowledgement + flood).withUnsafeBytes { other.receive($0) })
+        #expect(strict.totals.violations == 1)
+        output.count = 0
+        other.takeOutput(into: &output)
+        let text = String(decoding: output.bytes, as: UTF8.self)
+        #expect(text.contains("Maximum active streams violated for this endpoint."))
+        #expect(other.isFinished)
+    }
+
+    /// Until the client acknowledged the limit it may not know it.
+    @Test func streamsBeforeTheAcknowledgementAreTaken() {
+        let context = context { $0.maxStreams = 2 }
+        let session = session(context, slot: 0)
+        var output = ByteBuffer(capacity: 0)
+        session.takeOutput(into: &output)
+        let flood = (0..<50).flatMap { Frames.headers(UInt32(1 + 2 * $0), Self.block, pieces: 1) }
+        #expect((Frames.preface + flood).withUnsafeBytes { session.receive($0) })
+        #expect(context.totals.violations == 0)
+    }
+
+    /// An answer whose body the client's window cannot take waits for the window.
+    @Test func fastSessionHoldsTheWindow() {
+        let context = context {
+            $0.isFast = true
+            $0.badToken = 1
+        }
+        let session = fastSession(context)
+        var bytes = Frames.preface
+        // 27 octets a body: the 2424th does not fit 65,535.
+        let count = 2600
+        for number in 0..<count { bytes += Frames.request(UInt32(1 + 2 * number), Self.block) }
+        #expect(bytes.withUnsafeBytes { session.receive($0) })
+        var output = ByteBuffer(capacity: 0)
+        session.takeOutput(into: &output)
+        #expect(Frames.dataOctets(output) <= 65_535)
+        let before = Frames.dataOctets(output)
+        output.count = 0
+        #expect(Frames.frame(8, 0, 0, [0, 1, 0, 0]).withUnsafeBytes { session.receive($0) })
+        session.takeOutput(into: &output)
+        #expect(before + Frames.dataOctets(output) == count * 27)
+    }
+
+    /// A peer that breaks the rules is told so, and nothing traps.
+    @Test(arguments: [
+        Frames.frame(1, 4, 0, octets("83")), Frames.frame(1, 4, 2, octets("83")),
+        Frames.frame(1, 4, 1, octets("be")),
+        Frames.frame(1, 0, 1, octets("83")) + Frames.frame(0, 1, 1, []),
+        Frames.frame(9, 4, 1, []), Frames.frame(6, 0, 0, [1]), Frames.frame(4, 0, 0, [1]),
+        Frames.frame(8, 0, 0, []), Frames.frame(1, 0xc, 1, [9, 0x83]),
+        [0, 0x40, 1, 0, 0, 0, 0, 0, 1],
+    ])
+    func violations(_ bytes: [UInt8]) {
+        let context = context { $0.isFast = true }
+        let session = fastSession(context)
+        #expect((Frames.preface + bytes).withUnsafeBytes { session.receive($0) })
+        #expect(session.isFinished)
+        #expect(context.totals.violations == 1)
+    }
+
+    @Test func anythingElseIsNoHTTP2() {
+        let context = context { $0.isFast = true }
+        let session = fastSession(context)
+        #expect(Array("GET / HTTP/1.1\r\n".utf8).withUnsafeBytes { !session.receive($0) })
+    }
+
+    static func hex(_ text: String) -> String {
+        text.utf8.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+}
+
+/// Frames as a client sends them.
+enum Frames {
+    static let preface =
+        Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + frame(4, 0, 0, [])
+
+    static func frame(
+        _ type: UInt8, _ flags: UInt8, _ streamID: UInt32, _ payload: [UInt8]
+    ) -> [UInt8] {
+        let count = payload.count
+        return [UInt8(count >> 16), UInt8(count >> 8 & 0xff), UInt8(count & 0xff), type, flags]
+            + withUnsafeBytes(of: streamID.bigEndian) { Array($0) } + payload
+    }
+
+    /// HEADERS, and CONTINUATION where the block goes in more pieces than one.
+    static func headers(_ streamID: UInt32, _ block: String, pieces: Int) -> [UInt8] {
+        let bytes = octets(block)
+        var frames: [UInt8] = []
+        for piece in 0..<pieces {
+            let range = bytes.count * piece / pieces..<bytes.count * (piece + 1) / pieces
+            frames += frame(
+                piece == 0 ? 1 : 9, piece == pieces - 1 ? 4 : 0, streamID, Array(bytes[range]))
+        }
+        return frames
+    }
+
+    static func request(_ streamID: UInt32, _ block: String) -> [UInt8] {
+        headers(streamID, block, pieces: 1) + frame(0, 1, streamID, [0x7b, 0x7d])
+    }
+
+    /// The octets of DATA payload in what a server wrote.
+    static func dataOctets(_ output: borrowing ByteBuffer) -> Int {
+        let bytes = Array(output.bytes)
+        var position = 0
+        var total = 0
+        while position < bytes.count {
+            let count =
+                Int(bytes[position]) << 16 | Int(bytes[position + 1]) << 8
+                | Int(bytes[position + 2])
+            if bytes[position + 3] == 0 { total += count }
+            position += 9 + count
+        }
+        return total
+    }
+}

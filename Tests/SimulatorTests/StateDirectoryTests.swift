@@ -1,0 +1,118 @@
+import Foundation
+import Testing
+
+@testable import Simulator
+
+@Suite struct StateDirectoryTests {
+    @Test func filledOnFirstUseAndReused() throws {
+        let folder = Folder()
+        let path = folder.file("state")
+        let first = try StateDirectory(path: path)
+        let names = try FileManager.default.contentsOfDirectory(atPath: path).sorted()
+        #expect(
+            names == [
+                "AuthKey_\(first.keyID).p8", "AuthKey_\(first.keyID).pub.pem", "ca.pem",
+                "client.key", "client.pem", "config.json", "server.key", "server.pem",
+            ])
+        var contents: [String: Data] = [:]
+        for name in names {
+            contents[name] = try Data(contentsOf: URL(fileURLWithPath: first.file(name)))
+            let attributes = try FileManager.default.attributesOfItem(atPath: first.file(name))
+            let mode = (attributes[.posixPermissions] as? NSNumber)?.intValue
+            let isPrivate = name.hasSuffix(".key") || name.hasSuffix(".p8")
+            #expect(mode == (isPrivate ? 0o600 : 0o644), "\(name)")
+        }
+        let second = try StateDirectory(path: path)
+        #expect(second.keyID == first.keyID)
+        #expect(second.teamID == first.teamID)
+        _ = try second.credentials()
+        for name in names {
+            #expect(
+                try Data(contentsOf: URL(fileURLWithPath: first.file(name))) == contents[name],
+                "\(name) was made anew")
+        }
+    }
+
+    @Test func configurationNamesWhatClientsNeed() throws {
+        let folder = Folder()
+        let state = try StateDirectory(path: folder.file("state"))
+        let data = try Data(contentsOf: URL(fileURLWithPath: state.file("config.json")))
+        let config = try #require(
+            try JSONSerialization.jsonObject(with: data) as? [String: String])
+        #expect(config["key_id"] == state.keyID)
+        #expect(config["team_id"] == state.teamID)
+        #expect(config["topic"] == state.topic)
+        #expect(state.keyID.count == 10 && state.teamID.count == 10)
+    }
+
+    @Test func brokenConfigurationIsRefused() throws {
+        let folder = Folder()
+        _ = try folder.write("config.json", "{\"key_id\": 1}")
+        let error = #expect(throws: SimulatorError.self) {
+            _ = try StateDirectory(path: folder.path)
+        }
+        #expect(error?.exitCode == 2)
+    }
+
+    @Test func otherKeysAreBelieved() throws {
+        let folder = Folder()
+        let state = try StateDirectory(path: folder.file("state"))
+        let other = try StateDirectory(path: folder.file("other"))
+        try FileManager.default.copyItem(
+            atPath: other.file("AuthKey_\(other.keyID).pub.pem"), toPath: state.file("other.pem"))
+        let config = """
+            {"key_id": "\(state.keyID)", "team_id": "\(state.teamID)", "topic": "a.b",
+             "other_topic": "a.c", "other_keys": [
+             {"key_id": "\(other.keyID)", "team_id": "\(state.teamID)", "public_key": "other.pem"}]}
+            """
+        _ = try folder.write("state/config.json", config)
+        let credentials = try StateDirectory(path: state.path).credentials()
+        #expect(credentials.keys.map(\.keyID) == [state.keyID, other.keyID])
+    }
+
+    /// Vector V31.
+    @Test func topicsExtension() {
+        let app = "com.yourcompany.yourexampleapp"
+        let vector = octets(
+            "3081910c1e636f6d2e796f7572636f6d70616e792e796f75726578616d706c6561707030050c0361"
+                + "70700c23636f6d2e796f7572636f6d70616e792e796f75726578616d706c656170702e766f6970"
+                + "30060c04766f69700c2b636f6d2e796f7572636f6d70616e792e796f75726578616d706c656170"
+                + "702e636f6d706c69636174696f6e300e0c0c636f6d706c69636174696f6e")
+        let topics = [
+            (topic: app, kind: "app"), (topic: app + ".voip", kind: "voip"),
+            (topic: app + ".complication", kind: "complication"),
+        ]
+        #expect(CertificateTopics.encode(topics) == vector)
+        #expect(CertificateTopics.decode(vector) == topics.map(\.topic))
+        for count in 0..<vector.count {
+            #expect(CertificateTopics.decode(Array(vector[..<count])) == nil)
+        }
+    }
+
+    @Test func optionsThatMakeNoSense() {
+        func fails(_ change: (inout SimulatorOptions) -> Void) -> Int32? {
+            var options = SimulatorOptions(state: "/nonexistent/state")
+            change(&options)
+            do {
+                try options.validate()
+                return nil
+            } catch {
+                return error.exitCode
+            }
+        }
+        #expect(fails { _ in } == nil)
+        #expect(fails { $0.listen = "localhost" } == 2)
+        #expect(fails { $0.listen = "example.com:1" } == 2)
+        #expect(fails { $0.listen = "[::1]:0" } == nil)
+        #expect(fails { $0.latencyJitterNanoseconds = 1 } == 2)
+        #expect(
+            fails {
+                $0.badToken = 0.6; $0.unregistered = 0.6
+            } == 2)
+        #expect(fails { $0.threads = 0 } == 2)
+        #expect(
+            fails {
+                $0.isFast = true; $0.journal = "/tmp/x"
+            } == 2)
+    }
+}
