@@ -1,0 +1,99 @@
+import Broadside
+
+/// `broadside ledger`: what a run left, read.
+enum LedgerCommand {
+    static let description = CommandDescription(
+        name: "ledger",
+        summary: "stats | export | verify | find: read what a run left",
+        usage: "stats|export|verify|find --ledger DIR [OPTIONS]",
+        discussion: """
+            stats   counts of rows by state and reason; --json for programs
+            export  the rows in list order, with state, status, reason, apns-id
+            verify  checks every checksum and that every row is settled once; exit 5 names the first
+                    bad place
+            find    one row by --apns-id, or the rows of a --token
+
+            The list is looked for where the run read it, or at --tokens; without it the lines and
+            the tokens of accepted rows are empty.
+            """,
+        sections: [
+            OptionSection(
+                title: "Options",
+                options: [
+                    .init("ledger", "DIR", "the ledger's directory"),
+                    .init("json", nil, "stats: as JSON"),
+                    .init("tokens", "FILE", "export: the list that was sent"),
+                    .init("format", "csv|jsonl", "export: how it is written (default: csv)"),
+                    .init(
+                        "state", "STATE",
+                        "export: only rows of this state; may be repeated; remaining and in-doubt too (default: all settled)",
+                        isRepeatable: true),
+                    .init("output", "FILE", "export: where to (default: standard output)"),
+                    .init("apns-id", "ID", "find: the row with this apns-id"),
+                    .init("token", "TOKEN", "find: the rows with this device token"),
+                ])
+        ],
+        subcommands: ["stats", "export", "verify", "find"],
+        run: { (arguments) throws(CommandFailure) in
+            do {
+                return try run(arguments)
+            } catch let error as BroadsideError {
+                throw CommandFailure(message: error.message, exitCode: error.exitCode)
+            } catch let error as CommandFailure {
+                throw error
+            } catch {
+                throw CommandFailure(message: "\(error)", exitCode: 1)
+            }
+        })
+
+    private static func run(_ arguments: ParsedArguments) throws -> Int32 {
+        guard let subcommand = arguments.words.first, arguments.words.count == 1 else {
+            throw CommandFailure.usage(
+                "ledger wants one of stats, export, verify, find: broadside ledger --help says more"
+            )
+        }
+        guard description.subcommands.contains(subcommand) else {
+            let nearest = nearestName(to: subcommand, among: description.subcommands)
+            let advice = nearest.map { "did you mean \($0)?" } ?? "stats, export, verify or find"
+            throw CommandFailure.usage("unknown word '\(subcommand)': \(advice)")
+        }
+        let path = try arguments.required("ledger", "DIR")
+        let ledger = try LedgerReading(path: path)
+        switch subcommand {
+        case "stats": try stats(ledger, arguments)
+        case "export": try export(ledger, arguments)
+        case "verify": print(try ledger.verify())
+        default: return try find(ledger, arguments)
+        }
+        return 0
+    }
+
+    private static func stats(_ ledger: LedgerReading, _ arguments: ParsedArguments) throws {
+        let statistics = try ledger.statistics()
+        let text =
+            arguments.has("json")
+            ? String(decoding: statistics.json(), as: UTF8.self) : statistics.countsText
+        print(text, terminator: "")
+    }
+
+    private static func export(_ ledger: LedgerReading, _ arguments: ParsedArguments) throws {
+        let output = try OutputFile(arguments.string("output"))
+        try ledger.export(
+            tokens: arguments.string("tokens"), format: arguments.string("format") ?? "csv",
+            states: arguments.strings("state"),
+            output: { (bytes) throws(BroadsideError) in try output.write(bytes) })
+        try output.finish()
+    }
+
+    private static func find(_ ledger: LedgerReading, _ arguments: ParsedArguments) throws -> Int32
+    {
+        let (identifier, token) = (arguments.string("apns-id"), arguments.string("token"))
+        guard (identifier == nil) != (token == nil) else {
+            throw CommandFailure.usage("find wants one of --apns-id ID and --token TOKEN")
+        }
+        let rows = try ledger.find(notificationID: identifier, token: token)
+        for row in rows { print(row) }
+        if rows.isEmpty { standardError("broadside: no such row in this ledger") }
+        return rows.isEmpty ? 3 : 0
+    }
+}

@@ -1,0 +1,89 @@
+import APNs
+import Broadside
+
+/// `broadside probe`: a send whose notification nobody sees.
+enum ProbeCommand {
+    /// Apple, "Pushing background updates to your App": content-available and nothing to show.
+    private static let payload = "{\"aps\":{\"content-available\":1}}"
+
+    static let description = CommandDescription(
+        name: "probe",
+        summary: "a silent background push to every token, to learn which are dead",
+        usage: "--tokens FILE --topic TOPIC --ledger DIR [--then-prune OUTPUT] [OPTIONS]",
+        discussion: """
+            Sends a background push of priority 5 that is never stored (expiration 0) to every token:
+            nothing is shown, and APNs says which tokens are dead. Ledger, resume and exit codes are
+            those of send.
+            """,
+        sections: [
+            OptionSection(
+                title: "What to probe",
+                options: [
+                    .init(
+                        "tokens", "FILE",
+                        "token list: one device token a line, or CSV or TSV with a header"),
+                    .init(
+                        "format", "lines|csv|tsv",
+                        "how the list is written (default: as its name and first bytes say)"),
+                    .init(
+                        "token-column", "NAME", "the column that holds the token (default: token)"),
+                    .init("topic", "TOPIC", "apns-topic: the app's bundle ID"),
+                    .init("limit", "N", "only the first N rows"),
+                    .init(
+                        "then-prune", "OUTPUT",
+                        "once the probe is complete, write the list without its dead tokens here"),
+                ])
+        ] + SendCommand.commonSections,
+        run: { (arguments) throws(CommandFailure) in
+            let options = try options(from: arguments)
+            do throws(BroadsideError) {
+                let code = try CampaignRun.run(options)
+                guard let output = arguments.string("then-prune"), !options.isDryRun else {
+                    return code
+                }
+                guard code == 0 else {
+                    standardError(
+                        "broadside: warning: --then-prune \(output): not written, as the probe is "
+                            + "not complete: go on with --resume")
+                    return code
+                }
+                standardError(try PruneRun.run(pruning(options, arguments, output: output)))
+                return 0
+            } catch {
+                throw CommandFailure(message: error.message, exitCode: error.exitCode)
+            }
+        })
+
+    private static func options(
+        from arguments: ParsedArguments
+    ) throws(CommandFailure) -> SendOptions {
+        guard arguments.words.isEmpty else {
+            throw .usage("probe takes no word '\(arguments.words[0])': options begin with --")
+        }
+        var options = SendOptions()
+        options.tokens = .file(try arguments.required("tokens", "FILE"))
+        options.format = try arguments.choice("format", TokenListFormat.self)
+        options.tokenColumn = arguments.string("token-column")
+        options.topic = arguments.string("topic")
+        options.payloadOctets = Array(payload.utf8)
+        options.pushType = .background
+        options.priority = .considerate
+        options.expiration = .at(0)
+        options.limit = try arguments.integer("limit", in: 1...(1 << 40)).map { UInt64($0) }
+        try CredentialOptions.read(arguments, into: &options)
+        try SendCommand.readLimits(arguments, into: &options)
+        try SendCommand.readResults(arguments, into: &options)
+        return options
+    }
+
+    private static func pruning(
+        _ options: SendOptions, _ arguments: ParsedArguments, output: String
+    ) -> PruneOptions {
+        var pruning = PruneOptions(
+            ledgers: [options.ledger ?? ""], tokens: arguments.string("tokens") ?? "",
+            output: output)
+        pruning.format = options.format
+        pruning.tokenColumn = options.tokenColumn
+        return pruning
+    }
+}

@@ -1,0 +1,91 @@
+import APNs
+import Broadside
+
+/// `broadside prune`.
+enum PruneCommand {
+    static let description = CommandDescription(
+        name: "prune",
+        summary: "write a token list without the dead tokens that ledgers name",
+        usage: "--ledger DIR [--ledger DIR]... --tokens FILE --output FILE [OPTIONS]",
+        discussion: """
+            Copies a list byte for byte, except the rows whose token APNs called dead. The newest
+            answer on a token counts, over all ledgers: dead on Monday, accepted on Tuesday stays. The
+            list may be another than was sent.
+
+            The output appears whole or not at all, and never over the list that is read. Exit codes:
+            0 done; 2 the request is wrong, or too many rows would go; 5 a file or disk error.
+            """,
+        sections: [
+            OptionSection(
+                title: "Options",
+                options: [
+                    .init(
+                        "ledger", "DIR", "a ledger whose answers count; may be repeated",
+                        isRepeatable: true),
+                    .init("tokens", "FILE", "the token list"),
+                    .init(
+                        "format", "lines|csv|tsv|jsonl",
+                        "how the list is written (default: as its name and first bytes say)"),
+                    .init(
+                        "token-column", "NAME", "the column that holds the token (default: token)"),
+                    .init("output", "FILE", "where the pruned list goes"),
+                    .init(
+                        "removed", "FILE",
+                        "where the rows go that are taken out, below the list's header"),
+                    .init(
+                        "reasons", "R,R",
+                        "the reasons that call a token dead (default: Unregistered,ExpiredToken)"),
+                    .init(
+                        "registered-column", "NAME",
+                        "when a token was registered (Unix seconds, milliseconds, ISO 8601): registered after APNs' own timestamp, it stays; so does what can't be read"
+                    ),
+                    .init(
+                        "max-removed", "P",
+                        "of 1,000 rows or more at most P percent may go (default: 50)"),
+                ])
+        ],
+        run: { (arguments) throws(CommandFailure) in
+            let options = try options(from: arguments)
+            do throws(BroadsideError) {
+                standardError(try PruneRun.run(options))
+                return 0
+            } catch {
+                throw CommandFailure(message: error.message, exitCode: error.exitCode)
+            }
+        })
+
+    static func options(from arguments: ParsedArguments) throws(CommandFailure) -> PruneOptions {
+        guard arguments.words.isEmpty else {
+            throw .usage("prune takes no word '\(arguments.words[0])': options begin with --")
+        }
+        let ledgers = arguments.strings("ledger")
+        guard !ledgers.isEmpty else { throw .usage("--ledger is missing: add --ledger DIR") }
+        var options = PruneOptions(
+            ledgers: ledgers, tokens: try arguments.required("tokens", "FILE"),
+            output: try arguments.required("output", "FILE"))
+        options.format = try arguments.choice("format", TokenListFormat.self)
+        options.tokenColumn = arguments.string("token-column")
+        options.removed = arguments.string("removed")
+        if let text = arguments.string("reasons") { options.reasons = try reasons(text) }
+        options.registeredColumn = arguments.string("registered-column")
+        if let percent = try arguments.percentage("max-removed") {
+            options.maxRemovedPercent = percent
+        }
+        return options
+    }
+
+    private static func reasons(_ text: String) throws(CommandFailure) -> Set<Reason> {
+        var reasons: Set<Reason> = []
+        for name in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
+            guard let reason = Reason(text: name), reason.isFromAPNs else {
+                let known = Reason.allCases.filter(\.isFromAPNs).map(\.text)
+                let nearest = nearestName(to: name, among: known)
+                throw .usage(
+                    "--reasons '\(name)' is no reason of APNs: "
+                        + (nearest.map { "did you mean \($0)?" } ?? "such as Unregistered"))
+            }
+            reasons.insert(reason)
+        }
+        return reasons
+    }
+}

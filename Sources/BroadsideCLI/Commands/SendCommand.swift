@@ -1,0 +1,206 @@
+import APNs
+import Broadside
+
+/// `broadside send`.
+enum SendCommand {
+    static let description = CommandDescription(
+        name: "send",
+        summary: "send a campaign: tokens + payload -> APNs -> ledger",
+        usage: "--tokens FILE --payload FILE --topic TOPIC --ledger DIR [OPTIONS]",
+        discussion: """
+            Sends one notification to every device token of a list and records in the ledger what
+            became of each. Safe to kill at any instant: --resume goes on where it ended. Durations
+            are written 500ms, 30s, 15m, 2h, 1d.
+
+            Exit codes: 0 every row is settled; 1 could not be done; 2 the request is wrong, nothing
+            was sent; 3 rows are left over, --resume goes on; 4 APNs refuses the campaign; 5 a file
+            or disk error.
+            """,
+        sections: [
+            OptionSection(
+                title: "What to send",
+                options: [
+                    .init(
+                        "tokens", "FILE",
+                        "token list: a device token a line, CSV or TSV with a header, JSON Lines"),
+                    .init(
+                        "format", "lines|csv|tsv|jsonl",
+                        "how the list is written (default: as its name and first bytes say)"),
+                    .init(
+                        "token-column", "NAME", "the column that holds the token (default: token)"),
+                    .init("to", "TOKEN", "one device instead of a list"),
+                    .init("payload", "FILE", "JSON payload"),
+                    .init(
+                        "topic", "TOPIC",
+                        "apns-topic: the app's bundle ID, with the push type's suffix"),
+                    .init("push-type", "TYPE", "apns-push-type (default: alert)"),
+                    .init("priority", "1|5|10", "apns-priority (default: 10; 5 for background)"),
+                    .init(
+                        "expiration", "WHEN",
+                        "apns-expiration: 0, Unix seconds, or +90s, +2h from the first start"),
+                    .init("collapse-id", "ID", "apns-collapse-id: at most 64 bytes"),
+                    .init("limit", "N", "only the first N rows"),
+                ])
+        ] + commonSections,
+        run: { (arguments) throws(CommandFailure) in
+            let options = try options(from: arguments)
+            do throws(BroadsideError) {
+                return try CampaignRun.run(options)
+            } catch {
+                throw CommandFailure(message: error.message, exitCode: error.exitCode)
+            }
+        })
+
+    /// What is the same for every run over a list.
+    static let commonSections: [OptionSection] = [
+        CredentialOptions.credentials,
+        CredentialOptions.endpoint,
+        OptionSection(
+            title: "How fast",
+            options: [
+                .init("connections", "N", "connections in all (default: chosen, and printed)"),
+                .init(
+                    "max-streams", "N",
+                    "most requests in flight a connection; the server's limit always holds"),
+                .init("reactors", "N", "event-loop threads (default: chosen, and printed)"),
+                .init(
+                    "rate", "N",
+                    "requests a second in all, retries counted (default: unlimited)"),
+                .init("rate-per-connection", "N", "requests a second a connection"),
+            ]),
+        OptionSection(
+            title: "When things go wrong",
+            options: [
+                .init(
+                    "max-attempts", "N", "a row is failed when so many attempts (default: 5)"),
+                .init("retry-for", "D", "and so much time are used up (default: 15m)"),
+                .init(
+                    "on-lost", "record|resend",
+                    "a row whose answer was lost: record it as unknown, or send it again (default: record)"
+                ),
+                .init("request-timeout", "D", "longest wait for an answer (default: 30s)"),
+                .init("give-up-after", "D", "longest time without any answer (default: 60s)"),
+                .init(
+                    "abort-after", "N",
+                    "stop after N refusals in a row; until the first success at most N requests are in flight (default: 50)"
+                ),
+                .init(
+                    "max-bad-tokens", "P",
+                    "stop when more than P percent of the last 10,000 answers are BadDeviceToken (default: 50)"
+                ),
+                .init("deadline", "D", "no new request from D after the first start"),
+                .init(
+                    "dry-run", nil, "read and check everything, connect nowhere, write nothing"),
+                .init("yes", nil, "do not ask before a run against Apple's production"),
+            ]),
+        OptionSection(
+            title: "Results",
+            options: [
+                .init(
+                    "ledger", "DIR", "where results go; must not exist, except with --resume"),
+                .init("resume", nil, "go on with DIR's run: settled rows are not sent again"),
+                .init(
+                    "retry", "STATES",
+                    "with --resume: also send rows that are failed, unknown (failed,unknown)"),
+                .init("summary", "FILE", "write the summary as JSON; - for standard output"),
+                .init("progress", "auto|none|json", "live lines on stderr (default: auto)"),
+            ]),
+    ]
+
+    /// Reads the options' values; what they mean together is the engine's to check.
+    static func options(from arguments: ParsedArguments) throws(CommandFailure) -> SendOptions {
+        guard arguments.words.isEmpty else {
+            throw .usage("send takes no word '\(arguments.words[0])': options begin with --")
+        }
+        var options = SendOptions()
+        switch (arguments.string("tokens"), arguments.string("to")) {
+        case (let file?, nil): options.tokens = .file(file)
+        case (nil, let token?): options.tokens = .single(token)
+        case (nil, nil): throw .usage("--tokens is missing: add --tokens FILE, or --to TOKEN")
+        case (.some, .some): throw .usage("--tokens and --to exclude each other: drop one")
+        }
+        options.format = try arguments.choice("format", TokenListFormat.self)
+        options.tokenColumn = arguments.string("token-column")
+        options.payload = try arguments.required("payload", "FILE")
+        options.topic = arguments.string("topic")
+        if let type = try arguments.choice("push-type", PushType.self) { options.pushType = type }
+        options.priority = try priority(arguments)
+        options.expiration = try expiration(arguments)
+        options.collapseID = arguments.string("collapse-id")
+        options.limit = try arguments.integer("limit", in: 1...(1 << 40)).map { UInt64($0) }
+
+        try CredentialOptions.read(arguments, into: &options)
+        try readLimits(arguments, into: &options)
+        try readResults(arguments, into: &options)
+        return options
+    }
+
+    static func readLimits(
+        _ arguments: ParsedArguments, into options: inout SendOptions
+    ) throws(CommandFailure) {
+        options.connections = try arguments.integer("connections", in: 1...10_000)
+        options.maxStreams = try arguments.integer("max-streams", in: 1...100_000)
+        options.reactors = try arguments.integer("reactors", in: 1...256)
+        options.rate = try arguments.positiveNumber("rate")
+        options.ratePerConnection = try arguments.positiveNumber("rate-per-connection")
+        if let value = try arguments.integer("max-attempts", in: 1...1000) {
+            options.maxAttempts = value
+        }
+        if let value = try arguments.duration("retry-for") { options.retryFor = value }
+        if let value = try arguments.choice("on-lost", LostAnswerPolicy.self) {
+            options.onLost = value
+        }
+        if let value = try arguments.duration("request-timeout") {
+            guard value > 0 else { throw .usage("--request-timeout must be above 0") }
+            options.requestTimeout = value
+        }
+        options.giveUpAfter = try arguments.duration("give-up-after")
+        if let value = try arguments.integer("abort-after", in: 1...1_000_000) {
+            options.abortAfter = value
+        }
+        if let value = try arguments.percentage("max-bad-tokens") { options.maxBadTokens = value }
+        options.deadline = try arguments.duration("deadline")
+    }
+
+    static func readResults(
+        _ arguments: ParsedArguments, into options: inout SendOptions
+    ) throws(CommandFailure) {
+        options.isDryRun = arguments.has("dry-run")
+        options.isConfirmed = arguments.has("yes")
+        options.ledger = arguments.string("ledger")
+        options.resumes = arguments.has("resume")
+        if let states = arguments.string("retry") {
+            for state in states.split(separator: ",").map(String.init) {
+                guard state == "failed" || state == "unknown" else {
+                    throw .usage("--retry '\(state)' is unknown: use failed, unknown or both")
+                }
+                options.retry.insert(state)
+            }
+            guard options.resumes else {
+                throw .usage("--retry goes with --resume: add --resume")
+            }
+        }
+        options.summary = arguments.string("summary")
+        if let progress = try arguments.choice("progress", SendOptions.Progress.self) {
+            options.progress = progress
+        }
+    }
+
+    private static func priority(_ arguments: ParsedArguments) throws(CommandFailure) -> Priority? {
+        guard let text = arguments.string("priority") else { return nil }
+        guard let value = UInt8(text).flatMap(Priority.init(rawValue:)) else {
+            throw .usage("--priority '\(text)' is unknown: use 10, 5 or 1")
+        }
+        return value
+    }
+
+    private static func expiration(
+        _ arguments: ParsedArguments
+    ) throws(CommandFailure) -> Expiration? {
+        guard let text = arguments.string("expiration") else { return nil }
+        guard let value = Expiration(text) else {
+            throw .usage("--expiration '\(text)' is unknown: use 0, Unix seconds, or +90s, +2h")
+        }
+        return value
+    }
+}

@@ -1,0 +1,140 @@
+import Broadside
+import Glibc
+import Simulator
+
+/// `broadside simulate`.
+enum SimulateCommand {
+    static let description = CommandDescription(
+        name: "simulate",
+        summary: "a local APNs to send to: the HTTP/2 provider API",
+        usage: "--listen ADDRESS:PORT --state DIR [OPTIONS]",
+        discussion: """
+            Answers like APNs on a port of this machine. Prints one line, 'listening on HOST:PORT',
+            once it accepts connections, then the 'broadside send' line that talks to it. SIGTERM or
+            SIGINT end it with exit code 0; what it saw and said then goes to stderr.
+
+            What becomes of a token can be computed: h = splitmix64(first 8 octets of the token,
+            big-endian, padded with zeros at the end, XOR seed), u = h / 2^64; BadDeviceToken where
+            u < bad-token, Unregistered where u < bad-token + unregistered, else 200.
+            """,
+        sections: [
+            OptionSection(
+                title: "Where",
+                options: [
+                    .init(
+                        "listen", "ADDRESS:PORT",
+                        "numeric address; port 0 picks one (default: 127.0.0.1:2197)"),
+                    .init(
+                        "state", "DIR",
+                        "certificates and keys; filled on first use, then reused"),
+                ]),
+            OptionSection(
+                title: "How it answers",
+                options: [
+                    .init("latency", "D", "from a request to its answer (default: 0ms)"),
+                    .init(
+                        "latency-jitter", "D",
+                        "answers come up to this much earlier or later (default: 0ms)"),
+                    .init(
+                        "max-streams", "N",
+                        "streams a connection; one until the first authenticated answer "
+                            + "(default: 1000)"),
+                    .init("unregistered", "SHARE", "share of unregistered tokens (default: 0)"),
+                    .init("bad-token", "SHARE", "share of bad tokens (default: 0)"),
+                    .init("seed", "N", "turns the same tokens into other fates (default: 0)"),
+                ]),
+            OptionSection(
+                title: "How it works",
+                options: [
+                    .init("threads", "N", "event-loop threads (default: 1)"),
+                    .init(
+                        "fast", nil,
+                        "answer as cheaply as possible: no journal, all streams at once, no lint "
+                            + "unless asked for"),
+                ]),
+            OptionSection(
+                title: "What it tells",
+                options: [
+                    .init(
+                        "journal", "FILE",
+                        "a line a request: t_us,connection,stream,apns_id,token,status,reason"),
+                    .init(
+                        "hpack-lint", "report|refuse|off",
+                        "deviations from the HPACK discipline: count them, answer them with "
+                            + "GOAWAY, do not look (default: report)"),
+                    .init(
+                        "hpack-lint-profile", "strict|compact",
+                        "which discipline (default: strict)"),
+                ]),
+        ],
+        run: { (arguments) throws(CommandFailure) in try run(arguments) })
+
+    private static func run(_ arguments: ParsedArguments) throws(CommandFailure) -> Int32 {
+        let options = try options(from: arguments)
+        // Blocked before any thread starts, as threads inherit the mask: this one waits for them.
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe sigaddset(&signals, SIGTERM)
+        unsafe sigaddset(&signals, SIGINT)
+        unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+        let totals: SimulatorTotals
+        do throws(SimulatorError) {
+            let endpoint = try ProviderEndpoint(options)
+            print("listening on \(endpoint.address)")
+            print(endpoint.sendCommand)
+            fflush(nil)
+            var signal: Int32 = 0
+            while unsafe sigwait(&signals, &signal) != 0 {}
+            totals = endpoint.stop()
+        } catch {
+            throw CommandFailure(message: error.message, exitCode: error.exitCode)
+        }
+        standardError(totals.report(lint: options.lint))
+        return totals.journalFailed ? 5 : 0
+    }
+
+    /// Reads the options' values; what they mean together is the simulator's to check.
+    static func options(from arguments: ParsedArguments) throws(CommandFailure) -> SimulatorOptions
+    {
+        guard arguments.words.isEmpty else {
+            throw .usage("simulate takes no word '\(arguments.words[0])': options begin with --")
+        }
+        var options = SimulatorOptions(state: try arguments.required("state", "DIR"))
+        if let listen = arguments.string("listen") { options.listen = listen }
+        if let value = try arguments.duration("latency") { options.latencyNanoseconds = value }
+        if let value = try arguments.duration("latency-jitter") {
+            options.latencyJitterNanoseconds = value
+        }
+        if let value = try arguments.integer("max-streams", in: 1...1_000_000) {
+            options.maxStreams = UInt32(value)
+        }
+        if let value = try share(arguments, "unregistered") { options.unregistered = value }
+        if let value = try share(arguments, "bad-token") { options.badToken = value }
+        if let text = arguments.string("seed") {
+            guard let seed = UInt64(text) else {
+                throw .usage(
+                    "--seed '\(text)' is no whole number from 0 to 2^64 - 1: mend the value")
+            }
+            options.seed = seed
+        }
+        if let value = try arguments.integer("threads", in: 1...256) { options.threads = value }
+        options.isFast = arguments.has("fast")
+        options.journal = arguments.string("journal")
+        options.lint = options.isFast ? .off : .report
+        if let mode = try arguments.choice("hpack-lint", HPACKLintMode.self) { options.lint = mode }
+        if let profile = try arguments.choice("hpack-lint-profile", HPACKLintProfile.self) {
+            options.lintProfile = profile
+        }
+        return options
+    }
+
+    private static func share(
+        _ arguments: ParsedArguments, _ name: String
+    ) throws(CommandFailure) -> Double? {
+        guard let text = arguments.string(name) else { return nil }
+        guard let value = Double(text), value >= 0, value <= 1 else {
+            throw .usage("--\(name) '\(text)' is no share from 0 to 1: write 0.01 for one percent")
+        }
+        return value
+    }
+}

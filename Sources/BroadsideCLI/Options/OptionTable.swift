@@ -1,0 +1,93 @@
+/// One option of a command: what `--help`, the parser and the nearest-name advice know of it.
+struct OptionDescription: Sendable {
+    /// The long name without its dashes.
+    let name: String
+    /// The value's name in the help; nil: a flag without a value.
+    let value: String?
+    let help: String
+    /// May be given more than once.
+    var isRepeatable = false
+
+    init(_ name: String, _ value: String?, _ help: String, isRepeatable: Bool = false) {
+        self.name = name
+        self.value = value
+        self.help = help
+        self.isRepeatable = isRepeatable
+    }
+}
+
+/// A group of options under a heading of the help.
+struct OptionSection: Sendable {
+    let title: String
+    let options: [OptionDescription]
+}
+
+/// A command: what it is for, what it takes, and what it does.
+struct CommandDescription: Sendable {
+    let name: String
+    /// One line for the list of commands.
+    let summary: String
+    /// What follows the name in the usage line.
+    let usage: String
+    /// Paragraphs below the usage line.
+    let discussion: String
+    let sections: [OptionSection]
+    /// Names of subcommands where the command has them.
+    var subcommands: [String] = []
+    let run: @Sendable (ParsedArguments) throws(CommandFailure) -> Int32
+
+    var options: [OptionDescription] { sections.flatMap(\.options) }
+}
+
+/// Why a command ended without doing its work: printed as `broadside: message` on stderr.
+struct CommandFailure: Error {
+    let message: String
+    let exitCode: Int32
+
+    /// A request that is wrong in itself: exit 2, nothing was done.
+    static func usage(_ message: String) -> CommandFailure {
+        CommandFailure(message: message, exitCode: 2)
+    }
+}
+
+extension CommandDescription {
+    /// The page that `--help` prints.
+    var helpPage: String {
+        var page = "Usage: broadside \(name) \(usage)\n\n\(discussion)\n"
+        for section in sections {
+            page += "\n\(section.title):\n"
+            for option in section.options {
+                page += Self.line(
+                    "--\(option.name)" + (option.value.map { " \($0)" } ?? ""), option.help)
+            }
+        }
+        return page
+    }
+
+    /// A name in the left column, its text wrapped in the right one.
+    static func line(_ left: String, _ right: String) -> String {
+        let column = 30
+        let width = 98
+        var result = "  " + left
+        var position = result.count
+        if position >= column {
+            result += "\n"
+            position = 0
+        }
+        for word in right.split(separator: " ") {
+            if position < column {
+                result += String(repeating: " ", count: column - position)
+                position = column
+            } else if position + 1 + word.count > width {
+                result += "\n" + String(repeating: " ", count: column)
+                position = column
+            } else {
+                result += " "
+                position += 1
+            }
+            result += word
+            position += word.count
+        }
+        return result + "\n"
+    }
+}

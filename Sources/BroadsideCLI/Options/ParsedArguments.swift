@@ -1,0 +1,185 @@
+/// The options of one call, checked against the command's table.
+struct ParsedArguments {
+    private var values: [String: [String]] = [:]
+    /// Words that are no options: a subcommand, a path.
+    private(set) var words: [String] = []
+    private(set) var asksForHelp = false
+
+    /// Reads `--name value`, `--name=value` and flags.
+    init(_ arguments: [String], command: CommandDescription) throws(CommandFailure) {
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            guard argument.hasPrefix("--"), argument.count > 2 else {
+                if argument == "-h" {
+                    asksForHelp = true
+                } else if argument.hasPrefix("-"), argument != "-" {
+                    throw .usage("unknown option \(argument): options begin with two dashes")
+                } else {
+                    words.append(argument)
+                }
+                continue
+            }
+            let body = argument.dropFirst(2)
+            let name = String(body.prefix { $0 != "=" })
+            let attached = body.count > name.count ? String(body.dropFirst(name.count + 1)) : nil
+            if name == "help" {
+                asksForHelp = true
+                continue
+            }
+            guard let option = command.options.first(where: { $0.name == name }) else {
+                throw .usage(Self.unknown(name, in: command))
+            }
+            if !option.isRepeatable, values[name] != nil {
+                throw .usage("--\(name) is given twice: give it once")
+            }
+            values[name, default: []].append(
+                try Self.value(of: option, attached: attached, rest: &rest))
+        }
+    }
+
+    private static func value(
+        of option: OptionDescription, attached: String?, rest: inout ArraySlice<String>
+    ) throws(CommandFailure) -> String {
+        guard let valueName = option.value else {
+            if attached != nil {
+                throw .usage("--\(option.name) takes no value: write it without '='")
+            }
+            return ""
+        }
+        // A value may begin with one dash (`-` is standard input) but not with two: that is an
+        // option whose forerunner lacks its value.
+        if let value = attached ?? (rest.first?.hasPrefix("--") == true ? nil : rest.popFirst()) {
+            return value
+        }
+        throw .usage("--\(option.name) lacks its value: write --\(option.name) \(valueName)")
+    }
+
+    private static func unknown(_ name: String, in command: CommandDescription) -> String {
+        let nearest = nearestName(to: name, among: command.options.map(\.name))
+        let advice =
+            nearest.map { "did you mean --\($0)?" }
+            ?? "broadside \(command.name) --help lists what there is"
+        return "unknown option --\(name): \(advice)"
+    }
+
+    /// The one word that says which of the command's works is wanted.
+    @discardableResult
+    func expectSubcommand(of command: CommandDescription) throws(CommandFailure) -> String {
+        let names = command.subcommands.joined(separator: ", ")
+        guard let word = words.first, words.count == 1 else {
+            throw .usage(
+                "\(command.name) wants one of \(names): broadside \(command.name) --help says more")
+        }
+        guard command.subcommands.contains(word) else {
+            let nearest = nearestName(to: word, among: command.subcommands)
+            throw .usage(
+                "unknown word '\(word)': " + (nearest.map { "did you mean \($0)?" } ?? names))
+        }
+        return word
+    }
+
+    func has(_ name: String) -> Bool { values[name] != nil }
+
+    func string(_ name: String) -> String? { values[name]?.last }
+
+    func strings(_ name: String) -> [String] { values[name] ?? [] }
+
+    /// The option, or a failure that names it.
+    func required(_ name: String, _ valueName: String) throws(CommandFailure) -> String {
+        guard let value = string(name) else {
+            throw .usage("--\(name) is missing: add --\(name) \(valueName)")
+        }
+        return value
+    }
+
+    /// A whole number within a range.
+    func integer(_ name: String, in range: ClosedRange<Int>) throws(CommandFailure) -> Int? {
+        guard let text = string(name) else { return nil }
+        guard let value = Int(text), range.contains(value) else {
+            throw .usage(
+                "--\(name) '\(text)' is no whole number from \(range.lowerBound) to "
+                    + "\(range.upperBound): mend the value")
+        }
+        return value
+    }
+
+    /// A number above zero.
+    func positiveNumber(_ name: String) throws(CommandFailure) -> Double? {
+        guard let text = string(name) else { return nil }
+        guard let value = Double(text), value > 0, value.isFinite else {
+            throw .usage("--\(name) '\(text)' is no number above 0: mend the value")
+        }
+        return value
+    }
+
+    /// A share in percent.
+    func percentage(_ name: String) throws(CommandFailure) -> Double? {
+        guard let text = string(name) else { return nil }
+        guard let value = Double(text), value >= 0, value <= 100 else {
+            throw .usage("--\(name) '\(text)' is no percentage from 0 to 100: mend the value")
+        }
+        return value
+    }
+
+    /// A duration such as `500ms`, `30s`, `15m`, `2h`, `1d`, in nanoseconds.
+    func duration(_ name: String) throws(CommandFailure) -> UInt64? {
+        guard let text = string(name) else { return nil }
+        guard let value = parseDuration(text) else {
+            throw .usage(
+                "--\(name) '\(text)' is no duration: write it like 500ms, 30s, 15m, 2h or 1d")
+        }
+        return value
+    }
+
+    /// One of an enumeration's values.
+    func choice<Value: RawRepresentable & CaseIterable>(
+        _ name: String, _ type: Value.Type
+    ) throws(CommandFailure) -> Value? where Value.RawValue == String {
+        guard let text = string(name) else { return nil }
+        if let value = Value(rawValue: text) { return value }
+        let names = Value.allCases.map(\.rawValue)
+        let nearest = nearestName(to: text, among: names).map { "did you mean \($0)? " } ?? ""
+        throw .usage(
+            "--\(name) '\(text)' is unknown: \(nearest)one of \(names.joined(separator: ", "))")
+    }
+}
+
+/// Nanoseconds of `500ms`, `30s`, `15m`, `2h`, `1d`; nil for anything else.
+func parseDuration(_ text: String) -> UInt64? {
+    let units: [(String, UInt64)] = [
+        ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000),
+        ("h", 3_600_000_000_000), ("d", 86_400_000_000_000),
+    ]
+    for (suffix, scale) in units where text.hasSuffix(suffix) {
+        let digits = text.dropLast(suffix.count)
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
+            let value = UInt64(digits)
+        else { continue }
+        let (product, overflow) = value.multipliedReportingOverflow(by: scale)
+        return overflow ? nil : product
+    }
+    return nil
+}
+
+/// The name that was probably meant: the one within a few letters' distance.
+func nearestName(to name: String, among names: [String]) -> String? {
+    let scored = names.map { (distance(name, $0), $0) }
+    guard let best = scored.min(by: { $0.0 < $1.0 }) else { return nil }
+    return best.0 <= max(2, name.count / 3) ? best.1 : nil
+}
+
+/// The number of letters to insert, drop or change to get from one word to the other.
+private func distance(_ first: String, _ second: String) -> Int {
+    let target = Array(second.utf8)
+    var row = Array(0...target.count)
+    for (index, letter) in first.utf8.enumerated() {
+        var diagonal = row[0]
+        row[0] = index + 1
+        for column in target.indices {
+            let substitution = diagonal + (letter == target[column] ? 0 : 1)
+            diagonal = row[column + 1]
+            row[column + 1] = min(substitution, row[column] + 1, diagonal + 1)
+        }
+    }
+    return row[target.count]
+}

@@ -1,0 +1,70 @@
+import Broadside
+
+/// The command line as a whole: which commands there are, and which one is called.
+enum Program {
+    /// Every command, in the order of the help.
+    static let commands: [CommandDescription] = [
+        SendCommand.description,
+        ProbeCommand.description,
+        PruneCommand.description,
+        LedgerCommand.description,
+        TokensCommand.description,
+        PayloadCommand.description,
+        DoctorCommand.description,
+        SimulateCommand.description,
+    ]
+
+    /// The page that names every command.
+    static func overview() -> String {
+        var page = """
+            Broadside sends a campaign to millions of Apple devices in one run, knows afterwards what
+            became of every single one, and cleans the token list with what it learned.
+
+            Usage: broadside COMMAND [OPTIONS]
+
+            Commands:
+
+            """
+        for command in commands {
+            page += CommandDescription.line(command.name, command.summary)
+        }
+        return page
+            + "\nbroadside help COMMAND, or COMMAND --help, says more. --version tells the version.\n"
+    }
+
+    static func run(_ arguments: [String]) throws(CommandFailure) -> Int32 {
+        guard let first = arguments.first else {
+            throw .usage("no command given: broadside help lists them")
+        }
+        switch first {
+        case "--version":
+            print("broadside \(broadsideVersion)")
+            return 0
+        case "--help", "-h":
+            print(overview(), terminator: "")
+            return 0
+        case "help":
+            guard arguments.count > 1 else {
+                print(overview(), terminator: "")
+                return 0
+            }
+            print(try command(named: arguments[1]).helpPage, terminator: "")
+            return 0
+        default:
+            let command = try command(named: first)
+            let parsed = try ParsedArguments(Array(arguments.dropFirst()), command: command)
+            if parsed.asksForHelp {
+                print(command.helpPage, terminator: "")
+                return 0
+            }
+            return try command.run(parsed)
+        }
+    }
+
+    static func command(named name: String) throws(CommandFailure) -> CommandDescription {
+        if let command = commands.first(where: { $0.name == name }) { return command }
+        let nearest = nearestName(to: name, among: commands.map(\.name))
+        let advice = nearest.map { "did you mean \($0)?" } ?? "broadside help lists the commands"
+        throw .usage("unknown command '\(name)': \(advice)")
+    }
+}

@@ -1,0 +1,11 @@
+import Broadside
+import Glibc
+
+// A pipe that closes (a pager that is quit) ends the output, not the campaign.
+signal(SIGPIPE, SIG_IGN)
+do {
+    exit(try Program.run(Array(CommandLine.arguments.dropFirst())))
+} catch {
+    standardError("broadside: \(error.message)")
+    exit(error.exitCode)
+}

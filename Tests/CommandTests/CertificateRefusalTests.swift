@@ -1,0 +1,102 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What a certificate is not for is said before anything is connected.
+@Suite(.timeLimit(.minutes(5)))
+struct CertificateRefusalTests {
+    private let campaign: Campaign
+
+    init() throws { campaign = try Campaign(rows: 3) }
+
+    /// A dry run against Apple's hosts, which connects nowhere.
+    private func dryRun(
+        _ more: [String], without: Set<String> = []
+    ) throws -> Finished {
+        try Broadside.run(
+            campaign.arguments(
+                to: "", more + ["--dry-run"],
+                without: without.union(["auth-key", "key-id", "team-id", "endpoint", "ca-file"])),
+            in: campaign.directory)
+    }
+
+    private func make(
+        topics: [String] = [], environments: [Int] = [1, 2], days: Int = 90
+    ) throws -> [String] {
+        let identity = try campaign.authority.clientCertificate(
+            topics: topics, environments: environments, days: days, in: campaign.directory,
+            name: "client\(topics.count)-\(environments.count)-\(days)")
+        return ["--certificate", identity.certificate, "--private-key", identity.key]
+    }
+
+    private func expectRefusal(_ finished: Finished, says words: [String]) {
+        #expect(finished.exitCode == 2, "\(finished.errors)")
+        #expect(finished.errorLines.count == 1)
+        for word in words { #expect(finished.errors.contains(word), "\(finished.errors)") }
+    }
+
+    @Test("Topics")
+    func topics() throws {
+        let one = try make()
+        let several = try make(topics: [Campaign.topic, "com.example.app.voip"])
+        #expect(try dryRun(one).exitCode == 0)
+        #expect(try dryRun(one, without: ["topic"]).exitCode == 0)
+        #expect(try dryRun(several + ["--topic", "com.example.app.voip"]).exitCode == 0)
+        expectRefusal(
+            try dryRun(one + ["--topic", "com.example.other"]),
+            says: ["--topic", "com.example.other", Campaign.topic])
+        expectRefusal(
+            try dryRun(several, without: ["topic"]), says: ["--topic is missing", "voip"])
+        expectRefusal(
+            try dryRun(one + ["--push-type", "voip"], without: ["topic"]),
+            says: ["--topic is missing", ".voip"])
+    }
+
+    @Test("Environments")
+    func environments() throws {
+        let development = try make(environments: [1])
+        expectRefusal(try dryRun(development), says: ["--environment", "development"])
+        #expect(try dryRun(development + ["--environment", "development"]).exitCode == 0)
+        let production = try make(environments: [2])
+        #expect(try dryRun(production).exitCode == 0)
+        expectRefusal(
+            try dryRun(production + ["--environment", "development"]), says: ["production"])
+    }
+
+    @Test("Validity: refused once expired, warned about for 30 days before")
+    func validity() throws {
+        expectRefusal(try dryRun(make(days: -1)), says: ["--certificate", "expired"])
+        let soon = try dryRun(make(days: 20))
+        #expect(soon.exitCode == 0)
+        #expect(soon.errors.contains("warning: --certificate"), "\(soon.errors)")
+        #expect(soon.errors.contains("expires on"))
+        let later = try dryRun(make(days: 40))
+        #expect(!later.errors.contains("expires on"), "\(later.errors)")
+    }
+
+    @Test("Exactly one credential, and its companions only")
+    func kinds() throws {
+        let one = try make()
+        expectRefusal(
+            try dryRun(one + ["--auth-key", campaign.authority.authKey]),
+            says: ["--auth-key and --certificate exclude"])
+        expectRefusal(try dryRun([]), says: ["no credential", "--auth-key", "--certificate"])
+        expectRefusal(try dryRun(one + ["--key-id", Campaign.keyID]), says: ["--key-id"])
+        expectRefusal(
+            try dryRun(["--certificate", one[1]]), says: ["--private-key", "no private key"])
+        expectRefusal(
+            try dryRun([
+                "--certificate", one[1], "--private-key", campaign.authority.authKey,
+            ]), says: ["does not belong"])
+    }
+
+    @Test("Keys that others can read are warned about")
+    func permissions() throws {
+        let one = try make()
+        #expect(!(try dryRun(one).errors.contains("chmod")))
+        #expect(chmod(one[3], 0o644) == 0)
+        let warned = try dryRun(one)
+        #expect(warned.exitCode == 0)
+        #expect(warned.errors.contains("chmod 600 \(one[3])"), "\(warned.errors)")
+    }
+}

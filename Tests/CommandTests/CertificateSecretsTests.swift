@@ -1,0 +1,49 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The key of a certificate and its passphrase stay where they belong.
+@Suite(.timeLimit(.minutes(5)))
+struct CertificateSecretsTests {
+    @Test("Neither key nor passphrase appears in any output or in the ledger")
+    func secrets() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 50)
+        let directory = campaign.directory
+        let identity = try campaign.authority.clientCertificate(in: directory)
+        let bundle = "\(directory.path)/client.p12"
+        try Subprocess.run(
+            "openssl",
+            [
+                "pkcs12", "-export", "-in", identity.certificate, "-inkey", identity.key,
+                "-passout", "pass:marked-passphrase", "-out", bundle,
+            ], in: directory)
+        let word = try directory.write("marked-passphrase\n", to: "word")
+        let options = ["--certificate", bundle, "--passphrase-file", word]
+        let without: Set<String> = ["auth-key", "key-id", "team-id"]
+        var outputs: [String] = []
+        for more in [["--dry-run"], ["--progress", "json", "--summary", "-"]] {
+            let sent = try Broadside.run(
+                campaign.arguments(to: server.endpoint, options + more, without: without),
+                in: directory)
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+            outputs += [sent.output, sent.errors]
+        }
+        let examined = try Broadside.run(
+            [
+                "doctor", "--endpoint", server.endpoint, "--ca-file", campaign.authority.caFile,
+            ] + options, in: directory)
+        #expect(examined.exitCode == 0, "\(examined.output)")
+        outputs += [examined.output, examined.errors]
+
+        let key = try String(contentsOfFile: identity.key, encoding: .utf8)
+            .split(separator: "\n")[1]
+        for secret in [String(key.prefix(40)), "marked-passphrase"] {
+            #expect(outputs.allSatisfy { !$0.contains(secret) })
+            for name in try directory.names(in: campaign.ledger) {
+                let bytes = try Data(contentsOf: URL(filePath: "\(campaign.ledger)/\(name)"))
+                #expect(bytes.range(of: Data(secret.utf8)) == nil, "\(name)")
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import TestSupport
+
+/// Files that are wrong in many ways, made once for all tests.
+final class Files: Sendable {
+    let campaign: Campaign
+    /// Where outputs of the command go.
+    let scratch: TemporaryDirectory
+    /// A server that writes down each byte it gets: nobody may talk to it.
+    nonisolated(unsafe) let server: RecordingServer
+
+    private static let made: Result<Files, any Error> = Result {
+        let files = try Files()
+        // What is static is never released: the server ends with the test run.
+        atexit { try? Files.shared().server.stop() }
+        return files
+    }
+
+    static func shared() throws -> Files { try made.get() }
+
+    private init() throws {
+        campaign = try Campaign(rows: 10)
+        scratch = try TemporaryDirectory()
+        server = try RecordingServer("plain", ["--answer", "silence"])
+        let directory = campaign.directory
+        let path = directory.path
+        try FileManager.default.createDirectory(
+            atPath: "\(path)/directory", withIntermediateDirectories: false)
+        try FileManager.default.createDirectory(
+            atPath: "\(path)/strange", withIntermediateDirectories: false)
+        for (name, text) in [
+            ("strange/diary", "Dear diary"),
+            ("empty", ""),
+            ("garbage", "-----BEGIN PRIVATE KEY-----\nbm8=\n-----END PRIVATE KEY-----\n"),
+            ("bad-json", "{\"aps\":\n  {\"alert\" \"x\"}}"),
+            ("umlaut-json", "{\"aps\":\"äöü\" ,}"),
+            ("array", "[1]"), ("cut-off", "{\"aps\":{\"alert\":\"x\""),
+            ("byte-order-mark", "\u{feff}{\"aps\":{}}"),
+            ("large", Self.payload(count: 4097)), ("fits", Self.payload(count: 4096)),
+            ("huge", Self.payload(count: 3_000_000)),
+        ] {
+            try directory.write(text, to: name)
+        }
+        for line in [
+            "genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out \(path)/rsa",
+            "genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-384 -out \(path)/p384",
+            "pkcs8 -topk8 -in \(campaign.authority.authKey) -passout pass:x -out \(path)/encrypted",
+            "pkey -in \(campaign.authority.authKey) -pubout -out \(path)/public",
+        ] {
+            try Subprocess.run(
+                "openssl", line.split(separator: " ").map(String.init), in: scratch)
+        }
+    }
+
+    /// A payload of so many octets.
+    static func payload(count: Int) -> String {
+        let frame = #"{"aps":{"alert":""}}"#
+        let text = String(repeating: "x", count: count - frame.utf8.count)
+        return #"{"aps":{"alert":"\#(text)"}}"#
+    }
+
+    /// Puts the path of a file in the place of `@name`.
+    func expand(_ argument: String) -> String {
+        argument.hasPrefix("@") ? "\(campaign.directory.path)/\(argument.dropFirst())" : argument
+    }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// JSON Lines on their way to a server, into the ledger, and back out.
+@Suite(.timeLimit(.minutes(5)))
+struct JSONLinesTests {
+    private let rows = [
+        #"{"id":1,"token":"AABB01"}"#, "", #"{"token":null}"#, #"{"id":2}"#, "aabb02",
+        #"{"token":["aabb03"]}"#, #"{"token":"zz","token":"aabb04","x":{"token":"no"}}"#,
+        #"{"token":"aabb05""#, #"{"token":"aabb06"}"#,
+    ]
+
+    private func counts(_ more: [String]) throws -> String {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write(rows.joined(separator: "\n"), to: "list.jsonl")
+        let finished = try Broadside.run(
+            ["tokens", "check", "--tokens", file] + more, in: directory, limit: 30)
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        return finished.output
+    }
+
+    @Test("What is no object, or has no token, is invalid with its line")
+    func check() throws {
+        let text = try counts([])
+        #expect(text.contains("format       jsonl"))
+        #expect(text.contains("rows         8\nvalid        3\n"), "\(text)")
+        #expect(text.contains("MalformedToken 3, MissingColumn 2"), "\(text)")
+        for line in [3, 4, 5, 6, 8] { #expect(text.contains("  line \(line): "), "\(text)") }
+    }
+
+    @Test("A dry run counts the same")
+    func dryRun() throws {
+        let campaign = try Campaign(rows: 1)
+        let file = try campaign.directory.write(rows.joined(separator: "\n"), to: "list.jsonl")
+        let finished = try campaign.send(
+            to: "localhost:1", ["--tokens", file, "--dry-run"], limit: 30)
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        #expect(finished.output.contains("rows         8\n"), "\(finished.output)")
+        #expect(finished.output.contains("invalid      5, the first on line 3"))
+    }
+}

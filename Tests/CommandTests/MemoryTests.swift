@@ -1,0 +1,47 @@
+import TestSupport
+import Testing
+
+/// Memory goes by what is in flight, never by the length of the list.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct MemoryTests {
+    @Test("A dry run of a million rows takes what ten thousand take")
+    func dryRun() throws {
+        let few = try dryRun(rows: 10_000)
+        let many = try dryRun(rows: 1_000_000)
+        #expect(abs(many - few) < 4 << 20, "\(few) and \(many) bytes")
+    }
+
+    private func dryRun(rows: Int) throws -> Int {
+        let campaign = try Campaign(rows: rows)
+        let finished = try campaign.send(to: "127.0.0.1:1", ["--dry-run"])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        #expect(finished.output.contains("to send      \(rows)\n"))
+        return finished.peakResidentBytes
+    }
+
+    @Test("So does a send, a ledger's export and its verification")
+    func send() throws {
+        let server = try Nghttpd(isVerbose: false)
+        let few = try send(rows: 10_000, server)
+        let many = try send(rows: 200_000, server)
+        for (few, many) in zip(few, many) {
+            #expect(abs(many - few) < 8 << 20, "\(few) and \(many) bytes")
+            // 64 MiB, 96 KiB a connection, 0.5 KiB a stream in flight.
+            #expect(many < (64 << 20) + 4 * (96 << 10) + 400 * 512)
+        }
+    }
+
+    private func send(rows: Int, _ server: Nghttpd) throws -> [Int] {
+        let campaign = try Campaign(rows: rows)
+        let sent = try campaign.send(
+            to: server.endpoint, ["--connections", "4", "--summary", "-"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let summary = try SendSummary(json: sent.output)
+        #expect(summary.accepted == rows)
+        let file = "\(campaign.directory.path)/export.csv"
+        let exported = try campaign.ledger("export", ["--output", file])
+        let verified = try campaign.ledger("verify")
+        #expect(exported.exitCode == 0 && verified.exitCode == 0)
+        return [summary.peak_rss_bytes, exported.peakResidentBytes, verified.peakResidentBytes]
+    }
+}

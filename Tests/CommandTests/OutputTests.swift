@@ -1,0 +1,208 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the command says when all is well: help, version, summary, progress, exports.
+@Suite(.timeLimit(.minutes(5)))
+struct OutputTests {
+    private func run(_ arguments: [String]) throws -> Finished {
+        try Broadside.run(arguments, in: TemporaryDirectory(), limit: 30)
+    }
+
+    @Test("--version and the overview")
+    func version() throws {
+        let version = try run(["--version"])
+        #expect(version.exitCode == 0 && version.errors.isEmpty)
+        #expect(
+            version.output.wholeMatch(of: /broadside [0-9]+\.[0-9]+\.[0-9]+[-a-z0-9.]*\n/) != nil)
+        for arguments in [["--help"], ["help"], ["-h"]] {
+            let help = try run(arguments)
+            #expect(help.exitCode == 0 && help.errors.isEmpty)
+            #expect(help.output.contains("send") && help.output.contains("ledger"))
+        }
+        let nothing = try run([])
+        #expect(nothing.exitCode == 2 && nothing.output.isEmpty)
+        #expect(nothing.errorLines == ["broadside: no command given: broadside help lists them"])
+    }
+
+    @Test(
+        "Help names every option of the command, in lines that fit a terminal",
+        arguments: [
+            (
+                "send",
+                [
+                    "tokens", "to", "payload", "topic", "push-type", "priority", "expiration",
+                    "collapse-id", "auth-key", "key-id", "team-id", "environment", "port",
+                    "endpoint",
+                    "ca-file", "connections", "max-streams", "reactors", "rate",
+                    "rate-per-connection",
+                    "max-attempts", "retry-for", "on-lost", "request-timeout", "give-up-after",
+                    "abort-after", "limit", "dry-run", "yes", "ledger", "resume", "retry",
+                    "summary",
+                    "progress",
+                ]
+            ),
+            (
+                "ledger",
+                ["ledger", "json", "tokens", "format", "state", "output", "apns-id", "token"]
+            ),
+            (
+                "tokens",
+                [
+                    "tokens", "format", "token-column", "duplicates", "json", "output",
+                    "registered-column",
+                ]
+            ),
+            ("payload", ["payload", "push-type", "topic", "json"]),
+        ])
+    func help(command: String, options: [String]) throws {
+        let page = try run([command, "--help"])
+        #expect(page.exitCode == 0 && page.errors.isEmpty)
+        #expect(try run(["help", command]).output == page.output)
+        for option in options {
+            #expect(
+                page.output.contains("  --\(option) ") || page.output.contains("  --\(option)\n"))
+        }
+        #expect(page.output.split(separator: "\n").allSatisfy { $0.count <= 100 })
+    }
+
+    @Test(
+        "Unknown commands name their nearest neighbour",
+        arguments: [
+            (["sned"], "send"), (["help", "leger"], "ledger"), (["ledger", "stat"], "stats"),
+            (["Send"], "send"), (["qqqqqqqq"], "help"),
+        ])
+    func unknownCommand(arguments: [String], advice: String) throws {
+        let finished = try run(arguments)
+        #expect(finished.exitCode == 2 && finished.output.isEmpty)
+        #expect(finished.errorLines.count == 1)
+        #expect(finished.errors.hasPrefix("broadside: unknown "), "\(finished.errors)")
+        #expect(finished.errors.contains(advice))
+    }
+
+    @Test(
+        "Ledger commands refuse what they can't do",
+        arguments: [
+            (["ledger"], "stats"), (["ledger", "stats"], "--ledger is missing"),
+            (["ledger", "stats", "--ledger", "/nowhere"], "/nowhere"),
+            (["ledger", "verify", "--ledger", "/proc"], "/proc"),
+            (["ledger", "find", "--ledger", "@ledger"], "--apns-id"),
+            (["ledger", "find", "--ledger", "@ledger", "--token", "zz"], "'zz'"),
+            (["ledger", "find", "--ledger", "@ledger", "--apns-id", "1234"], "'1234'"),
+            (
+                ["ledger", "find", "--ledger", "@ledger", "--token", "aa", "--apns-id", "x"],
+                "--token"
+            ),
+            (["ledger", "export", "--ledger", "@ledger", "--format", "xml"], "'xml'"),
+            (["ledger", "export", "--ledger", "@ledger", "--state", "lost"], "'lost'"),
+            (["ledger", "export", "--ledger", "@ledger", "--tokens", "/nowhere"], "/nowhere"),
+            (["ledger", "export", "--ledger", "@ledger", "--output", "/nowhere/x"], "/nowhere/x"),
+        ])
+    func ledgerRefusals(arguments: [String], words: String) throws {
+        let campaign = try finishedCampaign()
+        let finished = try run(arguments.map { $0 == "@ledger" ? campaign.ledger : $0 })
+        #expect(finished.exitCode == 2, "\(finished.errors)")
+        #expect(finished.output.isEmpty, "\(finished.output)")
+        #expect(finished.errorLines.count == 1, "\(finished.errors)")
+        #expect(finished.errors.hasPrefix("broadside: "))
+        #expect(finished.errors.contains(words), "\(finished.errors)")
+    }
+
+    private func finishedCampaign() throws -> Campaign {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 5)
+        #expect(try campaign.send(to: server.endpoint, ["--connections", "1"]).exitCode == 0)
+        return campaign
+    }
+
+    static let summaryKeys: Set = [
+        "campaign", "outcome", "rows", "accepted", "rejected", "invalid", "skipped", "failed",
+        "unknown", "remaining", "reasons", "retries", "connections", "reconnects",
+        "elapsed_seconds", "notifications_per_second", "cpu_microseconds_per_notification",
+        "latency_ms", "peak_rss_bytes", "limited_by",
+    ]
+
+    @Test("The summary has exactly its documented keys, however the run ends")
+    func summary() throws {
+        let server = try RecordingServer("verdicts")
+        let campaign = try Campaign(rows: 100)
+        let file = "\(campaign.directory.path)/summary.json"
+        let sent = try campaign.send(to: server.endpoint, ["--summary", file])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(sent.output.isEmpty || !sent.output.contains("{"))
+        let good = try object(try Data(contentsOf: URL(filePath: file)))
+        #expect(Set(good.keys) == Self.summaryKeys)
+        let latency = try #require(good["latency_ms"] as? [String: Double])
+        #expect(Set(latency.keys) == ["p50", "p90", "p99", "p999", "max"])
+        let limits = try #require(good["limited_by"] as? [String: Double])
+        #expect(
+            Set(limits.keys).isSubset(of: [
+                "input", "rate", "retry", "streams", "window", "socket", "cpu",
+            ]))
+        #expect(abs(limits.values.reduce(0, +) - 1) < 0.01)
+        #expect((good["campaign"] as? String)?.wholeMatch(of: /[0-9a-f]{16}/) != nil)
+        #expect(good["outcome"] as? String == "complete")
+        #expect((good["peak_rss_bytes"] as? Int ?? 0) > 1_000_000)
+
+        let failed = try Campaign(rows: 3)
+        let refused = try failed.send(
+            to: "127.0.0.1:\(Ports.free())", ["--summary", "-", "--give-up-after", "1s"])
+        #expect(refused.exitCode == 1)
+        let bad = try object(Data(refused.output.utf8))
+        #expect(Set(bad.keys) == Self.summaryKeys)
+        #expect(bad["outcome"] as? String == "error")
+        #expect(bad["remaining"] as? Int == 3)
+
+        let statistics = try object(Data(try campaign.ledger("stats", ["--json"]).output.utf8))
+        for key in ["campaign", "rows", "accepted", "rejected", "reasons", "retries"] {
+            #expect(statistics[key] as? NSObject == good[key] as? NSObject, "\(key)")
+        }
+    }
+
+    private func object(_ json: Data) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: json) as? [String: Any])
+    }
+
+    @Test("--progress json says a JSON object a second, and nothing else")
+    func progress() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 250)
+        let sent = try campaign.send(
+            to: server.endpoint, ["--rate", "100", "--connections", "1", "--progress", "json"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let lines = sent.errors.split(separator: "\n").filter { $0.hasPrefix("{") }
+        #expect((1...4).contains(lines.count), "\(sent.errors)")
+        for line in lines {
+            let progress = try object(Data(line.utf8))
+            #expect(progress["settled"] is Int && progress["in_flight"] is Int)
+        }
+    }
+
+    @Test("An export goes to a file at once or not at all, and is the same everywhere")
+    func exports() throws {
+        let campaign = try finishedCampaign()
+        let file = "\(campaign.directory.path)/export.csv"
+        let written = try campaign.ledger("export", ["--output", file])
+        #expect(written.exitCode == 0 && written.output.isEmpty)
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        #expect(try campaign.ledger("export", ["--output", "-"]).output == text)
+        #expect(text.split(separator: "\n").count == 6)
+        #expect(try campaign.export(["--state", "rejected", "--state", "failed"]).isEmpty)
+
+        // Without the list the lines and the tokens of accepted rows are empty.
+        try FileManager.default.moveItem(atPath: campaign.list, toPath: campaign.list + ".gone")
+        #expect(try campaign.export().allSatisfy { $0.line == nil && $0.token.isEmpty })
+        let named = try campaign.export(["--tokens", campaign.list + ".gone"])
+        #expect(named.map(\.line) == [1, 2, 3, 4, 5])
+    }
+
+    @Test("Nothing is found: exit 3 and a word about it")
+    func nothingFound() throws {
+        let campaign = try finishedCampaign()
+        let token = try campaign.ledger("find", ["--token", String(repeating: "0", count: 64)])
+        #expect(token.exitCode == 3 && token.output.isEmpty)
+        #expect(token.errorLines.count == 1)
+        let other = "00000000-0000-8000-8000-000000000001"
+        #expect(try campaign.ledger("find", ["--apns-id", other]).exitCode == 3)
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct PayloadCommandTests {
+    private func check(_ payload: String, _ more: [String] = []) throws -> Finished {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write(payload, to: "p.json")
+        return try Broadside.run(
+            ["payload", "check", "--payload", file] + more, in: directory, limit: 30)
+    }
+
+    @Test("A good payload is 0, with its sizes")
+    func good() throws {
+        let finished = try check("{ \"aps\" : {\"alert\":\"a b\"} }\n", ["--topic", "com.example"])
+        #expect(finished.exitCode == 0 && finished.errors.isEmpty, "\(finished.errors)")
+        #expect(finished.output.contains("28 bytes, 23 without blanks"), "\(finished.output)")
+        #expect(finished.output.contains("allows 4096"))
+        #expect(finished.output.contains("can be sent: 0 errors, 0 warnings"))
+    }
+
+    @Test("A bad one is 2: all findings on stdout, the first on stderr in one line")
+    func bad() throws {
+        let finished = try check("{\"aps\":{\"allert\":\"x\",\n\"badge\":\"1\"}}")
+        #expect(finished.exitCode == 2)
+        #expect(finished.errorLines.count == 1)
+        #expect(finished.errors.contains("line 1, column 9"), "\(finished.errors)")
+        #expect(finished.errors.contains("(and 1 more)"))
+        #expect(finished.output.contains("line 2, column 9: 'badge' is a string"))
+        let cut = try check("{\"aps\":{")
+        #expect(cut.exitCode == 2 && cut.errors.contains("line 1, column 9"), "\(cut.errors)")
+    }
+
+    @Test("Exactly the limit fits, one more does not; voip has another")
+    func sizes() throws {
+        #expect(try check(Files.payload(count: 4096)).exitCode == 0)
+        #expect(try check(Files.payload(count: 4097)).errors.contains("4097"))
+        #expect(try check(Files.payload(count: 5120), ["--push-type", "voip"]).exitCode == 0)
+        #expect(try check(Files.payload(count: 5121), ["--push-type", "voip"]).exitCode == 2)
+        let blanks = try check(Files.payload(count: 4090) + String(repeating: " ", count: 20))
+        #expect(blanks.exitCode == 2 && blanks.errors.contains("4090 without"), "\(blanks.errors)")
+    }
+
+    @Test("--json is JSON, and says the same")
+    func json() throws {
+        let finished = try check("{\"aps\":{\"allert\":\"x\"},\"a\\\"\":null}", ["--json"])
+        #expect(finished.exitCode == 2)
+        let object = try JSONSerialization.jsonObject(with: Data(finished.output.utf8))
+        let fields = try #require(object as? [String: Any])
+        let errors = try #require(fields["errors"] as? [[String: Any]])
+        #expect(errors.count == 1 && errors[0]["column"] as? Int == 9)
+        let warnings = try #require(fields["warnings"] as? [[String: Any]])
+        #expect(warnings.contains { ($0["message"] as? String)?.contains("'a\"' is null") == true })
+        #expect(fields["minified_bytes"] as? Int == 33)
+    }
+
+    @Test("The request itself may be wrong")
+    func malformed() throws {
+        for (arguments, says) in [
+            (["payload"], "check"), (["payload", "chek"], "did you mean check?"),
+            (["payload", "check"], "--payload is missing"),
+            (["payload", "check", "--payload", "/nowhere"], "/nowhere"),
+            (["payload", "check", "--payload", "/nowhere", "--push-type", "alrt"], "alert"),
+        ] {
+            let finished = try Broadside.run(arguments, in: TemporaryDirectory(), limit: 30)
+            #expect(finished.exitCode == 2 && finished.output.isEmpty)
+            #expect(finished.errorLines.count == 1 && finished.errors.contains(says))
+        }
+    }
+}

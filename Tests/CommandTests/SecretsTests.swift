@@ -1,0 +1,58 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Keys and provider tokens stay where they belong.
+@Suite(.timeLimit(.minutes(5)))
+struct SecretsTests {
+    @Test("Neither key nor provider token appears in any output, and no other user may look")
+    func secrets() throws {
+        let server = try RecordingServer("verdicts")
+        let campaign = try Campaign(rows: 200)
+        var outputs: [String] = []
+        for more in [
+            ["--dry-run"], ["--limit", "100", "--progress", "json", "--summary", "-"],
+            ["--resume", "--progress", "auto"],
+        ] {
+            let sent = try campaign.send(to: server.endpoint, more)
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+            outputs += [sent.output, sent.errors]
+        }
+        let refused = try campaign.send(
+            to: "127.0.0.1:1", ["--ledger", campaign.ledger + "2", "--give-up-after", "1s"])
+        #expect(refused.exitCode == 1)
+        outputs += [refused.output, refused.errors]
+        for subcommand in ["stats", "export", "verify"] {
+            let finished = try campaign.ledger(subcommand)
+            outputs += [finished.output, finished.errors]
+        }
+
+        let bearer = try #require(
+            try server.events().compactMap(\.fields).first?
+                .first { $0.name == "authorization" }?.value)
+        let key = try String(contentsOfFile: campaign.authority.authKey, encoding: .utf8)
+        let secrets =
+            key.split(separator: "\n").filter { !$0.hasPrefix("-----") }.map {
+                String($0.prefix(40))
+            }
+            + bearer.dropFirst(7).split(separator: ".").map { String($0.prefix(20)) }.suffix(1)
+        #expect(secrets.count >= 3)
+        for secret in secrets {
+            #expect(outputs.allSatisfy { !$0.contains(secret) })
+        }
+
+        let ledger = campaign.ledger
+        let names = try campaign.directory.names(in: ledger)
+        #expect(names.contains("provider-token"))
+        for name in names {
+            let file = "\(ledger)/\(name)"
+            let attributes = try FileManager.default.attributesOfItem(atPath: file)
+            #expect(attributes[.posixPermissions] as? Int == 0o600, "\(name)")
+            let bytes = try Data(contentsOf: URL(filePath: file))
+            let holds = secrets.contains { bytes.range(of: Data($0.utf8)) != nil }
+            #expect(holds == (name == "provider-token"), "\(name)")
+        }
+        let attributes = try FileManager.default.attributesOfItem(atPath: ledger)
+        #expect(attributes[.posixPermissions] as? Int == 0o700)
+    }
+}

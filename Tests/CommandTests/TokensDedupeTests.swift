@@ -1,0 +1,87 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct TokensDedupeTests {
+    private func dedupe(
+        _ text: String, _ more: [String] = [], name: String = "list.txt"
+    ) throws -> (output: String, finished: Finished) {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write(text, to: name)
+        let finished = try Broadside.run(
+            ["tokens", "dedupe", "--tokens", file, "--output", "\(directory.path)/out"] + more,
+            in: directory, limit: 60)
+        let output = FileManager.default.contents(atPath: "\(directory.path)/out")
+        return (output.map { String(decoding: $0, as: UTF8.self) } ?? "none", finished)
+    }
+
+    @Test("The first row of a token stays, byte for byte, in order")
+    func first() throws {
+        let found = try dedupe("aabb\r\n\nzz\n AABB \nccdd\nzz\n<ccdd>\n\neeff\naabb")
+        #expect(found.finished.exitCode == 0, "\(found.finished.errors)")
+        #expect(found.output == "aabb\r\n\nzz\nccdd\nzz\n\neeff\n")
+        #expect(found.finished.errors.contains("removed      3"), "\(found.finished.errors)")
+        #expect(found.finished.errors.contains("without a device token: 2"))
+    }
+
+    @Test("It equals awk's first of each, over many windows")
+    func awk() throws {
+        let tokens = String(decoding: DeviceTokens(count: 30_000).list(), as: UTF8.self)
+            .split(separator: "\n").map(String.init)
+        var random = SystemRandomNumberGenerator()
+        var lines = tokens
+        for _ in 0..<3_000 {
+            lines.insert(tokens.randomElement(using: &random)!, at: .random(in: 0..<lines.count))
+        }
+        var seen: Set<String> = []
+        let expected = lines.filter { seen.insert($0).inserted }
+        let found = try dedupe(lines.joined(separator: "\n") + "\n")
+        #expect(found.output == expected.joined(separator: "\n") + "\n")
+    }
+
+    @Test("With a registered column the newest stays; what can't be read is the oldest")
+    func newest() throws {
+        let list = """
+            \u{feff}token,at,note
+            aabb,1700000000,"old
+            row"
+            aabb,2024-01-01T00:00:00Z,new
+            aabb,soon,strange
+            ccdd,never,only
+            eeff,5,first
+            eeff,5,second
+
+            """
+        let found = try dedupe(list, ["--registered-column", "at"], name: "list.csv")
+        #expect(found.finished.exitCode == 0, "\(found.finished.errors)")
+        #expect(
+            found.output
+                == "\u{feff}token,at,note\naabb,2024-01-01T00:00:00Z,new\nccdd,never,only\n"
+                + "eeff,5,first\n")
+        #expect(found.finished.errors.contains("unreadable: 2, the first on line 5"))
+    }
+
+    @Test("The list is never written over, and a failure leaves nothing")
+    func refusals() throws {
+        let directory = try TemporaryDirectory()
+        let list = try directory.write("aabb\naabb\n", to: "list.txt")
+        let open = try directory.write("token\n\"aabb\n", to: "open.csv")
+        let out = "\(directory.path)/out"
+        for (arguments, says) in [
+            (["--tokens", list, "--output", list], "is the list that is read"),
+            (["--tokens", list, "--output", "-"], "--output -"),
+            (["--tokens", list], "--output is missing"),
+            (["--tokens", open, "--output", out], "line 2"),
+            (["--tokens", list, "--output", out, "--json"], "--json"),
+            (["--tokens", list, "--output", out, "--registered-column", "at"], "'at'"),
+        ] {
+            let finished = try Broadside.run(
+                ["tokens", "dedupe"] + arguments, in: directory, limit: 30)
+            #expect(finished.exitCode == 2 && finished.output.isEmpty)
+            #expect(finished.errorLines.count == 1 && finished.errors.contains(says))
+        }
+        let names = try directory.names(in: directory.path)
+        #expect(!names.contains { $0.hasPrefix("out") || $0.hasSuffix(".new") }, "\(names)")
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Ends that somebody asked for, and two processes that want the same ledger.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct SignalTests {
+    @Test(
+        "SIGTERM and SIGINT: answers are awaited, exit 3, and a resume sends the rest once",
+        arguments: [
+            SIGTERM, SIGINT,
+        ])
+    func stop(signal: Int32) throws {
+        let server = try Nginx()
+        let campaign = try Campaign(rows: 20_000)
+        let process = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint, ["--connections", "4", "--summary", "-", "--rate", "10000"]),
+            in: campaign.directory)
+        try process.wait { server.logCount >= 2000 * 87 }
+        process.send(signal: signal)
+        let stopped = try process.wait(limit: 60)
+        #expect(stopped.exitCode == 3)
+        #expect(stopped.errorLines.count == 1, "\(stopped.errors)")
+        #expect(stopped.errors.contains("--resume"))
+        let summary = try SendSummary(json: stopped.output)
+        #expect(summary.outcome == "stopped")
+        #expect(summary.unknown == 0 && summary.rows == 20_000)
+        #expect(summary.accepted >= 2000 && summary.accepted < 20_000)
+        #expect(summary.remaining == 20_000 - summary.accepted)
+        server.settle()
+        let seen = try server.tally(campaign.tokens)
+        #expect(seen.total == summary.accepted && seen.repeated == 0)
+        #expect(try campaign.ledger("verify").exitCode == 0)
+
+        let resumed = try campaign.send(to: server.endpoint, ["--resume", "--summary", "-"])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        let whole = try SendSummary(json: resumed.output)
+        #expect(whole.accepted == 20_000 && whole.campaign == summary.campaign)
+        server.settle()
+        #expect(try server.tally(campaign.tokens).isExact)
+
+        // A finished one ends at once.
+        let again = try campaign.send(to: "127.0.0.1:1", ["--resume", "--summary", "-"])
+        #expect(again.exitCode == 0, "\(again.errors)")
+        #expect(try SendSummary(json: again.output).accepted == 20_000)
+    }
+
+    @Test("A second signal ends it at once, and what was not answered is in doubt")
+    func stopTwice() throws {
+        let server = try RecordingServer("stall")
+        let campaign = try Campaign(rows: 300)
+        let process = try startStalled(campaign, server)
+        process.send(signal: SIGINT)
+        usleep(500_000)
+        #expect(process.isRunning)
+        process.send(signal: SIGINT)
+        let asked = ContinuousClock.now
+        let stopped = try process.wait(limit: 60)
+        #expect(ContinuousClock.now - asked < .seconds(5))
+        #expect(stopped.exitCode == 3)
+        let summary = try SendSummary(json: stopped.output)
+        #expect(summary.rows == nil && summary.remaining == nil)
+        #expect(summary.accepted == 20)
+        #expect(try campaign.ledger("verify").exitCode == 0)
+
+        let resumed = try campaign.send(to: server.endpoint, ["--resume", "--summary", "-"])
+        #expect(resumed.exitCode == 3, "\(resumed.errors)")
+        let whole = try SendSummary(json: resumed.output)
+        #expect(whole.unknown > 0 && whole.accepted + whole.unknown == 300)
+        #expect(try server.tally(campaign.tokens, ["taken", "swallowed"]).repeated == 0)
+    }
+
+    @Test("A ledger in use is read by others and written by none")
+    func secondProcess() throws {
+        let server = try RecordingServer("stall")
+        let campaign = try Campaign(rows: 300)
+        let process = try startStalled(campaign, server)
+        let second = try campaign.send(to: server.endpoint, ["--resume"])
+        #expect(second.exitCode == 2)
+        #expect(second.errorLines.count == 1)
+        #expect(second.errors.contains("in use"), "\(second.errors)")
+        let fresh = try campaign.send(to: server.endpoint)
+        #expect(fresh.exitCode == 2)
+        #expect(fresh.errors.contains("exists"), "\(fresh.errors)")
+
+        #expect(process.isRunning)
+        #expect(try campaign.statistics().accepted == 20)
+        #expect(try campaign.ledger("verify").exitCode == 0)
+        #expect(try campaign.export(["--state", "accepted"]).count == 20)
+        process.send(signal: SIGKILL)
+        _ = try process.wait()
+        #expect(try server.events().filter { $0.event == "preface" }.count == 1)
+    }
+
+    /// A run of which 20 rows are answered and the others never will be.
+    private func startStalled(_ campaign: Campaign, _ server: RecordingServer) throws -> Subprocess
+    {
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--connections", "1", "--summary", "-"]),
+            in: campaign.directory)
+        try process.wait { try server.answers().count >= 50 }
+        // The verdicts of the 20 are written within a turn.
+        usleep(300_000)
+        return process
+    }
+}

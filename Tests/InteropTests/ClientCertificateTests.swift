@@ -1,0 +1,141 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Campaigns that are sent with a client certificate.
+@Suite(.timeLimit(.minutes(5)))
+struct ClientCertificateTests {
+    private static let keyOptions: Set<String> = ["auth-key", "key-id", "team-id"]
+
+    private func send(
+        _ campaign: Campaign, to endpoint: String, _ more: [String],
+        without: Set<String> = keyOptions
+    ) throws -> Finished {
+        try Broadside.run(
+            campaign.arguments(to: endpoint, more, without: without), in: campaign.directory)
+    }
+
+    private func certificate(_ identity: ServerIdentity) -> [String] {
+        ["--certificate", identity.certificate, "--private-key", identity.key]
+    }
+
+    @Test("A certificate of several topics carries a campaign, over several connections")
+    func severalTopics() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 20_000)
+        let identity = try campaign.authority.clientCertificate(
+            topics: [Campaign.topic, Campaign.topic + ".voip"], in: campaign.directory)
+        let sent = try send(
+            campaign, to: server.endpoint, certificate(identity) + ["--connections", "4"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let journal = try server.finish()
+        #expect(journal.count == 20_000)
+        #expect(Set(journal.map { $0[4] }).count == 20_000)
+        #expect(journal.allSatisfy { $0[5] == "200" })
+        // Never a provider token: none was made.
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger + "/provider-token"))
+    }
+
+    @Test("A certificate of one topic needs no --topic, and requests carry no authorization")
+    func oneTopic() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 500)
+        let identity = try campaign.authority.clientCertificate(in: campaign.directory)
+        let sent = try send(
+            campaign, to: server.endpoint, certificate(identity),
+            without: Self.keyOptions.union(["topic"]))
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(try server.finish().count { $0[5] == "200" } == 500)
+
+        let recorder = try RecordingServer("plain", ["--detail", "1,2,3"])
+        let second = try Campaign(rows: 3)
+        let recorded = try send(
+            second, to: recorder.endpoint, certificate(identity) + ["--connections", "1"])
+        #expect(recorded.exitCode == 0, "\(recorded.errors)")
+        let requests = try recorder.events().compactMap(\.fields)
+        #expect(requests.count == 3)
+        for request in requests {
+            #expect(!request.contains { $0.name == "authorization" })
+        }
+    }
+
+    @Test("PKCS#12, with modern and with old ciphers", arguments: ["", "-legacy"])
+    func bundles(_ cipher: String) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 100)
+        let directory = campaign.directory
+        let identity = try campaign.authority.clientCertificate(in: directory)
+        let bundle = "\(directory.path)/client.p12"
+        try Subprocess.run(
+            "openssl",
+            ["pkcs12", "-export"] + (cipher.isEmpty ? [] : [cipher]) + [
+                "-in", identity.certificate, "-inkey", identity.key, "-passout", "pass:marked-word",
+                "-out", bundle,
+            ], in: directory)
+        let word = try directory.write("marked-word\n", to: "word")
+        let wrong = try directory.write("marked-wrong\n", to: "wrong")
+
+        let refused = try send(
+            campaign, to: server.endpoint, ["--certificate", bundle, "--passphrase-file", wrong])
+        #expect(refused.exitCode == 2)
+        #expect(refused.errors.contains("passphrase"), "\(refused.errors)")
+        let closed = try send(campaign, to: server.endpoint, ["--certificate", bundle])
+        #expect(closed.exitCode == 2)
+        #expect(closed.errors.contains("--passphrase-file"), "\(closed.errors)")
+        let sent = try send(
+            campaign, to: server.endpoint, ["--certificate", bundle, "--passphrase-file", word])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(try server.finish().count == 100)
+        for finished in [refused, closed, sent] {
+            #expect(!(finished.errors + finished.output).contains("marked-w"))
+        }
+    }
+
+    @Test("Old ciphers without OpenSSL's legacy provider: it says what to do")
+    func noLegacyProvider() throws {
+        let campaign = try Campaign(rows: 1)
+        let directory = campaign.directory
+        let identity = try campaign.authority.clientCertificate(in: directory)
+        let bundle = "\(directory.path)/client.p12"
+        try Subprocess.run(
+            "openssl",
+            [
+                "pkcs12", "-export", "-legacy", "-in", identity.certificate, "-inkey",
+                identity.key, "-passout", "pass:x", "-out", bundle,
+            ], in: directory)
+        let word = try directory.write("x", to: "word")
+        let process = try Subprocess(
+            Broadside.path(),
+            campaign.arguments(
+                to: "localhost:1",
+                ["--certificate", bundle, "--passphrase-file", word, "--dry-run"],
+                without: Self.keyOptions),
+            in: directory, environment: ["OPENSSL_MODULES": "/nonexistent"])
+        let finished = try process.wait()
+        #expect(finished.exitCode == 2)
+        #expect(finished.errors.contains("openssl pkcs12 -legacy"), "\(finished.errors)")
+    }
+
+    @Test("A protected PEM key, in one file with its certificate")
+    func protectedKey() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 10)
+        let directory = campaign.directory
+        let identity = try campaign.authority.clientCertificate(in: directory)
+        let locked = "\(directory.path)/locked.key"
+        try Subprocess.run(
+            "openssl",
+            ["pkcs8", "-topk8", "-in", identity.key, "-passout", "pass:word", "-out", locked],
+            in: directory)
+        let both = try directory.write(
+            String(contentsOfFile: identity.certificate, encoding: .utf8)
+                + String(contentsOfFile: locked, encoding: .utf8), to: "both.pem")
+        let word = try directory.write("word", to: "word")
+        let closed = try send(campaign, to: server.endpoint, ["--certificate", both])
+        #expect(closed.exitCode == 2)
+        #expect(closed.errors.contains("add --passphrase-file"), "\(closed.errors)")
+        let sent = try send(
+            campaign, to: server.endpoint, ["--certificate", both, "--passphrase-file", word])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+    }
+}

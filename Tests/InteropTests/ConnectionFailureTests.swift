@@ -1,0 +1,127 @@
+import TestSupport
+import Testing
+
+/// Servers that can't be talked to: one clear line, the documented exit code, nothing sent, soon.
+@Suite(.timeLimit(.minutes(5)))
+struct ConnectionFailureTests {
+    /// A guard against hanging, no measure of speed.
+    static let hangGuard = 20.0
+
+    /// Sends ten rows to a place where that can't work.
+    @discardableResult
+    func expectFailure(
+        _ endpoint: String, caFile: String? = nil, _ more: [String] = [], words: [String],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> Campaign {
+        let campaign = try Campaign(rows: 10)
+        let sent = try campaign.send(
+            to: endpoint,
+            ["--ca-file", caFile ?? campaign.authority.caFile, "--summary", "-"] + more, limit: 60)
+        #expect(sent.exitCode == 1, "\(sent.errors)", sourceLocation: sourceLocation)
+        #expect(sent.seconds < Self.hangGuard, sourceLocation: sourceLocation)
+        #expect(sent.errorLines.count == 1, "\(sent.errors)", sourceLocation: sourceLocation)
+        let line = sent.errorLines.first ?? ""
+        #expect(line.hasPrefix("broadside: "), sourceLocation: sourceLocation)
+        for word in words {
+            #expect(
+                line.lowercased().contains(word.lowercased()), "\(line)",
+                sourceLocation: sourceLocation)
+        }
+        let summary = try SendSummary(json: sent.output)
+        #expect(summary.outcome == "error", sourceLocation: sourceLocation)
+        #expect(
+            summary.remaining == 10 && summary.rows == 10 && summary.unknown == 0,
+            sourceLocation: sourceLocation)
+        return campaign
+    }
+
+    @Test("A certificate for another name")
+    func wrongName() throws {
+        let server = try RecordingServer(identity: TestAuthority.shared().otherName)
+        try expectFailure(server.endpoint, words: ["localhost", "name"])
+        try expectFailure("127.0.0.1:\(server.port)", words: ["127.0.0.1"])
+        #expect(try server.answers().isEmpty)
+        let good = try RecordingServer()
+        let campaign = try Campaign(rows: 1)
+        #expect(try campaign.send(to: "127.0.0.1:\(good.port)").exitCode == 0)
+    }
+
+    @Test("A certificate by an authority that nobody trusts")
+    func unknownAuthority() throws {
+        let server = try RecordingServer()
+        let other = try TestAuthority.shared().otherCAFile
+        try expectFailure(server.endpoint, caFile: other, words: ["certificate"])
+        #expect(try server.answers().isEmpty)
+    }
+
+    @Test("The system's authorities don't know a private one")
+    func systemAuthorities() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 10)
+        let sent = try Broadside.run(
+            campaign.arguments(to: server.endpoint, without: ["ca-file"]), in: campaign.directory)
+        #expect(sent.exitCode == 1)
+        #expect(sent.errorLines.count == 1 && sent.errors.contains("certificate"), "\(sent.errors)")
+        #expect(try server.answers().isEmpty)
+    }
+
+    @Test("A certificate that has expired")
+    func expired() throws {
+        let server = try RecordingServer(identity: TestAuthority.shared().expired)
+        try expectFailure(server.endpoint, words: ["expired"])
+        #expect(try server.answers().isEmpty)
+    }
+
+    @Test("A server that speaks no TLS")
+    func plaintext() throws {
+        let server = try RecordingServer("plain", ["--answer", "text"])
+        try expectFailure(server.endpoint, words: ["TLS"])
+        #expect(try server.answers().isEmpty)
+    }
+
+    @Test("A server that speaks HTTP/1.1 only")
+    func olderHTTP() throws {
+        let server = try RecordingServer("plain", ["--protocol", "http/1.1"])
+        try expectFailure(server.endpoint, words: ["h2"])
+        #expect(try server.answers().isEmpty)
+    }
+
+    @Test("A server that names no protocol")
+    func noALPN() throws {
+        let server = try RecordingServer("plain", ["--protocol", "none"])
+        try expectFailure(server.endpoint, words: ["h2"])
+        #expect(try server.answers().isEmpty)
+    }
+
+    @Test("A port where nobody listens")
+    func refusedPort() throws {
+        let port = try Ports.free()
+        try expectFailure("127.0.0.1:\(port)", words: ["127.0.0.1:\(port)", "refused"])
+        try expectFailure("localhost:\(port)", words: ["localhost:\(port)", "refused"])
+    }
+
+    @Test("A name that nobody knows")
+    func unknownName() throws {
+        // RFC 6761, section 6.4: names under .invalid never exist.
+        try expectFailure("push.invalid:2197", words: ["push.invalid"])
+    }
+
+    @Test("A server that accepts and says nothing")
+    func silence() throws {
+        let server = try RecordingServer("plain", ["--answer", "silence"])
+        try expectFailure(server.endpoint, ["--give-up-after", "2s"], words: ["2 s"])
+        // A ClientHello is all it got.
+        let bytes = try server.events().filter { $0.event == "bytes" }
+        #expect(bytes.count <= 12)
+    }
+
+    @Test("A failed start is gone on with once the server is right")
+    func resumeAfterFailure() throws {
+        let port = try Ports.free()
+        let campaign = try expectFailure("127.0.0.1:\(port)", words: ["refused"])
+        let server = try RecordingServer()
+        let sent = try campaign.send(to: server.endpoint, ["--resume"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+}

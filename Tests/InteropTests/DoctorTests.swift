@@ -1,0 +1,170 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the doctor finds, against the simulator and against servers that are none.
+@Suite(.timeLimit(.minutes(5)))
+struct DoctorTests {
+    private let directory: TemporaryDirectory
+    private let authority: TestAuthority
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        authority = try TestAuthority.shared()
+    }
+
+    private struct Report: Decodable {
+        struct Check: Decodable {
+            var name: String
+            var state: String
+            var detail: String
+            var advice: String?
+        }
+        var endpoint: String
+        var outcome: String
+        var checks: [Check]
+
+        /// The one check that failed.
+        var failed: Check? {
+            let failed = checks.filter { $0.state == "failed" }
+            return failed.count == 1 ? failed[0] : nil
+        }
+    }
+
+    private func doctor(
+        _ endpoint: String, _ changes: [String: String] = [:], without: Set<String> = []
+    ) throws -> (finished: Finished, report: Report?) {
+        var options = [
+            "endpoint": endpoint, "ca-file": authority.caFile, "topic": Campaign.topic,
+            "auth-key": authority.authKey, "key-id": Campaign.keyID, "team-id": Campaign.teamID,
+        ].filter { !without.contains($0.key) }
+        options.merge(changes) { $1 }
+        let arguments = ["doctor", "--json"] + options.flatMap { ["--\($0.key)", $0.value] }
+        let finished = try Broadside.run(arguments, in: directory, limit: 30)
+        return (finished, try? JSONDecoder().decode(Report.self, from: Data(finished.output.utf8)))
+    }
+
+    @Test(
+        "All is well, with a key and with a certificate, over IPv4 and IPv6; no device is touched")
+    func well() throws {
+        for address in ["127.0.0.1", "::1"] {
+            let server = try LocalAPNs(address: address)
+            let host = address == "::1" ? "[::1]:\(server.port)" : server.endpoint
+            let byKey = try doctor(host)
+            #expect(byKey.finished.exitCode == 0, "\(byKey.finished.output)")
+            #expect(byKey.report?.outcome == "ok")
+            let names = byKey.report?.checks.map(\.name) ?? []
+            for name in ["name", "connect", "TLS", "ALPN", "SETTINGS", "credential", "topic"] {
+                #expect(names.contains(name))
+            }
+            let identity = try authority.clientCertificate(in: directory)
+            let byCertificate = try doctor(
+                host, ["certificate": identity.certificate, "private-key": identity.key],
+                without: ["auth-key", "key-id", "team-id", "topic"])
+            #expect(byCertificate.finished.exitCode == 0, "\(byCertificate.finished.output)")
+            let journal = try server.finish()
+            #expect(journal.count == 2)
+            #expect(journal.allSatisfy { $0[6] == "BadDeviceToken" })
+        }
+    }
+
+    @Test("Credential, topic and clock that are wrong are told apart")
+    func refusals() throws {
+        let server = try LocalAPNs()
+        func expect(
+            _ name: String, says word: String, _ changes: [String: String],
+            without: Set<String> = []
+        ) throws {
+            let (finished, report) = try doctor(server.endpoint, changes, without: without)
+            #expect(finished.exitCode == 4, "\(finished.output)\(finished.errors)")
+            let failed = try #require(report?.failed, "\(finished.output)")
+            #expect(failed.name == name, "\(finished.output)")
+            #expect(failed.advice?.contains(word) == true, "\(finished.output)")
+        }
+        let other = "\(directory.path)/other.p8"
+        try Subprocess.run(
+            "openssl",
+            ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", other],
+            in: directory)
+        try expect("credential", says: "the file is the key", ["auth-key": other])
+        try expect("credential", says: "ABC123DEFX", ["key-id": "ABC123DEFX"])
+        try expect("credential", says: "of team DEF123GHIX", ["team-id": "DEF123GHIX"])
+        try expect("topic", says: "'com.example.stranger'", ["topic": "com.example.stranger"])
+        let old = try authority.providerToken(
+            issuedAt: Int(Date().timeIntervalSince1970) - 7200, in: directory)
+        let file = try directory.write(old, to: "token")
+        try expect(
+            "clock", says: "older than an hour", ["auth-token-file": file],
+            without: ["auth-key", "key-id", "team-id"])
+    }
+
+    @Test("What keeps it from APNs is named")
+    func obstacles() throws {
+        func expect(
+            _ name: String, says word: String, _ endpoint: String, _ changes: [String: String] = [:]
+        ) throws {
+            let (finished, report) = try doctor(endpoint, changes)
+            #expect(finished.exitCode == 1, "\(finished.output)\(finished.errors)")
+            let failed = try #require(report?.failed, "\(finished.output)")
+            #expect(failed.name == name, "\(finished.output)")
+            #expect(failed.detail.contains(word), "\(finished.output)")
+        }
+        let server = try LocalAPNs()
+        try expect("TLS", says: "not trusted", server.endpoint, ["ca-file": authority.otherCAFile])
+        try expect("connect", says: "refused", "localhost:\(Ports.free())")
+        try expect("name", says: "nowhere.invalid", "nowhere.invalid:443")
+        for (name, word, more) in [
+            (
+                "TLS", "expired",
+                ["-cert", authority.expired.certificate, "-key", authority.expired.key]
+            ),
+            (
+                "TLS", "push.example",
+                ["-cert", authority.otherName.certificate, "-key", authority.otherName.key]
+            ),
+            (
+                "ALPN", "HTTP/1.1",
+                ["-cert", authority.localhost.certificate, "-key", authority.localhost.key]
+            ),
+        ] {
+            let port = try Ports.free()
+            let process = try Subprocess(
+                "timeout",
+                ["60", "openssl", "s_server", "-accept", "127.0.0.1:\(port)", "-quiet"] + more,
+                in: directory)
+            defer { process.stop() }
+            try Ports.wait(for: port, at: "127.0.0.1", of: process)
+            try expect(name, says: word, "localhost:\(port)")
+        }
+    }
+
+    @Test("The table for people, and the token for other tools; secrets stay inside")
+    func forms() throws {
+        let server = try LocalAPNs()
+        let options = [
+            "--auth-key", authority.authKey, "--key-id", Campaign.keyID, "--team-id",
+            Campaign.teamID,
+        ]
+        let table = try Broadside.run(
+            [
+                "doctor", "--endpoint", server.endpoint, "--ca-file", authority.caFile, "--topic",
+                Campaign.topic,
+            ] + options, in: directory)
+        #expect(table.exitCode == 0)
+        #expect(table.output.contains("credential   ok       accepted by APNs"), "\(table.output)")
+        let key = try String(contentsOfFile: authority.authKey, encoding: .utf8).split(
+            separator: "\n")
+        #expect(!table.output.contains(key[1].prefix(30)))
+        #expect(!table.output.contains("eyJ"))
+
+        let printed = try Broadside.run(["doctor", "--print-token"] + options, in: directory)
+        #expect(printed.exitCode == 0)
+        #expect(printed.output.split(separator: ".").count == 3)
+        let file = try directory.write(printed.output, to: "token")
+        let used = try doctor(
+            server.endpoint, ["auth-token-file": file], without: ["auth-key", "key-id", "team-id"])
+        #expect(used.finished.exitCode == 0, "\(used.finished.output)")
+        let none = try Broadside.run(["doctor", "--topic", "com.x"], in: directory)
+        #expect(none.exitCode == 2)
+    }
+}

@@ -1,0 +1,96 @@
+import TestSupport
+import Testing
+
+/// Servers that break the rules (`Tests/Servers/hostile.py`): a run against them ends soon, in little
+/// memory and with the documented exit code, or goes on over other connections. Nothing that they do
+/// makes a row `accepted` that they did not accept.
+@Suite(.serialized, .timeLimit(.minutes(10)))
+struct HostileServerTests {
+    /// What a connection does that breaks HTTP/2 or TLS, or leaves every request without an answer.
+    static let silences = [
+        "oversized-frame", "push-promise", "window-overflow", "zero-window-update", "rst-flood",
+        "rst-idle", "settings-flood", "settings-flood-read", "settings-bad-frame-size",
+        "settings-bad-window", "settings-half", "ping-flood", "ping-flood-read", "goaway-flood",
+        "goaway-rising", "unknown-frames", "data-unknown-stream", "data-first",
+        "data-ignoring-windows", "accept-idle-stream", "accept-pushed-stream", "hpack-garbage",
+        "hpack-dynamic", "hpack-cut", "continuation-flood", "continuation-empty",
+        "continuation-interrupted", "continuation-alone", "endless-interim", "endless-header",
+        "empty-data-flood", "body-never-ends", "cut", "plaintext", "stop-reading", "ping-only",
+        "trickle", "no-settings", "wrong-preface", "text", "no-streams", "no-window",
+        "cut-at-once", "goaway-at-once",
+    ]
+    /// Answers that are none: an error of their stream alone.
+    static let malformed = [
+        "rst-each", "stream-window-overflow", "no-status", "status-20", "status-2000",
+        "status-plus", "status-space", "status-empty", "status-twice", "status-late",
+        "status-interim-end", "capital-name", "request-field",
+    ]
+    /// Refusals that are odd, and answers all the same.
+    static let oddAnswers = ["status-999", "data-closed-stream", "huge-body"]
+
+    @Test(
+        "A server where every connection misbehaves ends the run in bounded time and memory",
+        .serialized, arguments: [silences, malformed, oddAnswers])
+    func everyConnection(modes: [String]) async throws {
+        try await inParallel(modes) { mode in
+            let server = try RecordingServer(mode, script: "hostile.py")
+            let campaign = try Campaign(rows: 300)
+            let sent = try campaign.send(
+                to: server.endpoint,
+                [
+                    "--connections", "2", "--request-timeout", "1s", "--give-up-after", "2s",
+                    "--summary", "-",
+                ], limit: 60)
+            let summary = try SendSummary(json: sent.output)
+            #expect(summary.accepted == 0, "\(mode): \(summary)")
+            #expect(summary.rows == 300 && sent.seconds < 30, "\(mode): \(sent.seconds) s")
+            #expect(summary.peak_rss_bytes < 64 << 20, "\(mode): \(summary.peak_rss_bytes)")
+            // Nothing was ever answered: exit 1. All answers lost, or rows left: exit 3. Fifty
+            // refusals in a row: exit 4.
+            let codes: Set<Int32> =
+                Self.silences.contains(mode)
+                ? [1] : Self.malformed.contains(mode) ? [1, 3] : [3, 4]
+            #expect(codes.contains(sent.exitCode), "\(mode): \(sent.exitCode) \(sent.errors)")
+        }
+    }
+
+    @Test(
+        "With one connection that misbehaves after 20 answers all rows go over others",
+        .serialized, arguments: [silences, malformed, oddAnswers])
+    func oneConnection(modes: [String]) async throws {
+        try await inParallel(modes) { mode in
+            let server = try RecordingServer(
+                mode, ["--hostile", "1", "--after", "20"], script: "hostile.py")
+            let campaign = try Campaign(rows: 300)
+            let sent = try campaign.send(
+                to: server.endpoint,
+                [
+                    "--connections", "2", "--request-timeout", "1s", "--give-up-after", "20s",
+                    "--on-lost", "resend", "--summary", "-",
+                ], limit: 60)
+            #expect(sent.exitCode == 0, "\(mode): \(sent.errors)")
+            let summary = try SendSummary(json: sent.output)
+            #expect(summary.peak_rss_bytes < 64 << 20, "\(mode): \(summary.peak_rss_bytes)")
+            // What this server refuses with a 400 is refused.
+            let expected = 300 - summary.rejected
+            #expect(summary.accepted == expected, "\(mode): \(summary)")
+            let isRefusal = ["data-closed-stream", "huge-body"].contains(mode)
+            #expect(isRefusal || summary.rejected == 0, "\(mode): \(summary)")
+            let taken = try server.tally(campaign.tokens)
+            #expect(taken.missing == summary.rejected && taken.strangers == 0, "\(mode): \(taken)")
+        }
+    }
+
+    /// Several at a time: most of each is waiting.
+    private func inParallel(
+        _ modes: [String], _ body: @escaping @Sendable (String) throws -> Void
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (index, mode) in modes.enumerated() {
+                if index >= 8 { try await group.next() }
+                group.addTask { try body(mode) }
+            }
+            try await group.waitForAll()
+        }
+    }
+}

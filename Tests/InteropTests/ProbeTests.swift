@@ -1,0 +1,52 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The hygiene run.
+@Suite(.timeLimit(.minutes(5)))
+struct ProbeTests {
+    private func probe(
+        _ campaign: Campaign, to endpoint: String, _ more: [String]
+    ) throws -> Finished {
+        let options = campaign.arguments(to: endpoint, more, without: ["payload"]).dropFirst()
+        return try Broadside.run(["probe"] + options, in: campaign.directory)
+    }
+
+    @Test("Every token gets a silent push that is never stored")
+    func silent() throws {
+        let server = try RecordingServer("plain", ["--detail", "1,2,3,4,5"])
+        let campaign = try Campaign(rows: 5)
+        let probed = try probe(campaign, to: server.endpoint, ["--connections", "1"])
+        #expect(probed.exitCode == 0, "\(probed.errors)")
+        let requests = try server.events().compactMap(\.fields)
+        #expect(requests.count == 5)
+        for request in requests {
+            func value(_ name: String) -> String? { request.first { $0.name == name }?.value }
+            #expect(value("apns-push-type") == "background")
+            #expect(value("apns-priority") == "5")
+            #expect(value("apns-expiration") == "0")
+        }
+        #expect(try campaign.statistics().accepted == 5)
+    }
+
+    @Test("Then prune: the list without the tokens that APNs called dead, only once complete")
+    func thenPrune() throws {
+        let server = try LocalAPNs(["--unregistered", "0.2"])
+        let campaign = try Campaign(rows: 2000)
+        let output = "\(campaign.directory.path)/clean.txt"
+        let part = try probe(
+            campaign, to: "127.0.0.1:1", ["--then-prune", output, "--give-up-after", "1s"])
+        #expect(part.exitCode == 1)
+        #expect(part.errors.contains("--then-prune"), "\(part.errors)")
+        #expect(!FileManager.default.fileExists(atPath: output))
+
+        let probed = try probe(
+            campaign, to: server.endpoint, ["--then-prune", output, "--resume"])
+        #expect(probed.exitCode == 0, "\(probed.errors)")
+        let dead = Set(try server.finish().filter { $0[5] == "410" }.map { $0[4] })
+        #expect(dead.count > 200 && dead.count < 800)
+        let clean = try String(contentsOfFile: output, encoding: .utf8).split(separator: "\n")
+        #expect(clean.count == 2000 - dead.count)
+        #expect(clean.allSatisfy { !dead.contains(String($0)) })
+    }
+}

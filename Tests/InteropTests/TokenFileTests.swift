@@ -1,0 +1,100 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Provider tokens that were made elsewhere.
+@Suite(.timeLimit(.minutes(5)))
+struct TokenFileTests {
+    private static let keyOptions: Set<String> = ["auth-key", "key-id", "team-id"]
+
+    private func arguments(
+        _ campaign: Campaign, to endpoint: String, file: String, _ more: [String] = []
+    ) -> [String] {
+        campaign.arguments(
+            to: endpoint, ["--auth-token-file", file] + more, without: Self.keyOptions)
+    }
+
+    @Test("A token file carries a campaign; what was made elsewhere is not kept in the ledger")
+    func carries() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 500)
+        let file = "\(campaign.directory.path)/token"
+        let token = try campaign.authority.providerToken(in: campaign.directory)
+        try campaign.directory.write(token + "\n", to: "token")
+        #expect(chmod(file, 0o600) == 0)
+        let sent = try Broadside.run(
+            arguments(campaign, to: server.endpoint, file: file), in: campaign.directory)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(!sent.errors.contains("chmod"))
+        #expect(!(sent.errors + sent.output).contains(token.suffix(20)))
+        #expect(try server.finish().count { $0[5] == "200" } == 500)
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger + "/provider-token"))
+        for name in try campaign.directory.names(in: campaign.ledger) {
+            let bytes = try Data(contentsOf: URL(filePath: "\(campaign.ledger)/\(name)"))
+            #expect(bytes.range(of: Data(token.suffix(20).utf8)) == nil, "\(name)")
+        }
+    }
+
+    @Test("A token that is replaced in mid-run is used from then on; nothing is lost or doubled")
+    func replaced() throws {
+        let server = try RecordingServer(
+            "plain", ["--detail", (1...1000).map(String.init).joined(separator: ",")])
+        let campaign = try Campaign(rows: 800)
+        let file = "\(campaign.directory.path)/token"
+        let now = Int(Date().timeIntervalSince1970)
+        let first = try campaign.authority.providerToken(
+            issuedAt: now - 1500, in: campaign.directory)
+        let second = try campaign.authority.providerToken(issuedAt: now, in: campaign.directory)
+        try campaign.directory.write(first, to: "token")
+        let sending = try Broadside.start(
+            arguments(campaign, to: server.endpoint, file: file, ["--rate", "200"]),
+            in: campaign.directory)
+        usleep(1_200_000)
+        // Half a file first, which has to be passed over, then the whole one in its place.
+        try campaign.directory.write(String(second.prefix(30)), to: "token")
+        usleep(1_300_000)
+        try campaign.directory.write(second, to: "fresh")
+        #expect(rename("\(campaign.directory.path)/fresh", file) == 0)
+        let sent = try sending.wait()
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(sent.errors.contains("the token before it stays in use"), "\(sent.errors)")
+        let requests = try server.events().compactMap(\.fields)
+        #expect(requests.count == 800)
+        #expect(Set(requests.map { $0.first { $0.name == ":path" }?.value }).count == 800)
+        let used = requests.map { $0.first { $0.name == "authorization" }?.value }
+        let change = try #require(used.firstIndex(of: "bearer \(second)"))
+        #expect(change > 100 && change < 750)
+        #expect(used[..<change].allSatisfy { $0 == "bearer \(first)" })
+        #expect(used[change...].count { $0 == "bearer \(first)" } < 20)
+    }
+
+    @Test("An old token is warned about, and its refusal says what to do")
+    func old() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 5)
+        let token = try campaign.authority.providerToken(
+            issuedAt: Int(Date().timeIntervalSince1970) - 7200, in: campaign.directory)
+        let file = try campaign.directory.write(token, to: "token")
+        #expect(chmod(file, 0o644) == 0)
+        let sent = try Broadside.run(
+            arguments(campaign, to: server.endpoint, file: file), in: campaign.directory)
+        #expect(sent.exitCode == 4, "\(sent.errors)")
+        #expect(sent.errors.contains("120 minutes old"), "\(sent.errors)")
+        #expect(sent.errors.contains("chmod 600 \(file)"))
+        #expect(sent.errors.contains("put a new one there"), "\(sent.errors)")
+    }
+
+    @Test(
+        "What is no provider token is refused",
+        arguments: ["", "abc", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "bearer x.y.z"])
+    func malformed(_ text: String) throws {
+        let campaign = try Campaign(rows: 1)
+        let file = try campaign.directory.write(text, to: "token")
+        let refused = try Broadside.run(
+            arguments(campaign, to: "localhost:1", file: file, ["--dry-run"]),
+            in: campaign.directory)
+        #expect(refused.exitCode == 2, "\(refused.errors)")
+        #expect(refused.errors.contains("--auth-token-file \(file): no provider token"))
+        #expect(refused.errorLines.count == 1)
+    }
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""A server in trouble: `apns.py` with what happens to sound servers, and passes."""
+import json
+import socket
+import struct
+import time
+
+import apns
+from apns import DATA, END_HEADERS, END_STREAM, HEADERS, SETTINGS
+
+BEGAN = []
+
+
+def reset_each_thousand(self, stream, path, count):
+    """Each connection breaks off at its thousandth request, whatever is in flight."""
+    if self.taken < 1000:
+        return self.accept(stream)
+    self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    self.socket.close()
+    raise EOFError
+
+
+def stall_for_good(self, stream, path, count):
+    """The first connection goes silent after 500 answers."""
+    if self.number == 1 and self.taken >= 500:
+        return "swallowed"
+    return self.accept(stream)
+
+
+def unavailable(self, stream, path, count):
+    """For two seconds from the 500th request: 503 with Retry-After."""
+    if self.seen.requests() >= 500 and not BEGAN:
+        BEGAN.append(time.monotonic())
+    if not BEGAN or time.monotonic() > BEGAN[0] + 2:
+        return self.accept(stream)
+    block = b"\x08\x03503" + b"\x0f\x26\x011"
+    self.answer(
+        stream, self.frame(HEADERS, END_HEADERS, stream, block),
+        self.frame(DATA, END_STREAM, stream, json.dumps({"reason": "ServiceUnavailable"}).encode()))
+    return "unavailable"
+
+
+def refuse_each_seventh(self, stream, path, count):
+    return self.refuse(stream) if (stream // 2) % 7 == 6 else self.accept(stream)
+
+
+def changing_limit(self, stream, path, count):
+    """The stream limit goes from 1000 to 1, to 10, and back."""
+    limits = {500: 1, 550: 10, 700: 1000}
+    action = self.accept(stream)
+    if self.taken in limits:
+        self.send(self.frame(SETTINGS, 0, 0, struct.pack(">HI", 3, limits[self.taken])))
+    return action
+
+
+apns.Seen.requests = lambda self: len(self.counts)
+apns.BEHAVIOURS.update({function.__name__.replace("_", "-"): function for function in (
+    reset_each_thousand, stall_for_good, unavailable, refuse_each_seventh, changing_limit)})
+
+if __name__ == "__main__":
+    apns.main()

@@ -1,0 +1,160 @@
+import Foundation
+
+/// The command under test.
+package enum Broadside {
+    /// The path of the release binary, where there is one; `tools/test` names it.
+    package static func path() throws -> String {
+        if let path = ProcessInfo.processInfo.environment["BROADSIDE_COMMAND"] { return path }
+        for build in ["release", "debug"] {
+            let path = "\(Tool.packageRoot)/.build/\(build)/broadside"
+            if access(path, X_OK) == 0 { return path }
+        }
+        throw TestFailure(
+            "there is no broadside command: run swift build -c release --product broadside")
+    }
+
+    /// Runs it to its end.
+    package static func run(
+        _ arguments: [String], in directory: TemporaryDirectory, input: String? = nil,
+        limit: Double = 120
+    ) throws -> Finished {
+        try start(arguments, in: directory, input: input).wait(limit: limit)
+    }
+
+    /// Starts it.
+    package static func start(
+        _ arguments: [String], in directory: TemporaryDirectory, input: String? = nil
+    ) throws -> Subprocess {
+        try Subprocess(path(), arguments, in: directory, input: input)
+    }
+}
+
+/// A campaign's files in a directory of their own, and the options that name them.
+package struct Campaign: Sendable {
+    package static let payload =
+        #"{"aps":{"alert":{"title":"Broadside","body":"Hello"},"badge":1}}"#
+    package static let topic = "com.example.app"
+    package static let keyID = "ABC123DEFG"
+    package static let teamID = "DEF123GHIJ"
+
+    package let directory: TemporaryDirectory
+    package let tokens: DeviceTokens
+    package let list: String
+    package let payloadFile: String
+    package let authority: TestAuthority
+
+    package var ledger: String { "\(directory.path)/ledger" }
+
+    package init(rows: Int, payload: String = Campaign.payload) throws {
+        directory = try TemporaryDirectory()
+        tokens = DeviceTokens(count: rows)
+        list = try directory.write(tokens.list(), to: "tokens.txt")
+        payloadFile = try directory.write(payload, to: "payload.json")
+        authority = try TestAuthority.shared()
+    }
+
+    /// The options of a whole send; `without` leaves some out, to be given otherwise.
+    package func arguments(
+        to endpoint: String, _ more: [String] = [], without: Set<String> = []
+    ) -> [String] {
+        let options = [
+            ("tokens", list), ("payload", payloadFile), ("topic", Self.topic),
+            ("auth-key", authority.authKey), ("key-id", Self.keyID), ("team-id", Self.teamID),
+            ("endpoint", endpoint), ("ca-file", authority.caFile), ("ledger", ledger),
+            ("progress", "none"),
+        ]
+        var arguments = ["send"]
+        for (name, value) in options
+        where !without.contains(name) && !more.contains("--\(name)") {
+            arguments += ["--\(name)", value]
+        }
+        return arguments + more
+    }
+
+    /// Sends it.
+    package func send(
+        to endpoint: String, _ more: [String] = [], limit: Double = 120
+    ) throws -> Finished {
+        try Broadside.run(arguments(to: endpoint, more), in: directory, limit: limit)
+    }
+
+    /// Runs `ledger` with a subcommand on this campaign's ledger.
+    package func ledger(_ subcommand: String, _ more: [String] = []) throws -> Finished {
+        try Broadside.run(
+            ["ledger", subcommand, "--ledger", ledger] + more, in: directory, limit: 60)
+    }
+
+    /// The rows of the ledger, by the export.
+    package func export(_ more: [String] = []) throws -> [ExportedRow] {
+        let finished = try ledger("export", more)
+        guard finished.exitCode == 0 else {
+            throw TestFailure("export ended with \(finished.exitCode): \(finished.errors)")
+        }
+        return try ExportedRow.read(finished.output)
+    }
+
+    /// The counts of `ledger stats --json`.
+    package func statistics() throws -> SendSummary {
+        let finished = try ledger("stats", ["--json"])
+        guard finished.exitCode == 0 else {
+            throw TestFailure("stats ended with \(finished.exitCode): \(finished.errors)")
+        }
+        return try SendSummary(json: finished.output)
+    }
+}
+
+/// What a summary says, as far as tests look at it.
+package struct SendSummary: Decodable, Sendable, Equatable {
+    package var campaign: String
+    package var outcome: String
+    package var rows: Int?
+    package var accepted: Int
+    package var rejected: Int
+    package var invalid: Int
+    package var skipped: Int
+    package var failed: Int
+    package var unknown: Int
+    package var remaining: Int?
+    package var reasons: [String: Int]
+    package var retries: Int
+    package var reconnects: Int
+    package var peak_rss_bytes: Int
+
+    package init(json: String) throws {
+        self = try JSONDecoder().decode(SendSummary.self, from: Data(json.utf8))
+    }
+}
+
+/// A line of an export.
+package struct ExportedRow: Sendable {
+    package var line: Int?
+    package var token: String
+    package var state: String
+    package var status: Int?
+    package var reason: String
+    package var timestamp: String
+    package var attempts: Int
+    package var identifier: String
+
+    static let header =
+        "line,token,state,status,reason,apns_timestamp_ms,attempts,apns_id,settled_at_ms"
+
+    /// Reads CSV without quoted fields.
+    static func read(_ text: String) throws -> [ExportedRow] {
+        var lines = text.utf8.split(separator: 0x0a)
+        guard !lines.isEmpty, String(lines.removeFirst()) == header else {
+            throw TestFailure("an export without its header: \(text.prefix(200))")
+        }
+        return try lines.map { line in
+            let fields = line.split(separator: 0x2c, omittingEmptySubsequences: false)
+            guard fields.count == 9 else {
+                throw TestFailure("a line of an export with \(fields.count) fields: \(line)")
+            }
+            func text(_ index: Int) -> String { String(fields[index])! }
+            return ExportedRow(
+                line: Int(text(0)), token: text(1), state: text(2), status: Int(text(3)),
+                reason: text(4), timestamp: text(5), attempts: Int(text(6)) ?? -1,
+                identifier: text(7))
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+
+/// `broadside simulate` with the credentials that all tests share: the key of `Campaign`, and any
+/// certificate of `TestAuthority`.
+package final class LocalAPNs {
+    package let port: Int
+    private let process: Subprocess
+    private let directory: TemporaryDirectory
+    private let journal: String
+
+    package init(_ more: [String] = [], address: String = "127.0.0.1") throws {
+        let authority = try TestAuthority.shared()
+        directory = try TemporaryDirectory()
+        for (file, name) in [
+            (authority.caFile, "ca.pem"), (authority.localhost.certificate, "server.pem"),
+            (authority.localhost.key, "server.key"),
+            (authority.authPublicKey, "AuthKey_\(Campaign.keyID).pub.pem"),
+        ] {
+            try FileManager.default.copyItem(atPath: file, toPath: "\(directory.path)/\(name)")
+        }
+        try directory.write(
+            """
+            {"key_id":"\(Campaign.keyID)","team_id":"\(Campaign.teamID)",
+             "topic":"\(Campaign.topic)","other_topic":"com.example.other"}
+            """, to: "config.json")
+        journal = "\(directory.path)/journal"
+        port = try Ports.free()
+        let host = address.contains(":") ? "[\(address)]" : address
+        process = try Broadside.start(
+            [
+                "simulate", "--listen", "\(host):\(port)", "--state", directory.path,
+                "--journal", journal,
+            ] + more, in: directory)
+        try Ports.wait(for: port, at: address, of: process)
+    }
+
+    deinit {
+        process.stop()
+    }
+
+    package var endpoint: String { "localhost:\(port)" }
+
+    /// Ends it and returns the journal's lines: time, connection, stream, apns-id, token, status,
+    /// reason.
+    package func finish() throws -> [[String]] {
+        process.stop()
+        return try String(contentsOfFile: journal, encoding: .utf8)
+            .split(separator: "\n").dropFirst().map {
+                $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+            }
+    }
+}

@@ -1,0 +1,140 @@
+import Foundation
+
+/// nghttp2's own server; its verbose log names every header of every request.
+package final class Nghttpd {
+    package let port: Int
+    private let process: Subprocess
+    private let directory: TemporaryDirectory
+    package static let mark = "/3/device/"
+
+    package init(
+        address: String = "127.0.0.1", _ more: [String] = [], isVerbose: Bool = true
+    ) throws {
+        let identity = try TestAuthority.shared().localhost
+        directory = try TemporaryDirectory()
+        port = try Ports.free()
+        // `timeout` ends it should the tests themselves be killed.
+        process = try Subprocess(
+            "timeout",
+            [
+                "300", Tool.path(of: "nghttpd"), "--echo-upload", "--htdocs=\(directory.path)",
+                "--address=\(address)",
+            ] + (isVerbose ? ["--verbose"] : []) + more + [
+                "\(port)", identity.key, identity.certificate,
+            ],
+            in: directory)
+        try Ports.wait(for: port, at: address, of: process)
+    }
+
+    deinit {
+        process.stop()
+    }
+
+    /// Where its log goes.
+    package var log: String { process.outputPath }
+
+    /// What it saw, once it has nothing more to say.
+    package func tally(_ tokens: DeviceTokens) throws -> Tally {
+        try tokens.tally(log: log, mark: Self.mark)
+    }
+
+    package var endpoint: String { "localhost:\(port)" }
+}
+
+/// A server that writes down each request it gets.
+package protocol LoggingServer: AnyObject {
+    /// Where a client finds it.
+    var endpoint: String { get }
+    /// Where its log goes.
+    var log: String { get }
+    /// How often it got each token.
+    func tally(_ tokens: DeviceTokens) throws -> Tally
+}
+
+extension LoggingServer {
+    /// Bytes of the log so far.
+    package var logCount: Int {
+        var information = stat()
+        return stat(log, &information) == 0 ? Int(information.st_size) : 0
+    }
+
+    /// Waits until the log has not grown for 300 ms: requests on their way have arrived.
+    package func settle() {
+        var last = -1
+        for _ in 0..<50 {
+            let count = logCount
+            if count == last { return }
+            last = count
+            usleep(300_000)
+        }
+    }
+}
+
+extension Nghttpd: LoggingServer {}
+extension Nginx: LoggingServer {}
+
+/// nginx, which ends each connection after 100 requests with GOAWAY.
+package final class Nginx {
+    package let port: Int
+    private let process: Subprocess
+    private let directory: TemporaryDirectory
+
+    package init(protocols: String = "TLSv1.2 TLSv1.3", requestsPerConnection: Int = 100) throws {
+        let identity = try TestAuthority.shared().localhost
+        directory = try TemporaryDirectory()
+        port = try Ports.free()
+        let path = directory.path
+        let configuration = """
+            daemon off; master_process off; pid \(path)/nginx.pid; error_log \(path)/error.log;
+            events { worker_connections 1024; }
+            http {
+              log_format paths '$ssl_protocol $request_uri $status';
+              access_log \(path)/access.log paths;
+              client_body_temp_path \(path)/body; proxy_temp_path \(path)/proxy;
+              fastcgi_temp_path \(path)/fastcgi; uwsgi_temp_path \(path)/uwsgi;
+              scgi_temp_path \(path)/scgi;
+              server {
+                listen 127.0.0.1:\(port) ssl http2; server_name localhost;
+                ssl_certificate \(identity.certificate); ssl_certificate_key \(identity.key);
+                ssl_protocols \(protocols);
+                keepalive_requests \(requestsPerConnection);
+                location /3/device/ { return 200; }
+              }
+            }
+            """
+        let file = try directory.write(configuration, to: "nginx.conf")
+        process = try Subprocess(
+            "timeout", ["300", Tool.path(of: "nginx"), "-p", path, "-c", file, "-e", "stderr"],
+            in: directory)
+        try Ports.wait(for: port, at: "127.0.0.1", of: process)
+    }
+
+    deinit {
+        process.stop()
+    }
+
+    package var endpoint: String { "localhost:\(port)" }
+
+    /// Where its access log goes, a line a request.
+    package var log: String { "\(directory.path)/access.log" }
+
+    package func tally(_ tokens: DeviceTokens) throws -> Tally {
+        try tokens.tally(log: log, mark: "/3/device/")
+    }
+
+    /// Requests with a status, as the access log has them.
+    package func tally(
+        _ tokens: DeviceTokens, tls: String, status: Int = 200
+    ) throws -> (tally: Tally, lines: Int) {
+        // nginx writes a line when a request is over, which may be a moment after its answer.
+        usleep(200_000)
+        let log = try Data(contentsOf: URL(filePath: log))
+        let lines = log.split(separator: 0x0a)
+        var wanted = Data()
+        for line in lines
+        where line.starts(with: tls.utf8) && line.suffix(4) == Data(" \(status)".utf8) {
+            wanted += line + [0x0a]
+        }
+        return (tokens.tally(log: wanted, mark: "/3/device/"), lines.count)
+    }
+}

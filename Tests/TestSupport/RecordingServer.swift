@@ -1,0 +1,120 @@
+import Foundation
+
+/// `Tests/Servers/apns.py`: a small APNs that writes down what it gets, byte for byte, and answers
+/// as its behaviour says.
+package final class RecordingServer {
+    package let port: Int
+    private let process: Subprocess
+    private let directory: TemporaryDirectory
+    private let record: String
+
+    /// - Parameters:
+    ///   - behaviour: One of the script's functions, with dashes; see there.
+    ///   - more: The script's further options.
+    ///   - identity: Its certificate; nil: localhost's.
+    ///   - script: One that is built on `apns.py`.
+    package init(
+        _ behaviour: String = "plain", _ more: [String] = [], identity: ServerIdentity? = nil,
+        script: String = "apns.py"
+    ) throws {
+        let identity = try identity ?? TestAuthority.shared().localhost
+        directory = try TemporaryDirectory()
+        record = "\(directory.path)/record"
+        process = try Subprocess(
+            "timeout",
+            [
+                "300", Tool.path(of: "python3"), "-B",
+                "\(Tool.packageRoot)/Tests/Servers/\(script)",
+                "--certificate", identity.certificate, "--key", identity.key, "--record", record,
+                "--behaviour", behaviour,
+            ] + more, in: directory)
+        port = try Self.announcedPort(process)
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// Ends the server; done by itself unless something static holds on to it.
+    package func stop() {
+        process.stop()
+    }
+
+    private static func announcedPort(_ process: Subprocess) throws -> Int {
+        for _ in 0..<2000 {
+            let output = FileManager.default.contents(atPath: process.outputPath) ?? Data()
+            let line = String(decoding: output, as: UTF8.self)
+            if line.hasPrefix("listening on "), line.hasSuffix("\n"),
+                let port = Int(line.dropFirst(13).dropLast())
+            {
+                return port
+            }
+            guard process.isRunning else {
+                let errors = FileManager.default.contents(atPath: process.errorsPath) ?? Data()
+                throw TestFailure("apns.py ended: \(String(decoding: errors, as: UTF8.self))")
+            }
+            usleep(10_000)
+        }
+        throw TestFailure("apns.py did not say its port within 20 s")
+    }
+
+    /// Where a client finds it.
+    package var endpoint: String { "localhost:\(port)" }
+
+    /// What happened so far, in order.
+    package func events() throws -> [RecordedEvent] {
+        let text = try Data(contentsOf: URL(filePath: record))
+        let decoder = JSONDecoder()
+        return try text.split(separator: 0x0a).map { line in
+            try decoder.decode(RecordedEvent.self, from: line)
+        }
+    }
+
+    /// The paths of requests, each with what was done about it, in order.
+    package func answers() throws -> [RecordedEvent] {
+        try events().filter { $0.event == "answer" }
+    }
+
+    /// How often each row's token was `action`: `taken` where the server acted on it.
+    package func tally(_ tokens: DeviceTokens, _ actions: Set<String> = ["taken"]) throws -> Tally {
+        var log = ""
+        for answer in try answers() where actions.contains(answer.action ?? "") {
+            log += (answer.path ?? "") + "\n"
+        }
+        return tokens.tally(log: Data(log.utf8), mark: "/3/device/")
+    }
+}
+
+/// A line of the record. Which fields there are depends on `event`.
+package struct RecordedEvent: Decodable, Sendable {
+    package var event: String
+    package var connection: Int?
+    package var stream: Int?
+    package var kind: Int?
+    package var flags: Int?
+    /// Hexadecimal.
+    package var payload: String?
+    package var path: String?
+    package var action: String?
+    package var body: String?
+    /// The header block, hexadecimal, where the request is one of those recorded in detail.
+    package var block: String?
+    package var fields: [RecordedField]?
+    /// The size of the dynamic table after the block.
+    package var table: Int?
+    package var most_open: Int?
+    package var sound: Bool?
+    package var tls: String?
+    package var alpn: String?
+}
+
+/// A field of a header block, and how it was represented.
+package struct RecordedField: Decodable, Sendable, Equatable {
+    /// `indexed`, `incremental`, `without` (indexing), `never` (indexed) or `size` (update).
+    package var form: String
+    /// Of the field or its name; 0 where the name is written out.
+    package var index: Int
+    package var name: String
+    package var value: String
+    package var evicts: Bool?
+}
