@@ -35,6 +35,14 @@ public struct JSONTokenizer: Sendable {
         /// Whether a key or string holds escapes.
         public var hasEscapes: Bool
 
+        /// A token from its parts.
+        public init(kind: Kind, start: Int, count: Int, hasEscapes: Bool) {
+            self.kind = kind
+            self.start = start
+            self.count = count
+            self.hasEscapes = hasEscapes
+        }
+
         /// The octets it covers.
         public var range: Range<Int> { start..<start + count }
     }
@@ -218,7 +226,11 @@ public struct JSONTokenizer: Sendable {
                 try escape(text)
             case 0..<0x20: throw APNsError(.controlCharacter, at: offset)
             case 0x20..<0x80: offset += 1
-            default: offset += try scalarCount(text)
+            default:
+                guard let count = UTF8Scalar.count(in: text, at: offset) else {
+                    throw APNsError(.badUTF8, at: offset)
+                }
+                offset += count
             }
         }
     }
@@ -238,29 +250,6 @@ public struct JSONTokenizer: Sendable {
             }
         default: throw APNsError(.badEscape, at: start)
         }
-    }
-
-    /// The octets of the UTF-8 scalar here (RFC 3629 section 4's table).
-    private func scalarCount(_ text: RawSpan) throws(APNsError) -> Int {
-        let first = TokenText.octet(text, offset)
-        let (count, second): (Int, ClosedRange<UInt8>)
-        switch first {
-        case 0xc2...0xdf: (count, second) = (2, 0x80...0xbf)
-        case 0xe0: (count, second) = (3, 0xa0...0xbf)
-        case 0xe1...0xec, 0xee...0xef: (count, second) = (3, 0x80...0xbf)
-        case 0xed: (count, second) = (3, 0x80...0x9f)
-        case 0xf0: (count, second) = (4, 0x90...0xbf)
-        case 0xf1...0xf3: (count, second) = (4, 0x80...0xbf)
-        case 0xf4: (count, second) = (4, 0x80...0x8f)
-        default: throw APNsError(.badUTF8, at: offset)
-        }
-        if text.byteCount - offset < count { throw APNsError(.badUTF8, at: offset) }
-        for position in 1..<count {
-            let octet = TokenText.octet(text, offset + position)
-            let allowed = position == 1 ? second : 0x80...0xbf
-            if !allowed.contains(octet) { throw APNsError(.badUTF8, at: offset) }
-        }
-        return count
     }
 
     private func peek(_ text: RawSpan) throws(APNsError) -> UInt8 {

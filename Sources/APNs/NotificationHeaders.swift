@@ -103,16 +103,29 @@ public struct NotificationHeaders: Sendable, Equatable {
                 error("collapse-id", "must have 1 to 64 octets; this has \(octets.count)")
             ]
         }
-        // RFC 9113 section 8.2.1: no NUL, CR, LF in a field value, no blank at either end. The
-        // other control characters are left out too (RFC 9110 section 5.5).
-        let isField = octets.allSatisfy { ($0 >= 0x20 || $0 == 0x09) && $0 != 0x7f }
-        let blanks: [UInt8] = [0x20, 0x09]
-        if !isField || blanks.contains(octets[0]) || blanks.contains(octets[octets.count - 1]) {
+        guard unsafe NotificationHeaders.isFieldValue(octets.span.bytes) else {
             return [
                 error("collapse-id", "holds control characters, or a blank at one of its ends")
             ]
         }
         return []
+    }
+
+    /// Whether a text can be a collapse ID.
+    public static func isCollapseID(_ text: RawSpan) -> Bool {
+        text.byteCount >= 1 && text.byteCount <= maximumCollapseIDCount && isFieldValue(text)
+    }
+
+    /// RFC 9113 section 8.2.1: no NUL, CR, LF in a field value, no blank at either end. The other
+    /// control characters are left out too (RFC 9110 section 5.5).
+    private static func isFieldValue(_ text: RawSpan) -> Bool {
+        for offset in 0..<text.byteCount {
+            let octet = TokenText.octet(text, offset)
+            let isBlank = octet == 0x20 || octet == 0x09
+            if isBlank, offset == 0 || offset == text.byteCount - 1 { return false }
+            if octet == 0x7f || (octet < 0x20 && !isBlank) { return false }
+        }
+        return true
     }
 
     private func error(_ option: String, _ message: String) -> Problem {

@@ -18,9 +18,11 @@ public enum CampaignRun {
         if case .single(let token) = tokens, canonicalToken(token) == nil {
             throw .request("--to '\(token)' is no device token: hexadecimal digits in pairs")
         }
+        let payloads = try PayloadFiles(options)
         let list = try TokenList(
-            tokens, format: options.format, tokenColumn: options.tokenColumn)
-        let plan = try Plan(options, listByteCount: list.byteCount)
+            tokens, format: options.format, tokenColumn: options.tokenColumn,
+            wanted: payloads.columns)
+        let plan = try Plan(options, payloads: payloads, listByteCount: list.byteCount)
         for warning in plan.warnings { standardError("broadside: warning: \(warning)") }
         let context = try tlsContext(options, plan.credential)
         if options.isDryRun { return try DryRun.run(plan, list: list) }
@@ -112,10 +114,23 @@ extension Plan {
             endpoint     \(place)
             topic        \(headers.topic ?? credential.onlyTopic ?? "none"), push type \(headers.pushType.rawValue), priority \
             \(headers.priority.rawValue)
-            payload      \(payload.count) bytes
+            payload      \(payloads.description)
             connections  \(connections)\(chosen) on \(reactors) reactor\(reactors == 1 ? "" : "s"), \
             at most \(streamsPerConnection) streams each
             rate         \(rate)
             """
+    }
+}
+
+extension PayloadFiles {
+    /// What is sent, for people.
+    var description: String {
+        guard set.isPersonal else { return "\(set.templates[0].constantCount) bytes" }
+        let counts = set.templates.map(\.constantCount)
+        let (least, most) = (counts.min() ?? 0, counts.max() ?? 0)
+        let size = least == most ? "\(least)" : "\(least) to \(most)"
+        let files = counts.count == 1 ? "" : "\(counts.count) files, "
+        let names = columns.map(\.name).joined(separator: ", ")
+        return "\(files)\(size) bytes and each row's \(names)"
     }
 }

@@ -9,6 +9,9 @@ enum DryRun {
         let source = try ListSource(
             list: list, pool: pool, plan: nil, rowsLimit: plan.options.limit)
         var reader = RowReader(layout: list.layout)
+        var personalizer = RowPersonalizer(plan.payloads.set, layout: list.layout)
+        let isPersonal = plan.payloads.set.isPersonal
+        var reasons: [Reason: Int] = [:]
         var rows: UInt64 = 0
         var invalid: UInt64 = 0
         var firstInvalidLine: UInt64?
@@ -25,8 +28,15 @@ enum DryRun {
                     field.form != .missing && field.form != .unusable
                     && TokenText.canonicalize(reader.text(field), into: &digits)
                 _ = unsafe digits.finalize(for: room)
-                if !isToken {
+                var reason: Reason? = isToken ? nil : .malformedToken
+                if field.form == .missing { reason = .missingColumn }
+                if isToken, isPersonal, case .invalid(let other) = personalizer.personalize(reader)
+                {
+                    reason = other
+                }
+                if let reason {
                     invalid += 1
+                    reasons[reason, default: 0] += 1
                     firstInvalidLine = firstInvalidLine ?? row.line
                 }
             }
@@ -41,6 +51,9 @@ enum DryRun {
         print("to send      \(rows - invalid)")
         let place = firstInvalidLine.map { ", the first on line \($0)" } ?? ""
         print("invalid      \(invalid)\(place)")
+        for (reason, count) in reasons.sorted(by: { $0.key.text < $1.key.text }) {
+            print("             \(count) \(reason.text)")
+        }
         print("dry run: nothing was sent, nothing was written")
         return 0
     }

@@ -196,13 +196,14 @@ private func milliRate(_ perSecond: Double) -> UInt64 {
 extension Plan {
     /// What reactors need to know.
     func reactorSettings(manifest: Manifest) -> ReactorSettings {
-        ReactorSettings(
+        var settings = ReactorSettings(
             campaign: manifest.campaignNumber, authority: Array(authority.utf8),
             topic: headers.topic.map { Array($0.utf8) },
             pushType: Array(headers.pushType.rawValue.utf8),
             priority: Array("\(headers.priority.rawValue)".utf8),
             expiration: manifest.expirationSeconds.map { Array("\($0)".utf8) },
-            collapseIdentifier: headers.collapseID.map { Array($0.utf8) }, payload: payload,
+            collapseIdentifier: headers.collapseID.map { Array($0.utf8) },
+            payload: payloads.set.templates[0].constantPayload,
             connections: (connections + reactors - 1) / reactors,
             streamsPerConnection: streamsPerConnection,
             milliRatePerConnection: options.ratePerConnection.map(milliRate),
@@ -214,5 +215,8 @@ extension Plan {
             giveUpAfter: options.giveUpAfter ?? SendOptions.defaultGiveUpAfter,
             giveUpAfterIsExplicit: options.giveUpAfter != nil, abortAfter: options.abortAfter,
             reactors: reactors, seed: manifest.campaignNumber)
+        if payloads.set.isPersonal { settings.personal = payloads.set }
+        if payloads.set.collapse != nil { settings.collapseIdentifier = nil }
+        return settings
     }
 }

@@ -8,6 +8,8 @@ public struct PayloadReport: Sendable {
     /// Octets as the file has them, and without blanks between tokens; nil where it is no JSON.
     private let byteCount: Int
     private let minifiedByteCount: Int?
+    /// The columns that rows fill in; their values add to the size.
+    private let columns: [String]
     private let problems: [PayloadCheck.Problem]
     private let warnings: [PayloadCheck.Problem]
 
@@ -23,22 +25,24 @@ public struct PayloadReport: Sendable {
         let bytes = unsafe payload.span.bytes
         if let problem = PayloadCheck.syntaxProblem(bytes) {
             minifiedByteCount = nil
+            columns = []
             problems = [problem]
             warnings = []
             return
         }
-        let minified = PayloadMinifier.minify(bytes).count
-        minifiedByteCount = minified
         var problems: [PayloadCheck.Problem] = []
         var warnings: [PayloadCheck.Problem] = []
-        if let problem = PayloadCheck.sizeProblem(count: minified, pushType: pushType) {
-            problems.append(problem)
-        } else if let problem = PayloadCheck.sizeProblem(count: payload.count, pushType: pushType) {
-            problems.append(
-                .init(
-                    line: nil, column: nil,
-                    message: problem.message + "; blanks between its tokens make it too long "
-                        + "(\(minified) without), and send sends them: take them out"))
+        do throws(PayloadCheck.Problem) {
+            let template = try PayloadTemplate(bytes)
+            minifiedByteCount = template.constantCount
+            columns = template.uses.map(\.column)
+            if let problem = PayloadCheck.sizeProblem(template, pushType: pushType) {
+                problems.append(problem)
+            }
+        } catch {
+            minifiedByteCount = PayloadMinifier.minify(bytes).count
+            columns = []
+            problems.append(error)
         }
         for finding in PayloadLint.findings(bytes, pushType: pushType) {
             if finding.isError {
@@ -77,6 +81,9 @@ public struct PayloadReport: Sendable {
             let limit = PayloadRules.maximumCount(for: pushType)
             text += "size      \(byteCount) bytes, \(minifiedByteCount) without blanks between "
             text += "tokens; push type \(pushType.rawValue) allows \(limit)\n"
+            if !columns.isEmpty {
+                text += "template  each row adds its \(columns.joined(separator: ", "))\n"
+            }
             if minifiedByteCount > PayloadRules.maximumLegacyCount {
                 text += "legacy    too large for the binary gateway "
                 text += "(\(PayloadRules.maximumLegacyCount))\n"
@@ -95,6 +102,7 @@ public struct PayloadReport: Sendable {
         var text = "{\"file\":\(jsonString(file)),\"push_type\":\"\(pushType.rawValue)\","
         text += "\"bytes\":\(byteCount),"
         text += "\"minified_bytes\":\(minifiedByteCount.map { "\($0)" } ?? "null"),"
+        text += "\"columns\":[\(columns.map(jsonString).joined(separator: ","))],"
         text += "\"limit\":\(PayloadRules.maximumCount(for: pushType)),"
         text += "\"errors\":\(Self.json(problems)),\"warnings\":\(Self.json(warnings))}\n"
         return text

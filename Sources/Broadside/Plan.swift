@@ -8,7 +8,7 @@ import TLS
 struct Plan {
     var options: SendOptions
     var headers: NotificationHeaders
-    var payload: [UInt8]
+    var payloads: PayloadFiles
     /// The host whose certificate and name are expected.
     var host: String
     var port: UInt16
@@ -30,13 +30,15 @@ struct Plan {
     static let middlingListByteCount: UInt64 = 65 * 200_000
 
     /// - Parameter listByteCount: The list's size, by which connections and reactors are chosen.
-    init(_ options: SendOptions, listByteCount: UInt64) throws(BroadsideError) {
+    init(
+        _ options: SendOptions, payloads: PayloadFiles, listByteCount: UInt64
+    ) throws(BroadsideError) {
         self.options = options
-        (payload, warnings) = try Self.readPayload(options)
+        self.payloads = payloads
         (host, port) = try Self.endpoint(options)
         headers = NotificationHeaders(
             topic: options.topic, pushType: options.pushType, priority: options.priority,
-            expirationUnixSeconds: nil, collapseID: options.collapseID)
+            expirationUnixSeconds: nil, collapseID: payloads.collapseID)
         credential = try Credential.read(options, warnings: &warnings)
         for problem in headers.validate(credential: credential.kind) {
             let message = "--\(problem.option) \(problem.message)"
@@ -90,21 +92,6 @@ struct Plan {
 
     // MARK: Files and names
 
-    private static func readPayload(
-        _ options: SendOptions
-    ) throws(BroadsideError) -> (payload: [UInt8], warnings: [String]) {
-        if let octets = options.payloadOctets { return (octets, []) }
-        guard let path = options.payload else {
-            throw .request("--payload is missing: add --payload FILE")
-        }
-        let payload = try readFile(path, option: "payload", limit: 1 << 20)
-        let problem =
-            unsafe PayloadCheck.syntaxProblem(payload.span.bytes)
-            ?? PayloadCheck.sizeProblem(count: payload.count, pushType: options.pushType)
-        if let problem { throw .request(problem.description(file: "--payload \(path)")) }
-        return (payload, [])
-    }
-
     static func endpoint(
         _ options: SendOptions
     ) throws(BroadsideError) -> (host: String, port: UInt16) {
@@ -148,9 +135,16 @@ func parseEndpoint(_ text: String) -> (host: String, port: UInt16)? {
 
 /// A small file, whole.
 func readFile(_ path: String, option: String, limit: Int) throws(BroadsideError) -> [UInt8] {
+    try readFile(path, shownAs: "--\(option) \(path)", limit: limit)
+}
+
+/// A small file, whole; `name` is what errors call it.
+func readFile(
+    _ path: String, shownAs name: String, limit: Int
+) throws(BroadsideError) -> [UInt8] {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
-        throw .request("--\(option) \(path): \(describe(errno: errno)): name a readable file")
+        throw .request("\(name): \(describe(errno: errno)): name a readable file")
     }
     defer { close(descriptor) }
     var bytes: [UInt8] = []
@@ -158,12 +152,12 @@ func readFile(_ path: String, option: String, limit: Int) throws(BroadsideError)
     while true {
         let count = unsafe read(descriptor, &piece, piece.count)
         guard count >= 0 else {
-            throw .request("--\(option) \(path): \(describe(errno: errno))")
+            throw .request("\(name): \(describe(errno: errno))")
         }
         if count == 0 { return bytes }
         bytes += piece[..<count]
         guard bytes.count <= limit else {
-            throw .request("--\(option) \(path): larger than \(limit) bytes: is it the right file?")
+            throw .request("\(name): larger than \(limit) bytes: is it the right file?")
         }
     }
 }

@@ -108,10 +108,10 @@ final class RunSession {
         return CampaignIdentity(
             listByteCount: list.byteCount, listFormat: list.format.rawValue,
             columns: list.layout.names,
-            payloadSHA256: hexadecimal(sha256(plan.payload)), topic: plan.headers.topic,
+            payloadSHA256: plan.payloads.digest, topic: plan.headers.topic,
             pushType: plan.headers.pushType.rawValue,
             priority: Int(plan.headers.priority.rawValue), expiration: expiration,
-            collapseID: plan.headers.collapseID,
+            collapseID: plan.options.collapseID,
             environment: plan.options.environment.rawValue, shard: nil, suppressSHA256: nil)
     }
 

@@ -28,6 +28,8 @@ public struct SendOptions: Sendable {
     public var tokenColumn: String?
     /// The payload's file.
     public var payload: String?
+    /// `COLUMN=DIR`: a payload file for each value of a column.
+    public var payloadBy: String?
     /// The payload itself, in place of a file.
     public var payloadOctets: [UInt8]?
     /// apns-topic.

@@ -120,6 +120,11 @@ struct ChunkShelf: ~Copyable {
         return count
     }
 
+    /// Makes what the row that was read last has of its own.
+    func personalize(with personalizer: inout RowPersonalizer) -> RowPersonalizer.Outcome {
+        personalizer.personalize(reader)
+    }
+
     /// Takes away rows that will not be sent, a run of neighbours a call; those that an earlier run
     /// left in doubt stay so.
     mutating func takeUnsentRange() -> (firstRow: UInt64, count: Int)? {

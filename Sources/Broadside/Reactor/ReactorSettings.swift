@@ -21,7 +21,10 @@ package struct ReactorSettings: Sendable {
     package var priority: [UInt8]?
     package var expiration: [UInt8]?
     package var collapseIdentifier: [UInt8]?
+    /// The payload where it is the same for all rows.
     package var payload: [UInt8]
+    /// What rows get where they get different things; nil: the payload above.
+    package var personal: PayloadSet?
 
     /// Connections that each reactor keeps up.
     package var connections: Int
@@ -78,7 +81,12 @@ package struct ReactorSettings: Sendable {
 
     /// The fields of a request in the order in which they go out. The path is an empty hole: its
     /// length differs with the token's, so the template writes it.
-    func fields(authorization: [UInt8]?) -> [RequestField] {
+    ///
+    /// - Parameter personalCollapseCount: The octets of a row's own collapse ID, a hole; nil: it has
+    ///   none.
+    func fields(
+        authorization: [UInt8]?, personalCollapseCount: Int? = nil
+    ) -> [RequestField] {
         var fields = [
             RequestField(.method, "POST"),
             RequestField(.scheme, "https"),
@@ -95,6 +103,9 @@ package struct ReactorSettings: Sendable {
         fields.append(RequestField(.identifier, .hole(count: NotificationID.textCount)))
         add(.expiration, expiration)
         add(.collapseIdentifier, collapseIdentifier)
+        if let personalCollapseCount {
+            fields.append(RequestField(.collapseIdentifier, .hole(count: personalCollapseCount)))
+        }
         add(.priority, priority)
         return fields
     }

@@ -37,7 +37,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     private mutating func giveAway(_ tag: RowTag) -> Bool {
         let row = unsafe RowExchange.Row(
-            state: slab.state(tag).pointee, token: Array(slab.tokenBytes(tag)))
+            state: slab.state(tag).pointee, token: Array(slab.tokenBytes(tag)),
+            pieces: isPersonal ? Array(slab.pieces(tag, scratch: piecesScratch)) : [])
         guard shared.exchange.put(row, from: reactor) else { return false }
         slab.free(tag)
         return true
@@ -50,7 +51,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         let tag = slab.take()
         unsafe slab.state(tag).initialize(to: row.state)
+        unsafe slab.state(tag).pointee.firstBlock = .max
         unsafe slab.token(tag).copyMemory(from: row.token, byteCount: row.token.count)
+        if isPersonal {
+            unsafe row.pieces.withUnsafeBytes { pieces in
+                unsafe slab.keep(pieces, shape: row.state.personal, of: tag)
+            }
+        }
         return tag
     }
 }

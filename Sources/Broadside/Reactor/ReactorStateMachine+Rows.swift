@@ -68,6 +68,10 @@ extension ReactorStateMachine where Records: ~Copyable {
                     reasonCode: Reason.connectionLost.rawValue, now: now)
                 continue
             }
+            if isPersonal, let reason = personalize(tag) {
+                settle(tag, state: .invalid, status: 0, reasonCode: reason.rawValue, now: now)
+                continue
+            }
             unsafe state.pointee.mayHaveBeenSent = row.disposition == .sendAgain
             chunkRows.taken += 1
             return tag

@@ -89,6 +89,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Goes on with bodies that a window had cut.
     private mutating func stageContinuations(_ index: Int, staged: inout Int, limit: Int) {
+        if isPersonal { return stagePersonalContinuations(index, staged: &staged, limit: limit) }
         while limit - staged > RequestTemplate.frameHeaderCount + settings.payload.count {
             guard let piece = connections[index].http.nextContinuation() else { return }
             unsafe settings.payload.withUnsafeBytes { payload in
@@ -117,12 +118,17 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].limitedBy = retryQueue.count == 0 ? .input : .retry
             return
         }
-        let capacity = connections[index].http.requestCapacity(payloadCount: settings.payload.count)
+        let capacity =
+            isPersonal
+            ? personalCapacity(index)
+            : connections[index].http.requestCapacity(payloadCount: settings.payload.count)
         guard capacity > 0 else {
             connections[index].limitedBy =
                 connections[index].http.openStreamCount >= connections[index].http.streamLimit
                 ? .streams : .window
-            stagePartialRequest(index, staged: &staged, limit: limit, now: now)
+            if !isPersonal {
+                stagePartialRequest(index, staged: &staged, limit: limit, now: now)
+            }
             return
         }
         var budget = min(capacity, earlyAllowance)
@@ -140,10 +146,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         budget = min(budget, paced)
         refreshTemplateKey(index)
-        let written = writeRequests(index, budget: budget, staged: &staged, limit: limit, now: now)
+        connections[index].limitedBy = .cpu
+        let written =
+            isPersonal
+            ? writePersonalRequests(index, budget: budget, staged: &staged, limit: limit, now: now)
+            : writeRequests(index, budget: budget, staged: &staged, limit: limit, now: now)
         pacer.take(written, now: now.nanoseconds)
         connections[index].pacer.take(written, now: now.nanoseconds)
-        connections[index].limitedBy = written == capacity ? .streams : .cpu
+        if written == capacity { connections[index].limitedBy = .streams }
         if written == paced { waitForPace(index, now: now) }
     }
 
@@ -163,10 +173,11 @@ extension ReactorStateMachine where Records: ~Copyable {
         return max(0, share - inFlight)
     }
 
-    private mutating func refreshTemplateKey(_ index: Int) {
+    mutating func refreshTemplateKey(_ index: Int) {
         let version = shared.authorizationVersion
         if version != authorizationVersion {
             templates.removeAll(olderThan: version)
+            personalTemplates.removeAll(olderThan: version)
             authorizationVersion = version
         }
         connections[index].templateKey = connections[index].mirror.layout.map {
@@ -259,7 +270,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].pacer.take(1, now: now.nanoseconds)
     }
 
-    private mutating func noteSent(_ state: UnsafeMutablePointer<PendingRow>, now: Now) {
+    mutating func noteSent(_ state: UnsafeMutablePointer<PendingRow>, now: Now) {
         unsafe state.pointee.sentNanoseconds = now.nanoseconds
         unsafe state.pointee.authorizationVersion = authorizationVersion
         if unsafe state.pointee.firstSentNanoseconds == 0 {

@@ -88,8 +88,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// `remaining`: said in the ledger, so that they are not in doubt.
     private mutating func releaseEverything(_ now: Now) {
         while let tag = again.popFirst(in: slab) { release(tag, now: now) }
-        while !slab.isFull, let tag = takeExchangedRow() { release(tag, now: now) }
         while let entry = retryQueue.popFirst() { release(entry.tag, now: now) }
+        while !slab.isFull, let tag = takeExchangedRow() { release(tag, now: now) }
         while let range = chunks.takeUnsentRange() {
             ledger.release(
                 row: range.firstRow, count: range.count, attempts: 0,

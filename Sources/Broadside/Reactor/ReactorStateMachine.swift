@@ -46,7 +46,11 @@ import Ring
     var retryQueue: RetryQueue
     var chunks: ChunkShelf
     var chunkRows = ChunkRows()
-    var templates = TemplateCache()
+    var templates = TemplateCache<RequestTemplate>()
+    /// True where rows have more of their own than their token.
+    let isPersonal: Bool
+    var personalizer: RowPersonalizer
+    var personalTemplates = TemplateCache<PersonalTemplate>()
     var pacer: Pacer
     /// True where rows wait for the pace alone.
     /// When the pace lets a request through for which all else is there; `.max`: not waited for.
@@ -75,6 +79,9 @@ import Ring
     /// Plaintext of one received record, and of the record being made.
     let received: UnsafeMutableRawBufferPointer
     let staging: UnsafeMutableRawBufferPointer
+    /// A row's pieces put together, and its payload where it goes in parts.
+    let piecesScratch: UnsafeMutableRawBufferPointer
+    let payloadScratch: UnsafeMutableRawBufferPointer
 
     /// Timers that need no precision are looked at this often.
     static var scanInterval: UInt64 { 50 * millisecond }
@@ -97,6 +104,9 @@ import Ring
         self.recipe = recipe
         disabledSince = now.nanoseconds
         self.ledger = ledger
+        isPersonal = settings.personal != nil
+        let payloads = settings.personal ?? PayloadSet(constant: settings.payload)
+        personalizer = RowPersonalizer(payloads, layout: layout)
         chunks = ChunkShelf(pool: chunkPool, layout: layout)
         random = SplitMix64(seed: seed)
         configuration = ClientConnectionStateMachine.Configuration(
@@ -113,7 +123,13 @@ import Ring
         }
         let flights = min(
             settings.connections * settings.streamsPerConnection, Self.flightRowsLimit)
-        slab = RowSlab(capacity: flights + Self.retryRowsLimit)
+        // Half a block for each row in flight, and what all may share: rows with much of their own
+        // are fewer at a time.
+        let piecesLimit = isPersonal ? RowPersonalizer.piecesLimit(payloads.limit) : 0
+        let blockCount = flights / 2 + RowSlab.sharedBlocks / settings.reactors + 64
+        slab = RowSlab(
+            capacity: flights + Self.retryRowsLimit, piecesLimit: piecesLimit,
+            blockCount: isPersonal ? blockCount : 0)
         retryQueue = RetryQueue(capacity: flights + Self.retryRowsLimit)
         pacer = Pacer(
             milliRate: shared.milliRate.map { $0 / UInt64(settings.reactors) }, now: now.nanoseconds
@@ -124,10 +140,15 @@ import Ring
         nextDeadline = now.nanoseconds
         unsafe received = .allocate(byteCount: recordPlaintextLimit + 1024, alignment: 64)
         unsafe staging = .allocate(byteCount: recordPlaintextLimit, alignment: 64)
+        unsafe piecesScratch = .allocate(byteCount: piecesLimit, alignment: 8)
+        unsafe payloadScratch = .allocate(byteCount: isPersonal ? payloads.limit : 0, alignment: 8)
     }
 
     deinit {
         templates.deallocate()
+        personalTemplates.deallocate()
+        unsafe piecesScratch.deallocate()
+        unsafe payloadScratch.deallocate()
         unsafe received.deallocate()
         unsafe staging.deallocate()
     }

@@ -83,24 +83,7 @@ import HPACK
         unsafe at.copyMemory(from: prefix.baseAddress!, byteCount: prefix.count)
         unsafe at += prefix.count
 
-        // The path's length: an integer with a 7-bit prefix, no Huffman (RFC 7541, 5.2). A path has
-        // at most 210 octets, so it takes one octet or two.
-        let pathCount = Self.pathPrefix.utf8CodeUnitCount + token.count
-        if pathCount < 127 {
-            unsafe at.storeBytes(of: UInt8(pathCount), as: UInt8.self)
-            unsafe at += 1
-        } else {
-            let excess = pathCount - 127
-            precondition(excess < 128)
-            unsafe at.storeBytes(of: 127, as: UInt8.self)
-            unsafe at.storeBytes(of: UInt8(excess), toByteOffset: 1, as: UInt8.self)
-            unsafe at += 2
-        }
-        unsafe at.copyMemory(
-            from: Self.pathPrefix.utf8Start, byteCount: Self.pathPrefix.utf8CodeUnitCount)
-        unsafe at += Self.pathPrefix.utf8CodeUnitCount
-        unsafe at.copyMemory(from: token.baseAddress!, byteCount: token.count)
-        unsafe at += token.count
+        unsafe at = Self.writePath(token, to: at)
 
         let isWhole = dataCount == payloadCount
         let tailCount = unsafe tail.count - (payloadCount - dataCount)
@@ -121,6 +104,33 @@ import HPACK
         unsafe output.storeBytes(of: 4, toByteOffset: 4, as: UInt8.self)
         unsafe FrameHeaderPatch.streamID(streamID, at: output)
         return unsafe at - output
+    }
+
+    /// Writes the path's length and the path; where it ends.
+    @inline(__always)
+    static func writePath(
+        _ token: UnsafeRawBufferPointer, to output: UnsafeMutableRawPointer
+    ) -> UnsafeMutableRawPointer {
+        var at = unsafe output
+        // The path's length: an integer with a 7-bit prefix, no Huffman (RFC 7541, 5.2). A path has
+        // at most 210 octets, so it takes one octet or two.
+        let pathCount = pathPrefix.utf8CodeUnitCount + token.count
+        if pathCount < 127 {
+            unsafe at.storeBytes(of: UInt8(pathCount), as: UInt8.self)
+            unsafe at += 1
+        } else {
+            let excess = pathCount - 127
+            precondition(excess < 128)
+            unsafe at.storeBytes(of: 127, as: UInt8.self)
+            unsafe at.storeBytes(of: UInt8(excess), toByteOffset: 1, as: UInt8.self)
+            unsafe at += 2
+        }
+        unsafe at.copyMemory(
+            from: pathPrefix.utf8Start, byteCount: pathPrefix.utf8CodeUnitCount)
+        unsafe at += pathPrefix.utf8CodeUnitCount
+        unsafe at.copyMemory(from: token.baseAddress!, byteCount: token.count)
+        unsafe at += token.count
+        return unsafe at
     }
 
     /// Writes a further piece of a payload whose beginning was sent already.
@@ -149,5 +159,15 @@ enum FrameHeaderPatch {
 
     static func streamID(_ streamID: UInt32, at header: UnsafeMutableRawPointer) {
         unsafe header.storeBytes(of: streamID.bigEndian, toByteOffset: 5, as: UInt32.self)
+    }
+
+    /// A whole DATA frame's header.
+    static func data(
+        count: Int, isLast: Bool, streamID: UInt32, at header: UnsafeMutableRawPointer
+    ) {
+        unsafe length(count, at: header)
+        unsafe header.storeBytes(of: 0, toByteOffset: 3, as: UInt8.self)
+        unsafe header.storeBytes(of: isLast ? 1 : 0, toByteOffset: 4, as: UInt8.self)
+        unsafe self.streamID(streamID, at: header)
     }
 }

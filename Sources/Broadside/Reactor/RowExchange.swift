@@ -11,10 +11,14 @@ final class RowExchange: Sendable {
     struct Row: Sendable {
         var state: PendingRow
         var token: [UInt8]
+        /// Its personal pieces.
+        var pieces: [UInt8]
     }
 
     private struct State {
         var rows: [Row] = []
+        /// The octets of their pieces.
+        var pieceCount = 0
         /// Reactors with a connection that is ready.
         var able: Set<Int> = []
         var left: Set<Int> = []
@@ -25,6 +29,8 @@ final class RowExchange: Sendable {
 
     /// The most rows that may lie here.
     static let limit = 65_536
+    /// The most octets of personal pieces that may lie here.
+    static let piecesLimit = 8 << 20
 
     /// True where a look is worth the lock.
     var hasRows: Bool { waiting.load(ordering: .acquiring) > 0 }
@@ -52,7 +58,10 @@ final class RowExchange: Sendable {
     func put(_ row: Row, from reactor: Int) -> Bool {
         state.withLock { state in
             let others = state.able.subtracting(state.left).subtracting([reactor])
-            guard !others.isEmpty, state.rows.count < Self.limit else { return false }
+            guard !others.isEmpty, state.rows.count < Self.limit,
+                state.pieceCount + row.pieces.count <= Self.piecesLimit
+            else { return false }
+            state.pieceCount += row.pieces.count
             state.rows.append(row)
             waiting.store(state.rows.count, ordering: .releasing)
             return true
@@ -63,6 +72,7 @@ final class RowExchange: Sendable {
     func take() -> Row? {
         state.withLock { state in
             let row = state.rows.popLast()
+            state.pieceCount -= row?.pieces.count ?? 0
             waiting.store(state.rows.count, ordering: .releasing)
             return row
         }

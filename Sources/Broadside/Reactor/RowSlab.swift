@@ -1,3 +1,5 @@
+import Campaign
+
 /// The number of a row's place in the slab while the row is being worked on; what a stream carries
 /// as its tag.
 package typealias RowTag = UInt32
@@ -25,12 +27,17 @@ package struct PendingRow {
     package var hadInvalidToken: Bool = false
     /// Whether some request for it was never answered: a server may have acted on it.
     package var mayHaveBeenSent: Bool = false
+    /// What the row's request has of its own, where rows have any: kept in the slab.
+    var personal = RowPersonalizer.Shape()
+    /// The first block of what did not fit behind the token.
+    var firstBlock: UInt32 = .max
 }
 
 /// The rows a reactor has in its hands: in flight, waiting for another try, or handed back. A fixed
 /// number of fixed places, so that working on a row never allocates.
 ///
-/// Each place holds a `PendingRow` and up to 200 digits of the token: 256 bytes.
+/// Each place holds a `PendingRow` and up to 200 digits of the token: 256 bytes. Behind the token
+/// stand the row's personal pieces; what does not fit there lies in blocks.
 @safe package struct RowSlab: ~Copyable {
     static let placeSize = 256
     static let tokenOffset = 56
@@ -42,8 +49,17 @@ package struct PendingRow {
     private var untouched: RowTag = 0
     package let capacity: Int
     package private(set) var count = 0
+    var blocks: BlockArena
+    /// Blocks that a row may need at most.
+    let blocksPerRow: Int
 
-    package init(capacity: Int) {
+    /// - Parameters:
+    ///   - piecesLimit: The most octets of a row's personal pieces; 0 where rows have none.
+    ///   - blockCount: Blocks for what does not fit behind tokens.
+    package init(capacity: Int, piecesLimit: Int = 0, blockCount: Int = 0) {
+        blocksPerRow = BlockArena.blocks(for: piecesLimit)
+        precondition(blockCount >= blocksPerRow)
+        blocks = BlockArena(capacity: blockCount)
         precondition(MemoryLayout<PendingRow>.size <= Self.tokenOffset)
         precondition(capacity > 0 && capacity < Int(RowTag.max))
         self.capacity = capacity
@@ -52,10 +68,12 @@ package struct PendingRow {
     }
 
     deinit {
+        blocks.deallocate()
         unsafe memory.deallocate()
     }
 
-    package var isFull: Bool { count == capacity }
+    /// Whether another row may find no room.
+    package var isFull: Bool { count == capacity || blocks.freeCount < blocksPerRow }
 
     /// Takes a free place. The slab must not be full.
     package mutating func take() -> RowTag {
@@ -76,6 +94,7 @@ package struct PendingRow {
     /// Gives a place back; its row is settled or recorded as not sent.
     package mutating func free(_ tag: RowTag) {
         precondition(count > 0)
+        if unsafe state(tag).pointee.firstBlock != .max { freeBlocks(tag) }
         unsafe state(tag).pointee.next = freeHead
         freeHead = tag
         count -= 1
@@ -116,6 +135,14 @@ package struct RowLine: Sendable {
             unsafe slab.state(tail).pointee.next = tag
         }
         tail = tag
+        count += 1
+    }
+
+    /// Puts a row back that was taken and could not be sent.
+    mutating func prepend(_ tag: RowTag, in slab: borrowing RowSlab) {
+        unsafe slab.state(tag).pointee.next = head
+        head = tag
+        if tail == .max { tail = tag }
         count += 1
     }
 

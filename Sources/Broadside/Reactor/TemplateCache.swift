@@ -6,24 +6,33 @@ import HPACK
 struct TemplateKey: Equatable {
     var layout: DynamicTableMirror.Layout
     var authorizationVersion: UInt32
+    /// Whether there is room for a collapse ID of the row's own.
+    var hasPersonalCollapse = false
 }
 
+/// What is laid down once and used for many requests.
+protocol LaidDownTemplate {
+    func deallocate()
+}
+
+extension RequestTemplate: LaidDownTemplate {}
+
 /// The templates in use. Nearly always one: connections whose first request is out agree.
-struct TemplateCache {
-    private var entries: [(key: TemplateKey, template: RequestTemplate)] = []
+struct TemplateCache<Template: LaidDownTemplate> {
+    private var entries: [(key: TemplateKey, template: Template)] = []
 
     /// Tables differ where a server changes its limit at odd moments; more shapes than this are
     /// laid down anew each time.
-    static let limit = 16
+    static var limit: Int { 16 }
 
-    func template(for key: TemplateKey) -> RequestTemplate? {
+    func template(for key: TemplateKey) -> Template? {
         for entry in entries where entry.key == key {
             return entry.template
         }
         return nil
     }
 
-    mutating func insert(_ template: RequestTemplate, for key: TemplateKey) {
+    mutating func insert(_ template: Template, for key: TemplateKey) {
         if entries.count == Self.limit {
             entries.removeFirst().template.deallocate()
         }
@@ -56,6 +65,14 @@ extension ReactorSettings {
         var block = RequestBlockEncoder.encode(
             fields(authorization: authorization), mirror: &mirror, discipline: .strict,
             huffman: true)
+        fillIdentifier(&block)
+        return (
+            RequestTemplate(block: block, payload: payload), mirror.generation != generation
+        )
+    }
+
+    /// Writes the campaign's part of the apns-id, and the first row's.
+    func fillIdentifier(_ block: inout EncodedBlock) {
         guard let hole = block.hole(.identifier) else {
             preconditionFailure("the fields have an apns-id")
         }
@@ -65,8 +82,5 @@ extension ReactorSettings {
             NotificationID(campaign: campaign, row: 0).write(into: &identifier)
             _ = unsafe identifier.finalize(for: target)
         }
-        return (
-            RequestTemplate(block: block, payload: payload), mirror.generation != generation
-        )
     }
 }

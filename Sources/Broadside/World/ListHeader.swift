@@ -28,6 +28,8 @@ struct ListHeader {
     let descriptor: Int32
     /// The token's column where the user named one.
     let tokenColumn: String?
+    /// For columns that a campaign fills in: the option or the place in a file that asks for each.
+    var wanted: [(name: String, place: String)] = []
 
     /// Octets in which a header must end: one whose quotes never close is not looked for further.
     static let searchLimit: UInt64 = 1 << 20
@@ -53,6 +55,11 @@ struct ListHeader {
             return layout
         }
         guard format.hasHeader else {
+            if let wanted = wanted.first(where: { $0.name == otherColumns.first }) {
+                throw .request(
+                    "\(wanted.place): there is no column '\(wanted.name)', as \(shownName) is a plain "
+                        + "list of lines and has only the token: give a list with a header")
+            }
             if let column = otherColumns.first ?? (token == "token" ? nil : token) {
                 throw .request(
                     "--tokens \(name) is a list of lines, without a column '\(column)': add "
@@ -67,11 +74,20 @@ struct ListHeader {
             return try RowLayout(format: format, names: names, header: header)
         } catch {
             let columns = error.columns.joined(separator: ", ")
+            if let wanted = wanted.first(where: { $0.name == error.name && $0.name != token }) {
+                let nearest = NearestName.of(error.name, among: error.columns)
+                throw .request(
+                    "\(wanted.place): \(shownName) has no column '\(error.name)': "
+                        + (nearest.map { "did you mean \($0)? " } ?? "")
+                        + "its columns are \(columns)")
+            }
             throw .request(
                 "--tokens \(name) has no column '\(error.name)': its columns are \(columns)"
                     + (error.name == token ? ": name one with --token-column" : ""))
         }
     }
+
+    private var shownName: String { "--tokens \(name)" }
 
     /// The header's text; nil where the list ends before it.
     private func header(_ format: ListFormat) throws(BroadsideError) -> [UInt8]? {

@@ -28,12 +28,22 @@ package final class TokenList: Sendable {
     ///   - format: How it is written; nil: as its name and its first bytes say.
     ///   - tokenColumn: The column that holds the token; nil: `token`.
     ///   - otherColumns: Columns that are wanted besides: fields 1 and up.
+    ///   - wanted: Columns that a campaign fills in, after those, and who asks for each; the token's
+    ///     may be among them.
     convenience init(
         _ tokens: SendOptions.Tokens, format: TokenListFormat?, tokenColumn: String?,
-        otherColumns: [String] = []
+        otherColumns: [String] = [], wanted: [(name: String, place: String)] = []
     ) throws(BroadsideError) {
+        let token = tokenColumn ?? Self.defaultTokenColumn
+        let otherColumns =
+            otherColumns + wanted.map(\.name).filter { $0 != token }
         switch tokens {
         case .single(let token):
+            if let column = wanted.first(where: { otherColumns.contains($0.name) }) {
+                throw .request(
+                    "\(column.place): --to has no column '\(column.name)': give a list with a header "
+                        + "and --limit 1")
+            }
             self.init(lines: Array(token.utf8) + [0x0a])
         case .file(let name):
             let descriptor = unsafe open(name, O_RDONLY | O_CLOEXEC)
@@ -50,7 +60,7 @@ package final class TokenList: Sendable {
             let layout: RowLayout
             do {
                 layout = try ListHeader(
-                    name: name, descriptor: descriptor, tokenColumn: tokenColumn
+                    name: name, descriptor: descriptor, tokenColumn: tokenColumn, wanted: wanted
                 ).layout(format: format, otherColumns: otherColumns)
             } catch {
                 close(descriptor)

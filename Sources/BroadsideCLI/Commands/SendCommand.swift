@@ -29,7 +29,14 @@ enum SendCommand {
                     .init(
                         "token-column", "NAME", "the column that holds the token (default: token)"),
                     .init("to", "TOKEN", "one device instead of a list"),
-                    .init("payload", "FILE", "JSON payload"),
+                    .init(
+                        "payload", "FILE",
+                        "JSON payload; {{column}} in its strings is replaced a row, a string that is just {{column:int}} or {{column:bool}} becomes one, {{column|text}} has a default, {{{{ writes {{"
+                    ),
+                    .init(
+                        "payload-by", "COLUMN=DIR",
+                        "a payload for each value of a column: DIR/pt-BR.json, then pt.json, default.json, --payload"
+                    ),
                     .init(
                         "topic", "TOPIC",
                         "apns-topic: the app's bundle ID, with the push type's suffix"),
@@ -38,7 +45,9 @@ enum SendCommand {
                     .init(
                         "expiration", "WHEN",
                         "apns-expiration: 0, Unix seconds, or +90s, +2h from the first start"),
-                    .init("collapse-id", "ID", "apns-collapse-id: at most 64 bytes"),
+                    .init(
+                        "collapse-id", "ID",
+                        "apns-collapse-id: at most 64 bytes; {{column}} is replaced"),
                     .init("limit", "N", "only the first N rows"),
                 ])
         ] + commonSections,
@@ -121,7 +130,9 @@ enum SendCommand {
         }
         options.format = try arguments.choice("format", TokenListFormat.self)
         options.tokenColumn = arguments.string("token-column")
-        options.payload = try arguments.required("payload", "FILE")
+        options.payloadBy = arguments.string("payload-by")
+        options.payload = arguments.string("payload")
+        if options.payloadBy == nil { _ = try arguments.required("payload", "FILE") }
         options.topic = arguments.string("topic")
         if let type = try arguments.choice("push-type", PushType.self) { options.pushType = type }
         options.priority = try priority(arguments)

@@ -1,3 +1,5 @@
+import Broadside
+
 /// The options of one call, checked against the command's table.
 struct ParsedArguments {
     private var values: [String: [String]] = [:]
@@ -159,27 +161,4 @@ func parseDuration(_ text: String) -> UInt64? {
         return overflow ? nil : product
     }
     return nil
-}
-
-/// The name that was probably meant: the one within a few letters' distance.
-func nearestName(to name: String, among names: [String]) -> String? {
-    let scored = names.map { (distance(name, $0), $0) }
-    guard let best = scored.min(by: { $0.0 < $1.0 }) else { return nil }
-    return best.0 <= max(2, name.count / 3) ? best.1 : nil
-}
-
-/// The number of letters to insert, drop or change to get from one word to the other.
-private func distance(_ first: String, _ second: String) -> Int {
-    let target = Array(second.utf8)
-    var row = Array(0...target.count)
-    for (index, letter) in first.utf8.enumerated() {
-        var diagonal = row[0]
-        row[0] = index + 1
-        for column in target.indices {
-            let substitution = diagonal + (letter == target[column] ? 0 : 1)
-            diagonal = row[column + 1]
-            row[column + 1] = min(substitution, row[column] + 1, diagonal + 1)
-        }
-    }
-    return row[target.count]
 }

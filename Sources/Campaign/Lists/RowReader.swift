@@ -55,6 +55,8 @@
     var line: UInt64 = 0
     var index = 0
     var firstNumber: UInt64 = 0
+    /// Whether the row is longer than a chunk: what lies beyond it can't be read.
+    public private(set) var isOverlong = false
     let fields: UnsafeMutablePointer<Field>
     /// For delimited formats: for each place in a row, which field it is; -1 where none.
     let fieldAtPlace: UnsafeMutablePointer<Int32>
@@ -107,6 +109,7 @@
         offset = 0
         line = chunk.start.line
         firstNumber = chunk.start.row
+        isOverlong = chunk.isOverlong
         index = 0
     }
 
@@ -162,6 +165,13 @@
         // SAFETY: inside the chunk that `self` keeps alive, whose octets do not change.
         let span = unsafe RawSpan(_unsafeStart: octets + field.start, byteCount: field.count)
         return unsafe _overrideLifetime(span, borrowing: self)
+    }
+
+    /// A field's octets as they lie in the list; they last until the chunk is closed.
+    func octets(of field: Field) -> UnsafeRawBufferPointer {
+        precondition(field.start >= 0 && field.count >= 0 && field.start + field.count <= end)
+        // SAFETY: inside the chunk that `self` keeps alive, whose octets do not change.
+        return unsafe UnsafeRawBufferPointer(start: octets + field.start, count: field.count)
     }
 
     /// What a field of a delimited list says: its text with doubled quotes made single. Not for hot

@@ -61,6 +61,15 @@ public enum PayloadCheck {
             message: "has \(count) octets: push type \(pushType.rawValue) allows \(limit)")
     }
 
+    /// Checks the size of a payload's constant part: no row could make it smaller.
+    public static func sizeProblem(_ template: PayloadTemplate, pushType: PushType) -> Problem? {
+        guard var problem = sizeProblem(count: template.constantCount, pushType: pushType),
+            template.isPersonal
+        else { return sizeProblem(count: template.constantCount, pushType: pushType) }
+        problem.message += ", and these are without what rows fill in"
+        return problem
+    }
+
     static func problem(_ text: RawSpan, _ offset: Int, _ message: String) -> Problem {
         var line = 1
         var column = 1

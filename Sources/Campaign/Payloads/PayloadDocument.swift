@@ -18,6 +18,8 @@ struct PayloadDocument {
         var elements: PayloadKey.Kinds = []
         /// Whether the same object had this key before.
         var isRepeated = false
+        /// Whether rows fill in a part of the text.
+        var isTemplate = false
     }
 
     private(set) var members: [Member] = []
@@ -51,7 +53,7 @@ struct PayloadDocument {
                 levels.removeLast()
                 continue
             }
-            let kind = Self.kind(token)
+            let (kind, sample) = Self.kind(token, payload)
             if let array = levels.last?.array { members[array].elements.insert(kind) }
             var name = ""
             if let given = key {
@@ -62,7 +64,8 @@ struct PayloadDocument {
                     Member(
                         path: levels.dropFirst().map(\.name), key: name,
                         keyOffset: given.start - 1, kind: kind, valueOffset: start,
-                        text: JSONText.decoded(payload, token), isRepeated: !isNew))
+                        text: sample ?? JSONText.decoded(payload, token), isRepeated: !isNew,
+                        isTemplate: sample != nil))
             }
             switch token.kind {
             case .objectStart: levels.append(Level(name: name))
@@ -73,6 +76,28 @@ struct PayloadDocument {
             }
             key = nil
         }
+    }
+
+    /// What a value is once rows are filled in, and for one that they fill in a text it may have.
+    private static func kind(
+        _ token: JSONTokenizer.Token, _ payload: RawSpan
+    ) -> (kind: PayloadKey.Kinds, sample: String?) {
+        guard token.kind == .string else { return (kind(token), nil) }
+        let inside = token.range.map { payload.octet(at: $0) }
+        // What is no template was told by who compiled it.
+        let pieces = (try? TemplatePiece.divide(inside[...], at: 0, isJSON: true)) ?? []
+        var isTemplate = false
+        for piece in pieces {
+            guard case .placeholder(let placeholder) = piece else { continue }
+            isTemplate = true
+            if pieces.count > 1 { break }
+            switch placeholder.kind {
+            case .integer: return (.number, "1")
+            case .boolean: return (.boolean, "true")
+            case .text: break
+            }
+        }
+        return (.string, isTemplate ? "" : nil)
     }
 
     private static func kind(_ token: JSONTokenizer.Token) -> PayloadKey.Kinds {
@@ -126,6 +151,14 @@ enum JSONText {
         endOctets()
         endUnits()
         return result
+    }
+
+    /// The same of a string's inside.
+    static func decoded(_ inside: [UInt8]) -> String {
+        let token = JSONTokenizer.Token(
+            kind: .string, start: 0, count: inside.count,
+            hasEscapes: inside.contains(UInt8(ascii: "\\")))
+        return unsafe decoded(inside.span.bytes, token)
     }
 
     private static let escapes: [UInt8: UInt8] = [

@@ -48,7 +48,7 @@ extension PayloadLint {
     }
 
     private mutating func checkWord(_ member: PayloadDocument.Member, among words: [String]) {
-        guard !words.contains(member.text) else { return }
+        guard !member.isTemplate, !words.contains(member.text) else { return }
         error(
             member.valueOffset,
             "'\(member.key)' must be one of \(words.joined(separator: ", "))")

@@ -1,0 +1,171 @@
+import APNs
+import Campaign
+internal import Glibc
+import TLS
+
+/// A campaign's payloads, read from their files and compiled; what they ask of the list.
+struct PayloadFiles {
+    let set: PayloadSet
+    /// SHA-256 of what makes the campaign's payloads the same, hexadecimal.
+    let digest: String
+    /// Columns in use beside the token's, and the option or the place that asks for each.
+    let columns: [(name: String, place: String)]
+    /// The apns-collapse-id where it is the same for all rows.
+    let collapseID: String?
+
+    /// The most octets of a payload's file, blanks and all, and of all of them together.
+    static let fileLimit = 1 << 20
+    static let directoryLimit = 16 << 20
+
+    init(_ options: SendOptions) throws(BroadsideError) {
+        let collapse = try Self.collapse(options)
+        collapseID = collapse.map { String(decoding: $0.constant, as: UTF8.self) }
+        var reader = Reader(pushType: options.pushType)
+        var choice: PayloadSet.Choice?
+        var common: Int?
+        if let path = options.payload {
+            common = try reader.add(path, shownAs: "--payload \(path)")
+        }
+        if let byValue = options.payloadBy {
+            choice = try Self.choice(byValue, common: common, &reader)
+        } else if let octets = options.payloadOctets {
+            reader.add(constant: octets)
+        } else if common == nil {
+            throw .request("--payload is missing: add --payload FILE")
+        }
+        set = PayloadSet(
+            templates: reader.templates, choice: choice,
+            collapse: collapse?.isPersonal == true ? collapse : nil,
+            limit: PayloadRules.maximumCount(for: options.pushType))
+        digest = hexadecimal(sha256(reader.identity))
+        var columns: [(name: String, place: String)] = []
+        if let choice { columns.append((choice.column, "--payload-by \(options.payloadBy ?? "")")) }
+        for name in collapse?.columns ?? [] { columns.append((name, "--collapse-id")) }
+        self.columns = (columns + reader.columns).reduce(into: []) { known, column in
+            if !known.contains(where: { $0.name == column.name }) { known.append(column) }
+        }
+    }
+
+    private static func collapse(_ options: SendOptions) throws(BroadsideError) -> TextTemplate? {
+        guard let text = options.collapseID else { return nil }
+        do throws(TextTemplate.Problem) {
+            let template = try TextTemplate(text)
+            let limit = NotificationHeaders.maximumCollapseIDCount
+            if template.isPersonal, template.constant.count > limit {
+                throw TextTemplate.Problem(
+                    message: "must have at most \(limit) octets; this has "
+                        + "\(template.constant.count) before its columns are filled in")
+            }
+            return template
+        } catch {
+            throw .request("--collapse-id \(error.message)")
+        }
+    }
+
+    /// The payloads of a directory, each named after the value that gets it.
+    private static func choice(
+        _ option: String, common: Int?, _ reader: inout Reader
+    ) throws(BroadsideError) -> PayloadSet.Choice {
+        guard let sign = option.firstIndex(of: "="), sign != option.startIndex,
+            option.index(after: sign) != option.endIndex
+        else {
+            throw .request(
+                "--payload-by '\(option)' is no COLUMN=DIR: name a column of the list and a "
+                    + "directory, like locale=payloads")
+        }
+        let column = String(option[..<sign])
+        let directory = String(option[option.index(after: sign)...])
+        let names = try payloadNames(in: directory)
+        reader.identity += Array("by \(column)\n".utf8)
+        var places: [String: Int] = [:]
+        for name in names {
+            reader.identity += Array("\(name)\n".utf8)
+            places[String(name.dropLast(5))] = try reader.add(
+                "\(directory)/\(name)", shownAs: "--payload-by \(directory)/\(name)")
+        }
+        // A row whose value is `default` gets that file too.
+        return PayloadSet.Choice(
+            column: column, names: places, fallback: places["default"] ?? common)
+    }
+
+    /// The names of a directory's payload files, sorted.
+    private static func payloadNames(in directory: String) throws(BroadsideError) -> [String] {
+        guard let stream = unsafe opendir(directory) else {
+            throw .request(
+                "--payload-by \(directory): \(describe(errno: errno)): name a directory of "
+                    + "payload files")
+        }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { place in
+                unsafe place.withMemoryRebound(to: CChar.self, capacity: 256) { text in
+                    unsafe String(cString: text)
+                }
+            }
+            guard name.hasSuffix(".json"), !name.hasPrefix(".") else { continue }
+            names.append(name)
+            // One place is kept for --payload.
+            guard names.count < PayloadSet.templateLimit else {
+                throw .request(
+                    "--payload-by \(directory): more than \(PayloadSet.templateLimit - 1) payload "
+                        + "files: is it the right directory?")
+            }
+        }
+        guard !names.isEmpty else {
+            throw .request(
+                "--payload-by \(directory): has no file like pt-BR.json or default.json: add the "
+                    + "payloads")
+        }
+        return names.sorted()
+    }
+}
+
+extension PayloadFiles {
+    /// Reads and compiles one file after the other.
+    private struct Reader {
+        let pushType: PushType
+        var templates: [PayloadTemplate] = []
+        var columns: [(name: String, place: String)] = []
+        /// What the digest is made of: a single payload's octets, or several with their names.
+        var identity: [UInt8] = []
+        private var byteCount = 0
+
+        init(pushType: PushType) { self.pushType = pushType }
+
+        mutating func add(constant octets: [UInt8]) {
+            templates.append(PayloadSet(constant: octets).templates[0])
+            identity += octets
+        }
+
+        mutating func add(_ path: String, shownAs name: String) throws(BroadsideError) -> Int {
+            let payload = try readFile(
+                path, shownAs: name, limit: PayloadFiles.fileLimit)
+            byteCount += payload.count
+            guard byteCount <= PayloadFiles.directoryLimit else {
+                throw .request(
+                    "\(name): the payload files are larger than \(PayloadFiles.directoryLimit) "
+                        + "bytes together: use fewer or smaller ones")
+            }
+            let bytes = unsafe payload.span.bytes
+            if let problem = PayloadCheck.syntaxProblem(bytes) {
+                throw .request(problem.description(file: name))
+            }
+            do throws(PayloadCheck.Problem) {
+                let template = try PayloadTemplate(bytes)
+                if let problem = PayloadCheck.sizeProblem(template, pushType: pushType) {
+                    throw problem
+                }
+                for use in template.uses {
+                    columns.append(
+                        (use.column, "\(name), line \(use.line), column \(use.character)"))
+                }
+                templates.append(template)
+            } catch {
+                throw .request(error.description(file: name))
+            }
+            identity += payload
+            return templates.count - 1
+        }
+    }
+}

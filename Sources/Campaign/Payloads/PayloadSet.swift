@@ -1,0 +1,65 @@
+/// All that a campaign sends to its rows: one payload or one a value of a column, and what of the
+/// headers differs from row to row.
+public struct PayloadSet: Sendable {
+    /// A column whose value says which payload a row gets.
+    public struct Choice: Sendable {
+        /// Its name.
+        public var column: String
+        /// The values that have a payload of their own, sorted by their octets.
+        let names: [(value: [UInt8], template: Int)]
+        /// The payload for all other values; nil: they have none.
+        let fallback: Int?
+
+        /// - Parameters:
+        ///   - names: Each value, and the place of its payload in `PayloadSet.templates`.
+        ///   - fallback: The place of the payload for all other values.
+        public init(column: String, names: [String: Int], fallback: Int?) {
+            self.column = column
+            self.names = names.map { (Array($0.key.utf8), $0.value) }
+                .sorted { $0.0.lexicographicallyPrecedes($1.0) }
+            self.fallback = fallback
+        }
+    }
+
+    /// The most payloads of a campaign.
+    public static let templateLimit = 1_000
+
+    /// The payloads, at least one.
+    public let templates: [PayloadTemplate]
+    /// Which row gets which; nil: all get the first.
+    public let choice: Choice?
+    /// The apns-collapse-id where it differs from row to row.
+    public let collapse: TextTemplate?
+    /// The most octets of a payload.
+    public let limit: Int
+
+    /// Puts a campaign's payloads together.
+    public init(
+        templates: [PayloadTemplate], choice: Choice?, collapse: TextTemplate?, limit: Int
+    ) {
+        precondition(!templates.isEmpty && templates.count <= Self.templateLimit)
+        self.templates = templates
+        self.choice = choice
+        self.collapse = collapse
+        self.limit = limit
+    }
+
+    /// One payload, the same for all rows.
+    public init(constant payload: [UInt8]) {
+        self.init(
+            templates: [PayloadTemplate(constant: payload)], choice: nil, collapse: nil,
+            limit: payload.count)
+    }
+
+    /// Whether a row's request holds more of it than its token.
+    public var isPersonal: Bool {
+        choice != nil || collapse != nil || templates[0].isPersonal
+    }
+}
+
+extension PayloadTemplate {
+    /// A payload that is sent as it is, braces and all.
+    init(constant payload: [UInt8]) {
+        self.init(segments: [], tail: payload, uses: [])
+    }
+}

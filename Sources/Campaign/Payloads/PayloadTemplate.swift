@@ -1,0 +1,151 @@
+/// A payload, compiled: what is the same for all rows, and where each row's values go.
+///
+///     {"aps":{"alert":"Hi {{name|friend}}","badge":"{{badge:int}}"}}
+///     '---- constant ----' placeholder '--- constant ---' placeholder '-- tail --'
+///
+/// Blanks between tokens are left out; every other octet of the constants is as it was written.
+public struct PayloadTemplate: Sendable, Equatable {
+    /// Constant octets and the placeholder behind them.
+    struct Segment: Sendable, Equatable {
+        var constant: [UInt8]
+        var placeholder: Placeholder
+    }
+
+    /// A column that a template uses, and the place of its first use.
+    public struct Use: Sendable, Equatable {
+        /// Its name.
+        public var column: String
+        /// The line of its placeholder, from 1.
+        public var line: Int
+        /// The character in that line, from 1.
+        public var character: Int
+    }
+
+    let segments: [Segment]
+    let tail: [UInt8]
+    /// The octets that are the same for all rows.
+    public let constantCount: Int
+    /// The columns in use, each once.
+    public let uses: [Use]
+
+    /// The most placeholders of a payload.
+    public static let placeholderLimit = 256
+
+    /// Whether rows get different payloads.
+    public var isPersonal: Bool { !segments.isEmpty }
+
+    /// The payload of a template without placeholders: all of it.
+    public var constantPayload: [UInt8] { segments.flatMap(\.constant) + tail }
+
+    /// Compiles a payload in which `PayloadCheck.syntaxProblem` found nothing.
+    public init(_ payload: RawSpan) throws(PayloadCheck.Problem) {
+        var compiler = TemplateCompiler()
+        do throws(TemplateError) {
+            try compiler.compile(payload)
+        } catch {
+            throw PayloadCheck.problem(payload, error.offset, error.message)
+        }
+        var uses: [Use] = []
+        for segment in compiler.segments
+        where !uses.contains(where: { $0.column == segment.placeholder.column }) {
+            let place = PayloadCheck.problem(payload, segment.placeholder.offset, "")
+            uses.append(
+                Use(
+                    column: segment.placeholder.column, line: place.line ?? 1,
+                    character: place.column ?? 1))
+        }
+        self.init(segments: compiler.segments, tail: compiler.constant, uses: uses)
+    }
+
+    init(segments: [Segment], tail: [UInt8], uses: [Use]) {
+        self.segments = segments
+        self.tail = tail
+        self.uses = uses
+        constantCount = segments.reduce(tail.count) { $0 + $1.constant.count }
+    }
+}
+
+/// Goes through a payload's octets, which are in order, and divides it at its placeholders.
+private struct TemplateCompiler {
+    var segments: [PayloadTemplate.Segment] = []
+    /// Octets behind the last placeholder.
+    var constant: [UInt8] = []
+
+    mutating func compile(_ payload: RawSpan) throws(TemplateError) {
+        var offset = 0
+        while offset < payload.byteCount {
+            let octet = payload.octet(at: offset)
+            offset += 1
+            switch octet {
+            case 0x20, 0x09, 0x0a, 0x0d: break
+            case UInt8(ascii: "\""):
+                let start = offset
+                while payload.octet(at: offset) != octet {
+                    offset += payload.octet(at: offset) == UInt8(ascii: "\\") ? 2 : 1
+                }
+                var inside: [UInt8] = []
+                for place in start..<offset { inside.append(payload.octet(at: place)) }
+                offset += 1
+                let isKey = Self.isBeforeColon(payload, offset)
+                try string(inside, at: start, isKey: isKey)
+            default: constant.append(octet)
+            }
+        }
+    }
+
+    private static func isBeforeColon(_ payload: RawSpan, _ start: Int) -> Bool {
+        var offset = start
+        while offset < payload.byteCount {
+            switch payload.octet(at: offset) {
+            case 0x20, 0x09, 0x0a, 0x0d: offset += 1
+            case let octet: return octet == UInt8(ascii: ":")
+            }
+        }
+        return false
+    }
+
+    private mutating func string(
+        _ inside: [UInt8], at start: Int, isKey: Bool
+    ) throws(TemplateError) {
+        let pieces = try TemplatePiece.divide(inside[...], at: start, isJSON: true)
+        if pieces.count == 1, case .placeholder(let placeholder) = pieces[0],
+            placeholder.kind != .text, !isKey
+        {
+            // The string is nothing but a number or a boolean, and becomes one.
+            return try append(placeholder)
+        }
+        constant.append(UInt8(ascii: "\""))
+        for piece in pieces {
+            switch piece {
+            case .constant(let octets): constant += octets
+            case .placeholder(let placeholder):
+                if isKey {
+                    throw TemplateError(
+                        offset: placeholder.offset,
+                        message: "keys may not hold templates: put the value into a string, or "
+                            + "write {{{{ for {{")
+                }
+                if placeholder.kind != .text {
+                    let name = placeholder.column
+                    throw TemplateError(
+                        offset: placeholder.offset,
+                        message: "a type needs a string that is nothing else: write {{\(name)}} "
+                            + "here, which is text")
+                }
+                try append(placeholder)
+            }
+        }
+        constant.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func append(_ placeholder: Placeholder) throws(TemplateError) {
+        guard segments.count < PayloadTemplate.placeholderLimit else {
+            throw TemplateError(
+                offset: placeholder.offset,
+                message: "has more than \(PayloadTemplate.placeholderLimit) placeholders: use fewer"
+            )
+        }
+        segments.append(.init(constant: constant, placeholder: placeholder))
+        constant = []
+    }
+}

@@ -1,0 +1,250 @@
+import APNs
+
+extension RowPersonalizer {
+    /// Why a row can't be sent.
+    struct Refusal: Error {
+        var reason: Reason
+    }
+
+    // MARK: Which payload
+
+    /// The place of the row's payload: by its value, or by what stands before its last `-` or `_`,
+    /// so that `pt-BR` finds `pt`.
+    func choose(_ reader: borrowing RowReader) -> Result<Int, Refusal> {
+        guard let choiceField else { return .success(0) }
+        let field = reader.field(choiceField)
+        if field.form == .missing { return .failure(Refusal(reason: .missingColumn)) }
+        guard let value = unsafe text(of: field, reader) else {
+            return .failure(Refusal(reason: .badValue))
+        }
+        var end = value.count
+        while end > 0 {
+            if let template = unsafe find(UnsafeRawBufferPointer(rebasing: value[..<end])) {
+                return .success(template)
+            }
+            repeat {
+                end -= 1
+            } while unsafe end > 0 && value[end] != UInt8(ascii: "-")
+                && value[end] != UInt8(ascii: "_")
+        }
+        guard let choiceFallback else { return .failure(Refusal(reason: .noPayload)) }
+        return .success(choiceFallback)
+    }
+
+    /// Looks a value up among the sorted names.
+    private func find(_ value: UnsafeRawBufferPointer) -> Int? {
+        var low = 0
+        var high = unsafe names.count
+        while low < high {
+            let middle = (low + high) / 2
+            let range = unsafe names[middle].octets
+            let name = unsafe octets[Int(range.lowerBound)..<Int(range.upperBound)]
+            if unsafe value.elementsEqual(name) {
+                return unsafe Int(names[middle].template)
+            }
+            if unsafe name.lexicographicallyPrecedes(value) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return nil
+    }
+
+    // MARK: Pieces
+
+    /// Appends the value of a step's field, as JSON or as it is.
+    mutating func append(
+        _ step: Step, isJSON: Bool, _ reader: borrowing RowReader
+    ) -> Reason? {
+        let field = reader.field(Int(step.field))
+        // An empty field of a table is how it says that there is no value.
+        if field.form == .missing || (field.form != .unusable && field.count == 0) {
+            if let fallback = step.fallback {
+                return appendConstant(fallback) ? nil : .payloadTooLarge
+            }
+            if field.form == .missing { return .missingColumn }
+        }
+        guard let octets = unsafe text(of: field, reader) else { return .badValue }
+        let text = unsafe RawSpan(_unsafeBytes: octets)
+        switch step.kind {
+        case .text: return isJSON ? appendEscaped(text) : appendPlain(text)
+        case .integer:
+            guard let value = TypedValue.integer(text) else { return .badValue }
+            return append(value)
+        case .boolean:
+            guard let value = TypedValue.boolean(text) else { return .badValue }
+            return append(value ? "true" : "false")
+        }
+    }
+
+    mutating func appendConstant(_ range: Range<Int32>) -> Bool {
+        guard count + range.count <= room else { return false }
+        for offset in range {
+            unsafe pieces[count] = octets[Int(offset)]
+            count += 1
+        }
+        return true
+    }
+
+    private mutating func append(_ octet: UInt8) {
+        // The caller has looked for room; the subscript checks it in debug builds.
+        unsafe pieces[count] = octet
+        count += 1
+    }
+
+    private mutating func append(_ text: StaticString) -> Reason? {
+        guard count + text.utf8CodeUnitCount <= room else { return .payloadTooLarge }
+        for offset in 0..<text.utf8CodeUnitCount { append(unsafe text.utf8Start[offset]) }
+        return nil
+    }
+
+    private mutating func append(_ value: Int64) -> Reason? {
+        guard count + 20 <= room else { return .payloadTooLarge }
+        if value < 0 { append(UInt8(ascii: "-")) }
+        var divisor: UInt64 = 1
+        while value.magnitude / divisor >= 10 { divisor *= 10 }
+        while divisor > 0 {
+            append(UInt8(ascii: "0") + UInt8(value.magnitude / divisor % 10))
+            divisor /= 10
+        }
+        return nil
+    }
+
+    /// The text of a header: octets as they are, so long as they are UTF-8.
+    private mutating func appendPlain(_ text: RawSpan) -> Reason? {
+        guard count + text.byteCount <= room else { return .payloadTooLarge }
+        var offset = 0
+        while offset < text.byteCount {
+            guard let length = UTF8Scalar.count(in: text, at: offset) else { return .badValue }
+            for _ in 0..<length {
+                append(text.octet(at: offset))
+                offset += 1
+            }
+        }
+        return nil
+    }
+
+    /// The inside of a JSON string (RFC 8259 section 7): only what must be escaped is.
+    private mutating func appendEscaped(_ text: RawSpan) -> Reason? {
+        var offset = 0
+        while offset < text.byteCount {
+            guard count + 6 <= room else { return .payloadTooLarge }
+            let octet = text.octet(at: offset)
+            if octet >= 0x80 {
+                guard let length = UTF8Scalar.count(in: text, at: offset) else { return .badValue }
+                for place in offset..<offset + length { append(text.octet(at: place)) }
+                offset += length
+                continue
+            }
+            offset += 1
+            switch octet {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                append(UInt8(ascii: "\\"))
+                append(octet)
+            case 0x08: appendEscape("b")
+            case 0x09: appendEscape("t")
+            case 0x0a: appendEscape("n")
+            case 0x0c: appendEscape("f")
+            case 0x0d: appendEscape("r")
+            case 0..<0x20:
+                appendEscape("u")
+                append(UInt8(ascii: "0"))
+                append(UInt8(ascii: "0"))
+                append(UInt8(ascii: "0") + octet >> 4)
+                let low = octet & 15
+                append(low < 10 ? UInt8(ascii: "0") + low : UInt8(ascii: "a") + low - 10)
+            default: append(octet)
+            }
+        }
+        return nil
+    }
+
+    private mutating func appendEscape(_ letter: Unicode.Scalar) {
+        append(UInt8(ascii: "\\"))
+        append(UInt8(ascii: letter))
+    }
+
+    // MARK: What a field says
+
+    /// A field's text, without the escapes of its format; nil where it says nothing that is text.
+    func text(
+        of field: RowReader.Field, _ reader: borrowing RowReader
+    ) -> UnsafeRawBufferPointer? {
+        let octets = unsafe reader.octets(of: field)
+        switch field.form {
+        case .plain, .string: return unsafe octets
+        case .doubledQuotes: return unsafe withoutDoubledQuotes(octets)
+        case .escapedString: return unsafe withoutEscapes(octets)
+        case .missing, .unusable: return nil
+        }
+    }
+
+    private func withoutDoubledQuotes(_ octets: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        var length = 0
+        var isSecondQuote = false
+        for index in 0..<octets.count {
+            let octet = unsafe octets[index]
+            isSecondQuote = octet == UInt8(ascii: "\"") && !isSecondQuote
+            if isSecondQuote { continue }
+            // SAFETY: the scratch holds as much as a chunk, and a field lies in one.
+            unsafe scratch[length] = octet
+            length += 1
+        }
+        return unsafe UnsafeRawBufferPointer(rebasing: scratch[..<length])
+    }
+
+    /// A JSON string's text; nil where a surrogate stands alone, which is no text.
+    private func withoutEscapes(_ octets: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        var length = 0
+        var offset = 0
+        func put(_ octet: UInt8) {
+            // SAFETY: as above; an escape is longer than what it stands for.
+            unsafe scratch[length] = octet
+            length += 1
+        }
+        func unit(at start: Int) -> UInt32 {
+            var unit: UInt32 = 0
+            for place in start..<start + 4 {
+                let octet = unsafe octets[place]
+                let digit = octet <= UInt8(ascii: "9") ? octet - 0x30 : (octet | 0x20) - 0x57
+                unit = unit << 4 | UInt32(digit)
+            }
+            return unit
+        }
+        while offset < octets.count {
+            let octet = unsafe octets[offset]
+            guard octet == UInt8(ascii: "\\") else {
+                put(octet)
+                offset += 1
+                continue
+            }
+            // The tokenizer has found every escape to be whole.
+            let letter = unsafe octets[offset + 1]
+            offset += 2
+            switch letter {
+            case UInt8(ascii: "b"): put(0x08)
+            case UInt8(ascii: "f"): put(0x0c)
+            case UInt8(ascii: "n"): put(0x0a)
+            case UInt8(ascii: "r"): put(0x0d)
+            case UInt8(ascii: "t"): put(0x09)
+            case UInt8(ascii: "u"):
+                var value = unit(at: offset)
+                offset += 4
+                if value >> 10 == 0x36, offset + 6 <= octets.count,
+                    unsafe octets[offset] == UInt8(ascii: "\\"),
+                    unsafe octets[offset + 1] == UInt8(ascii: "u")
+                {
+                    let second = unit(at: offset + 2)
+                    guard second >> 10 == 0x37 else { return nil }
+                    value = 0x10000 + ((value & 0x3ff) << 10) + (second & 0x3ff)
+                    offset += 6
+                }
+                guard let scalar = Unicode.Scalar(value) else { return nil }
+                for octet in String(scalar).utf8 { put(octet) }
+            default: put(letter)
+            }
+        }
+        return unsafe UnsafeRawBufferPointer(rebasing: scratch[..<length])
+    }
+}

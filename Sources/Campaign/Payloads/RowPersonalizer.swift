@@ -1,0 +1,231 @@
+public import APNs
+
+/// Makes of a row what its request has of its own, without allocation.
+///
+/// What it makes are the row's pieces: the text of each placeholder as it stands in the payload,
+/// its count of two octets before it, and the collapse ID behind them. They are much smaller than
+/// the payload, and with them it can be written again and again, each time the same.
+///
+///     02 00 'Jo' | 01 00 '7' | 'score-42'
+///     name         badge       collapse ID
+@safe public struct RowPersonalizer: ~Copyable {
+    /// What is known of a row's pieces.
+    public struct Shape: Sendable, Equatable {
+        /// The place of its payload in the campaign's set.
+        public var template: UInt16 = 0
+        /// The octets of all its pieces.
+        public var count: UInt16 = 0
+        /// The octets of its payload.
+        public var payloadCount: UInt16 = 0
+        /// The octets of its collapse ID, the last of `count`; 0 for none.
+        public var collapseCount: UInt8 = 0
+
+        /// The pieces of a row that has none.
+        public init() {}
+    }
+
+    /// What became of a row.
+    public enum Outcome: Sendable, Equatable {
+        case made(Shape)
+        /// It can't be sent, and why.
+        case invalid(Reason)
+    }
+
+    /// Constant octets, and the field whose value follows them.
+    struct Step {
+        var constant: Range<Int32>
+        var fallback: Range<Int32>?
+        var field: Int32
+        var kind: Placeholder.Kind
+    }
+
+    /// A payload, or the collapse ID: its steps and what follows them.
+    struct Recipe {
+        var steps: Range<Int>
+        var tail: Range<Int32>
+        var constantCount: Int
+    }
+
+    /// A value with a payload of its own.
+    struct Name {
+        var octets: Range<Int32>
+        var template: UInt16
+    }
+
+    let limit: Int
+    let octets: UnsafeMutableRawBufferPointer
+    let steps: UnsafeMutableBufferPointer<Step>
+    let recipes: UnsafeMutableBufferPointer<Recipe>
+    let names: UnsafeMutableBufferPointer<Name>
+    /// The place of the collapse ID among the recipes; nil: it is none of a row's own.
+    let collapseRecipe: Int?
+    /// The field that says which payload a row gets; nil: all get the first.
+    let choiceField: Int?
+    let choiceFallback: Int?
+
+    /// A decoded value.
+    let scratch: UnsafeMutableRawBufferPointer
+    /// The pieces of the row that was made last.
+    let pieces: UnsafeMutableRawBufferPointer
+    /// The octets that `pieces` has room for.
+    let room: Int
+    var count = 0
+
+    /// The most octets of a row's pieces where payloads have at most `limit`.
+    public static func piecesLimit(_ limit: Int) -> Int {
+        limit + 2 * PayloadTemplate.placeholderLimit + NotificationHeaders.maximumCollapseIDCount
+    }
+
+    /// - Parameter layout: Names every column that the set uses.
+    public init(_ set: PayloadSet, layout: RowLayout) {
+        func field(_ column: String) -> Int {
+            guard let index = layout.names.firstIndex(of: column) else {
+                preconditionFailure("the layout was made for other columns")
+            }
+            return index
+        }
+        var octets: [UInt8] = []
+        var steps: [Step] = []
+        func lay(_ text: [UInt8]) -> Range<Int32> {
+            octets += text
+            return Int32(octets.count - text.count)..<Int32(octets.count)
+        }
+        func recipe(_ segments: [PayloadTemplate.Segment], _ tail: [UInt8]) -> Recipe {
+            let first = steps.count
+            for segment in segments {
+                steps.append(
+                    Step(
+                        constant: lay(segment.constant),
+                        fallback: segment.placeholder.fallback.map(lay),
+                        field: Int32(field(segment.placeholder.column)),
+                        kind: segment.placeholder.kind))
+            }
+            let constantCount = segments.reduce(tail.count) { $0 + $1.constant.count }
+            return Recipe(
+                steps: first..<steps.count, tail: lay(tail), constantCount: constantCount)
+        }
+        var recipes = set.templates.map { recipe($0.segments, $0.tail) }
+        collapseRecipe = set.collapse == nil ? nil : recipes.count
+        if let collapse = set.collapse { recipes.append(recipe(collapse.segments, collapse.tail)) }
+        let names = (set.choice?.names ?? []).map {
+            Name(octets: lay($0.value), template: UInt16($0.template))
+        }
+        choiceField = set.choice.map { field($0.column) }
+        choiceFallback = set.choice?.fallback
+        limit = set.limit
+        unsafe self.octets = .allocate(byteCount: octets.count, alignment: 8)
+        unsafe self.octets.copyBytes(from: octets)
+        unsafe self.steps = .allocate(capacity: steps.count)
+        _ = unsafe self.steps.initialize(from: steps)
+        unsafe self.recipes = .allocate(capacity: recipes.count)
+        _ = unsafe self.recipes.initialize(from: recipes)
+        unsafe self.names = .allocate(capacity: names.count)
+        _ = unsafe self.names.initialize(from: names)
+        // A set that is the same for all rows needs neither.
+        let isPersonal = set.isPersonal
+        unsafe scratch = .allocate(byteCount: isPersonal ? RowChunk.capacity : 0, alignment: 8)
+        room = isPersonal ? Self.piecesLimit(set.limit) : 0
+        unsafe pieces = .allocate(byteCount: room, alignment: 8)
+    }
+
+    deinit {
+        // SAFETY: allocated in `init`, of trivial types, and reached only through here.
+        unsafe octets.deallocate()
+        unsafe steps.deallocate()
+        unsafe recipes.deallocate()
+        unsafe names.deallocate()
+        unsafe scratch.deallocate()
+        unsafe pieces.deallocate()
+    }
+
+    /// The pieces of the row that was made last; they change with the next.
+    public var lastPieces: UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(rebasing: pieces[..<count])
+    }
+
+    /// Makes the pieces of the row that `reader` read last.
+    public mutating func personalize(_ reader: borrowing RowReader) -> Outcome {
+        count = 0
+        // What lies beyond the chunk was not read: a value may be cut.
+        if reader.isOverlong { return .invalid(.badValue) }
+        let template: Int
+        switch choose(reader) {
+        case .success(let index): template = index
+        case .failure(let refusal): return .invalid(refusal.reason)
+        }
+        let recipe = unsafe recipes[template]
+        for index in recipe.steps {
+            let start = count
+            guard start + 2 <= room else { return .invalid(.payloadTooLarge) }
+            count += 2
+            if let reason = append(unsafe steps[index], isJSON: true, reader) {
+                return .invalid(reason)
+            }
+            // SAFETY: two octets of room were made above; a piece is shorter than the limit.
+            unsafe pieces.storeBytes(
+                of: UInt16(count - start - 2).littleEndian, toByteOffset: start, as: UInt16.self)
+        }
+        let payloadCount = recipe.constantCount + count - 2 * recipe.steps.count
+        guard payloadCount <= limit else { return .invalid(.payloadTooLarge) }
+        var shape = Shape()
+        if let reason = appendCollapse(reader, &shape) { return .invalid(reason) }
+        shape.template = UInt16(template)
+        shape.payloadCount = UInt16(payloadCount)
+        shape.count = UInt16(count)
+        return .made(shape)
+    }
+
+    private mutating func appendCollapse(
+        _ reader: borrowing RowReader, _ shape: inout Shape
+    ) -> Reason? {
+        guard let collapseRecipe else { return nil }
+        let recipe = unsafe recipes[collapseRecipe]
+        let start = count
+        for index in recipe.steps {
+            let step = unsafe steps[index]
+            if !appendConstant(step.constant) { return .badValue }
+            if let reason = append(step, isJSON: false, reader) {
+                return reason == .payloadTooLarge ? .badValue : reason
+            }
+        }
+        if !appendConstant(recipe.tail) { return .badValue }
+        let value = unsafe RawSpan(
+            _unsafeBytes: UnsafeRawBufferPointer(rebasing: pieces[start..<count]))
+        // A row whose collapse ID is empty is sent without one.
+        guard value.byteCount == 0 || NotificationHeaders.isCollapseID(value) else {
+            return .badValue
+        }
+        shape.collapseCount = UInt8(value.byteCount)
+        return nil
+    }
+
+    /// Writes a row's payload at `output`, which has room for its `payloadCount` octets.
+    ///
+    /// - Parameter pieces: As `lastPieces` had them for the row.
+    public func writePayload(
+        _ shape: Shape, pieces: UnsafeRawPointer, to output: UnsafeMutableRawPointer
+    ) {
+        let recipe = unsafe recipes[Int(shape.template)]
+        var at = unsafe output
+        var piece = unsafe pieces
+        for index in recipe.steps {
+            unsafe at = copy(steps[index].constant, to: at)
+            let length = unsafe Int(
+                UInt16(littleEndian: piece.loadUnaligned(as: UInt16.self)))
+            unsafe at.copyMemory(from: piece + 2, byteCount: length)
+            unsafe at += length
+            unsafe piece += 2 + length
+        }
+        unsafe at = copy(recipe.tail, to: at)
+        precondition(unsafe at == output + Int(shape.payloadCount), "pieces of another row")
+    }
+
+    private func copy(
+        _ range: Range<Int32>, to output: UnsafeMutableRawPointer
+    ) -> UnsafeMutableRawPointer {
+        let text = unsafe octets[Int(range.lowerBound)..<Int(range.upperBound)]
+        unsafe UnsafeMutableRawBufferPointer(start: output, count: text.count).copyMemory(
+            from: UnsafeRawBufferPointer(rebasing: text))
+        return unsafe output + text.count
+    }
+}

@@ -1,0 +1,132 @@
+/// A place in a template that each row fills in for itself.
+public struct Placeholder: Sendable, Equatable {
+    /// What its value becomes.
+    public enum Kind: UInt8, Sendable {
+        /// Text inside a string.
+        case text
+        /// A JSON number in place of a string: a whole number of 64 bits.
+        case integer
+        /// `true` or `false` in place of a string.
+        case boolean
+    }
+
+    /// The column whose value stands here.
+    public var column: String
+    /// What becomes of the value.
+    public var kind: Kind
+    /// What stands here where a row has no value, as it is written out; nil: the row is invalid.
+    public var fallback: [UInt8]?
+    /// Where its braces open in the template's file.
+    public var offset: Int
+}
+
+/// A template's text in parts, as `{{` and `}}` divide it.
+enum TemplatePiece {
+    case constant([UInt8])
+    case placeholder(Placeholder)
+}
+
+/// What is wrong with a template, and at which octet.
+struct TemplateError: Error {
+    var offset: Int
+    var message: String
+}
+
+extension TemplatePiece {
+    /// The most octets of a column's name in a template.
+    static let nameLimit = 256
+
+    /// Divides a text.
+    ///
+    ///     {{name}}   {{badge:int}}   {{x:bool}}   {{name|friend}}   {{{{ stands for {{
+    ///
+    /// - Parameters:
+    ///   - text: The inside of a JSON string with its escapes, or plain text.
+    ///   - base: Where the text lies in its file.
+    ///   - isJSON: Whether names are written with JSON's escapes.
+    static func divide(
+        _ text: ArraySlice<UInt8>, at base: Int, isJSON: Bool
+    ) throws(TemplateError) -> [TemplatePiece] {
+        let brace = UInt8(ascii: "{")
+        var pieces: [TemplatePiece] = []
+        var constant: [UInt8] = []
+        var offset = text.startIndex
+        func isDouble(_ octet: UInt8, _ offset: Int) -> Bool {
+            offset + 1 < text.endIndex && text[offset] == octet && text[offset + 1] == octet
+        }
+        while offset < text.endIndex {
+            guard isDouble(brace, offset) else {
+                constant.append(text[offset])
+                offset += 1
+                continue
+            }
+            if isDouble(brace, offset + 2) {
+                constant += [brace, brace]
+                offset += 4
+                continue
+            }
+            let place = base + offset - text.startIndex
+            var end = offset + 2
+            while end < text.endIndex, !isDouble(UInt8(ascii: "}"), end) { end += 1 }
+            guard end < text.endIndex else {
+                throw TemplateError(
+                    offset: place,
+                    message: "{{ is not closed: close it with }}, or write {{{{ for {{")
+            }
+            if !constant.isEmpty { pieces.append(.constant(constant)) }
+            constant = []
+            let inside = text[(offset + 2)..<end]
+            pieces.append(.placeholder(try placeholder(inside, at: place, isJSON: isJSON)))
+            offset = end + 2
+        }
+        if !constant.isEmpty { pieces.append(.constant(constant)) }
+        return pieces
+    }
+
+    private static func placeholder(
+        _ inside: ArraySlice<UInt8>, at place: Int, isJSON: Bool
+    ) throws(TemplateError) -> Placeholder {
+        let bar = inside.firstIndex(of: UInt8(ascii: "|"))
+        var name = trimmed(inside[..<(bar ?? inside.endIndex)])
+        var kind = Placeholder.Kind.text
+        if let colon = name.lastIndex(of: UInt8(ascii: ":")) {
+            switch String(decoding: trimmed(name[(colon + 1)...]), as: UTF8.self) {
+            case "int": kind = .integer
+            case "bool": kind = .boolean
+            case let other:
+                throw TemplateError(
+                    offset: place, message: "':\(other)' is no type: use :int, :bool or none")
+            }
+            name = trimmed(name[..<colon])
+        }
+        if name.isEmpty {
+            throw TemplateError(
+                offset: place, message: "{{ names no column: write {{column}}, or {{{{ for {{")
+        }
+        if name.contains(UInt8(ascii: "{")) || name.count > nameLimit {
+            throw TemplateError(
+                offset: place, message: "{{ is followed by no column's name: write {{{{ for {{")
+        }
+        var fallback = bar.map { Array(inside[($0 + 1)...]) }
+        if let text = fallback, kind != .text {
+            fallback = TypedValue.written(text, as: kind)
+            if fallback == nil {
+                let words = kind == .integer ? "whole number" : "true or false"
+                throw TemplateError(
+                    offset: place,
+                    message: "the default '\(String(decoding: text, as: UTF8.self))' is no "
+                        + "\(words): mend it")
+            }
+        }
+        let column =
+            isJSON ? JSONText.decoded(Array(name)) : String(decoding: name, as: UTF8.self)
+        return Placeholder(column: column, kind: kind, fallback: fallback, offset: place)
+    }
+
+    private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var text = text
+        while text.first == UInt8(ascii: " ") { text.removeFirst() }
+        while text.last == UInt8(ascii: " ") { text.removeLast() }
+        return text
+    }
+}

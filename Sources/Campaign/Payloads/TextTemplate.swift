@@ -1,0 +1,49 @@
+/// A header's text in which `{{column}}` is replaced a row.
+public struct TextTemplate: Sendable, Equatable {
+    let segments: [PayloadTemplate.Segment]
+    let tail: [UInt8]
+
+    /// Whether rows get different texts.
+    public var isPersonal: Bool { !segments.isEmpty }
+
+    /// The octets that are the same for all rows.
+    public var constant: [UInt8] { segments.flatMap(\.constant) + tail }
+
+    /// The columns in use.
+    public var columns: [String] { segments.map(\.placeholder.column) }
+
+    /// Why a text is no template: one line.
+    public struct Problem: Error {
+        /// What is wrong and how to mend it.
+        public var message: String
+
+        /// Makes a problem.
+        public init(message: String) { self.message = message }
+    }
+
+    /// Compiles a text.
+    public init(_ text: String) throws(Problem) {
+        var segments: [PayloadTemplate.Segment] = []
+        var constant: [UInt8] = []
+        do throws(TemplateError) {
+            for piece in try TemplatePiece.divide(Array(text.utf8)[...], at: 0, isJSON: false) {
+                switch piece {
+                case .constant(let octets): constant += octets
+                case .placeholder(let placeholder):
+                    guard placeholder.kind == .text else {
+                        let name = placeholder.column
+                        throw TemplateError(
+                            offset: placeholder.offset,
+                            message: "a header is text, without types: write {{\(name)}}")
+                    }
+                    segments.append(.init(constant: constant, placeholder: placeholder))
+                    constant = []
+                }
+            }
+        } catch {
+            throw Problem(message: "character \(error.offset + 1): \(error.message)")
+        }
+        self.segments = segments
+        tail = constant
+    }
+}

@@ -1,0 +1,75 @@
+import APNs
+
+/// The texts that stand for numbers and booleans.
+enum TypedValue {
+    /// A whole number of 64 bits: digits, perhaps a sign before them; blanks round it do not count.
+    static func integer(_ text: RawSpan) -> Int64? {
+        let (blankEnd, end) = trimmed(text)
+        var start = blankEnd
+        guard start < end else { return nil }
+        let first = text.octet(at: start)
+        let isNegative = first == UInt8(ascii: "-")
+        if isNegative || first == UInt8(ascii: "+") { start += 1 }
+        guard start < end else { return nil }
+        var value: Int64 = 0
+        while start < end {
+            let digit = text.octet(at: start) &- UInt8(ascii: "0")
+            guard digit < 10 else { return nil }
+            let (product, overflow) = value.multipliedReportingOverflow(by: 10)
+            let (sum, overflowToo) =
+                isNegative
+                ? product.subtractingReportingOverflow(Int64(digit))
+                : product.addingReportingOverflow(Int64(digit))
+            guard !overflow, !overflowToo else { return nil }
+            value = sum
+            start += 1
+        }
+        return value
+    }
+
+    /// `true` and `false` in any case, `1` and `0`.
+    static func boolean(_ text: RawSpan) -> Bool? {
+        let (start, end) = trimmed(text)
+        if end - start == 1 {
+            switch text.octet(at: start) {
+            case UInt8(ascii: "1"): return true
+            case UInt8(ascii: "0"): return false
+            default: return nil
+            }
+        }
+        if isWord(text, start, end, "true") { return true }
+        if isWord(text, start, end, "false") { return false }
+        return nil
+    }
+
+    /// A value as JSON has it; nil where the text is none.
+    static func written(_ text: [UInt8], as kind: Placeholder.Kind) -> [UInt8]? {
+        let bytes = unsafe text.span.bytes
+        switch kind {
+        case .text: return text
+        case .integer: return integer(bytes).map { Array("\($0)".utf8) }
+        case .boolean: return boolean(bytes).map { Array("\($0)".utf8) }
+        }
+    }
+
+    private static func trimmed(_ text: RawSpan) -> (start: Int, end: Int) {
+        var start = 0
+        var end = text.byteCount
+        while start < end, text.octet(at: start) == UInt8(ascii: " ") { start += 1 }
+        while end > start, text.octet(at: end - 1) == UInt8(ascii: " ") { end -= 1 }
+        return (start, end)
+    }
+
+    private static func isWord(
+        _ text: RawSpan, _ start: Int, _ end: Int, _ word: StaticString
+    ) -> Bool {
+        guard end - start == word.utf8CodeUnitCount else { return false }
+        for offset in 0..<word.utf8CodeUnitCount {
+            // SAFETY: inside the static string; `| 0x20` makes a letter small.
+            if unsafe text.octet(at: start + offset) | 0x20 != word.utf8Start[offset] {
+                return false
+            }
+        }
+        return true
+    }
+}
