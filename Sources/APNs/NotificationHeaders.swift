@@ -54,7 +54,9 @@ public struct NotificationHeaders: Sendable, Equatable {
         let tokenOnly: [PushType] = [.liveActivity, .location]
         if credential == .certificate, tokenOnly.contains(pushType) {
             problems.append(
-                warning("push-type", "\(pushType.rawValue) works with a provider token only"))
+                error(
+                    "push-type",
+                    "\(pushType.rawValue) works with a provider token only: give --auth-key"))
         }
         guard let topic else {
             if credential == .providerToken {
@@ -68,18 +70,42 @@ public struct NotificationHeaders: Sendable, Equatable {
                 error("topic", "must be a bundle ID: printable ASCII without blanks"))
         } else if let suffix = pushType.topicSuffix, !topic.hasSuffix(suffix) {
             problems.append(
-                warning("topic", "ends in \"\(suffix)\" for push type \(pushType.rawValue)"))
+                error(
+                    "topic",
+                    "'\(topic)' must end in \(suffix) for push type \(pushType.rawValue): add it, or "
+                        + "mend --push-type"))
         } else if pushType == .mdm, !topic.hasPrefix("com.apple.mgmt.") {
             problems.append(
-                warning("topic", "of push type mdm is the certificate's com.apple.mgmt. name"))
+                error(
+                    "topic",
+                    "of push type mdm is the certificate's com.apple.mgmt. name, not '\(topic)'"))
+        } else if pushType.topicSuffix == nil, let other = typeOfSuffix(topic) {
+            let message =
+                "'\(topic)' ends as topics of push type \(other.rawValue) do: give --push-type "
+                + "\(other.rawValue), or the app's bundle ID"
+            // A bundle ID may end in .voip or .complication by chance, hardly in the others.
+            let isByChance = other == .voip || other == .complication
+            problems.append(isByChance ? warning("topic", message) : error("topic", message))
         }
         return problems
     }
 
+    /// The push type whose suffix a topic has; nil where it looks like a bundle ID.
+    private func typeOfSuffix(_ topic: String) -> PushType? {
+        PushType.allCases.first { type in
+            type.topicSuffix.map { topic.hasSuffix($0) } ?? false
+        }
+    }
+
     private func valueProblems() -> [Problem] {
         var problems: [Problem] = []
-        if pushType == .background, priority == .immediate {
-            problems.append(error("priority", "of a background push must be 5: 10 is refused"))
+        if pushType == .background, priority != .considerate {
+            problems.append(
+                error("priority", "of a background push must be 5: \(priority.rawValue) is refused")
+            )
+        }
+        if pushType == .liveActivity, priority == .patient {
+            problems.append(error("priority", "of a liveactivity push is 5 or 10, not 1"))
         }
         if pushType == .pushToTalk, priority != .immediate || expirationUnixSeconds != 0 {
             problems.append(

@@ -119,7 +119,7 @@ public struct PayloadReport: Sendable {
 }
 
 /// A string as JSON writes it.
-func jsonString(_ text: String) -> String {
+package func jsonString(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {
         switch scalar {

@@ -52,12 +52,17 @@ enum Program {
             return 0
         default:
             let command = try command(named: first)
-            let parsed = try ParsedArguments(Array(arguments.dropFirst()), command: command)
+            var parsed = try ParsedArguments(Array(arguments.dropFirst()), command: command)
             if parsed.asksForHelp {
                 print(command.helpPage, terminator: "")
                 return 0
             }
-            return try command.run(parsed)
+            try CampaignOptions.addFile(to: &parsed, of: command)
+            do {
+                return try command.run(parsed)
+            } catch {
+                throw parsed.located(error)
+            }
         }
     }
 

@@ -16,12 +16,43 @@ import Testing
         #expect(errors(NotificationHeaders(topic: "")) == ["topic"])
         #expect(errors(NotificationHeaders(topic: "com.example.MyApp ")) == ["topic"])
         let suffix = NotificationHeaders(topic: "com.example.MyApp", pushType: .voip)
-        #expect(errors(suffix) == [])
-        #expect(suffix.validate(credential: .providerToken).map(\.option) == ["topic"])
+        #expect(errors(suffix) == ["topic"])
         let activity = NotificationHeaders(
             topic: "com.example.MyApp.push-type.liveactivity", pushType: .liveActivity)
         #expect(activity.validate(credential: .providerToken).isEmpty)
-        #expect(activity.validate(credential: .certificate).map(\.option) == ["push-type"])
+        #expect(errors(activity, .certificate) == ["push-type"])
+    }
+
+    @Test("A topic's suffix and the push type say the same", arguments: PushType.allCases)
+    func suffixes(type: PushType) {
+        let bundle = type == .mdm ? "com.apple.mgmt.External.x" : "com.example.MyApp"
+        let right = NotificationHeaders(topic: bundle + (type.topicSuffix ?? ""), pushType: type)
+        #expect(right.validate(credential: .providerToken).allSatisfy { $0.option != "topic" })
+        for other in PushType.allCases where other.topicSuffix != type.topicSuffix {
+            let wrong = NotificationHeaders(
+                topic: "com.example.MyApp" + (other.topicSuffix ?? ""), pushType: type)
+            let found = wrong.validate(credential: .providerToken)
+            #expect(found.map(\.option).contains("topic"), "\(type) \(other)")
+            let isByChance =
+                type.topicSuffix == nil && type != .mdm
+                && (other == .voip || other == .complication)
+            #expect(found.contains { $0.isError && $0.option == "topic" } != isByChance)
+        }
+    }
+
+    @Test("Priorities that a push type allows")
+    func priorities() {
+        func options(_ type: PushType, _ priority: Priority) -> [String] {
+            errors(
+                NotificationHeaders(
+                    topic: "com.example.MyApp" + (type.topicSuffix ?? ""), pushType: type,
+                    priority: priority))
+        }
+        for priority in Priority.allCases {
+            #expect(options(.alert, priority) == [])
+            #expect(options(.background, priority).isEmpty == (priority == .considerate))
+            #expect(options(.liveActivity, priority).isEmpty == (priority != .patient))
+        }
     }
 
     @Test func values() {

@@ -37,9 +37,21 @@ final class Files: Sendable {
             ("array", "[1]"), ("cut-off", "{\"aps\":{\"alert\":\"x\""),
             ("byte-order-mark", "\u{feff}{\"aps\":{}}"),
             ("large", Self.payload(count: 4097)), ("fits", Self.payload(count: 4096)),
-            ("huge", Self.payload(count: 3_000_000)),
+            ("huge", Self.payload(count: 3_000_000)), ("list", "aabb\nccdd\n"),
+            ("people.csv", "token,name\naabb,Jo\n"), ("t-unclosed", "{\"a\":1,\n\"b\": \"x{{y\"}"),
+            ("t-key", #"{"{{n}}":1}"#), ("t-type", #"{"a":"x{{n:int}}"}"#),
+            ("t-float", #"{"a":"{{n:float}}"}"#), ("t-default", #"{"a":"{{n:int|x}}"}"#),
+            ("t-name", #"{"a":"{{name}}"}"#), ("t-nmae", "{\"a\":\n   \"x{{nmae}}\"}"),
+            ("t-large", Self.payload(count: 4097).dropLast() + #","b":"{{name}}"}"#),
+            ("by/pt.json", #"{"a" 1}"#), ("by-good/pt.json", #"{"a":1}"#),
         ] {
+            try FileManager.default.createDirectory(
+                atPath: ("\(path)/\(name)" as NSString).deletingLastPathComponent,
+                withIntermediateDirectories: true)
             try directory.write(text, to: name)
+        }
+        for (index, file) in MalformedRequest.campaignTexts.enumerated() {
+            try directory.write(file.text, to: "c-\(index)")
         }
         for line in [
             "genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out \(path)/rsa",
@@ -61,6 +73,8 @@ final class Files: Sendable {
 
     /// Puts the path of a file in the place of `@name`.
     func expand(_ argument: String) -> String {
-        argument.hasPrefix("@") ? "\(campaign.directory.path)/\(argument.dropFirst())" : argument
+        // In front, or behind COLUMN=.
+        guard argument.hasPrefix("@") || argument.contains("=@") else { return argument }
+        return argument.replacingOccurrences(of: "@", with: "\(campaign.directory.path)/")
     }
 }

@@ -15,12 +15,28 @@ struct MalformedRequestTests {
     @Test("Files", arguments: MalformedRequest.files)
     func files(_ test: MalformedRequest) throws { try expectRefusal(test) }
 
+    @Test("Templates and headers", arguments: MalformedRequest.templates)
+    func templates(_ test: MalformedRequest) throws { try expectRefusal(test) }
+
+    @Test("Campaign files", arguments: MalformedRequest.campaigns)
+    func campaigns(_ test: MalformedRequest) throws { try expectRefusal(test) }
+
+    @Test("Other commands", arguments: MalformedCall.all)
+    func calls(_ test: MalformedCall) throws {
+        try expectRefusal(test.arguments.map(try Files.shared().expand), says: test.says)
+    }
+
     private func expectRefusal(_ test: MalformedRequest) throws {
         let files = try Files.shared()
+        try expectRefusal(
+            files.campaign.arguments(
+                to: "127.0.0.1:\(files.server.port)", test.arguments.map(files.expand),
+                without: test.without), says: test.says)
+    }
+
+    private func expectRefusal(_ arguments: [String], says: [String]) throws {
+        let files = try Files.shared()
         let campaign = files.campaign
-        let server = files.server
-        let arguments = campaign.arguments(
-            to: "127.0.0.1:\(server.port)", test.arguments.map(files.expand), without: test.without)
         let kept = try campaign.directory.names(in: campaign.directory.path)
         let finished = try Broadside.run(arguments, in: files.scratch, limit: 30)
         #expect(finished.exitCode == 2, "\(finished.errors)")
@@ -28,11 +44,12 @@ struct MalformedRequestTests {
         let lines = finished.errorLines
         #expect(lines.count == 1, "\(finished.errors)")
         let line = lines.first ?? ""
-        #expect(line.hasPrefix("broadside: "))
-        for words in test.says {
+        #expect(line.hasPrefix("broadside: ") && line.contains(": "), "\(line)")
+        for words in says {
             #expect(line.contains(files.expand(words)), "\(line)")
         }
         #expect(try campaign.directory.names(in: campaign.directory.path) == kept)
         #expect(try files.server.events().isEmpty)
+        #expect(try files.scratch.names(in: files.scratch.path).allSatisfy { $0 != "x" })
     }
 }

@@ -25,6 +25,16 @@ NO_ERROR, REFUSED_STREAM, ENHANCE_YOUR_CALM = 0, 7, 11
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
+def is_json(body):
+    """Whether a body is an object to Python's reader, which takes NaN and such, so those are not."""
+    def refuse(word):
+        raise ValueError(word)
+    try:
+        return isinstance(json.loads(body.decode("utf-8"), parse_constant=refuse), dict)
+    except ValueError:
+        return False
+
+
 class Record:
     """What happened, a JSON line each, in order over all connections."""
 
@@ -154,7 +164,8 @@ class Connection:
         with self.lock:
             action = BEHAVIOURS[self.options.behaviour](self, stream, path, count)
         self.record.write(event="answer", connection=self.number, stream=stream, path=path,
-                          action=action, body=body.decode() if count == 1 else "")
+                          action=action, sound=is_json(body),
+                          body=body.decode() if count == 1 or self.options.bodies else "")
 
     # Answers
 
@@ -341,6 +352,7 @@ def main(connection=Connection, add_options=None):
     parser.add_argument("--record", required=True)
     parser.add_argument("--behaviour", default="plain")
     parser.add_argument("--setting", type=setting, action="append", default=[])
+    parser.add_argument("--bodies", action="store_true", help="of repeated requests too")
     parser.add_argument("--stream-updates", action="store_true")
     parser.add_argument("--detail", type=lambda text: {int(n) for n in text.split(",")},
                         default={1, 2, 1000})

@@ -6,7 +6,7 @@ enum ProbeCommand {
     /// Apple, "Pushing background updates to your App": content-available and nothing to show.
     private static let payload = "{\"aps\":{\"content-available\":1}}"
 
-    static let description = CommandDescription(
+    static let description: CommandDescription = CommandDescription(
         name: "probe",
         summary: "a silent background push to every token, to learn which are dead",
         usage: "--tokens FILE --topic TOPIC --ledger DIR [--then-prune OUTPUT] [OPTIONS]",
@@ -36,6 +36,10 @@ enum ProbeCommand {
         ] + SendCommand.commonSections,
         run: { (arguments) throws(CommandFailure) in
             let options = try options(from: arguments)
+            if arguments.has("print-campaign") {
+                print(CampaignOptions.text(arguments, of: description), terminator: "")
+                return 0
+            }
             do throws(BroadsideError) {
                 let code = try CampaignRun.run(options)
                 guard let output = arguments.string("then-prune"), !options.isDryRun else {

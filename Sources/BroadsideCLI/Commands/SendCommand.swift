@@ -3,7 +3,7 @@ import Broadside
 
 /// `broadside send`.
 enum SendCommand {
-    static let description = CommandDescription(
+    static let description: CommandDescription = CommandDescription(
         name: "send",
         summary: "send a campaign: tokens + payload -> APNs -> ledger",
         usage: "--tokens FILE --payload FILE --topic TOPIC --ledger DIR [OPTIONS]",
@@ -53,6 +53,10 @@ enum SendCommand {
         ] + commonSections,
         run: { (arguments) throws(CommandFailure) in
             let options = try options(from: arguments)
+            if arguments.has("print-campaign") {
+                print(CampaignOptions.text(arguments, of: description), terminator: "")
+                return 0
+            }
             do throws(BroadsideError) {
                 return try CampaignRun.run(options)
             } catch {
@@ -62,6 +66,7 @@ enum SendCommand {
 
     /// What is the same for every run over a list.
     static let commonSections: [OptionSection] = [
+        CampaignOptions.section,
         CredentialOptions.credentials,
         CredentialOptions.endpoint,
         OptionSection(

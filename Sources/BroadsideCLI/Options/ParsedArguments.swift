@@ -3,6 +3,8 @@ import Broadside
 /// The options of one call, checked against the command's table.
 struct ParsedArguments {
     private var values: [String: [String]] = [:]
+    /// Where options stand that come from a campaign file.
+    private var places: [String: String] = [:]
     /// Words that are no options: a subcommand, a path.
     private(set) var words: [String] = []
     private(set) var asksForHelp = false
@@ -78,6 +80,21 @@ struct ParsedArguments {
                 "unknown word '\(word)': " + (nearest.map { "did you mean \($0)?" } ?? names))
         }
         return word
+    }
+
+    /// Adds an option that a campaign file gives.
+    mutating func add(_ name: String, value: String, place: String) {
+        values[name] = [value]
+        places[name] = place
+    }
+
+    /// A failure that is about an option of a campaign file names its place there.
+    func located(_ failure: CommandFailure) -> CommandFailure {
+        guard failure.message.hasPrefix("--") else { return failure }
+        let name = failure.message.dropFirst(2).prefix { $0.isLetter || $0 == "-" }
+        guard let place = places[String(name)] else { return failure }
+        return CommandFailure(
+            message: "\(place): \(failure.message)", exitCode: failure.exitCode)
     }
 
     func has(_ name: String) -> Bool { values[name] != nil }

@@ -1,0 +1,69 @@
+import Campaign
+
+/// A campaign's settings in a file (JSON5): options by their long names, and where each stands.
+package struct CampaignFile {
+    /// One setting.
+    package struct Entry {
+        /// The option's name, without dashes.
+        package var name: String
+        /// The name and the value, each with file, line and column for errors.
+        package var namePlace: String
+        package var place: String
+        package var value: Value
+    }
+
+    /// What a setting says.
+    package enum Value {
+        case boolean(Bool)
+        case number(String)
+        case string(String)
+        /// What no option takes, in words.
+        case other(String)
+    }
+
+    /// The settings in the file's order.
+    package let entries: [Entry]
+    /// What relative paths in the file begin with: its folder and a slash, or nothing.
+    package let folder: String
+
+    /// The most octets of a campaign file.
+    static let sizeLimit = 1 << 20
+
+    /// Reads a file.
+    package init(path: String) throws(BroadsideError) {
+        let octets = try readFile(path, option: "campaign", limit: Self.sizeLimit)
+        folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
+        func named(_ place: JSON5Value.Place) -> String {
+            "--campaign \(path), line \(place.line), column \(place.column)"
+        }
+        let root: JSON5Value
+        do {
+            root = try JSON5Reader.read(octets)
+        } catch {
+            throw .request("\(named(error.place)): \(error.message)")
+        }
+        guard case .object(let members) = root.kind else {
+            throw .request(
+                "\(named(root.place)): is \(root.words): a campaign is an object, { ... }")
+        }
+        var entries: [Entry] = []
+        for member in members {
+            if entries.contains(where: { $0.name == member.key }) {
+                throw .request(
+                    "\(named(member.place)): the key '\(member.key)' is there twice: keep one")
+            }
+            let value: Value =
+                switch member.value.kind {
+                case .boolean(let value): .boolean(value)
+                case .number(let text): .number(text)
+                case .string(let text): .string(text)
+                default: .other(member.value.words)
+                }
+            entries.append(
+                Entry(
+                    name: member.key, namePlace: named(member.place),
+                    place: named(member.value.place), value: value))
+        }
+        self.entries = entries
+    }
+}

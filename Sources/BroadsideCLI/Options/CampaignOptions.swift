@@ -1,0 +1,158 @@
+import Broadside
+import Glibc
+
+/// `--campaign FILE` and `--print-campaign`: options from a file, and back into one.
+enum CampaignOptions {
+    static let section = OptionSection(
+        title: "From a file",
+        options: [
+            .init(
+                "campaign", "FILE",
+                "JSON5 with any of these options by their long names; paths are relative to it; a flag here overrides it"
+            ),
+            .init(
+                "print-campaign", nil,
+                "write the campaign as it would be sent, as such a file, and send nothing"),
+        ])
+
+    /// Options of which one makes others meaningless: a flag drops the file's others.
+    private static let alternatives: [[Set<String>]] = [
+        [["tokens"], ["to"]],
+        [
+            ["auth-key", "key-id", "team-id"], ["auth-token-file"],
+            ["certificate", "private-key", "passphrase-file"],
+        ],
+    ]
+
+    /// Adds the options of the campaign file that the command line names, where it does not say
+    /// otherwise itself.
+    static func addFile(
+        to arguments: inout ParsedArguments, of command: CommandDescription
+    ) throws(CommandFailure) {
+        guard let path = arguments.string("campaign") else { return }
+        let file: CampaignFile
+        do {
+            file = try CampaignFile(path: path)
+        } catch {
+            throw CommandFailure(message: error.message, exitCode: error.exitCode)
+        }
+        let overridden = overridden(by: arguments)
+        for entry in file.entries {
+            guard let option = command.options.first(where: { $0.name == entry.name }),
+                !section.options.contains(where: { $0.name == entry.name })
+            else { throw .usage(unknown(entry, command)) }
+            guard let value = try value(of: option, entry, folder: file.folder) else { continue }
+            if arguments.has(entry.name) || overridden.contains(entry.name) { continue }
+            arguments.add(entry.name, value: value, place: entry.place)
+        }
+    }
+
+    private static func overridden(by arguments: ParsedArguments) -> Set<String> {
+        var names: Set<String> = []
+        for kinds in alternatives {
+            for kind in kinds where kind.contains(where: { arguments.has($0) }) {
+                for other in kinds where other != kind { names.formUnion(other) }
+            }
+        }
+        return names
+    }
+
+    private static func unknown(_ entry: CampaignFile.Entry, _ command: CommandDescription)
+        -> String
+    {
+        let names = command.options.map(\.name).filter { name in
+            !section.options.contains { $0.name == name }
+        }
+        let advice =
+            nearestName(to: entry.name, among: names).map { "did you mean \($0)?" }
+            ?? "broadside \(command.name) --help lists what there is"
+        return "\(entry.namePlace): unknown key '\(entry.name)': \(advice)"
+    }
+
+    /// The text that the command line would have; nil for a flag that is not set.
+    private static func value(
+        of option: OptionDescription, _ entry: CampaignFile.Entry, folder: String
+    ) throws(CommandFailure) -> String? {
+        switch entry.value {
+        case .boolean(let isSet) where option.value == nil: return isSet ? "" : nil
+        case .string(let text) where option.value != nil:
+            return option.isPath(text) && !text.hasPrefix("/")
+                ? option.withPath(text, in: folder) : text
+        case .number(let text) where option.takesNumber: return plainNumber(text)
+        default: break
+        }
+        let found: String =
+            switch entry.value {
+            case .boolean(let value): "\(value)"
+            case .number: "a number"
+            case .string: "a string"
+            case .other(let words): words
+            }
+        let wanted =
+            option.value == nil
+            ? "true or false" : option.takesNumber ? "a number or a string" : "a string"
+        throw .usage("\(entry.place): '\(entry.name)' is \(found): it must be \(wanted)")
+    }
+
+    /// `5e3` as an option's value: `5000`.
+    private static func plainNumber(_ text: String) -> String {
+        guard text.contains(where: { $0 == "e" || $0 == "E" }), let value = Double(text),
+            let whole = Int64(exactly: value)
+        else { return text }
+        return "\(whole)"
+    }
+
+    /// The campaign as a file that says the same, wherever it lies: paths are absolute.
+    static func text(_ arguments: ParsedArguments, of command: CommandDescription) -> String {
+        var lines: [String] = []
+        for option in command.options
+        where !section.options.contains(where: { $0.name == option.name }) {
+            guard let text = arguments.string(option.name) else { continue }
+            let value: String
+            if option.value == nil {
+                value = "true"
+            } else if option.takesNumber, isPlainNumber(text) {
+                value = text
+            } else if option.isPath(text), !text.hasPrefix("/") {
+                value = jsonString(option.withPath(text, in: workingDirectory + "/"))
+            } else {
+                value = jsonString(text)
+            }
+            lines.append("  \(jsonString(option.name)): \(value)")
+        }
+        return "{\n\(lines.joined(separator: ",\n"))\n}\n"
+    }
+
+    private static func isPlainNumber(_ text: String) -> Bool {
+        let digits = text.utf8.allSatisfy { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
+        return digits && !text.isEmpty && (text == "0" || text.utf8.first != UInt8(ascii: "0"))
+    }
+
+    private static var workingDirectory: String {
+        guard let path = unsafe getcwd(nil, 0) else { return "." }
+        defer { unsafe free(path) }
+        return unsafe String(cString: path)
+    }
+}
+
+extension OptionDescription {
+    /// Whether a number means something here.
+    var takesNumber: Bool { ["N", "P", "WHEN", "1|5|10", "443|2197"].contains(value) }
+
+    /// Whether a text names a file or a directory here.
+    func isPath(_ text: String) -> Bool {
+        guard let value, text != "-" else { return false }
+        // An endpoint for metrics is no file.
+        if value.contains("HOST:PORT"), !text.contains("/"), text.contains(":") { return false }
+        return ["FILE", "DIR", "PATH", "OUTPUT"].contains { value.contains($0) }
+    }
+
+    /// The text with its path in a folder; `COLUMN=DIR` has it behind the sign.
+    func withPath(_ text: String, in folder: String) -> String {
+        guard value?.contains("=") == true, let sign = text.firstIndex(of: "=") else {
+            return folder + text
+        }
+        let path = text[text.index(after: sign)...]
+        return path.isEmpty || path.hasPrefix("/") ? text : "\(text[...sign])\(folder)\(path)"
+    }
+}

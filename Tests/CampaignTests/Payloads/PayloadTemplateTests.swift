@@ -1,0 +1,147 @@
+import Foundation
+import Testing
+
+@testable import Campaign
+
+@Suite struct PayloadTemplateTests {
+    private func compile(_ text: String) throws -> PayloadTemplate {
+        let octets = Array(text.utf8)
+        #expect(PayloadCheck.syntaxProblem(octets.span.bytes) == nil)
+        return try PayloadTemplate(octets.span.bytes)
+    }
+
+    /// What rows of a CSV list become: payloads, or reasons.
+    private func rendered(
+        _ payload: String, csv: String, collapse: String? = nil, limit: Int = 4096
+    ) throws -> [String] {
+        let template = try compile(payload)
+        let set = PayloadSet(
+            templates: [template], choice: nil, collapse: try collapse.map { try TextTemplate($0) },
+            limit: limit)
+        let pool = ChunkPool(limit: 2)
+        var cutter = RowCutter(format: .csv, pool: pool)
+        let lines = csv.split(separator: "\n", maxSplits: 1)
+        let names = lines[0].split(separator: ",").map(String.init)
+        let layout = try RowLayout(format: .csv, names: names, header: Array(lines[0].utf8))
+        var personalizer = RowPersonalizer(set, layout: layout)
+        var reader = RowReader(layout: layout)
+        var result: [String] = []
+        cut(&cutter, pool: pool, pieces: [Array(csv.utf8)]) { chunk in
+            reader.open(chunk)
+            while reader.next() != nil {
+                switch personalizer.personalize(reader) {
+                case .invalid(let reason): result.append(reason.text)
+                case .made(let shape):
+                    var body = [UInt8](repeating: 0, count: Int(shape.payloadCount))
+                    let pieces = Array(personalizer.lastPieces)
+                    body.withUnsafeMutableBytes { body in
+                        pieces.withUnsafeBytes { pieces in
+                            let start =
+                                pieces.baseAddress
+                                ?? UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
+                            personalizer.writePayload(
+                                shape, pieces: start, to: body.baseAddress!)
+                        }
+                    }
+                    let id = String(
+                        decoding: pieces.suffix(Int(shape.collapseCount)), as: UTF8.self)
+                    result.append(String(decoding: body, as: UTF8.self) + id)
+                }
+            }
+            _ = reader.close()
+        }
+        return result
+    }
+
+    @Test("What is no template stays, but for blanks between tokens")
+    func constant() throws {
+        let text = #"{ "a b" : "{ {x} } }} \"{ {\"" , "n": [ 1.50 , -0e1 ] }"#
+        let template = try compile(text)
+        #expect(!template.isPersonal)
+        #expect(
+            String(decoding: template.constantPayload, as: UTF8.self)
+                == #"{"a b":"{ {x} } }} \"{ {\"","n":[1.50,-0e1]}"#)
+        #expect(template.constantPayload == PayloadMinifier.minify(Array(text.utf8).span.bytes))
+    }
+
+    @Test("Values, types, defaults and doubled braces")
+    func values() throws {
+        #expect(
+            try rendered(
+                #"{"a":"{{{{{{x}}{{{{", "b": "{{y:int|5}}", "{{{{k": "{{ x | z}}"}"#,
+                csv: "x,y\nv,1\n,\n\"\"\"\",-3\n")
+                == [
+                    #"{"a":"{{v{{","b":1,"{{k":"v"}"#, #"{"a":"{{{{","b":5,"{{k":" z"}"#,
+                    #"{"a":"{{\"{{","b":-3,"{{k":"\""}"#,
+                ])
+    }
+
+    @Test("A row is as long as the limit allows, and no longer")
+    func limit() throws {
+        let csv = "x\n" + "ab\nabc\n\"a\"\"\"\n"
+        #expect(
+            try rendered(#"{"a":"{{x}}"}"#, csv: csv, limit: 10)
+                == [#"{"a":"ab"}"#, "PayloadTooLarge", "PayloadTooLarge"])
+    }
+
+    @Test("Text that is not UTF-8 is no value")
+    func encoding() throws {
+        let set = PayloadSet(
+            templates: [try compile(#"{"a":"{{x}}"}"#)], choice: nil, collapse: nil, limit: 100)
+        let layout = try RowLayout(format: .csv, names: ["x"], header: Array("x".utf8))
+        var personalizer = RowPersonalizer(set, layout: layout)
+        var reader = RowReader(layout: layout)
+        for octets: [UInt8] in [[0xff], [0x61, 0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]] {
+            let pool = ChunkPool(limit: 2)
+            var cutter = RowCutter(format: .csv, pool: pool)
+            cut(&cutter, pool: pool, pieces: [[0x78, 0x0a] + octets + [0x0a]]) { chunk in
+                reader.open(chunk)
+                #expect(reader.next() != nil)
+                #expect(personalizer.personalize(reader) == .invalid(.badValue))
+                _ = reader.close()
+            }
+        }
+    }
+
+    @Test("A collapse ID has its own limits; an empty one is none")
+    func collapse() throws {
+        let long = String(repeating: "é", count: 31)
+        #expect(
+            try rendered(
+                "{}", csv: "x\n\(long)\n\(long)é\n\" \"\n\"a\n\"\n\"\"\n", collapse: "{{x}}{{{{")
+                == ["{}\(long){{", "BadValue", "BadValue", "BadValue", "{}{{"])
+    }
+
+    @Test(
+        "Mistakes have their place",
+        arguments: [
+            (#"{"a":"x {{name"}"#, 9, "not closed"),
+            ("{\"a\":\n\"ä{{}}\"}", 3, "names no column"),
+            (#"{"{{a}}":1}"#, 3, "keys may not hold templates"),
+            (#"{"a":"{{n:float}}"}"#, 7, "':float' is no type"),
+            (#"{"a":"x{{n:int}}"}"#, 8, "write {{n}}"),
+            (#"{"a":"{{n:int|x}}"}"#, 7, "default 'x' is no whole number"),
+            (#"{"a":"{{n:bool|2}}"}"#, 7, "default '2' is no true or false"),
+            (#"{"a":"{{{n}}}"}"#, 7, "write {{{{ for {{"),
+        ])
+    func mistakes(text: String, column: Int, says: String) throws {
+        do {
+            _ = try compile(text)
+            Issue.record("this is no template: \(text)")
+        } catch let problem as PayloadCheck.Problem {
+            #expect(problem.column == column, "\(problem)")
+            #expect(problem.message.contains(says), "\(problem)")
+            #expect(problem.line == (text.contains("\n") ? 2 : 1))
+        }
+    }
+
+    @Test("Columns are named as JSON has them, each once, where it first stands")
+    func uses() throws {
+        let template = try compile("{\"a\":\"{{n}}{{n\\u0065}}\",\n \"b\":\"{{n:int}}\"}")
+        #expect(template.uses.map(\.column) == ["n", "ne"])
+        #expect(template.uses.map(\.character) == [7, 12])
+        let many = String(repeating: "{{n}}", count: 257)
+        #expect(throws: PayloadCheck.Problem.self) { try compile("{\"a\":\"\(many)\"}") }
+        #expect(try compile("{\"a\":\"\(many.dropLast(5))\"}").segments.count == 256)
+    }
+}

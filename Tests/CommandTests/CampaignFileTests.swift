@@ -1,0 +1,103 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A campaign in a file: read, overridden, written out and read back.
+@Suite(.timeLimit(.minutes(5)))
+struct CampaignFileTests {
+    private let directory: TemporaryDirectory
+    private let authority: TestAuthority
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        authority = try TestAuthority.shared()
+        try FileManager.default.createDirectory(
+            atPath: "\(directory.path)/night", withIntermediateDirectories: false)
+        try directory.write("token,name\naabb,Jo\nccdd,Al\n", to: "night/list.csv")
+        try directory.write(#"{"a":"{{name}}"}"#, to: "night/hello.json")
+        try directory.write(
+            """
+            // What goes out tonight.
+            {
+              tokens: 'list.csv', "payload": "hello.json", /* beside it */
+              topic: 'com.example.app', priority: 0x5, rate: +2.5e2, expiration: '+2h',
+              'auth-key': '\(authority.authKey)', 'key-id': "ABC123DEFG", 'team-id': 'DEF\\
+            123GHIJ',
+              'collapse-id': '{{name}}-1',
+            }
+            """, to: "night/c.json5")
+    }
+
+    private func send(_ arguments: [String], in folder: TemporaryDirectory? = nil) throws
+        -> Finished
+    {
+        try Broadside.run(["send"] + arguments, in: folder ?? directory, limit: 30)
+    }
+
+    @Test("Paths are relative to the file; it says what flags would")
+    func read() throws {
+        let finished = try send(["--campaign", "\(directory.path)/night/c.json5", "--dry-run"])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        #expect(
+            finished.output.contains("topic        com.example.app, push type alert, priority 5"))
+        #expect(finished.output.contains("250 requests a second"))
+        #expect(finished.output.contains("to send      2"))
+    }
+
+    @Test("A flag overrides, and drops what it makes meaningless")
+    func override() throws {
+        let file = "\(directory.path)/night/c.json5"
+        let finished = try send(
+            [
+                "--campaign", file, "--dry-run", "--priority", "10", "--to", "aabb",
+                "--collapse-id", "x", "--payload", try directory.write("{}", to: "other.json"),
+            ])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        #expect(
+            finished.output.contains("priority 10") && finished.output.contains("rows         1\n"))
+        let printed = try send(
+            ["--campaign", file, "--print-campaign", "--auth-token-file", "/t", "--rate", "7"])
+        let object = try JSONSerialization.jsonObject(with: Data(printed.output.utf8))
+        let fields = try #require(object as? [String: Any])
+        #expect(fields["rate"] as? Int == 7 && fields["auth-token-file"] as? String == "/t")
+        #expect(fields["auth-key"] == nil && fields["key-id"] == nil)
+    }
+
+    @Test("What is printed says the same from anywhere, and touches nothing")
+    func printed() throws {
+        let first = try send(
+            [
+                "--campaign", "\(directory.path)/night/c.json5", "--print-campaign", "--ledger",
+                "l",
+                "--summary", "-", "--payload-by", "name=by", "--yes",
+            ])
+        #expect(first.exitCode == 0 && first.errors.isEmpty, "\(first.errors)")
+        let object = try JSONSerialization.jsonObject(with: Data(first.output.utf8))
+        let fields = try #require(object as? [String: Any])
+        #expect(fields["tokens"] as? String == "\(directory.path)/night/list.csv")
+        #expect((fields["payload-by"] as? String)?.hasSuffix("\(directory.path)/by") == true)
+        #expect(fields["summary"] as? String == "-" && fields["yes"] as? Bool == true)
+        #expect(fields["team-id"] as? String == "DEF123GHIJ" && fields["priority"] as? Int == 5)
+        #expect(
+            fields["rate"] as? Double == 250 && fields["collapse-id"] as? String == "{{name}}-1")
+        let elsewhere = try TemporaryDirectory()
+        let file = try elsewhere.write(first.output, to: "printed.json5")
+        let second = try send(["--campaign", file, "--print-campaign"], in: elsewhere)
+        #expect(second.output == first.output, "\(second.errors)")
+        #expect(try directory.names(in: directory.path).contains("l") == false)
+    }
+
+    @Test("probe takes a file too, of its own options")
+    func probe() throws {
+        let file = try directory.write(
+            "{tokens: 'night/list.csv', topic: 'com.example.app', 'then-prune': 'out.csv'}",
+            to: "probe.json5")
+        let finished = try Broadside.run(
+            ["probe", "--campaign", file, "--print-campaign"], in: directory, limit: 30)
+        #expect(finished.output.contains("\"then-prune\": \"\(directory.path)/out.csv\""))
+        try directory.write("{payload: 'x'}", to: "wrong.json5")
+        let wrong = try Broadside.run(
+            ["probe", "--campaign", "wrong.json5"], in: directory, limit: 30)
+        #expect(wrong.exitCode == 2 && wrong.errors.contains("unknown key 'payload'"))
+    }
+}
