@@ -19,7 +19,9 @@ struct PayloadFiles {
 
     init(_ options: SendOptions) throws(BroadsideError) {
         let collapse = try Self.collapse(options)
-        collapseID = collapse.map { String(decoding: $0.constant, as: UTF8.self) }
+        collapseID = collapse.flatMap { template in
+            template.isPersonal ? nil : String(decoding: template.constant, as: UTF8.self)
+        }
         var reader = Reader(pushType: options.pushType)
         var choice: PayloadSet.Choice?
         var common: Int?

@@ -140,7 +140,7 @@ extension MalformedCall {
 extension MalformedRequest {
     /// Payload templates, payload directories, collapse IDs.
     static let templates: [MalformedRequest] = [
-        .init(["--payload", "@t-unclosed"], says: ["@t-unclosed, line 2, column 9", "}}"]),
+        .init(["--payload", "@t-unclosed"], says: ["@t-unclosed, line 2, column 8", "}}"]),
         .init(["--payload", "@t-key"], says: ["@t-key, line 1, column 3", "keys may not"]),
         .init(["--payload", "@t-type"], says: ["@t-type, line 1, column 8", "write {{n}}"]),
         .init(["--payload", "@t-float"], says: ["@t-float", "column 7", ":int, :bool"]),
@@ -153,7 +153,7 @@ extension MalformedRequest {
         .init(
             ["--payload", "@t-name", "--to", "aabb"], without: ["tokens"],
             says: ["@t-name", "--to"]),
-        .init(["--payload", "@t-large"], says: ["@t-large", "4097", "4096"]),
+        .init(["--payload", "@t-large"], says: ["@t-large", "4104", "4096"]),
         .init(["--collapse-id", "{{name}}"], says: ["--collapse-id", "'name'"]),
         .init(["--collapse-id", "a{{name"], says: ["--collapse-id", "character 2", "}}"]),
         .init(["--collapse-id", "{{n:int}}"], says: ["--collapse-id", "{{n}}"]),

@@ -10,7 +10,7 @@ struct PersonalRow: Sendable {
 
     static let template = #"""
         {
-          "aps" : {"alert": {"title": "F\\u00fcr {{name|friend \\"x\\"}}: {{{{x}}", "body": "{{text}}"},
+          "aps" : {"alert": {"title": "F\u00fcr {{name|friend \"x\"}}: {{{{x}}", "body": "{{text}}"},
                    "badge": "{{ badge:int|0 }}"},
           "vip":"{{vip:bool}}",  "n": 1.50, "t": "{{text}}|{{name|}}"
         }

@@ -8,7 +8,10 @@ struct Scenario {
     let seed: UInt64
     let list: SimulatedList
     let campaign: UInt64
+    /// The payload, or what every row's begins with.
     let payload: [UInt8]
+    /// How often a row's token stands in its payload; 0: all rows get the same.
+    let repetitions: Int
     let topic: [UInt8]
     let expiration: [UInt8]?
     let collapseIdentifier: [UInt8]?
@@ -44,7 +47,10 @@ struct Scenario {
         campaign = random.next()
         let rowCount = random.between(0...(random.pick([3, 40, 300, 300, 2500])))
         list = SimulatedList(rowCount: rowCount, random: random.fork())
-        payload = Self.payload(random.pick([2, 30, 242, 1000, 4096]))
+        let payloadCount = random.pick([2, 30, 242, 1000, 4096])
+        // No draw of its own, so that a seed's other decisions stay what they were.
+        repetitions = payloadCount < 4096 ? [0, 0, 0, 1, 3, 12][Int(seed / 7 % 6)] : 0
+        payload = Self.payload(payloadCount)
         topic = Array("com.example.news".utf8)
         expiration = random.chance(0.5) ? Array("1900000000".utf8) : nil
         collapseIdentifier = random.chance(0.5) ? Array("breaking".utf8) : nil
@@ -91,7 +97,31 @@ struct Scenario {
         epoch <= weathers.count ? weathers[epoch - 1] : .calm
     }
 
+    /// What a row's request has to carry.
+    func payload(row: Int) -> [UInt8] {
+        guard repetitions > 0 else { return payload }
+        // The only octet that JSON escapes in these lists is a tab.
+        let text = list.texts[row].flatMap { $0 == 0x09 ? Array("\\t".utf8) : [$0] }
+        return personal(Array(repeating: text, count: repetitions).flatMap { $0 })
+    }
+
+    private func personal(_ text: [UInt8]) -> [UInt8] {
+        Array(#"{"x":"#.utf8) + payload + Array(#","t":""#.utf8) + text + Array(#""}"#.utf8)
+    }
+
     func settings() -> ReactorSettings {
+        var settings = sharedSettings()
+        guard repetitions > 0 else { return settings }
+        let text = Array(String(repeating: "{{token}}", count: repetitions).utf8)
+        guard let template = try? PayloadTemplate(personal(text).span.bytes) else {
+            preconditionFailure("the scenario's payload is a template")
+        }
+        settings.personal = PayloadSet(
+            templates: [template], choice: nil, collapse: nil, limit: 4096)
+        return settings
+    }
+
+    private func sharedSettings() -> ReactorSettings {
         ReactorSettings(
             campaign: campaign, authority: Self.authority, topic: topic, pushType: Self.pushType,
             priority: Self.priority, expiration: expiration,

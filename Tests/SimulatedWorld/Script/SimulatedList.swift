@@ -5,11 +5,14 @@ struct SimulatedList {
     let bytes: [UInt8]
     /// The token of each row, canonical; nil for a row that holds none.
     let tokens: [[UInt8]?]
+    /// The same as they are written.
+    let texts: [[UInt8]]
 
     init(rowCount: Int, random: WorldRandom) {
         var random = random
         var bytes: [UInt8] = []
         var tokens: [[UInt8]?] = []
+        var texts: [[UInt8]] = []
         let isPlain = random.chance(0.4)
         let malformed = random.pick([0, 0, 0.01, 0.3])
         for row in 0..<rowCount {
@@ -18,17 +21,21 @@ struct SimulatedList {
             if random.chance(malformed) {
                 bytes += Array(random.pick(["oops", "abc", "0g", "ff ff", "é"]).utf8)
                 tokens.append(nil)
+                texts.append([])
             } else {
                 let digits = isPlain || random.chance(0.9) ? 64 : random.pick([2, 8, 66, 160, 200])
                 let token = Self.token(digits: digits, random: &random)
-                bytes += Self.written(token, isPlain: isPlain, random: &random)
+                let text = Self.written(token, isPlain: isPlain, random: &random)
+                bytes += text
                 tokens.append(token)
+                texts.append(text)
             }
             let isLast = row == rowCount - 1
             if !isLast || random.chance(0.7) { bytes += Array(ending.utf8) }
         }
         self.bytes = bytes
         self.tokens = tokens
+        self.texts = texts
     }
 
     private static func token(digits: Int, random: inout WorldRandom) -> [UInt8] {

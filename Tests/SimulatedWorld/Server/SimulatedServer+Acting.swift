@@ -29,7 +29,7 @@ extension SimulatedServer {
 
     /// Lets a body that is cut by a small window go on, a little at a time.
     private func starve(_ stream: Int32) {
-        let missing = world.scenario.payload.count - Int(weather.initialWindow)
+        let missing = expectedPayload(stream).count - Int(weather.initialWindow)
         guard missing > 0 else { return }
         var opened = 0
         var delay: UInt64 = 0
@@ -41,10 +41,15 @@ extension SimulatedServer {
         }
     }
 
+    private func expectedPayload(_ stream: Int32) -> [UInt8] {
+        guard let copy = streams[stream]?.copy else { return world.scenario.payload }
+        return world.scenario.payload(row: world.journal.copies[copy].row)
+    }
+
     /// A request is whole.
     func bodyArrived(_ stream: Int32) {
         guard let state = streams[stream] else { return }
-        if state.copy != nil, state.body != world.scenario.payload {
+        if state.copy != nil, state.body != expectedPayload(stream) {
             world.fail("stream \(stream) of link \(link) carries another payload")
         }
         switch state.fate {
