@@ -9,7 +9,8 @@ struct PersonalSendTests {
     private func bodies(_ server: RecordingServer, _ tokens: DeviceTokens) throws -> [Int: [String]]
     {
         var bodies: [Int: [String]] = [:]
-        for answer in try server.answers() {
+        // Of a request that a connection's end cut off no body is recorded.
+        for answer in try server.answers() where answer.action != "swallowed" {
             let token = String(try #require(answer.path).dropFirst("/3/device/".count))
             #expect(answer.sound == true, "\(answer.body ?? "")")
             let row = try #require(Int(token.dropFirst(8).prefix(8), radix: 16))
@@ -85,7 +86,7 @@ struct PersonalSendTests {
         let bodies = try bodies(server, campaign.tokens)
         try judge(rows, bodies, campaign)
         #expect(bodies.values.allSatisfy { Set($0).count == 1 })
-        #expect(bodies.values.contains { $0.count > 1 })
+        #expect(bodies.values.contains { $0.count > 1 } == (options[0] == "refused"))
     }
 
     @Test("A value chooses the payload, by ever less of it; it leads to no other directory")
