@@ -26,7 +26,7 @@ import Testing
         let octets = Array(reason.text.utf8)
         #expect(Reason(text: reason.text) == reason)
         let found = Reason(text: octets.span.bytes)
-        #expect(found == (reason.isFromAPNs ? reason : nil))
+        #expect(found == (reason.isOfProviderAPI ? reason : nil))
     }
 
     func parse(_ body: String) -> ReasonBody {

@@ -23,6 +23,8 @@ import Ring
     var address = 0
     var records: Records?
     var http: ClientConnectionStateMachine
+    /// What is out on a connection to the legacy gateway, where `http` is never started.
+    var binary = BinaryConnection(capacity: 0)
     /// What our encoder knows of the server's header table.
     var mirror = DynamicTableMirror()
     var templateKey: TemplateKey?
@@ -112,6 +114,7 @@ import Ring
         self.address = address
         records = nil
         http = ClientConnectionStateMachine(configuration: configuration)
+        binary = BinaryConnection(capacity: 0)
         mirror = DynamicTableMirror()
         templateKey = nil
         sealedCount = 0
@@ -123,6 +126,9 @@ import Ring
         lastAnswered = 0
         isReady = false
     }
+
+    /// Requests whose answers are awaited.
+    var openCount: Int { http.openStreamCount + binary.count }
 
     /// A request was answered.
     mutating func noteAnswer(_ now: Now) {
@@ -137,6 +143,7 @@ import Ring
         isSending = false
         records = nil
         http = Self.absent
+        binary = BinaryConnection(capacity: 0)
     }
 
     mutating func enter(_ phase: Phase, now: UInt64) {

@@ -45,6 +45,8 @@ package struct ReactorSettings: Sendable {
     package var reactors: Int
     /// What jitter is drawn from.
     package var seed: UInt64
+    /// The legacy gateway's protocol in place of HTTP/2; nil: HTTP/2.
+    package var binary: BinarySettings?
 
     package init(
         campaign: UInt64, authority: [UInt8], topic: [UInt8]?, pushType: [UInt8],

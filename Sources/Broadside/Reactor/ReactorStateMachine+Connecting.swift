@@ -152,6 +152,10 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Every stream that is still open is in doubt.
     mutating func loseStreams(_ index: Int, now: Now) {
+        while let tag = connections[index].binary.popOldest() {
+            inFlight -= 1
+            lose(tag, reason: .connectionLost, now: now)
+        }
         while let tag = connections[index].http.takeOpenStream() {
             inFlight -= 1
             lose(tag, reason: .connectionLost, now: now)
@@ -181,7 +185,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Says goodbye and closes once the bytes are out.
     mutating func flush(_ index: Int, now: Now) {
-        connections[index].http.shutdown()
+        if settings.binary == nil { connections[index].http.shutdown() }
         connections[index].enter(.flushing, now: now.nanoseconds)
     }
 
@@ -222,6 +226,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             if age > Self.connectLimit { failSilent(index, "no connection within 15 s", now: now) }
         case .flushing:
             if age > Self.flushLimit { beginClose(index, now: now) }
+        case .open where settings.binary != nil, .draining where settings.binary != nil:
+            confirmSilent(index, now: now)
         case .open, .draining:
             if !connections[index].isReady, age > Self.connectLimit {
                 failSilent(index, "no HTTP/2 SETTINGS within 15 s", now: now)

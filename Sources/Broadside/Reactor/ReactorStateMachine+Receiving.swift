@@ -27,12 +27,16 @@ extension ReactorStateMachine where Records: ~Copyable {
                 connections[index].records?.isEstablished == true
             {
                 connections[index].enter(.open, now: connections[index].phaseSince)
-                connections[index].http.start()
+                start(index, now: now)
             }
             if count > 0 {
                 let span = unsafe RawSpan(
                     _unsafeBytes: UnsafeRawBufferPointer(rebasing: received[..<count]))
-                handleEvents(index, in: span, now: now)
+                if settings.binary == nil {
+                    handleEvents(index, in: span, now: now)
+                } else {
+                    handlePacket(index, in: span, now: now)
+                }
                 guard connections[index].isListening else { return }
             }
             switch result {
@@ -50,6 +54,15 @@ extension ReactorStateMachine where Records: ~Copyable {
                     now: now)
                 return
             }
+        }
+    }
+
+    /// TLS stands: the protocol above it begins.
+    private mutating func start(_ index: Int, now: Now) {
+        if settings.binary == nil {
+            connections[index].http.start()
+        } else {
+            startBinary(index, now: now)
         }
     }
 
