@@ -66,6 +66,8 @@ public enum CampaignRun {
     ) throws(BroadsideError) -> TLSContext {
         var configuration = ClientConfiguration()
         configuration.identity = credential.identity
+        // The gateway's protocol is older than ALPN.
+        if options.wireProtocol == .binary { configuration.applicationProtocols = [] }
         if let path = options.caFile {
             configuration.trustsSystemRoots = false
             configuration.additionalAuthorities = try readFile(
@@ -109,7 +111,7 @@ extension Plan {
         let rate = options.rate.map { "\(Int($0)) requests a second" } ?? "no rate limit"
         let chosen = options.connections == nil ? " (chosen)" : ""
         return """
-            endpoint     \(place)
+            endpoint     \(place)\(options.wireProtocol == .binary ? ", legacy gateway, command \(options.binaryCommand.rawValue)" : "")
             topic        \(headers.topic ?? credential.onlyTopic ?? "none"), push type \(headers.pushType.rawValue), priority \
             \(headers.priority.rawValue)
             payload      \(payload.count) bytes

@@ -196,7 +196,7 @@ private func milliRate(_ perSecond: Double) -> UInt64 {
 extension Plan {
     /// What reactors need to know.
     func reactorSettings(manifest: Manifest) -> ReactorSettings {
-        ReactorSettings(
+        var settings = ReactorSettings(
             campaign: manifest.campaignNumber, authority: Array(authority.utf8),
             topic: headers.topic.map { Array($0.utf8) },
             pushType: Array(headers.pushType.rawValue.utf8),
@@ -214,5 +214,7 @@ extension Plan {
             giveUpAfter: options.giveUpAfter ?? SendOptions.defaultGiveUpAfter,
             giveUpAfterIsExplicit: options.giveUpAfter != nil, abortAfter: options.abortAfter,
             reactors: reactors, seed: manifest.campaignNumber)
+        settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
+        return settings
     }
 }

@@ -65,6 +65,11 @@ public struct SendOptions: Sendable {
     /// Certificates to trust in place of the system's.
     public var caFile: String?
 
+    /// Provider API, or legacy gateway.
+    public var wireProtocol = WireProtocol.http2
+    /// In which form notifications go to a legacy gateway.
+    public var binaryCommand = BinaryCommand.frame
+
     /// Connections in all; nil: chosen.
     public var connections: Int?
     /// Streams a connection; nil: the server's limit.

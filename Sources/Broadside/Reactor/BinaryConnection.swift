@@ -52,6 +52,8 @@ package struct BinarySettings: Sendable {
     /// The first identifier that was not handed to the kernel as a whole yet.
     private(set) var unsentIdentifier: UInt32 = 1
     private var packet: [UInt8] = []
+    /// Nothing can be written any more; what the gateway says about it may still arrive.
+    var isBroken = false
 
     /// - Parameter capacity: The most rows that may be out.
     init(capacity: Int) {

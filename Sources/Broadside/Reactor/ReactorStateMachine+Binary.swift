@@ -4,6 +4,9 @@ import Campaign
 /// The legacy gateway's protocol: notifications one behind the other, silence for success, one error
 /// packet and the end for failure (Apple, "Binary Provider API", archived; Technical Note TN2265).
 extension ReactorStateMachine where Records: ~Copyable {
+    /// A connection that takes nothing any more gets so long to say why.
+    private static var brokenLimit: UInt64 { 2 * second }
+
     /// TLS stands, and the gateway says nothing: notifications may follow.
     mutating func startBinary(_ index: Int, now: Now) {
         connections[index].binary = BinaryConnection(capacity: settings.streamsPerConnection)
@@ -39,6 +42,12 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// were accepted.
     mutating func confirmSilent(_ index: Int, now: Now) {
         guard let binary = settings.binary else { return }
+        if connections[index].binary.isBroken {
+            if now.nanoseconds - connections[index].phaseSince > Self.brokenLimit {
+                receiveEnded(index, errno: 0, now: now)
+            }
+            return
+        }
         if connections[index].sealedCount == 0 { connections[index].binary.noteFlushed() }
         while let tag = connections[index].binary.oldest, connections[index].binary.isOldestSent {
             let sent = unsafe slab.state(tag).pointee.sentNanoseconds
@@ -46,6 +55,15 @@ extension ReactorStateMachine where Records: ~Copyable {
             _ = connections[index].binary.popOldest()
             confirm(tag, connection: index, now: now)
         }
+    }
+
+    /// The gateway reads no more, and its packet may be on its way: only the stream's end says that
+    /// none comes.
+    mutating func stopSending(_ index: Int, now: Now) {
+        connections[index].binary.isBroken = true
+        connections[index].sentCount = 0
+        connections[index].sealedCount = 0
+        connections[index].enter(.draining, now: now.nanoseconds)
     }
 
     /// Takes what the gateway says: it is the last of this connection.

@@ -115,6 +115,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].isSaturated = false
         guard connections[index].isListening else { return }
         guard result > 0 else {
+            if settings.binary != nil {
+                stopSending(index, now: now)
+                return
+            }
             let cause = unsafe String(cString: unsafe strerror(Int32(truncatingIfNeeded: -result)))
             let address = addresses.entries[connections[index].address].address
             fail(index, message: "\(address): \(cause)", isLasting: false, now: now)

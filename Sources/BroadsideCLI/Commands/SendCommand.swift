@@ -40,7 +40,8 @@ enum SendCommand {
                         "apns-expiration: 0, Unix seconds, or +90s, +2h from the first start"),
                     .init("collapse-id", "ID", "apns-collapse-id: at most 64 bytes"),
                     .init("limit", "N", "only the first N rows"),
-                ])
+                ]),
+            protocolSection,
         ] + commonSections,
         run: { (arguments) throws(CommandFailure) in
             let options = try options(from: arguments)
@@ -50,6 +51,17 @@ enum SendCommand {
                 throw CommandFailure(message: error.message, exitCode: error.exitCode)
             }
         })
+
+    private static let protocolSection = OptionSection(
+        title: "Which protocol",
+        options: [
+            .init(
+                "protocol", "http2|binary",
+                "provider API, or a legacy gateway at --endpoint (default: http2)"),
+            .init(
+                "binary-command", "0|1|2",
+                "form of the gateway's notifications: simple, enhanced, frame (default: 2)"),
+        ])
 
     /// What is the same for every run over a list.
     static let commonSections: [OptionSection] = [
@@ -130,9 +142,26 @@ enum SendCommand {
         options.limit = try arguments.integer("limit", in: 1...(1 << 40)).map { UInt64($0) }
 
         try CredentialOptions.read(arguments, into: &options)
+        try readProtocol(arguments, into: &options)
         try readLimits(arguments, into: &options)
         try readResults(arguments, into: &options)
         return options
+    }
+
+    static func readProtocol(
+        _ arguments: ParsedArguments, into options: inout SendOptions
+    ) throws(CommandFailure) {
+        if let value = try arguments.choice("protocol", WireProtocol.self) {
+            options.wireProtocol = value
+        }
+        guard let text = arguments.string("binary-command") else { return }
+        guard let command = UInt8(text).flatMap(BinaryCommand.init(rawValue:)) else {
+            throw .usage("--binary-command '\(text)' is unknown: use 0, 1 or 2")
+        }
+        guard options.wireProtocol == .binary else {
+            throw .usage("--binary-command goes with --protocol binary: add that, or leave it out")
+        }
+        options.binaryCommand = command
     }
 
     static func readLimits(
