@@ -25,9 +25,14 @@ public struct FeedbackTuple: Sendable, Equatable {
 /// Reads tuples from a stream, however it is cut.
 public struct FeedbackReader: Sendable {
     /// A tuple cannot be one.
-    public enum Problem: Error, Sendable, Equatable {
-        /// Its token has no octets, or more than any token has.
-        case tokenSize(Int)
+    public struct Problem: Error, Sendable, Equatable {
+        /// The octets that its token would have: none, or more than any token has.
+        public var tokenCount: Int
+
+        /// A problem with a token of so many octets.
+        public init(tokenCount: Int) {
+            self.tokenCount = tokenCount
+        }
     }
 
     private var pending: [UInt8] = []
@@ -52,7 +57,9 @@ public struct FeedbackReader: Sendable {
     public mutating func next() throws(Problem) -> FeedbackTuple? {
         guard pendingCount >= 6 else { return nil }
         let count = Int(pending[offset + 4]) << 8 | Int(pending[offset + 5])
-        guard (1...BinaryCommand.tokenLimit).contains(count) else { throw .tokenSize(count) }
+        guard (1...BinaryCommand.tokenLimit).contains(count) else {
+            throw Problem(tokenCount: count)
+        }
         guard pendingCount >= 6 + count else { return nil }
         let seconds = pending[offset..<(offset + 4)].reduce(0) { $0 << 8 | UInt32($1) }
         let token = Array(pending[(offset + 6)..<(offset + 6 + count)])
