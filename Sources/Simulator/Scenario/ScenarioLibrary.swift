@@ -148,8 +148,8 @@ enum ScenarioLibrary {
               faults: [
                 { do: "settings", at: 100, max_streams: 1 },
                 { do: "settings", at: 120, max_streams: 500, initial_window: 1000 },
-                { do: "settings", at: 300, initial_window: 0 },
-                { do: "settings", at: 301, initial_window: 100000, max_frame_size: 32768 },
+                { do: "settings", at: 300, initial_window: 16 },
+                { do: "settings", at: 310, initial_window: 100000, max_frame_size: 32768 },
                 { do: "settings", at: 400, header_table_size: 0 },
                 { do: "settings", at: 500, header_table_size: 8192, max_streams: 20 },
               ],

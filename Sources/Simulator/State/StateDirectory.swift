@@ -8,11 +8,12 @@ internal import TLS
 ///     ca.pem                      what clients trust
 ///     server.pem, server.key      for localhost, 127.0.0.1 and ::1
 ///     client.pem, client.key      a provider certificate with the topics extension
-///     client-<what>.pem, .key     one for each environment alone, and a revoked one
 ///     AuthKey_<key id>.p8         the key that signs provider tokens, as Apple hands it out
 ///     AuthKey_<key id>.pub.pem    its public half
 ///     config.json                 key_id, team_id, topic, other_topic; other_keys: further keys,
 ///                                 each with its use; revoked: certificates that are refused
+///     other/                      credentials to be refused with: further keys, a revoked
+///                                 certificate, and one for each environment alone
 ///
 /// Files that anyone could misuse have mode 0600. The authority's own key is not kept, so that
 /// nothing else can be signed in its name.
@@ -122,9 +123,9 @@ public struct StateDirectory: Sendable {
             }
             let clients = [
                 ("client", try client([development, production])),
-                ("client-development", try client([development])),
-                ("client-production", try client([production])),
-                ("client-revoked", try client([development, production])),
+                ("other/client-development", try client([development])),
+                ("other/client-production", try client([production])),
+                ("other/client-revoked", try client([development, production])),
             ]
             let revoked = try Certificate.all(pem: clients[3].1.certificateChain)[0]
             config.revoked = [Self.hexadecimal(sha256(revoked.der))]
@@ -143,12 +144,15 @@ public struct StateDirectory: Sendable {
             }
             for other in try otherKeys() {
                 config.other_keys = (config.other_keys ?? []) + [other.entry]
-                files.append(("AuthKey_\(other.entry.key_id).p8", other.key.pem, true))
+                files.append(("other/AuthKey_\(other.entry.key_id).p8", other.key.pem, true))
                 let publicHalf = try other.key.verifyingKey
                 files.append((other.entry.public_key, publicHalf.pem, false))
             }
         } catch {
             throw SimulatorError("--state \(path): \(error.description)", exitCode: 1)
+        }
+        guard unsafe mkdir(file("other"), 0o700) == 0 || errno == EEXIST else {
+            throw SimulatorError("--state \(file("other")): \(describe(errno: errno))", exitCode: 2)
         }
         try store(files)
     }
@@ -162,7 +166,7 @@ public struct StateDirectory: Sendable {
             let identifier = Self.identifier()
             var entry = Config.OtherKey(
                 key_id: identifier, team_id: team ?? teamID,
-                public_key: "AuthKey_\(identifier).pub.pem", use: use)
+                public_key: "other/AuthKey_\(identifier).pub.pem", use: use)
             change(&entry)
             keys.append((entry, try SigningKey(PrivateKey.generate())))
         }
