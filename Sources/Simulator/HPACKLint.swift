@@ -125,7 +125,8 @@ struct HPACKLint {
         case .withoutIndexing, .neverIndexed:
             if !isKnown {
                 report(.notInserted, name)
-            } else if field.index == 0 {
+            } else if field.index == 0, table.has(name) {
+                // A server that shrank the table took the name away.
                 report(.nameNotIndexed, name)
             }
         // An expiration that stays the same may be referred to as a whole in the compact form.

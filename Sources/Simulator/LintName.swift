@@ -86,6 +86,9 @@ struct LintTable {
         return entries.indices.contains(position) ? entries[position].name : nil
     }
 
+    /// Whether an entry has this name.
+    func has(_ name: LintName) -> Bool { entries.contains { $0.name == name } }
+
     /// Inserts an entry and returns how many others it drove out.
     mutating func insert(_ name: LintName, size count: Int) -> Int {
         entries.append((name, count))

@@ -26,6 +26,20 @@ extension SimulatorOptions {
             throw SimulatorError(
                 "--fast writes no journal: drop --journal, or --fast", exitCode: 2)
         }
+        if isFast {
+            for (option, value) in [
+                ("scenario", scenario), ("offline", offline), ("deliveries", deliveries),
+                ("control", control),
+            ] where value != nil {
+                throw SimulatorError(
+                    "--fast plays no scenario and stores nothing: drop --\(option), or --fast",
+                    exitCode: 2)
+            }
+        }
+        if let issuedTokens, !(0...SimulatorLimits.issuedTokens).contains(issuedTokens) {
+            throw SimulatorError(
+                "--issue-tokens is a number from 0 to \(SimulatorLimits.issuedTokens)", exitCode: 2)
+        }
     }
 
     /// `--listen` as an address: `127.0.0.1:2197`, `[::1]:0`, `localhost:2197`.

@@ -22,7 +22,14 @@ extension StateDirectory {
             try key(keyID, team: teamID, publicHalf: "AuthKey_\(keyID).pub.pem")
         ]
         for other in config.other_keys ?? [] {
-            keys.append(try key(other.key_id, team: other.team_id, publicHalf: other.public_key))
+            var key = try key(other.key_id, team: other.team_id, publicHalf: other.public_key)
+            key.environment = other.environment
+            key.topics = other.topics.map { $0.map { Array($0.utf8) } }
+            key.relatedKeyID = other.related_key_id
+            keys.append(key)
+        }
+        let revoked = (config.revoked ?? []).compactMap { digits in
+            unsafe Array(digits.utf8).withUnsafeBytes { unsafe TokenTrust.octets(ofDigits: $0) }
         }
         let identity = TLSIdentity(
             certificateChain: try PrivateFile.read(file("server.pem"), option: "--state"),
@@ -33,7 +40,7 @@ extension StateDirectory {
             configuration.clientCertificates = .requested(authorities: authority)
             return EndpointCredentials(
                 tls: try TLSContext(server: configuration), keys: keys,
-                topics: TopicTable(app: topic, otherApp: config.other_topic))
+                topics: TopicTable(app: topic, otherApp: config.other_topic), revoked: revoked)
         } catch {
             throw SimulatorError("--state \(path): \(error.description)", exitCode: 2)
         }

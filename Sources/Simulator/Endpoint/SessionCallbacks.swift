@@ -12,14 +12,21 @@ enum SessionCallbacks {
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, data)
         unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, frame)
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, streamClose)
+        unsafe nghttp2_session_callbacks_set_select_padding_callback(callbacks, padding)
+        var options: OpaquePointer?
+        precondition(unsafe nghttp2_option_new(&options) == 0, "no memory")
+        defer { unsafe nghttp2_option_del(options) }
+        // Where a scenario gives windows back, nghttp2 must not.
+        unsafe nghttp2_option_set_no_auto_window_update(options, owner.window == nil ? 0 : 1)
         var session: OpaquePointer?
         let context = unsafe Unmanaged.passUnretained(owner).toOpaque()
         precondition(
-            unsafe nghttp2_session_server_new(&session, callbacks, context) == 0, "no memory")
+            unsafe nghttp2_session_server_new2(&session, callbacks, context, options) == 0,
+            "no memory")
         return unsafe session!
     }
 
-    private static func owner(_ data: UnsafeMutableRawPointer?) -> ServerSession {
+    static func owner(_ data: UnsafeMutableRawPointer?) -> ServerSession {
         // SAFETY: the owner deletes its nghttp2 session before it goes.
         unsafe Unmanaged<ServerSession>.fromOpaque(data!).takeUnretainedValue()
     }
@@ -52,11 +59,21 @@ enum SessionCallbacks {
     }
 
     private static let data: nghttp2_on_data_chunk_recv_callback = {
-        session, _, streamID, _, count, _ in
-        if let stream = unsafe stream(session, streamID) {
-            unsafe stream.pointee.bodyCount += count
-        }
+        session, _, streamID, _, count, data in
+        unsafe owner(data).receivedData(stream(session, streamID), count)
         return 0
+    }
+
+    /// DATA alone: padding of HEADERS is `FrameShaper`'s, since only DATA counts for windows.
+    private static let padding: nghttp2_select_padding_callback = { _, frame, room, data in
+        guard let header = unsafe frame?.pointee.hd else { return 0 }
+        var count = header.length
+        if header.type == UInt8(NGHTTP2_DATA.rawValue),
+            let shape = unsafe owner(data).context.run?.scenario.answers
+        {
+            count += shape.padding
+        }
+        return min(count, room)
     }
 
     private static let frame: nghttp2_on_frame_recv_callback = { session, frame, data in
@@ -92,7 +109,7 @@ enum ResponseSubmission {
     /// Queues HEADERS, and DATA where the answer has a body.
     static func submit(
         _ pending: PendingAnswer, to stream: UnsafeMutablePointer<StreamState>,
-        session: OpaquePointer?
+        session: OpaquePointer?, uniqueID: NotificationIDText?
     ) {
         unsafe withUnsafeTemporaryAllocation(byteCount: 256, alignment: 16) { scratch in
             let base = scratch.baseAddress!
@@ -109,23 +126,40 @@ enum ResponseSubmission {
                     fromByteOffset: position, as: UInt8.self)
             }
             unsafe stream.pointee.responseCount = bodyCount
-            let fields = unsafe [
+            var fields = unsafe [
                 field(":status", base, statusCount),
                 // APNs' responses have the ID as a literal; indexing it would be of no use.
                 field("apns-id", identifier, 36, flags: NGHTTP2_NV_FLAG_NO_INDEX),
-                field("content-type", contentType, "application/json".utf8.count),
             ]
+            if pending.answer.status == 200, let uniqueID {
+                let target = unsafe base + 72
+                for position in 0..<36 {
+                    unsafe target.storeBytes(
+                        of: uniqueID[position], toByteOffset: position, as: UInt8.self)
+                }
+                unsafe fields.append(
+                    field("apns-unique-id", target, 36, flags: NGHTTP2_NV_FLAG_NO_INDEX))
+            }
+            if let seconds = pending.answer.retryAfterSeconds {
+                let target = unsafe base + 108
+                let count = unsafe Decimal.write(UInt64(seconds), to: target)
+                unsafe fields.append(field("retry-after", target, count))
+            }
+            if bodyCount > 0 {
+                unsafe fields.append(
+                    field("content-type", contentType, "application/json".utf8.count))
+            }
             unsafe fields.withUnsafeBufferPointer { fields in
                 guard bodyCount > 0 else {
                     _ = unsafe nghttp2_submit_response(
-                        session, Int32(pending.streamID), fields.baseAddress, 2, nil)
+                        session, Int32(pending.streamID), fields.baseAddress, fields.count, nil)
                     return
                 }
                 var provider = unsafe nghttp2_data_provider(
                     source: nghttp2_data_source(ptr: UnsafeMutableRawPointer(stream)),
                     read_callback: readBody)
                 _ = unsafe nghttp2_submit_response(
-                    session, Int32(pending.streamID), fields.baseAddress, 3, &provider)
+                    session, Int32(pending.streamID), fields.baseAddress, fields.count, &provider)
             }
         }
     }
@@ -147,10 +181,12 @@ enum ResponseSubmission {
     }
 
     private static let readBody: nghttp2_data_source_read_callback = {
-        _, _, target, room, flags, source, _ in
+        _, _, target, room, flags, source, data in
+        // A scenario may want a body in many small frames.
+        let most = unsafe SessionCallbacks.owner(data).context.run?.scenario.answers.dataOctets
         let stream = unsafe source!.pointee.ptr.assumingMemoryBound(to: StreamState.self)
         let offset = unsafe stream.pointee.responseOffset
-        let count = unsafe min(room, stream.pointee.responseCount - offset)
+        let count = unsafe min(room, stream.pointee.responseCount - offset, most ?? .max)
         for position in 0..<count {
             unsafe target![position] = stream.pointee.responseBody[offset + position]
         }

@@ -10,6 +10,11 @@ final class WorkerContext {
     /// The topics of connections without a client certificate.
     let tokenTopics: TopicTable
     var verifier: ProviderTokenVerifier
+    /// The scenario that is played; nil for none.
+    var run: ScenarioRun?
+    /// Which devices are online, and what is kept for the others; nil where nobody asks.
+    let devices: DeviceStore?
+    var tokenRates = TokenRateTable()
     var queue = DueQueue()
     var journal: JournalWriter?
     var totals = SimulatorTotals()
@@ -25,16 +30,21 @@ final class WorkerContext {
     private let startNanoseconds: UInt64
     private let epochMicroseconds: UInt64
     private var random: UInt64
+    /// When the next answer may leave, where a scenario limits how many do; nanoseconds.
+    private var nextAnswer: UInt64 = 0
 
     init(
         options: SimulatorOptions, tokenTopics: TopicTable, keys: [ProviderKey],
-        journal: JournalFile?, start: ClockStart, seed: UInt64
+        journal: JournalFile?, start: ClockStart, seed: UInt64, devices: DeviceStore? = nil,
+        trust: TokenTrust? = nil
     ) {
         self.options = options
         self.tokenTopics = tokenTopics
+        self.devices = devices
         checks = RequestChecks(
             fate: TokenFate(
-                badToken: options.badToken, unregistered: options.unregistered, seed: options.seed))
+                badToken: options.badToken, unregistered: options.unregistered, seed: options.seed),
+            trust: trust)
         verifier = ProviderTokenVerifier(keys: keys)
         self.journal = journal.map { JournalWriter($0) }
         head = RequestHead.withArena()
@@ -57,10 +67,22 @@ final class WorkerContext {
     /// Whether answers wait for a time instead of going out at once.
     var delaysAnswers: Bool {
         options.latencyNanoseconds > 0 || options.latencyJitterNanoseconds > 0
+            || run?.scenario.latency != nil
+    }
+
+    /// Whether somebody wants to know a request's device token once it is complete.
+    var keepsTokens: Bool {
+        journal != nil || devices != nil || run?.scenario.tokenRate != nil
+    }
+
+    /// For how long a connection may go without a request; nil: for as long as it likes.
+    var idleNanoseconds: UInt64? {
+        run?.scenario.idleNanoseconds ?? SimulatorLimits.idleNanoseconds
     }
 
     /// When an answer to a request that is complete now is due.
     func dueTime() -> UInt64 {
+        if let latency = run?.scenario.latency { return dueTime(latency) }
         let jitter = options.latencyJitterNanoseconds
         guard jitter > 0 else { return now + options.latencyNanoseconds }
         random &+= 0x9e37_79b9_7f4a_7c15
@@ -69,16 +91,51 @@ final class WorkerContext {
         return now + (delay > jitter ? delay - jitter : 0)
     }
 
+    private func dueTime(_ latency: Latency) -> UInt64 {
+        func share() -> Double {
+            random &+= 0x9e37_79b9_7f4a_7c15
+            return Double(TokenFate.splitmix64(random) >> 11) * 0x1p-53
+        }
+        var due = now + latency.sample(share(), share())
+        due += latency.perWaitingNanoseconds &* UInt64(queue.count)
+        if latency.capacityPerSecond > 0 {
+            nextAnswer = max(nextAnswer, now) + 1_000_000_000 / latency.capacityPerSecond
+            due = max(due, nextAnswer)
+        }
+        return due
+    }
+
     /// Examines a header block for a connection.
     func examine(
         _ head: borrowing RequestHead, _ credential: inout ConnectionCredential, topics: TopicTable
     ) -> Verdict {
         let authorization = unsafe head[.authorization]
-        return checks.examine(head, topics: topics) {
-            unsafe credential.refusal(
-                authorization: authorization, verifier: &verifier,
-                nowUnixSeconds: nowUnixSeconds)
-        }
+        return unsafe checks.examine(
+            head, topics: topics,
+            allows: { topic in
+                guard let allowed = credential.topics(verifier) else { return true }
+                return unsafe allowed.contains(topics.bundle(of: topic))
+            },
+            authenticate: {
+                if let run, let mark = credential.lastMark, run.isExpired(mark) {
+                    credential.forgetLast()
+                }
+                if let reason = unsafe credential.refusal(
+                    authorization: authorization, verifier: &verifier,
+                    environment: options.environment, nowUnixSeconds: nowUnixSeconds)
+                {
+                    return reason
+                }
+                if let run, let mark = credential.lastMark, run.isExpired(mark) {
+                    return .expiredProviderToken
+                }
+                return nil
+            })
+    }
+
+    /// `apns-unique-id`, which APNs says in the development environment only.
+    func uniqueID() -> NotificationIDText? {
+        options.environment == .development ? newIdentifier() : nil
     }
 
     /// The request's `apns-id`, or a new one in upper case as APNs makes them.
@@ -86,6 +143,10 @@ final class WorkerContext {
         if let given = unsafe head[.identifier], unsafe RequestChecks.isUUID(given) {
             return NotificationIDText { position in unsafe given[position] }
         }
+        return newIdentifier()
+    }
+
+    private func newIdentifier() -> NotificationIDText {
         random &+= 2
         let high = TokenFate.splitmix64(random)
         let low = TokenFate.splitmix64(random &+ 1)
@@ -115,6 +176,11 @@ struct ClockStart: Sendable {
         return ClockStart(
             nanoseconds: monotonicNanoseconds(),
             microseconds: UInt64(wall.tv_sec) * 1_000_000 + UInt64(wall.tv_nsec) / 1000)
+    }
+
+    /// Microseconds since the epoch, on the clock that was set at the start.
+    func microsecondsNow() -> UInt64 {
+        microseconds + (Self.monotonicNanoseconds() - nanoseconds) / 1000
     }
 
     static func monotonicNanoseconds() -> UInt64 {

@@ -70,8 +70,8 @@ final class EndpointThread: Sendable {
         if let error = shared.state.withLock({ $0.error }) { throw error }
     }
 
-    /// Tells the thread to end.
-    func stop() {
+    /// Tells the thread to look at what it shares: it may be told to end.
+    func wake() {
         shared.stop.signal()
     }
 

@@ -40,6 +40,17 @@ final class EndpointConnection {
     var isTouched = false
     /// When a lingering connection is closed, nanoseconds.
     var lingersUntil: UInt64 = 0
+    /// When the handshake has to be complete, nanoseconds.
+    var handshakeUntil: UInt64 = .max
+    /// Until when nothing is read or written, nanoseconds; 0 where it is.
+    var stalledUntil: UInt64 = 0
+    /// How fast it is read; nil: as fast as it comes. And when the next portion is due.
+    var reading: Portion?
+    var readingDue: UInt64 = .max
+    /// Ciphertext that was received and is held back.
+    var held = ByteBuffer(capacity: 0)
+    /// The kernel was told to keep what comes.
+    var isPaused = false
 
     init(
         descriptor: Int32, slot: UInt32, generation: UInt32, number: UInt64, context: TLSContext
@@ -95,6 +106,28 @@ final class EndpointConnection {
         case .strict(let session): return unsafe session.receive(plaintext)
         case .fast(let session): return unsafe session.receive(plaintext)
         case nil: return true
+        }
+    }
+
+    /// What the session says the connection is to suffer, once.
+    func takeStrike() -> ConnectionStrike? {
+        guard case .strict(let session) = session, let strike = session.strike else { return nil }
+        session.strike = nil
+        return strike
+    }
+
+    /// Whether received bytes are to be held back.
+    var holdsInput: Bool { stalledUntil > 0 || reading != nil }
+
+    /// When something is due here, nanoseconds; `.max` for nothing.
+    var alarm: UInt64 {
+        switch phase {
+        case .handshaking: return handshakeUntil
+        case .open:
+            if stalledUntil > 0 { return stalledUntil }
+            guard case .strict(let session) = session else { return .max }
+            return min(session.alarm, held.count > 0 ? readingDue : .max)
+        case .finishing, .lingering, .broken: return .max
         }
     }
 

@@ -10,28 +10,35 @@ internal import TLS
 ///      ^                                                          |
 ///      +---- one send a connection <- TLS <- HTTP/2 <- touched connections
 @safe final class EndpointWorker {
-    private enum Operation: UInt64 {
-        case accept = 1, receive, send, stop
+    enum Operation: UInt64 {
+        case accept = 1, receive, send, look, cancel
     }
 
-    private let context: WorkerContext
-    private let credentials: EndpointCredentials
+    let context: WorkerContext
+    let credentials: EndpointCredentials
     private let listener: Int32
     private let stopDescriptor: Int32
-    private let shared: EndpointShared
-    private var ring: Ring
+    let shared: EndpointShared
+    var ring: Ring
     private var batch = CompletionBatch(capacity: 512)
-    private var connections: [EndpointConnection?] = []
+    var connections: [EndpointConnection?] = []
     private var generations: [UInt32] = []
-    private var freeSlots: [UInt32] = []
-    private var touched: [EndpointConnection] = []
-    private var lingering: [EndpointConnection] = []
+    var freeSlots: [UInt32] = []
+    var touched: [EndpointConnection] = []
+    var lingering: [EndpointConnection] = []
     private var isStopping = false
-    private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 64)
-    private var staging = ByteBuffer(capacity: 65_536)
+    /// When a connection's alarm rings next, nanoseconds, at the earliest.
+    var nextAlarm: UInt64 = .max
+    /// When an outage begins or ends, nanoseconds.
+    var outageChange: UInt64 = .max
+    var isOutage = false
+    /// What was published last.
+    private var published = (open: 0, requests: UInt64(0), accepted: UInt64(0))
+    let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 64)
+    var staging = ByteBuffer(capacity: 65_536)
 
     /// For how long a connection whose end was said may go on sending.
-    private static let lingerNanoseconds: UInt64 = 2_000_000_000
+    static let lingerNanoseconds: UInt64 = 2_000_000_000
 
     /// Made on the thread that it runs on: a ring belongs to one.
     init(
@@ -48,23 +55,57 @@ internal import TLS
 
     deinit { unsafe scratch.deallocate() }
 
-    /// Serves until it is told to stop.
+    /// Serves until it is told to stop; answers that wait are given for a moment longer.
     func run() throws(RingError) {
         ring.acceptMultishot(listener, userData: userData(.accept))
-        ring.poll(stopDescriptor, userData: userData(.stop))
-        while !isStopping {
-            try ring.submitAndWait(atLeast: 1, timeoutNanoseconds: waitNanoseconds())
+        ring.poll(stopDescriptor, userData: userData(.look))
+        look()
+        var stopsAt: UInt64?
+        while true {
+            try ring.submitAndWait(atLeast: 1, timeoutNanoseconds: waitNanoseconds(stopsAt))
             context.readClock()
             while ring.reap(into: &batch) > 0 {
                 for position in 0..<batch.count { handle(batch[position]) }
             }
             deliverDueAnswers()
+            ringAlarms()
             flushTouched()
             endLingering()
             if let due = context.journal?.flushDue, due <= context.now { context.journal?.flush() }
+            publish()
+            guard isStopping else { continue }
+            if let stopsAt {
+                if stopsAt <= context.now || isQuiet { break }
+            } else {
+                stopsAt = context.now + SimulatorLimits.stopNanoseconds
+                sayShutdown()
+                if isQuiet { break }
+            }
         }
         context.journal?.flush()
         context.totals.journalFailed = context.journal?.hasFailed ?? false
+    }
+
+    /// Tells the others what this thread has seen.
+    private func publish() {
+        let totals = context.totals
+        let open = connections.count - freeSlots.count
+        shared.publish(
+            opened: open - published.open, requests: totals.requests - published.requests,
+            accepted: totals.accepted - published.accepted)
+        published = (open, totals.requests, totals.accepted)
+    }
+
+    /// Somebody changed what the threads share.
+    private func look() {
+        isStopping = shared.isStopping
+        let run = shared.scenario
+        guard context.run !== run else { return }
+        context.run = run
+        isOutage = false
+        outageChange = run == nil ? .max : context.now
+        // A scenario's times hold for the connections that are there.
+        nextAlarm = context.now
     }
 
     /// What this thread saw, once it has stopped and its connections are gone.
@@ -78,16 +119,21 @@ internal import TLS
         return context.totals
     }
 
-    private func waitNanoseconds() -> UInt64? {
-        var due = context.queue.firstDue
-        if let flush = context.journal?.flushDue { due = min(due ?? .max, flush) }
-        for connection in lingering { due = min(due ?? .max, connection.lingersUntil) }
-        guard let due else { return nil }
+    private func waitNanoseconds(_ stopsAt: UInt64?) -> UInt64? {
+        var due = min(nextAlarm, outageChange, stopsAt ?? .max, context.queue.firstDue ?? .max)
+        if let flush = context.journal?.flushDue { due = min(due, flush) }
+        for connection in lingering { due = min(due, connection.lingersUntil) }
+        if let devices = context.devices,
+            let rest = devices.flushIfDue(microseconds: context.nowMicroseconds)
+        {
+            due = min(due, context.now + rest * 1000)
+        }
+        guard due < .max else { return nil }
         let now = ClockStart.monotonicNanoseconds()
         return due > now ? due - now : 0
     }
 
-    private func userData(
+    func userData(
         _ operation: Operation, slot: UInt32 = 0, generation: UInt32 = 0
     ) -> UInt64 {
         operation.rawValue << 56 | UInt64(slot) << 32 | UInt64(generation)
@@ -98,7 +144,12 @@ internal import TLS
     private func handle(_ completion: Completion) {
         guard let operation = Operation(rawValue: completion.userData >> 56) else { return }
         switch operation {
-        case .stop: isStopping = true
+        case .look:
+            var counter: UInt64 = 0
+            _ = unsafe read(stopDescriptor, &counter, 8)
+            look()
+            ring.poll(stopDescriptor, userData: userData(.look))
+        case .cancel: break
         case .accept:
             if completion.result >= 0 { accept(completion.result) }
             if !completion.hasMore { ring.acceptMultishot(listener, userData: userData(.accept)) }
@@ -119,6 +170,10 @@ internal import TLS
     }
 
     private func accept(_ descriptor: Int32) {
+        if isOutage || isStopping {
+            resetAndClose(descriptor)
+            return
+        }
         let slot: UInt32
         if let free = freeSlots.popLast() {
             slot = free
@@ -138,6 +193,11 @@ internal import TLS
                 descriptor: descriptor, slot: slot, generation: generations[Int(slot)],
                 number: shared.nextConnection(), context: credentials.tls)
             connections[Int(slot)] = connection
+            connection.handshakeUntil =
+                context.now
+                + (context.run?.scenario.handshakeNanoseconds
+                    ?? SimulatorLimits.handshakeNanoseconds)
+            watch(connection)
             context.totals.connections += 1
             armReceive(connection)
         } catch {
@@ -147,7 +207,7 @@ internal import TLS
         }
     }
 
-    private func armReceive(_ connection: EndpointConnection) {
+    func armReceive(_ connection: EndpointConnection) {
         connection.isReceiving = true
         ring.receiveMultishot(
             connection.descriptor,
@@ -161,6 +221,9 @@ internal import TLS
             // The buffers ran out: they are given back at the end of each turn.
             if completion.result == -ENOBUFS, connection.phase != .broken {
                 armReceive(connection)
+            } else if completion.result == -ECANCELED, connection.phase != .broken {
+                // It was paused; what was held back is read first.
+                if !connection.isPaused, !connection.isReceiving { armReceive(connection) }
             } else if !connection.isReceiving {
                 breakOff(connection)
             }
@@ -168,19 +231,30 @@ internal import TLS
         }
         if connection.phase == .handshaking || connection.phase == .open {
             let bytes = unsafe ring.unsafeBytes(of: completion)
-            let outcome = unsafe connection.receive(bytes, scratch: scratch) { records in
-                openSession(connection, records)
+            if connection.holdsInput {
+                unsafe hold(bytes, on: connection)
+            } else {
+                unsafe take(bytes, on: connection)
             }
-            switch outcome {
-            case .more: break
-            case .handshakeFailed:
-                context.totals.handshakesFailed += 1
-                connection.phase = .finishing
-            case .ended, .failed: connection.phase = .finishing
-            }
-            touch(connection)
         }
-        if !connection.isReceiving, connection.phase != .broken { armReceive(connection) }
+        if !connection.isReceiving, !connection.isPaused, connection.phase != .broken {
+            armReceive(connection)
+        }
+    }
+
+    /// Reads ciphertext.
+    func take(_ bytes: UnsafeRawBufferPointer, on connection: EndpointConnection) {
+        let outcome = unsafe connection.receive(bytes, scratch: scratch) { records in
+            openSession(connection, records)
+        }
+        switch outcome {
+        case .more: break
+        case .handshakeFailed:
+            context.totals.handshakesFailed += 1
+            connection.phase = .finishing
+        case .ended, .failed: connection.phase = .finishing
+        }
+        touch(connection)
     }
 
     private func openSession(
@@ -203,7 +277,24 @@ internal import TLS
             context: context, credential: credential, topics: topics, slot: connection.slot,
             generation: connection.generation, number: connection.number)
         session.start()
+        if let refusal = certificateRefusal(records) { session.refuseCertificate(refusal) }
+        connection.reading = context.run?.scenario.reading
         return .strict(session)
+    }
+
+    /// Why a client certificate that the authority signed is still refused; nil where it is not.
+    private func certificateRefusal(_ records: borrowing TLSSession) -> Reason? {
+        guard let certificate = records.peerCertificate else { return nil }
+        let fingerprint = sha256(certificate.der)
+        if credentials.revoked.contains(fingerprint) { return .badCertificate }
+        let isDevelopment =
+            certificate.extensionValue(CertificateTopics.developmentIdentifier) != nil
+        let isProduction =
+            certificate.extensionValue(CertificateTopics.productionIdentifier) != nil
+        // One that names no environment is taken, as in tests that make their own.
+        guard isDevelopment || isProduction else { return nil }
+        let fits = context.options.environment == .production ? isProduction : isDevelopment
+        return fits ? nil : .badCertificateEnvironment
     }
 
     private func sent(_ result: Int32, on connection: EndpointConnection) {
@@ -214,104 +305,5 @@ internal import TLS
         }
         connection.sentCount += Int(result)
         touch(connection)
-    }
-
-    // MARK: Output
-
-    private func touch(_ connection: EndpointConnection) {
-        guard !connection.isTouched else { return }
-        connection.isTouched = true
-        touched.append(connection)
-    }
-
-    private func deliverDueAnswers() {
-        while let answer = context.queue.pop(now: context.now) {
-            guard let connection = connections[Int(answer.slot)],
-                connection.generation == answer.generation, connection.phase == .open
-            else { continue }
-            connection.deliver(answer)
-            touch(connection)
-        }
-    }
-
-    private func flushTouched() {
-        var position = 0
-        while position < touched.count {
-            let connection = touched[position]
-            connection.isTouched = false
-            flush(connection)
-            position += 1
-        }
-        touched.removeAll(keepingCapacity: true)
-    }
-
-    private func flush(_ connection: EndpointConnection) {
-        if connection.phase == .broken {
-            breakOff(connection)
-            return
-        }
-        if connection.phase == .open || connection.phase == .finishing {
-            guard connection.sealOutput(staging: &staging) else {
-                breakOff(connection)
-                return
-            }
-            if connection.phase == .open, connection.isSessionFinished {
-                connection.phase = .finishing
-            }
-        }
-        let limit =
-            SimulatorLimits.unreadOutputCount + Int(context.options.maxStreams) * 256
-        guard connection.outgoing.count <= limit else {
-            context.totals.violations += 1
-            breakOff(connection)
-            return
-        }
-        if connection.phase == .finishing {
-            connection.sealEnd()
-            connection.phase = .lingering
-            connection.lingersUntil = context.now + Self.lingerNanoseconds
-            lingering.append(connection)
-        }
-        guard !connection.isSending else { return }
-        if connection.prepareSend() {
-            connection.isSending = true
-            // SAFETY: `sending` is left alone until this send has completed.
-            let bytes = unsafe UnsafeRawBufferPointer(
-                rebasing: connection.sending.bytes[connection.sentCount...])
-            unsafe ring.send(
-                connection.descriptor, bytes,
-                userData: userData(
-                    .send, slot: connection.slot, generation: connection.generation))
-        } else if connection.phase == .lingering {
-            // All is sent. Closing with unread input would reset the connection, and GOAWAY might
-            // be lost: end our side and let the client end its own.
-            _ = shutdown(connection.descriptor, Int32(SHUT_WR))
-        }
-    }
-
-    // MARK: Ends
-
-    /// No more input or output; the connection goes when the kernel has let go of it.
-    private func breakOff(_ connection: EndpointConnection) {
-        if connection.phase != .broken {
-            connection.phase = .broken
-            _ = shutdown(connection.descriptor, Int32(SHUT_RDWR))
-        }
-        guard !connection.isReceiving, !connection.isSending, !connection.isTouched else { return }
-        let slot = Int(connection.slot)
-        guard slot < connections.count, connections[slot] === connection else { return }
-        connections[slot] = nil
-        freeSlots.append(connection.slot)
-        Socket.close(connection.descriptor)
-    }
-
-    private func endLingering() {
-        guard !lingering.isEmpty else { return }
-        lingering.removeAll { connection in
-            if connection.phase == .broken { return true }
-            guard connection.lingersUntil <= context.now else { return false }
-            breakOff(connection)
-            return true
-        }
     }
 }

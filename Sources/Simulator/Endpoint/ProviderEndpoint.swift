@@ -9,16 +9,8 @@ struct EndpointCredentials: Sendable {
     let tls: TLSContext
     let keys: [ProviderKey]
     let topics: TopicTable
-}
-
-/// What the threads of an endpoint share.
-final class EndpointShared: Sendable {
-    private let connectionCount = Atomic<UInt64>(0)
-
-    /// The number of the next connection, from 1.
-    func nextConnection() -> UInt64 {
-        connectionCount.wrappingAdd(1, ordering: .relaxed).newValue
-    }
+    /// SHA-256 of client certificates that are refused.
+    var revoked: [[UInt8]] = []
 }
 
 /// A local APNs: the HTTP/2 provider API on a port of this machine.
@@ -35,14 +27,29 @@ public final class ProviderEndpoint: Sendable {
     private let options: SimulatorOptions
     private let threads: [EndpointThread]
     private let journal: JournalFile?
+    private let shared: EndpointShared
+    private let devices: DeviceStore?
+    private let control: ControlSocket?
+    private let start: ClockStart
 
     /// Starts listening. When it returns, connections are accepted.
     public init(_ options: SimulatorOptions) throws(SimulatorError) {
         try options.validate()
         self.options = options
         raiseDescriptorLimit()
-        state = try StateDirectory(path: options.state)
+        let state = try StateDirectory(path: options.state)
+        self.state = state
         let credentials = try state.credentials()
+        let start = ClockStart.now()
+        self.start = start
+        let scenario = try options.scenario.map { text throws(SimulatorError) in
+            ScenarioRun(try Scenario.find(text), now: start.nanoseconds)
+        }
+        shared = EndpointShared(scenario: scenario)
+        devices = try Self.deviceStore(options)
+        let trust = try options.issuedTokens.map { count throws(SimulatorError) in
+            try state.issueTokens(count, environment: options.environment)
+        }
         let listeners = try Self.listen(options)
         do throws(SimulatorError) {
             journal = try options.journal.map { path throws(SimulatorError) in
@@ -55,9 +62,7 @@ public final class ProviderEndpoint: Sendable {
             for listener in listeners { Socket.close(listener) }
             throw error
         }
-        let shared = EndpointShared()
-        let start = ClockStart.now()
-        let journal = journal
+        let (shared, devices, journal) = (shared, devices, journal)
         var threads: [EndpointThread] = []
         do throws(RingError) {
             for (index, listener) in listeners.enumerated() {
@@ -66,7 +71,8 @@ public final class ProviderEndpoint: Sendable {
                     defer { Socket.close(listener) }
                     let context = WorkerContext(
                         options: options, tokenTopics: credentials.topics, keys: credentials.keys,
-                        journal: journal, start: start, seed: seed)
+                        journal: journal, start: start, seed: seed, devices: devices,
+                        trust: trust)
                     let worker = try EndpointWorker(
                         context: context, credentials: credentials, listener: listener,
                         stopDescriptor: stopDescriptor, shared: shared)
@@ -78,20 +84,58 @@ public final class ProviderEndpoint: Sendable {
             }
             for thread in threads { try thread.waitUntilReady() }
         } catch {
-            for thread in threads { thread.stop() }
+            shared.isStopping = true
+            for thread in threads { thread.wake() }
             for thread in threads { _ = thread.join() }
             throw SimulatorError(error.description, exitCode: 1)
         }
         self.threads = threads
+        do throws(SimulatorError) {
+            control = try options.control.map { path throws(SimulatorError) in
+                let commands = ControlCommands(
+                    shared: shared, devices: devices, threads: threads, start: start)
+                return try ControlSocket(path: path) { commands.answer($0) }
+            }
+        } catch {
+            shared.isStopping = true
+            for thread in threads { thread.wake() }
+            for thread in threads { _ = thread.join() }
+            throw error
+        }
+    }
+
+    private static func deviceStore(
+        _ options: SimulatorOptions
+    ) throws(SimulatorError) -> DeviceStore? {
+        guard options.offline != nil || options.deliveries != nil || options.control != nil else {
+            return nil
+        }
+        var presence = DevicePresence(share: 0, seed: options.seed)
+        if let offline = options.offline {
+            if let share = Double(offline), (0...1).contains(share) {
+                presence = DevicePresence(share: share, seed: options.seed)
+            } else {
+                try presence.read(offline)
+            }
+        }
+        return try DeviceStore(
+            presence: presence, deliveries: options.deliveries,
+            keepNanoseconds: options.storeNanoseconds)
     }
 
     /// Ends all connections and threads, and writes what the journal still has to hold. Called
     /// once.
     public func stop() -> SimulatorTotals {
         var totals = SimulatorTotals()
-        for thread in threads { thread.stop() }
+        control?.stop()
+        shared.isStopping = true
+        for thread in threads { thread.wake() }
         for thread in threads { totals.add(thread.join()) }
         journal?.finish()
+        if let devices {
+            totals.devices = devices.counts(microseconds: start.microsecondsNow())
+            if !devices.finish() { totals.deliveriesFailed = true }
+        }
         return totals
     }
 
