@@ -183,7 +183,10 @@ struct LegacyGatewayTests {
         for (more, word) in [
             (["--binary-command", "1"], "256"), (["--collapse-id", "a"], "--collapse-id"),
             (["--priority", "1"], "--priority"), (["--binary-command", "3"], "--binary-command"),
-            (["--binary-command", "0", "--expiration", "0", "--payload", "@short"], "--expiration"),
+            (
+                ["--binary-command", "0", "--expiration", "0", "--payload", "@short"],
+                "--expiration"
+            ),
         ] {
             let short = try campaign.directory.write("{}", to: "short")
             let sent = try send(campaign, to: gateway, more.map { $0 == "@short" ? short : $0 })

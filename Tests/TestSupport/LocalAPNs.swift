@@ -40,6 +40,11 @@ package final class LocalAPNs {
 
     package var endpoint: String { "localhost:\(port)" }
 
+    /// What it said at its end, on stderr.
+    package func totals() throws -> String {
+        try String(contentsOfFile: process.errorsPath, encoding: .utf8)
+    }
+
     /// Ends it and returns the journal's lines: time, connection, stream, apns-id, token, status,
     /// reason.
     package func finish() throws -> [[String]] {

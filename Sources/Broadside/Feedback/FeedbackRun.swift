@@ -98,7 +98,7 @@ public enum FeedbackRun {
             }
             try ledger.append(tuples, now: Clock.now())
             if octets.isEmpty, problem == nil, reader.pendingCount > 0 {
-                problem = "the list ends within a tuple, \(reader.pendingCount) octets of it are here"
+                problem = "the list ends within a tuple after \(reader.pendingCount) octets of it"
             }
             if let problem {
                 throw BroadsideError(
