@@ -20,7 +20,7 @@ public enum CampaignRun {
         }
         let list = try TokenList(
             tokens, format: options.format, tokenColumn: options.tokenColumn)
-        let plan = try Plan(options, listByteCount: list.byteCount)
+        let plan = try Plan(options, listByteCount: list.bytes.estimatedByteCount)
         for warning in plan.warnings { standardError("broadside: warning: \(warning)") }
         let context = try tlsContext(options, plan.credential)
         if options.isDryRun { return try DryRun.run(plan, list: list) }

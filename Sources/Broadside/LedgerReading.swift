@@ -104,7 +104,7 @@ public struct LedgerReading {
         guard let path = manifest.listPath, LedgerDirectory.exists(path) else { return nil }
         let list = try openList(at: path)
         // Another list in the same place would tell lies.
-        if let count = manifest.identity.listByteCount, count != list.byteCount {
+        if let count = manifest.identity.listByteCount, let found = list.byteCount, count != found {
             standardError(
                 "broadside: warning: \(path) is not as long as when it was sent: "
                     + "name the list that was sent with --tokens")

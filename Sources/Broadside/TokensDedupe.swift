@@ -69,7 +69,7 @@ public enum TokensDedupe {
         var survey = ListSurvey()
         var reader = RowReader(layout: list.layout)
         var result = Result()
-        var progress = ReadingProgress(list.byteCount)
+        var progress = ReadingProgress(list)
         while let chunk = try source.next(rowLimit: .max) {
             progress.update(chunk.end.byteOffset)
             let start = chunk.start.byteOffset
