@@ -37,7 +37,7 @@ public struct LedgerReading {
         }
         var result = Summary(
             campaign: manifest.campaignNumber, outcome: manifest.isFinished ? .complete : .stopped)
-        result.take(summary, rows: manifest.rowCount)
+        result.take(summary, rows: manifest.ownRowCount)
         result.inDoubt = summary.count(.inDoubt)
         result.retries = manifest.counters.retries
         result.reconnects = manifest.counters.reconnects
@@ -101,7 +101,10 @@ public struct LedgerReading {
 
     private func openList(_ tokens: String?) throws(BroadsideError) -> TokenList? {
         if let tokens { return try openList(at: tokens) }
-        guard let path = manifest.listPath, LedgerDirectory.exists(path) else { return nil }
+        let spool = directory.hasSpool ? directory.spoolPath : nil
+        guard let path = manifest.listPath ?? spool, LedgerDirectory.exists(path) else {
+            return nil
+        }
         let list = try openList(at: path)
         // Another list in the same place would tell lies.
         if let count = manifest.identity.listByteCount, let found = list.byteCount, count != found {

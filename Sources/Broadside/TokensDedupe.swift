@@ -28,7 +28,7 @@ public enum TokensDedupe {
     ) throws(BroadsideError) -> String {
         let list = try TokenList(
             .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn,
-            otherColumns: registeredColumn.map { [$0] } ?? [])
+            otherColumns: registeredColumn.map { [$0] } ?? [], isReadAgain: true)
         try check(path, list)
         let output = try OutputFile(
             path, option: "output", permissions: list.identity?.permissions)
@@ -105,7 +105,7 @@ public enum TokensDedupe {
         progress.end()
         if let line = source.unclosedQuoteLine {
             throw .request(
-                "--tokens \(name) ends inside quotes that open on line \(line): close them there")
+                "\(list.name) ends inside quotes that open on line \(line): close them there")
         }
         result.rows = survey.counts.rows
         return result

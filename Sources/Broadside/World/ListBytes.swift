@@ -56,6 +56,16 @@ final class ListBytes: Sendable {
         }
     }
 
+    /// Standard input, copied aside so that it can be read more than once.
+    init(spoolingAside: ()) throws(BroadsideError) {
+        let descriptor = try SpooledInput.spoolAside()
+        var information = stat()
+        unsafe fstat(descriptor, &information)
+        source = .file(descriptor: descriptor, byteCount: UInt64(information.st_size))
+        name = "standard input"
+        path = nil
+    }
+
     /// Octets in memory.
     init(_ octets: [UInt8]) {
         source = .memory(octets)
@@ -106,6 +116,18 @@ final class ListBytes: Sendable {
         case .file(_, let byteCount): byteCount
         case .stream(let stream, _, _): stream.decodedByteCount
         case .memory(let octets): UInt64(octets.count)
+        }
+    }
+
+    /// How many octets there are, read to the end where that has to be.
+    func measure() throws(BroadsideError) -> UInt64 {
+        var octet: UInt8 = 0
+        while true {
+            if let byteCount { return byteCount }
+            let result = unsafe withUnsafeMutableBytes(of: &octet) { room in
+                Result { () throws(BroadsideError) in try unsafe read(at: .max, into: room) }
+            }
+            _ = try result.get()
         }
     }
 

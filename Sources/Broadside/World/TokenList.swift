@@ -8,7 +8,7 @@ package final class TokenList: Sendable {
     let bytes: ListBytes
     /// Where each row has its token: field 0.
     let layout: RowLayout
-    /// Where it lies in a ledger, once it was spooled there; nil where it was not.
+    /// Whether it is a copy of standard input.
     let isSpooled: Bool
 
     var format: ListFormat { layout.format }
@@ -24,21 +24,26 @@ package final class TokenList: Sendable {
     ///   - tokenColumn: The column that holds the token; nil: `token`.
     ///   - otherColumns: Columns that are wanted besides: fields 1 and up.
     ///   - option: The option that names it, for messages.
+    ///   - isReadAgain: Whether one pass over it is not enough.
     ///   - isSpooled: Whether it is what a ledger keeps of standard input.
     convenience init(
         _ tokens: SendOptions.Tokens, format: TokenListFormat?, tokenColumn: String?,
-        otherColumns: [String] = [], option: String = "tokens", isSpooled: Bool = false
+        otherColumns: [String] = [], option: String = "tokens", isReadAgain: Bool = false,
+        isSpooled: Bool = false
     ) throws(BroadsideError) {
         switch tokens {
         case .single(let token):
             self.init(lines: Array(token.utf8) + [0x0a])
         case .file(let file):
-            let bytes = try ListBytes(opening: file, option: option)
+            let isAside = isReadAgain && file == ListBytes.standardInput
+            let bytes =
+                isAside
+                ? try ListBytes(spoolingAside: ()) : try ListBytes(opening: file, option: option)
             let layout = try ListHeader(
                 // What is spooled has no name of its own.
-                fileName: isSpooled ? "" : file, bytes: bytes, tokenColumn: tokenColumn
+                fileName: isSpooled || isAside ? "" : file, bytes: bytes, tokenColumn: tokenColumn
             ).layout(format: format, otherColumns: otherColumns)
-            self.init(bytes: bytes, layout: layout, isSpooled: isSpooled)
+            self.init(bytes: bytes, layout: layout, isSpooled: isSpooled || isAside)
         }
     }
 

@@ -58,7 +58,9 @@ public struct LedgerExport: ~Copyable {
             gapIsDone = true
             let previous = nextChunk > 0 ? verdicts.index.chunk(nextChunk - 1) : nil
             let wantsGaps = wants(.remaining) && list.isAvailable
-            gap = wantsGaps ? ListGap(after: previous, before: chunk) : nil
+            gap =
+                wantsGaps
+                ? ListGap(after: previous, before: chunk, within: verdicts.index.part) : nil
         }
         if let open = gap {
             gap = try appendPart(of: open, list: &list, into: &output)
