@@ -44,6 +44,10 @@ final class RunSession {
             return
         }
         manifest = try directory.readManifest()
+        guard manifest.shards == nil else {
+            throw .request(
+                "--ledger \(directory.path) was merged from several: resume each one by itself")
+        }
         if let difference = manifest.identity.firstDifference(from: identity) {
             throw Self.otherCampaign(directory, difference)
         }

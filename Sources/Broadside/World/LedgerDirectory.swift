@@ -84,6 +84,9 @@ final class LedgerDirectory {
     /// True where a list was spooled here.
     var hasSpool: Bool { Self.exists(spoolPath) }
 
+    /// A directory that is known to be there.
+    static func unlocked(_ path: String) -> LedgerDirectory { LedgerDirectory(path: path) }
+
     /// Opens a directory to read what it says; a run may be writing to it.
     static func openToRead(_ path: String) throws(BroadsideError) -> LedgerDirectory {
         var information = stat()
@@ -197,7 +200,7 @@ final class LedgerDirectory {
     }
 
     /// The names of all files here.
-    private func names() throws(BroadsideError) -> [String] {
+    func names() throws(BroadsideError) -> [String] {
         guard let directory = unsafe opendir(path) else {
             throw .request("--ledger \(path): \(describe(errno: errno))")
         }

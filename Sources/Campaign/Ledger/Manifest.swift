@@ -48,6 +48,9 @@ public struct Manifest: Codable, Hashable, Sendable {
     public var listPath: String?
     /// The part of the list the campaign is about, where it is cut by bytes; nil: all of it.
     public var part: ListGap?
+    /// For a merged ledger: the directories below, each of which holds a shard's; nil for one of
+    /// its own.
+    public var shards: [String]?
     /// Whether the canary was let pass.
     public var canaryPassed = false
     /// The runs, in order.
@@ -118,6 +121,9 @@ public struct Manifest: Codable, Hashable, Sendable {
         let first = part?.firstRow ?? 0
         return identity.selection.count(in: first..<max(first, end))
     }
+
+    /// Takes note of whether every row is settled, where that is no run's word.
+    mutating func finish(_ isFinished: Bool) { self.isFinished = isFinished }
 
     /// Whether a run with this limit would look at rows that the latest, finished one did not.
     public func looksFurther(limit: UInt64?) -> Bool {
