@@ -24,6 +24,11 @@ public enum CampaignRun {
         }
     }
 
+    /// Where a ledger keeps the list that came from standard input.
+    public static func spooledList(ledger: String) -> String {
+        "\(ledger)/\(LedgerDirectory.spoolName)"
+    }
+
     private static func openLedger(
         _ options: SendOptions
     ) throws(BroadsideError) -> LedgerDirectory {
@@ -53,7 +58,7 @@ public enum CampaignRun {
             throw .request("--ledger is missing: add --ledger DIR, a directory that does not exist")
         }
         if let summary = options.summary, summary != "-" { try checkWritable(summary) }
-        try confirm(plan)
+        try confirm(plan, list)
         try checkRing()
         raiseDescriptorLimit()
         let signals = SignalWatch()
@@ -87,10 +92,11 @@ public enum CampaignRun {
     }
 
     /// A run against Apple's production by a person at a terminal is asked for once more.
-    private static func confirm(_ plan: Plan) throws(BroadsideError) {
+    private static func confirm(_ plan: Plan, _ list: TokenList) throws(BroadsideError) {
         guard plan.goesToProduction, !plan.options.isConfirmed, isatty(STDIN_FILENO) == 1 else {
             return
         }
+        standardError(list.description(plan.options.shard))
         standardError(plan.description)
         standardError("This goes to Apple's production devices. Type yes to send:")
         guard readLine() == "yes" else {

@@ -56,6 +56,7 @@ enum DryRun {
             throw .request(
                 "\(list.name) ends inside quotes that open on line \(line): close them there")
         }
+        print(list.description(shard))
         print(plan.description)
         print("rows         \(rows)")
         let suppressed = skipped[.suppressed] ?? 0

@@ -14,7 +14,12 @@ public enum LedgerMerge {
             throw .request("--output \(output) exists: name a new directory")
         }
         var ledgers: [(directory: LedgerDirectory, manifest: Manifest)] = []
-        for path in paths {
+        for (place, path) in paths.enumerated() {
+            let identity = FileIdentity(path: path)
+            for other in paths[..<place]
+            where identity != nil && FileIdentity(path: other) == identity {
+                throw .request("\(other) and \(path) are the same ledger: name one ledger a shard")
+            }
             // Locked: a run that goes on would write to what is being copied.
             let directory = try LedgerDirectory.openLocked(path)
             for ledger in try directory.ledgers() { ledgers.append(ledger) }
@@ -26,7 +31,8 @@ public enum LedgerMerge {
             var names: [String] = []
             for (number, place) in order.enumerated() {
                 let digits = String(number + 1)
-                names.append("shard-" + String(repeating: "0", count: 4 - min(4, digits.count)) + digits)
+                names.append(
+                    "shard-" + String(repeating: "0", count: 4 - min(4, digits.count)) + digits)
                 try ledgers[place].directory.copyLedger(to: "\(output)/\(names[number])")
             }
             let first = ledgers[order[0]].directory

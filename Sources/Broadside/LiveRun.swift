@@ -44,7 +44,10 @@ struct LiveRun {
     ///
     /// - Returns: The exit code.
     func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32 {
-        if plan.options.progress != .none { standardError(plan.description) }
+        if plan.options.progress != .none {
+            standardError(list.description(plan.options.shard))
+            standardError(plan.description)
+        }
         let source = try ListSource(
             list: list, pool: pool, plan: session.resumePlan(), rowsLimit: session.rowsLimit,
             part: session.manifest.part ?? .wholeList,

@@ -34,6 +34,17 @@ public struct ListShard: Sendable, Equatable {
 }
 
 extension TokenList {
+    /// How it is read, in a line for people.
+    func description(_ shard: ListShard?) -> String {
+        var text = "list         \(format.rawValue)"
+        if let compression = bytes.compression { text += " in \(compression.rawValue)" }
+        if format != .lines { text += ", token in column '\(layout.names[0])'" }
+        if let shard {
+            text += ", part \(shard.index) of \(shard.count) by \(isCutByBytes ? "bytes" : "rows")"
+        }
+        return text
+    }
+
     /// Whether shards of it are ranges of bytes; else each row is in one by its number.
     var isCutByBytes: Bool { bytes.isPlainFile && !isSpooled }
 

@@ -71,7 +71,8 @@ internal import Glibc
             guard entry >> 1 < end else { return }
             next += 1
             var dispositions =
-                chunk.dispositions ?? Array(repeating: RowDisposition.send.rawValue, count: chunk.rowCount)
+                chunk.dispositions
+                ?? Array(repeating: RowDisposition.send.rawValue, count: chunk.rowCount)
             let place = Int(entry >> 1 - first)
             if dispositions[place] != RowDisposition.settled.rawValue {
                 let disposition: RowDisposition = entry & 1 == 1 ? .duplicate : .suppressed

@@ -60,7 +60,8 @@ enum LedgerCommand {
         }
         guard description.subcommands.contains(subcommand) else {
             let nearest = nearestName(to: subcommand, among: description.subcommands)
-            let advice = nearest.map { "did you mean \($0)?" } ?? "stats, export, verify, find or merge"
+            let advice =
+                nearest.map { "did you mean \($0)?" } ?? "stats, export, verify, find or merge"
             throw CommandFailure.usage("unknown word '\(subcommand)': \(advice)")
         }
         if subcommand == "merge" { return try merge(arguments) }

@@ -82,9 +82,11 @@ enum ProbeCommand {
     private static func pruning(
         _ options: SendOptions, _ arguments: ParsedArguments, output: String
     ) -> PruneOptions {
-        var pruning = PruneOptions(
-            ledgers: [options.ledger ?? ""], tokens: arguments.string("tokens") ?? "",
-            output: output)
+        let ledger = options.ledger ?? ""
+        var tokens = arguments.string("tokens") ?? ""
+        // Standard input is gone; the ledger has kept it.
+        if tokens == "-" { tokens = CampaignRun.spooledList(ledger: ledger) }
+        var pruning = PruneOptions(ledgers: [ledger], tokens: tokens, output: output)
         pruning.format = options.format
         pruning.tokenColumn = options.tokenColumn
         return pruning
