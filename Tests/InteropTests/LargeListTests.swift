@@ -57,7 +57,7 @@ struct LargeListTests {
     /// The list, with a copy of an earlier row behind every fiftieth.
     private static func writeCopies(of list: String, to path: String) throws {
         let text = try Data(contentsOf: URL(filePath: list), options: .alwaysMapped)
-        FileManager.default.createFile(atPath: path, contents: nil)
+        _ = FileManager.default.createFile(atPath: path, contents: nil)
         let output = try FileHandle(forWritingTo: URL(filePath: path))
         defer { try? output.close() }
         let line = 65

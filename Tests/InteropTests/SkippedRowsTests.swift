@@ -10,7 +10,7 @@ struct SkippedRowsTests {
         let campaign: Campaign
         let list: String
         let optOuts: String
-        var reasons: [String] = []
+        let reasons: [String]
 
         init(rows: Int) throws {
             campaign = try Campaign(rows: rows)
@@ -18,6 +18,7 @@ struct SkippedRowsTests {
             let optedOut = Set(stride(from: 5, to: rows, by: 9))
             var seen: Set<Int> = []
             var text = ""
+            var reasons: [String] = []
             func add(_ row: Int, isCapital: Bool) {
                 text += (isCapital ? tokens.token(row).uppercased() : tokens.token(row)) + "\n"
                 let isCopy = !seen.insert(row).inserted
@@ -31,6 +32,7 @@ struct SkippedRowsTests {
                     reasons.append("MalformedToken")
                 }
             }
+            self.reasons = reasons
             list = try campaign.directory.write(text, to: "night.txt")
             // Some that are in no list, some twice, in another format, packed.
             let others = DeviceTokens(count: 500)

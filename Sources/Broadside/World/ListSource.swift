@@ -191,6 +191,8 @@ package import Campaign
             if consumed == bufferCount {
                 bufferOffset += UInt64(bufferCount)
                 consumed = 0
+                // Where reading fails, nothing of what came before may be taken for what follows.
+                bufferCount = 0
                 let room = Int(min(UInt64(Self.readSize), end - min(end, bufferOffset)))
                 bufferCount = unsafe try list.read(
                     at: bufferOffset,

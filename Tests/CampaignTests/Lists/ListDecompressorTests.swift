@@ -126,10 +126,9 @@ import Testing
             for bit in [0, 4, 7] {
                 var damaged = packed
                 damaged[place] ^= 1 << UInt8(bit)
-                // A bit of gzip's header may mean nothing (its time, its system).
+                // Some bits mean nothing: a time in a header, what fills the last octet.
                 if case .whole(let octets) = unpack(damaged, compression) {
-                    #expect(octets == text || octets.isEmpty, "octet \(place), bit \(bit)")
-                    #expect(place < 10, "octet \(place), bit \(bit)")
+                    #expect(octets == text, "octet \(place), bit \(bit)")
                 }
             }
         }
