@@ -146,6 +146,38 @@ struct ListFormsTests {
         #expect(try campaign.export().map(\.token) == (0..<4_000).map(campaign.tokens.token))
     }
 
+    @Test("Prune, export and probe take standard input as well")
+    func inputOfOthers() throws {
+        let server = try LocalAPNs(["--unregistered", "0.1"])
+        let campaign = try Campaign(rows: 2_000)
+        let packed = try Packing.zstd.write(
+            campaign.tokens.list(), to: "list", in: campaign.directory)
+        let output = "\(campaign.directory.path)/living.gz"
+        var arguments = campaign.arguments(to: server.endpoint, ["--tokens", "-"])
+        arguments[0] = "probe"
+        let place = try #require(arguments.firstIndex(of: "--payload"))
+        arguments.removeSubrange(place...(place + 1))
+        let probed = try Broadside.run(
+            arguments + ["--then-prune", output], in: campaign.directory, input: packed)
+        #expect(probed.exitCode == 0, "\(probed.errors)")
+        let rows = try campaign.export()
+        let living = rows.filter { $0.state == "accepted" }.map { $0.token + "\n" }.joined()
+        #expect(rows.count == 2_000 && living.utf8.count < 65 * 1_950)
+        #expect(try Packing.unpack(output, in: campaign.directory) == Array(living.utf8))
+
+        let again = "\(campaign.directory.path)/again"
+        let pruned = try Broadside.run(
+            ["prune", "--ledger", campaign.ledger, "--tokens", "-", "--output", again],
+            in: campaign.directory, input: packed)
+        #expect(pruned.exitCode == 0, "\(pruned.errors)")
+        #expect(try Packing.unpack(again, in: campaign.directory) == Array(living.utf8))
+        let spool = try campaign.ledger("export")
+        let piped = try Broadside.run(
+            ["ledger", "export", "--ledger", campaign.ledger, "--tokens", "-"],
+            in: campaign.directory, input: packed)
+        #expect(piped.exitCode == 0 && piped.output == spool.output, "\(piped.errors)")
+    }
+
     @Test("What can't be sent from standard input leaves nothing behind")
     func refusedInput() throws {
         let campaign = try Campaign(rows: 100)
