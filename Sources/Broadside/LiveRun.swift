@@ -44,9 +44,14 @@ struct LiveRun {
     ///
     /// - Returns: The exit code.
     func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32 {
-        if plan.options.progress != .none { standardError(plan.description) }
+        if plan.options.progress != .none {
+            standardError(list.description(plan.options.shard))
+            standardError(plan.description)
+        }
         let source = try ListSource(
-            list: list, pool: pool, plan: session.resumePlan(), rowsLimit: plan.options.limit)
+            list: list, pool: pool, plan: session.resumePlan(), rowsLimit: session.rowsLimit,
+            part: session.manifest.part ?? .wholeList,
+            selection: session.manifest.identity.selection, skips: session.skips)
         var threads: [ReactorThread] = []
         for reactor in 0..<plan.reactors {
             threads.append(
@@ -106,7 +111,7 @@ struct LiveRun {
 
         // The rest of the list is read once more where rows may be left, to say how many.
         // A list that can't be read on was told before.
-        let rows =
+        let endRow =
             try? source.countRows {
                 shared.isStoppingAtOnce
                     || (cause == .signal && isStop(signals.wait(milliseconds: 0)))
@@ -116,6 +121,7 @@ struct LiveRun {
                 "broadside: warning: the list ends inside quotes that open on line \(line): all "
                     + "that follows them was one row")
         }
+        let rows = endRow.map { session.manifest.ownRowCount(upTo: $0) }
         var summary = Summary(campaign: session.campaign, outcome: .complete)
         if session.isResumed {
             summary.take(try session.count(), rows: rows)
@@ -135,8 +141,8 @@ struct LiveRun {
             // What the disk refused once it may refuse again: the segments speak for themselves.
         } else {
             try session.end(
-                lengths: threads.map(\.segmentLength), rows: rows, isFinished: isWhole,
-                statistics: statistics)
+                lengths: threads.map(\.segmentLength), rows: endRow,
+                listByteCount: list.byteCount, isFinished: isWhole, statistics: statistics)
         }
         try summary.write(to: plan.options)
         if let message = message(cause, statistics, summary) {
@@ -155,7 +161,7 @@ struct LiveRun {
     ) -> Int32 {
         switch cause {
         case .aborted: return 4
-        case .diskFailed: return 5
+        case .diskFailed, .listFailed: return 5
         case .gaveUp: return shared.lastAnswer == nil ? 1 : 3
         case .signal, .deadline, nil: break
         }
@@ -177,6 +183,7 @@ struct LiveRun {
     ) -> String? {
         switch cause {
         case .aborted(let message), .diskFailed(let message): message
+        case .listFailed(let message): "\(message), then --resume goes on"
         case .gaveUp(let message): "gave up on \(plan.place): \(message)"
         case .signal: "stopped by a signal: --resume goes on"
         case .deadline: "the deadline has passed: --resume goes on without it"

@@ -5,7 +5,7 @@ public import APNs
 public struct SendOptions: Sendable {
     /// Where the device tokens come from.
     public enum Tokens: Sendable, Equatable {
-        /// A list in a file.
+        /// A list in a file; `-` is standard input.
         case file(String)
         /// One device: its token.
         case single(String)
@@ -98,8 +98,14 @@ public struct SendOptions: Sendable {
     /// From so long after the first start on no request is begun.
     public var deadline: UInt64?
 
-    /// Only rows with smaller numbers.
+    /// Only the first rows, of the shard where there is one.
     public var limit: UInt64?
+    /// Which part of the list; nil: all of it.
+    public var shard: ListShard?
+    /// A list of opt-outs; nil: none.
+    public var suppress: String?
+    /// Whether later copies of a token are skipped.
+    public var skipsDuplicates = false
     /// Check everything, connect nowhere, write nothing.
     public var isDryRun = false
     /// Do not ask before Apple's production.

@@ -15,6 +15,9 @@ struct MalformedRequestTests {
     @Test("Files", arguments: MalformedRequest.files)
     func files(_ test: MalformedRequest) throws { try expectRefusal(test) }
 
+    @Test("Lists", arguments: MalformedRequest.lists)
+    func lists(_ test: MalformedRequest) throws { try expectRefusal(test) }
+
     private func expectRefusal(_ test: MalformedRequest) throws {
         let files = try Files.shared()
         let campaign = files.campaign

@@ -132,7 +132,11 @@ struct ChunkShelf: ~Copyable {
             guard let chunk = current else { return nil }
             let dispositions = chunk.dispositions
             func isToSend(_ place: Int) -> Bool {
-                dispositions.map { $0[place] == RowDisposition.send.rawValue } ?? true
+                guard let dispositions else { return true }
+                switch RowDisposition(rawValue: dispositions[place]) {
+                case .send, .suppressed, .duplicate: return true
+                case .settled, .becomesUnknown, .sendAgain, nil: return false
+                }
             }
             var first = nextPlace
             while first < chunk.rowCount, !isToSend(first) { first += 1 }

@@ -158,7 +158,7 @@ import Ring
         case .listEnded: chunks.listEnded()
         case .listFailed(let message):
             chunks.listEnded()
-            shared.stop(.diskFailed(message))
+            shared.stop(.listFailed(message))
         }
     }
 

@@ -12,8 +12,10 @@ package enum StopCause: Sendable, Equatable {
     case aborted(String)
     /// Nothing is reachable, or no answer came for too long.
     case gaveUp(String)
-    /// The ledger or the list failed: what was recorded stays true.
+    /// The ledger failed: what was recorded stays true.
     case diskFailed(String)
+    /// The list can't be read on: answers in flight are awaited, and the ledger is whole.
+    case listFailed(String)
 }
 
 /// What the reactors of a run hold in common: the provider token, the guards that count over all

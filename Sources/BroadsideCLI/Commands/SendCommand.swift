@@ -22,7 +22,8 @@ enum SendCommand {
                 options: [
                     .init(
                         "tokens", "FILE",
-                        "token list: a device token a line, CSV or TSV with a header, JSON Lines"),
+                        "token list: a device token a line, CSV or TSV with a header, JSON Lines; .gz and .zst as they are; - for standard input"
+                    ),
                     .init(
                         "format", "lines|csv|tsv|jsonl",
                         "how the list is written (default: as its name and first bytes say)"),
@@ -42,6 +43,7 @@ enum SendCommand {
                     .init("limit", "N", "only the first N rows"),
                 ]),
             protocolSection,
+            whichRows,
         ] + commonSections,
         run: { (arguments) throws(CommandFailure) in
             let options = try options(from: arguments)
@@ -61,6 +63,19 @@ enum SendCommand {
             .init(
                 "binary-command", "0|1|2",
                 "form of the gateway's notifications: simple, enhanced, frame (default: 2)"),
+        ])
+
+    /// Which rows of a list are sent.
+    static let whichRows = OptionSection(
+        title: "Which rows",
+        options: [
+            .init("shard", "K/N", "only the Kth of N parts of the list, every row in exactly one"),
+            .init(
+                "suppress", "FILE",
+                "opt-outs, a token list in any format: their rows end as skipped, Suppressed"),
+            .init(
+                "duplicates", "send|skip",
+                "skip: later copies of a token end as skipped, Duplicate (default: send)"),
         ])
 
     /// What is the same for every run over a list.
@@ -141,6 +156,7 @@ enum SendCommand {
         options.collapseID = arguments.string("collapse-id")
         options.limit = try arguments.integer("limit", in: 1...(1 << 40)).map { UInt64($0) }
 
+        try readRows(arguments, into: &options)
         try CredentialOptions.read(arguments, into: &options)
         try readProtocol(arguments, into: &options)
         try readLimits(arguments, into: &options)
@@ -162,6 +178,27 @@ enum SendCommand {
             throw .usage("--binary-command goes with --protocol binary: add that, or leave it out")
         }
         options.binaryCommand = command
+    }
+
+    static func readRows(
+        _ arguments: ParsedArguments, into options: inout SendOptions
+    ) throws(CommandFailure) {
+        if let text = arguments.string("shard") {
+            guard let shard = ListShard(text) else {
+                throw .usage(
+                    "--shard '\(text)' is no part: write K/N, the Kth of N parts, such as 1/4")
+            }
+            options.shard = shard
+        }
+        options.suppress = arguments.string("suppress")
+        let duplicates = try arguments.choice("duplicates", DuplicatePolicy.self)
+        options.skipsDuplicates = duplicates == .skip
+    }
+
+    /// What becomes of later copies of a token.
+    private enum DuplicatePolicy: String, CaseIterable {
+        case send
+        case skip
     }
 
     static func readLimits(
