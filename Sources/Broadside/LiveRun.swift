@@ -24,9 +24,7 @@ struct LiveRun {
         self.session = session
         self.list = list
         start = Clock.now()
-        let isAddress = SocketAddress(numeric: plan.host, port: plan.port) != nil
-        recipe = TLSRecords.Recipe(
-            context: context, serverName: isAddress ? .address(plan.host) : .host(plan.host))
+        recipe = TLSRecords.Recipe(plan.route.recipe(context))
         settings = plan.reactorSettings(manifest: session.manifest)
         let authorization = try plan.credential.authorization(
             in: session.directory, nowSeconds: start.wallMilliseconds / 1000)
@@ -35,7 +33,7 @@ struct LiveRun {
             milliRate: plan.options.rate.map(milliRate),
             abortAfter: plan.options.abortAfter,
             maxBadTokensPercent: plan.options.maxBadTokens, sign: authorization.sign)
-        services = ReactorServices(host: plan.host, port: plan.port, reactors: plan.reactors)
+        services = ReactorServices(route: plan.route, reactors: plan.reactors)
         // Each reactor holds one chunk and has two ahead; the cutter holds two more.
         pool = ChunkPool(limit: plan.reactors * 3 + 3)
     }
@@ -196,7 +194,7 @@ private func milliRate(_ perSecond: Double) -> UInt64 {
 extension Plan {
     /// What reactors need to know.
     func reactorSettings(manifest: Manifest) -> ReactorSettings {
-        ReactorSettings(
+        var settings = ReactorSettings(
             campaign: manifest.campaignNumber, authority: Array(authority.utf8),
             topic: headers.topic.map { Array($0.utf8) },
             pushType: Array(headers.pushType.rawValue.utf8),
@@ -214,5 +212,7 @@ extension Plan {
             giveUpAfter: options.giveUpAfter ?? SendOptions.defaultGiveUpAfter,
             giveUpAfterIsExplicit: options.giveUpAfter != nil, abortAfter: options.abortAfter,
             reactors: reactors, seed: manifest.campaignNumber)
+        settings.tunnelTarget = route.tunnel?.target
+        return settings
     }
 }

@@ -45,12 +45,15 @@ extension Credential {
     }
 
     /// An `authorization` of this moment, kept nowhere; nil with a certificate.
-    func freshAuthorization() throws(BroadsideError) -> [UInt8]? {
+    ///
+    /// - Parameter shiftSeconds: Dates a token that is made here otherwise.
+    func freshAuthorization(shiftSeconds: Int64 = 0) throws(BroadsideError) -> [UInt8]? {
         switch self {
         case .certificate: return nil
         case .suppliedToken(let token): return token.authorization
         case .key(let key, let keyID, let teamID):
-            let now = Clock.now().wallMilliseconds / 1000
+            let now = UInt64(
+                max(0, Int64(Clock.now().wallMilliseconds / 1000) + shiftSeconds))
             guard
                 let value = ProviderTokenFile.sign(
                     key: key, keyID: keyID, teamID: teamID, issuedAtSeconds: now)

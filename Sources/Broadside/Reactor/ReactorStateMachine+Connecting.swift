@@ -80,10 +80,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func connected(_ index: Int, errno: Int32, now: Now) {
         guard connections[index].phase == .connecting else { return }
         guard errno == 0 else {
-            let address = addresses.entries[connections[index].address].address
-            fail(
-                index, message: unsafe "\(address): \(String(cString: unsafe strerror(errno)))",
-                isLasting: false, now: now)
+            fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
             return
         }
         do {
@@ -103,11 +100,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     mutating func receiveEnded(_ index: Int, errno: Int32, now: Now) {
         guard connections[index].isListening else { return }
-        let address = addresses.entries[connections[index].address].address
-        let cause =
-            unsafe errno == 0
-            ? "the server closed the connection" : String(cString: unsafe strerror(errno))
-        fail(index, message: "\(address): \(cause)", isLasting: false, now: now)
+        fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
     }
 
     mutating func sent(_ index: Int, result: Int, now: Now) {
@@ -115,9 +108,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].isSaturated = false
         guard connections[index].isListening else { return }
         guard result > 0 else {
-            let cause = unsafe String(cString: unsafe strerror(Int32(truncatingIfNeeded: -result)))
-            let address = addresses.entries[connections[index].address].address
-            fail(index, message: "\(address): \(cause)", isLasting: false, now: now)
+            let errno = Int32(truncatingIfNeeded: -result)
+            fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
             return
         }
         connections[index].sentCount += result
@@ -172,10 +164,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// The connection lives, but answers nothing: another one takes its place, after a while.
     mutating func replaceUseless(_ index: Int, _ what: String, now: Now) {
         guard connections[index].phase == .open else { return }
-        let address = connections[index].address
-        shared.note(failure: "\(addresses.entries[address].address): \(what)")
+        shared.note(failure: "\(place(index)): \(what)")
         addresses.failed(
-            address, now: now.nanoseconds, retryAfter: nil, lasting: nil, random: &random)
+            connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
+            random: &random)
         drain(index, now: now)
     }
 
@@ -233,8 +225,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private mutating func failSilent(_ index: Int, _ what: String, now: Now) {
-        let address = addresses.entries[connections[index].address].address
-        fail(index, message: "\(address): \(what)", isLasting: false, now: now)
+        fail(index, message: "\(place(index)): \(what)", isLasting: false, now: now)
     }
 
     /// Requests that were not answered in time are in doubt. While bytes still wait in our buffer
