@@ -64,7 +64,8 @@ struct LiveRun {
     /// Tells how it goes and passes signals on until every reactor has ended.
     private func watch(_ threads: [ReactorThread], _ signals: SignalWatch) {
         var progress = ProgressLine(plan.options.progress, now: start.nanoseconds)
-        var tokenWatch = SuppliedTokenWatch(plan.credential, now: start)
+        let credentialWatch = CredentialWatch(
+            plan, directory: session.directory, shared: shared, recipe: recipe, now: start)
         let deadline = plan.options.deadline.map {
             session.manifest.firstStartedAtMilliseconds + $0 / millisecond
         }
@@ -76,6 +77,8 @@ struct LiveRun {
                 }
                 shared.stop(.signal)
                 for thread in threads { thread.wake() }
+            case .reload:
+                if !shared.isStopping { credentialWatch.reload(Clock.now()) }
             case .finished, .timeout:
                 break
             }
@@ -86,7 +89,9 @@ struct LiveRun {
                 shared.stop(.deadline)
                 for thread in threads { thread.wake() }
             }
-            tokenWatch?.look(now, shared: shared)
+            if credentialWatch.look(now) {
+                for thread in threads { thread.wake() }
+            }
             progress.update(services.statistics, rows: nil, now: now.nanoseconds)
         }
         progress.finish()

@@ -55,6 +55,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             guard let address = addresses.pick(now: now.nanoseconds) else { return }
             connections[index].begin(
                 address: address, configuration: configuration, now: now.nanoseconds)
+            connections[index].sessionVersion = shared.sessionVersion
             unsafe submissions.append(
                 .connect(connection: index, address: addresses.entries[address].address))
         }
@@ -179,6 +180,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Ends the run where no address will ever do.
     mutating func giveUpIfHopeless() {
+        // What stands already may carry the run to its end.
+        guard !hasReadyConnection else { return }
         if let message = addresses.lastingFailure {
             shared.stop(.gaveUp(message))
         } else if !settings.giveUpAfterIsExplicit, !shared.anyReady,
@@ -194,6 +197,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         for index in 0..<connections.count {
             scanConnection(index, now: now)
         }
+        replaceOutdated(now)
         exchangeRows(now)
         guard case .running = phase, hasWork || inFlight > 0 else { return }
         let last = max(shared.lastAnswer ?? 0, startedAt)
