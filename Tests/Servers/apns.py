@@ -248,6 +248,16 @@ def forbidden(self, stream, path, count):
     return self.json(stream, 403, {"reason": "InvalidProviderToken"})
 
 
+def reason(self, stream, path, count):
+    return self.json(stream, 403, {"reason": self.options.reason})
+
+
+def goaway_reason(self, stream, path, count):
+    """Ends the connection before the request is acted on, as for a certificate that is refused."""
+    self.send(self.goaway(0, NO_ERROR, json.dumps({"reason": self.options.reason}).encode()))
+    return "ignored"
+
+
 def refused(self, stream, path, count):
     """Every third request of a path's first time is not acted on."""
     row = int(path.split("/")[-1][8:16], 16)
@@ -323,8 +333,8 @@ def reset(self, stream, path, count):
 
 
 BEHAVIOURS = {function.__name__.replace("_", "-"): function for function in (
-    plain, empty_data, body, size_update, no_size_update, in_pieces, verdicts, forbidden, refused,
-    goaway_above, goaway_twice, goaway_calm, stall, reset)}
+    plain, empty_data, body, size_update, no_size_update, in_pieces, verdicts, forbidden, reason,
+    goaway_reason, refused, goaway_above, goaway_twice, goaway_calm, stall, reset)}
 
 
 def setting(text):
@@ -341,6 +351,7 @@ def main(connection=Connection, add_options=None):
     parser.add_argument("--record", required=True)
     parser.add_argument("--behaviour", default="plain")
     parser.add_argument("--setting", type=setting, action="append", default=[])
+    parser.add_argument("--reason", help="what the behaviours with that name say")
     parser.add_argument("--stream-updates", action="store_true")
     parser.add_argument("--detail", type=lambda text: {int(n) for n in text.split(",")},
                         default={1, 2, 1000})

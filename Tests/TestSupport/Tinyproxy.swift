@@ -33,6 +33,6 @@ package final class Tinyproxy {
     /// The tunnels that it was asked for, as it logged them.
     package func tunnels() throws -> Int {
         let log = try String(contentsOfFile: "\(directory.path)/log", encoding: .utf8)
-        return log.split(separator: "\n").count { $0.contains("CONNECT ") }
+        return log.split(separator: "\n").count { $0.contains("): CONNECT ") }
     }
 }
