@@ -36,3 +36,15 @@ extension Array<UInt8> {
         self = []
     }
 }
+
+/// Overwrites memory that held something secret, as a compiler would not dare to leave out.
+public func cleanse(_ memory: UnsafeMutableRawBufferPointer) {
+    unsafe OPENSSL_cleanse(memory.baseAddress, memory.count)
+}
+
+/// What becomes of the process' memory when it crashes.
+public enum ProcessMemory {
+    /// From now on no core dump is written, and no other process of the same user may look inside
+    /// (PR_SET_DUMPABLE): the memory holds keys.
+    public static func keepToItself() { openssl_forbid_dumps() }
+}

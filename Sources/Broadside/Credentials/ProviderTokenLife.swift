@@ -1,4 +1,5 @@
 import APNs
+import TLS
 
 /// The provider token of a process through its ages: when another one is wanted, and when none may
 /// be made. A value: the time comes in as a parameter, and somebody else signs and keeps.
@@ -88,6 +89,7 @@ struct ProviderTokenLife {
 
     /// Uses another token from now on.
     mutating func take(_ token: Token) {
+        other?.value.cleanse()
         other = current
         current = token
         version += 1
