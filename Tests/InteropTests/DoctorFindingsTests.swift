@@ -41,6 +41,31 @@ struct DoctorFindingsTests {
         #expect(words.contains(offset == "+2h" ? "hour slow" : "one to three hours fast"))
     }
 
+    @Test(
+        "A server that tells the time has it compared with the clock here",
+        arguments: [(-18_000, "ahead of"), (18_000, "behind"), (30, nil as String?)])
+    func date(_ offset: Int, _ word: String?) throws {
+        let server = try RecordingServer(
+            "reason", ["--reason", "InvalidProviderToken", "--date", "\(offset)"])
+        let found = try doctor(server.endpoint)
+        #expect(found.exitCode == 4)
+        let words = try failure(found)
+        #expect(words.hasPrefix(word == nil ? "credential" : "clock"), "\(words)")
+        if let word { #expect(words.contains("minutes \(word) the server's date"), "\(words)") }
+    }
+
+    @Test("A key file that is called otherwise than --key-id says")
+    func keyName() throws {
+        let server = try LocalAPNs()
+        let key = "\(campaign.directory.path)/AuthKey_ABC123DEFX.p8"
+        try FileManager.default.copyItem(atPath: campaign.authority.authKey, toPath: key)
+        #expect(chmod(key, 0o600) == 0)
+        let found = try doctor(server.endpoint, ["--auth-key", key, "--key-id", "ABC123DEFY"])
+        #expect(found.exitCode == 4)
+        #expect(found.output.contains("is the key ABC123DEFX by its name"), "\(found.output)")
+        #expect(try failure(found).hasPrefix("credential"))
+    }
+
     @Test("Wrong environments, as APNs tells them of keys and of certificates")
     func environments() throws {
         let byKey = try RecordingServer("reason", ["--reason", "BadEnvironmentKeyIdInToken"])

@@ -9,6 +9,7 @@ hand, so that what Broadside sends is judged by another reading of RFC 9113 and 
 Prints `listening on PORT`. Writes a JSON line for each thing that happens.
 """
 import argparse
+from email.utils import formatdate
 import json
 import socket
 import ssl
@@ -176,6 +177,9 @@ class Connection:
 
     def json(self, stream, status, body):
         block = b"\x08\x03%d" % status + b"\x0f\x10\x10application/json"
+        if self.options.date is not None:
+            date = formatdate(time.time() + self.options.date, usegmt=True).encode()
+            block += b"\x0f\x12" + bytes([len(date)]) + date
         return self.answer(
             stream, self.frame(HEADERS, END_HEADERS, stream, block),
             self.frame(DATA, END_STREAM, stream, json.dumps(body).encode()))
@@ -351,6 +355,7 @@ def main(connection=Connection, add_options=None):
     parser.add_argument("--record", required=True)
     parser.add_argument("--behaviour", default="plain")
     parser.add_argument("--setting", type=setting, action="append", default=[])
+    parser.add_argument("--date", type=int, help="answers tell the time, so many seconds off")
     parser.add_argument("--reason", help="what the behaviours with that name say")
     parser.add_argument("--stream-updates", action="store_true")
     parser.add_argument("--detail", type=lambda text: {int(n) for n in text.split(",")},

@@ -75,6 +75,11 @@ enum Credential {
             throw .request("--\(name) '\(value)' is not 10 letters and digits: copy it from Apple")
         }
         let path = options.authKey ?? ""
+        if let named = keyIDInName(path), named != keyID {
+            warnings.append(
+                "--auth-key \(path) is the key \(named) by its name, and --key-id says \(keyID): "
+                    + "one of them is wrong")
+        }
         var pem = try readSecret(path, option: "auth-key", limit: 1 << 16, &warnings)
         defer { pem.cleanse() }
         do {
@@ -82,6 +87,14 @@ enum Credential {
         } catch {
             throw .request("--auth-key \(path): \(error.message)")
         }
+    }
+
+    /// The ID in the name that Apple gives to key files, `AuthKey_ABC123DEFG.p8`.
+    private static func keyIDInName(_ path: String) -> String? {
+        let name = path.split(separator: "/").last ?? ""
+        guard name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }
+        let identifier = String(name.dropFirst(8).dropLast(3))
+        return ProviderTokenClaims.isIdentifier(identifier) ? identifier : nil
     }
 
     private static func readCertificate(
@@ -171,6 +184,7 @@ enum Credential {
         }
         let scope = CertificateScope(
             topicsExtension: leaf.extensionValue(CertificateScope.topicsExtension),
+            voipExtension: leaf.extensionValue(CertificateScope.voipExtension),
             userID: leaf.subjectAttribute(CertificateScope.userIDAttribute),
             commonName: leaf.subjectAttribute(CertificateScope.commonNameAttribute),
             environments: environments)

@@ -32,6 +32,7 @@ import TLS
     private let plain = UnsafeMutableRawBufferPointer.allocate(byteCount: 32_768, alignment: 16)
     private let cipher = UnsafeMutableRawBufferPointer.allocate(byteCount: 98_304, alignment: 16)
     private var mirror = DynamicTableMirror()
+    private(set) var serverDate = ServerDate()
     private(set) var isReady = false
     private(set) var answer: Answer?
     private let deadline: UInt64
@@ -189,6 +190,7 @@ import TLS
 
     private func takeEvents(_ count: Int) throws(Failure) {
         let bytes = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: plain[..<count]))
+        serverDate.take(bytes)
         var offset = 0
         while let event = http.nextEvent(in: bytes, at: &offset) {
             switch event {

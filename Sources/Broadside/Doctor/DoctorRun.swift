@@ -10,6 +10,8 @@ public enum DoctorRun {
     private static let limitSeconds = 10
     /// A name's addresses that are tried.
     private static let addressesLimit = 8
+    /// Seconds between two clocks that are nothing to speak of.
+    private static let clockTolerance: UInt64 = 120
     /// An odd number of digits: no device ever had such a token.
     private static let impossibleToken = "0"
 
@@ -162,6 +164,10 @@ public enum DoctorRun {
             return try connection.request(fields, payload: payload)
         }
         let first = try answer(shiftSeconds: 0)
+        if let finding = clock(connection.serverDate.unixSeconds) {
+            report.add("clock", finding.state, finding.detail, advice: finding.advice)
+            if finding.state == .failed { return 4 }
+        }
         var isFast = false
         if first.reason == .invalidProviderToken, case .key = subject.credential {
             // APNs has one word for a token from the future and for one of a wrong key. A token of
@@ -171,6 +177,23 @@ public enum DoctorRun {
         }
         return DoctorVerdict.judge(
             first, credential: subject.credential, subject.headers, isFast: isFast, &report)
+    }
+
+    /// This machine's clock against the server's, where that tells the time and they differ.
+    private static func clock(
+        _ serverSeconds: UInt64?
+    ) -> (state: DoctorReport.State, detail: String, advice: String)? {
+        guard let serverSeconds else { return nil }
+        let seconds = Clock.now().wallMilliseconds / 1000
+        let isFast = seconds > serverSeconds
+        let difference = isFast ? seconds - serverSeconds : serverSeconds - seconds
+        guard difference > clockTolerance else { return nil }
+        let isTooMuch = difference >= ProviderTokenAge.expirySeconds
+        return (
+            isTooMuch ? .failed : .warning,
+            "\(difference / 60) minutes \(isFast ? "ahead of" : "behind") the server's date",
+            "set this machine's clock right: provider tokens that are dated an hour wrong are refused"
+        )
     }
 
     private static func converse(
