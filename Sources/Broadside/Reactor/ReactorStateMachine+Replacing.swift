@@ -2,7 +2,7 @@ import Campaign
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// Replaces connections that were made from what has changed since, one after the other: one
-    /// drains, its successor opens, and only when that carries requests comes the next one's turn.
+    /// drains, its successor opens, and only when that is ready comes the next one's turn.
     /// Requests in flight get their answers on the connection that they went out on.
     mutating func replaceOutdated(_ now: Now) {
         guard case .running = phase, !shared.isStopping else { return }
