@@ -166,7 +166,7 @@ extension Plan {
         let rate = options.rate.map { "\(Int($0)) requests a second" } ?? "no rate limit"
         let chosen = options.connections == nil ? " (chosen)" : ""
         return """
-            endpoint     \(place)\(options.wireProtocol == .binary ? ", legacy gateway, command \(options.binaryCommand.rawValue)" : "")
+            endpoint     \(place)\(protocolWords)\(route.proxy.map { " through the proxy \($0.place)" } ?? "")
             topic        \(headers.topic ?? credential.onlyTopic ?? "none"), push type \(headers.pushType.rawValue), priority \
             \(headers.priority.rawValue)
             payload      \(payload.count) bytes

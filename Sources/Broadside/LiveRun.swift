@@ -24,9 +24,7 @@ struct LiveRun {
         self.session = session
         self.list = list
         start = Clock.now()
-        let isAddress = SocketAddress(numeric: plan.host, port: plan.port) != nil
-        recipe = TLSRecords.Recipe(
-            context: context, serverName: isAddress ? .address(plan.host) : .host(plan.host))
+        recipe = TLSRecords.Recipe(plan.route.recipe(context))
         settings = plan.reactorSettings(manifest: session.manifest)
         let authorization = try plan.credential.authorization(
             in: session.directory, nowSeconds: start.wallMilliseconds / 1000)
@@ -35,7 +33,7 @@ struct LiveRun {
             milliRate: plan.options.rate.map(milliRate),
             abortAfter: plan.options.abortAfter,
             maxBadTokensPercent: plan.options.maxBadTokens, sign: authorization.sign)
-        services = ReactorServices(host: plan.host, port: plan.port, reactors: plan.reactors)
+        services = ReactorServices(route: plan.route, reactors: plan.reactors)
         // Each reactor holds one chunk and has two ahead; the cutter holds two more.
         pool = ChunkPool(limit: plan.reactors * 3 + 3)
     }
@@ -71,7 +69,8 @@ struct LiveRun {
     /// Tells how it goes and passes signals on until every reactor has ended.
     private func watch(_ threads: [ReactorThread], _ signals: SignalWatch) {
         var progress = ProgressLine(plan.options.progress, now: start.nanoseconds)
-        var tokenWatch = SuppliedTokenWatch(plan.credential, now: start)
+        let credentialWatch = CredentialWatch(
+            plan, directory: session.directory, shared: shared, recipe: recipe, now: start)
         let deadline = plan.options.deadline.map {
             session.manifest.firstStartedAtMilliseconds + $0 / millisecond
         }
@@ -83,6 +82,8 @@ struct LiveRun {
                 }
                 shared.stop(.signal)
                 for thread in threads { thread.wake() }
+            case .reload:
+                if !shared.isStopping { credentialWatch.reload(Clock.now()) }
             case .finished, .timeout:
                 break
             }
@@ -93,7 +94,9 @@ struct LiveRun {
                 shared.stop(.deadline)
                 for thread in threads { thread.wake() }
             }
-            tokenWatch?.look(now, shared: shared)
+            if credentialWatch.look(now) {
+                for thread in threads { thread.wake() }
+            }
             progress.update(services.statistics, rows: nil, now: now.nanoseconds)
         }
         progress.finish()
@@ -222,6 +225,7 @@ extension Plan {
             giveUpAfterIsExplicit: options.giveUpAfter != nil, abortAfter: options.abortAfter,
             reactors: reactors, seed: manifest.campaignNumber)
         settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
+        settings.tunnelTarget = route.tunnel?.target
         return settings
     }
 }

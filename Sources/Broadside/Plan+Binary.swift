@@ -15,6 +15,12 @@ extension Plan {
     /// more there are, the more go through while silence is waited for.
     static let gatewayWindow = 8192
 
+    /// Said behind the endpoint where it is a legacy gateway.
+    var protocolWords: String {
+        guard options.wireProtocol == .binary else { return "" }
+        return ", legacy gateway, command \(options.binaryCommand.rawValue)"
+    }
+
     /// How a campaign goes to a legacy gateway; nil where it goes over HTTP/2.
     func binarySettings(expirationSeconds: UInt64?) -> BinarySettings? {
         guard options.wireProtocol == .binary else { return nil }

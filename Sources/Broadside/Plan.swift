@@ -9,9 +9,7 @@ struct Plan {
     var options: SendOptions
     var headers: NotificationHeaders
     var payload: [UInt8]
-    /// The host whose certificate and name are expected.
-    var host: String
-    var port: UInt16
+    var route: Route
     var credential: Credential
     var reactors: Int
     var connections: Int
@@ -33,7 +31,7 @@ struct Plan {
     init(_ options: SendOptions, listByteCount: UInt64) throws(BroadsideError) {
         self.options = options
         (payload, warnings) = try Self.readPayload(options)
-        (host, port) = try Self.endpoint(options)
+        route = try Route.read(options, warnings: &warnings)
         headers = NotificationHeaders(
             topic: options.topic, pushType: options.pushType, priority: options.priority,
             expirationUnixSeconds: nil, collapseID: options.collapseID)
@@ -62,12 +60,12 @@ struct Plan {
     }
 
     /// Where connections go, for people.
-    var place: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    var place: String { Route.place(route.host, route.port) }
 
     /// `:authority`: the port is named where it is not the scheme's own (RFC 9110, section 7.2).
     var authority: String {
-        guard port == 443 else { return place }
-        return host.contains(":") ? "[\(host)]" : host
+        guard route.port == 443 else { return place }
+        return route.host.contains(":") ? "[\(route.host)]" : route.host
     }
 
     /// True where Apple's production devices would get this.

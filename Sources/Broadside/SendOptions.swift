@@ -64,6 +64,10 @@ public struct SendOptions: Sendable {
     public var endpoint: String?
     /// Certificates to trust in place of the system's.
     public var caFile: String?
+    /// `http://HOST:PORT` of a proxy.
+    public var proxy: String?
+    /// The first line is the proxy's `user:password`.
+    public var proxyAuthFile: String?
 
     /// Provider API, or legacy gateway.
     public var wireProtocol = WireProtocol.http2

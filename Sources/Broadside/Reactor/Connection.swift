@@ -52,6 +52,8 @@ import Ring
     var lastAnswered: UInt64 = 0
     /// True once the server's SETTINGS arrived.
     var isReady = false
+    /// Which state of the credential it was made from, at the latest.
+    var sessionVersion: UInt32 = 0
 
     /// What stands in a slot without a connection: as small as can be.
     private static var absent: ClientConnectionStateMachine {

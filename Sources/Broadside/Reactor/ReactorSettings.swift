@@ -22,6 +22,8 @@ package struct ReactorSettings: Sendable {
     package var expiration: [UInt8]?
     package var collapseIdentifier: [UInt8]?
     package var payload: [UInt8]
+    /// `HOST:PORT` at the other end of a proxy's tunnel; nil where connections go straight there.
+    package var tunnelTarget: String?
 
     /// Connections that each reactor keeps up.
     package var connections: Int

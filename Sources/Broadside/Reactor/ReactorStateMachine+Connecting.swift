@@ -55,6 +55,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             guard let address = addresses.pick(now: now.nanoseconds) else { return }
             connections[index].begin(
                 address: address, configuration: configuration, now: now.nanoseconds)
+            connections[index].sessionVersion = shared.sessionVersion
             unsafe submissions.append(
                 .connect(connection: index, address: addresses.entries[address].address))
         }
@@ -80,10 +81,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func connected(_ index: Int, errno: Int32, now: Now) {
         guard connections[index].phase == .connecting else { return }
         guard errno == 0 else {
-            let address = addresses.entries[connections[index].address].address
-            fail(
-                index, message: unsafe "\(address): \(String(cString: unsafe strerror(errno)))",
-                isLasting: false, now: now)
+            fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
             return
         }
         do {
@@ -103,11 +101,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     mutating func receiveEnded(_ index: Int, errno: Int32, now: Now) {
         guard connections[index].isListening else { return }
-        let address = addresses.entries[connections[index].address].address
-        let cause =
-            unsafe errno == 0
-            ? "the server closed the connection" : String(cString: unsafe strerror(errno))
-        fail(index, message: "\(address): \(cause)", isLasting: false, now: now)
+        fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
     }
 
     mutating func sent(_ index: Int, result: Int, now: Now) {
@@ -119,9 +113,8 @@ extension ReactorStateMachine where Records: ~Copyable {
                 stopSending(index, now: now)
                 return
             }
-            let cause = unsafe String(cString: unsafe strerror(Int32(truncatingIfNeeded: -result)))
-            let address = addresses.entries[connections[index].address].address
-            fail(index, message: "\(address): \(cause)", isLasting: false, now: now)
+            let errno = Int32(truncatingIfNeeded: -result)
+            fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
             return
         }
         connections[index].sentCount += result
@@ -180,10 +173,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// The connection lives, but answers nothing: another one takes its place, after a while.
     mutating func replaceUseless(_ index: Int, _ what: String, now: Now) {
         guard connections[index].phase == .open else { return }
-        let address = connections[index].address
-        shared.note(failure: "\(addresses.entries[address].address): \(what)")
+        shared.note(failure: "\(place(index)): \(what)")
         addresses.failed(
-            address, now: now.nanoseconds, retryAfter: nil, lasting: nil, random: &random)
+            connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
+            random: &random)
         drain(index, now: now)
     }
 
@@ -195,6 +188,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Ends the run where no address will ever do.
     mutating func giveUpIfHopeless() {
+        // What stands already may carry the run to its end.
+        guard !hasReadyConnection else { return }
         if let message = addresses.lastingFailure {
             shared.stop(.gaveUp(message))
         } else if !settings.giveUpAfterIsExplicit, !shared.anyReady,
@@ -210,6 +205,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         for index in 0..<connections.count {
             scanConnection(index, now: now)
         }
+        replaceOutdated(now)
         exchangeRows(now)
         guard case .running = phase, hasWork || inFlight > 0 else { return }
         let last = max(shared.lastAnswer ?? 0, startedAt)
@@ -243,8 +239,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private mutating func failSilent(_ index: Int, _ what: String, now: Now) {
-        let address = addresses.entries[connections[index].address].address
-        fail(index, message: "\(address): \(what)", isLasting: false, now: now)
+        fail(index, message: "\(place(index)): \(what)", isLasting: false, now: now)
     }
 
     /// Requests that were not answered in time are in doubt. While bytes still wait in our buffer

@@ -48,10 +48,8 @@ extension ReactorStateMachine where Records: ~Copyable {
                 receiveEnded(index, errno: 0, now: now)
                 return
             case .failed(let error):
-                let address = addresses.entries[connections[index].address].address
                 fail(
-                    index, message: "\(address): \(error.message)", isLasting: error.isLasting,
-                    now: now)
+                    index, message: words(error, index), isLasting: error.isLasting, now: now)
                 return
             }
         }
@@ -119,8 +117,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func failViolation(
         _ index: Int, _ error: ConnectionError, now: Now
     ) {
-        let address = addresses.entries[connections[index].address].address
-        let message = "\(address): the server broke HTTP/2: \(error.message)"
+        let message = "\(place(index)): the server broke HTTP/2: \(error.message)"
         shared.note(failure: message)
         addresses.failed(
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
@@ -132,11 +129,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func followGoAway(_ index: Int, code: ErrorCode, now: Now) {
         statistics.goAways += 1
         let answer = reasonOfGoAway(index)
-        let address = addresses.entries[connections[index].address].address
         if let answer {
-            shared.note(failure: "\(address): GOAWAY with reason \(answer.text)")
+            shared.note(failure: "\(place(index)): GOAWAY with reason \(answer.text)")
         } else if code != .noError {
-            shared.note(failure: "\(address): GOAWAY with error \(code)")
+            shared.note(failure: "\(place(index)): GOAWAY with error \(code)")
         }
         if let answer, AnswerClass.classify(goAwayReason: answer) == .refusesCredential {
             shared.stop(

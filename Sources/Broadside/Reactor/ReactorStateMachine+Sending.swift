@@ -113,6 +113,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].limitedBy = .socket
             return
         }
+        guard !shared.isTokenStale else {
+            connections[index].limitedBy = .retry
+            return
+        }
         guard hasRowReady(now) else {
             connections[index].limitedBy = retryQueue.count == 0 ? .input : .retry
             return

@@ -61,7 +61,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .retryWithRenewedToken:
             renew(tag, now: now)
         case .retryWithPreviousToken:
-            shared.freezeRenewal(now)
+            unsafe shared.freezeRenewal(
+                now, usedVersion: state.pointee.authorizationVersion)
             unsafe state.pointee.attempts -= 1
             retryQueue.insert(
                 dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)

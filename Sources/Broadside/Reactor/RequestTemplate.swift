@@ -1,6 +1,7 @@
 import APNs
 internal import Glibc
 import HPACK
+import TLS
 
 /// What is the same in every request of a campaign on connections whose header tables agree: both
 /// frames, laid down once, with holes for the device token, the row's part of the apns-id and the
@@ -51,7 +52,10 @@ import HPACK
         return unsafe memory
     }
 
+    /// Gives the memory back; the provider token that lies there is overwritten.
     func deallocate() {
+        unsafe cleanse(prefix)
+        unsafe cleanse(tail)
         unsafe prefix.deallocate()
         unsafe tail.deallocate()
     }
