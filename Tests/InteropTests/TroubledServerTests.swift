@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Whole campaigns to sound servers in trouble (`Tests/Servers/trouble.py`): every row arrives.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct TroubledServerTests {
     @Test(
         "Every row is accepted in the end",

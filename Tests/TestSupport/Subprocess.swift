@@ -57,6 +57,9 @@ package final class Subprocess {
         let flags = O_WRONLY | O_CREAT | O_TRUNC
         posix_spawn_file_actions_addopen(&actions, 1, outputPath, flags, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, errorsPath, flags, 0o600)
+        // Nothing else of the test runner's: a socket or a pipe that another test has open at this
+        // moment would not end for its peer before this process does.
+        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
 
         // The test runner's signal mask and ignored signals are not the process's business.
         var attributes = posix_spawnattr_t()
@@ -121,7 +124,7 @@ package final class Subprocess {
     /// Waits for its end.
     ///
     /// - Throws: Where it has not ended after `limit` seconds; it is ended then.
-    package func wait(limit: Double = 120) throws -> Finished {
+    package func wait(limit: Double = 240) throws -> Finished {
         let deadline = started + .seconds(limit)
         while isRunning {
             if ContinuousClock.now > deadline {
@@ -143,7 +146,7 @@ package final class Subprocess {
     ///
     /// - Throws: Where neither is so after `limit` seconds; it is ended then.
     package func wait(
-        limit: Double = 60, until hasHappened: () throws -> Bool
+        limit: Double = 120, until hasHappened: () throws -> Bool
     ) throws {
         let deadline = ContinuousClock.now + .seconds(limit)
         while try isRunning && !hasHappened() {
