@@ -12,8 +12,7 @@ struct TroubledServerTests {
         ])
     func everyRowArrives(behaviour: String) throws {
         let server = try RecordingServer(behaviour, script: "trouble.py")
-        // Each reset has its address left alone for a while, longer each time: fewer of them here.
-        let rows = behaviour == "reset-each-thousand" ? interopRows / 4 : interopRows
+        let rows = interopRows
         let campaign = try Campaign(rows: rows)
         let sent = try campaign.send(
             to: server.endpoint,

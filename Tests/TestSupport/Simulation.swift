@@ -40,6 +40,17 @@ package final class Simulation {
         process.stop()
     }
 
+    /// Ends it.
+    ///
+    /// - Throws: Where it does not say by its exit code that all was well.
+    package func stop() throws {
+        process.send(signal: SIGTERM)
+        let finished = try process.wait()
+        guard finished.exitCode == 0 else {
+            throw TestFailure("simulate ended with \(finished.exitCode): \(finished.errors)")
+        }
+    }
+
     /// The options of `name` in the line that talks to it, each with its value.
     package func options(_ names: [String]) throws -> [String] {
         try names.flatMap { name in

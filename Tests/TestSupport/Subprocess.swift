@@ -59,7 +59,7 @@ package final class Subprocess {
         posix_spawn_file_actions_addopen(&actions, 2, errorsPath, flags, 0o600)
         // Nothing else of the test runner's: a socket or a pipe that another test has open at this
         // moment would not end for its peer before this process does.
-        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+        _ = Self.closeFrom?(&actions, 3)
 
         // The test runner's signal mask and ignored signals are not the process's business.
         var attributes = posix_spawnattr_t()
@@ -84,6 +84,14 @@ package final class Subprocess {
             throw TestFailure("\(path) can't be started: \(String(cString: strerror(code)))")
         }
         self.identifier = identifier
+    }
+
+    /// glibc 2.34's `posix_spawn_file_actions_addclosefrom_np`, which its headers show to GNU C alone.
+    private static let closeFrom = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np").map {
+        unsafeBitCast(
+            $0,
+            to: (@convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32)
+                .self)
     }
 
     deinit {
