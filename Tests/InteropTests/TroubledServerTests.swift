@@ -14,12 +14,14 @@ struct TroubledServerTests {
         let server = try RecordingServer(behaviour, script: "trouble.py")
         let rows = interopRows
         let campaign = try Campaign(rows: rows)
+        // Where nothing is lost a short wait for answers would only tell how busy this machine is.
+        let timeout = behaviour == "stall-for-good" ? "5s" : "60s"
         let sent = try campaign.send(
             to: server.endpoint,
             [
-                "--connections", "4", "--on-lost", "resend", "--request-timeout", "5s",
+                "--connections", "4", "--on-lost", "resend", "--request-timeout", timeout,
                 "--summary", "-",
-            ], limit: 120)
+            ])
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let summary = try SendSummary(json: sent.output)
         #expect(summary.accepted == rows && summary.unknown == 0 && summary.failed == 0)
