@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Campaigns that are sent with a client certificate.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct ClientCertificateTests {
     private static let keyOptions: Set<String> = ["auth-key", "key-id", "team-id"]
 

@@ -16,7 +16,7 @@ package enum Broadside {
     /// Runs it to its end.
     package static func run(
         _ arguments: [String], in directory: TemporaryDirectory, input: String? = nil,
-        limit: Double = 120, environment: [String: String] = [:]
+        limit: Double = 240, environment: [String: String] = [:]
     ) throws -> Finished {
         try start(arguments, in: directory, input: input, environment: environment)
             .wait(limit: limit)
@@ -84,7 +84,7 @@ package struct Campaign: Sendable {
 
     /// Sends it.
     package func send(
-        to endpoint: String, _ more: [String] = [], limit: Double = 120,
+        to endpoint: String, _ more: [String] = [], limit: Double = 240,
         environment: [String: String] = [:]
     ) throws -> Finished {
         try Broadside.run(
@@ -94,7 +94,7 @@ package struct Campaign: Sendable {
     /// Runs `ledger` with a subcommand on this campaign's ledger.
     package func ledger(_ subcommand: String, _ more: [String] = []) throws -> Finished {
         try Broadside.run(
-            ["ledger", subcommand, "--ledger", ledger] + more, in: directory, limit: 60)
+            ["ledger", subcommand, "--ledger", ledger] + more, in: directory, limit: 120)
     }
 
     /// The rows of the ledger, by the export.

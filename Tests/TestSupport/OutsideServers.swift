@@ -146,7 +146,7 @@ package final class Nginx {
         _ tokens: DeviceTokens, tls: String, status: Int = 200
     ) throws -> (tally: Tally, lines: Int) {
         // nginx writes a line when a request is over, which may be a moment after its answer.
-        usleep(200_000)
+        settle()
         let log = try Data(contentsOf: URL(filePath: log))
         let lines = log.split(separator: 0x0a)
         var wanted = Data()
