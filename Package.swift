@@ -90,5 +90,6 @@ let package = Package(
         tests("InteropTests", ["TestSupport"]),
         tests("CrashTests", ["TestSupport"]),
         tests("CommandTests", ["TestSupport"]),
+        tests("AllocationTests", ["TestSupport"]),
     ]
 )

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+internal import HPACK
 import HTTP2
 import Ring
 internal import Synchronization
@@ -196,7 +197,7 @@ private func milliRate(_ perSecond: Double) -> UInt64 {
 extension Plan {
     /// What reactors need to know.
     func reactorSettings(manifest: Manifest) -> ReactorSettings {
-        ReactorSettings(
+        var settings = ReactorSettings(
             campaign: manifest.campaignNumber, authority: Array(authority.utf8),
             topic: headers.topic.map { Array($0.utf8) },
             pushType: Array(headers.pushType.rawValue.utf8),
@@ -214,5 +215,11 @@ extension Plan {
             giveUpAfter: options.giveUpAfter ?? SendOptions.defaultGiveUpAfter,
             giveUpAfterIsExplicit: options.giveUpAfter != nil, abortAfter: options.abortAfter,
             reactors: reactors, seed: manifest.campaignNumber)
+        settings.discipline =
+            switch options.headerIndexing {
+            case .strict: .strict
+            case .compact: .compact
+            }
+        return settings
     }
 }
