@@ -75,6 +75,13 @@ let package = Package(
             path: "Tests/Seeds",
             swiftSettings: testSettings),
 
+        // Parts of a notification's way alone, for `Benchmarks/run`.
+        .executableTarget(
+            name: "parts",
+            dependencies: ["Broadside", "APNs", "HPACK", "HTTP2", "Campaign"],
+            path: "Benchmarks/Parts",
+            swiftSettings: testSettings),
+
         tests("APNsTests", ["APNs"]),
         tests("HPACKTests", ["HPACK", "CNghttp2"]),
         tests("HTTP2Tests", ["HTTP2", "HPACK", "CNghttp2"]),

@@ -28,7 +28,10 @@ import Testing
             RequestField(.authorization, .constant(bearer), revision: version),
             field(.topic, "com.example.MyApp"), field(.pushType, "alert"),
             field(.priority, "10"), field(.expiration, "0"),
-            field(.identifier, RequestBlockEncoderTests.ids[id - 1]),
+            // Another value in each request, as its revision says.
+            RequestField(
+                .identifier, .constant(Array(RequestBlockEncoderTests.ids[id - 1].utf8)),
+                revision: UInt32(id)),
         ]
     }
 
