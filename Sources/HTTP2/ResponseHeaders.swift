@@ -31,7 +31,7 @@ struct ResponseHeaders {
     }
 
     /// Reads any block, by the walker.
-    private mutating func readAnything(_ block: RawSpan) throws(HPACKError) -> Bool {
+    mutating func readAnything(_ block: RawSpan) throws(HPACKError) -> Bool {
         var walker = BlockWalker()
         while let field = try walker.next(block) {
             switch field.representation {
