@@ -16,13 +16,17 @@ struct HotFunctionTests {
 
         var testDescription: String { what }
 
-        func isSpelled(by symbol: Substring) -> Bool {
-            var rest = symbol
-            for piece in pieces {
-                guard let found = rest.range(of: piece) else { return false }
-                rest = rest[found.upperBound...]
+        /// Whether the symbol, a C string, has the pieces. 8,000 symbols are asked, so this is C's
+        /// search and not Foundation's.
+        func isSpelled(by symbol: String) -> Bool {
+            symbol.withCString { start in
+                var rest = start
+                for piece in pieces {
+                    guard let found = strstr(rest, piece) else { return false }
+                    rest = UnsafePointer(found) + strlen(piece)
+                }
+                return true
             }
-            return true
         }
     }
 
@@ -52,7 +56,9 @@ struct HotFunctionTests {
             what: "read frames", pieces: ["28ClientConnectionStateMachineV9nextEvent"]),
         HotFunction(
             what: "read DATA", pieces: ["28ClientConnectionStateMachineV11receiveData"]),
-        HotFunction(what: "read a response's headers", pieces: ["$s5HTTP215ResponseHeadersV4read"]),
+        HotFunction(
+            what: "read a response's headers",
+            pieces: ["$s5HTTP215ResponseHeadersV12readOrdinary"]),
         HotFunction(
             what: "read a header with its name", pieces: ["$s5HTTP215ResponseHeadersV9takeField"]),
         HotFunction(what: "walk a header block", pieces: ["$s5HPACK11BlockWalkerV4next"]),
@@ -67,7 +73,7 @@ struct HotFunctionTests {
     @Test("No call to reference counting", arguments: functions)
     func clean(_ function: HotFunction) throws {
         let code = try Self.machineCode.get()
-        let symbols = code.calls.keys.filter { function.isSpelled(by: $0[...]) }
+        let symbols = code.calls.keys.filter { function.isSpelled(by: $0) }
         #expect(!symbols.isEmpty, "no such function in the release binary: \(function.pieces)")
         for symbol in symbols {
             let calls = code.calls[symbol]!
