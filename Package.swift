@@ -75,6 +75,13 @@ let package = Package(
             path: "Tests/Seeds",
             swiftSettings: testSettings),
 
+        // Parts of a notification's way alone, for `Benchmarks/run`.
+        .executableTarget(
+            name: "parts",
+            dependencies: ["Broadside", "APNs", "HPACK", "HTTP2", "Campaign"],
+            path: "Benchmarks/Parts",
+            swiftSettings: testSettings),
+
         // What reads octets from elsewhere, as libFuzzer feeds it (`tools/fuzz`), and its corpora.
         .target(
             name: "FuzzTargets",
@@ -107,5 +114,6 @@ let package = Package(
         tests("InteropTests", ["TestSupport"]),
         tests("CrashTests", ["TestSupport"]),
         tests("CommandTests", ["TestSupport"]),
+        tests("AllocationTests", ["TestSupport"]),
     ]
 )

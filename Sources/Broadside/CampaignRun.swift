@@ -59,8 +59,8 @@ public enum CampaignRun {
         }
         if let summary = options.summary, summary != "-" { try checkWritable(summary) }
         try confirm(plan, list)
+        try raiseDescriptorLimit(plan)
         try checkRing()
-        raiseDescriptorLimit()
         let signals = SignalWatch()
         let directory = if let spooling { spooling } else { try openLedger(options) }
         let session: RunSession
@@ -149,15 +149,27 @@ public enum CampaignRun {
         }
     }
 
-    /// A descriptor a connection, and as many again while connections are replaced.
-    private static func raiseDescriptorLimit() {
+    /// A descriptor a connection, and a few for files and rings: the limit is raised as far as it
+    /// goes, and where that is not enough it is better known before a ledger is begun.
+    private static func raiseDescriptorLimit(_ plan: Plan) throws(BroadsideError) {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
             return
         }
         limit.rlim_cur = limit.rlim_max
         _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        let needed = plan.connections + descriptorsEachReactor * plan.reactors + otherDescriptors
+        guard limit.rlim_max < UInt64(needed) else { return }
+        throw .request(
+            "--connections \(plan.connections) needs \(needed) open files, and no more than "
+                + "\(limit.rlim_max) are allowed here: raise the limit (ulimit -n \(needed)) or use "
+                + "fewer connections")
     }
+
+    /// Its ring, its inbox, its segment of the ledger.
+    private static let descriptorsEachReactor = 4
+    /// Standard streams, list, ledger, summary, names being resolved.
+    private static let otherDescriptors = 32
 }
 
 extension Plan {

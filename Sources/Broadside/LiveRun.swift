@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+internal import HPACK
 import HTTP2
 import Ring
 internal import Synchronization
@@ -226,6 +227,11 @@ extension Plan {
             reactors: reactors, seed: manifest.campaignNumber)
         settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
         settings.tunnelTarget = route.tunnel?.target
+        settings.discipline =
+            switch options.headerIndexing {
+            case .strict: .strict
+            case .compact: .compact
+            }
         return settings
     }
 }

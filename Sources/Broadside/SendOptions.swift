@@ -20,6 +20,14 @@ public struct SendOptions: Sendable {
         case json
     }
 
+    /// Which header fields go into APNs' compression table.
+    public enum HeaderIndexing: String, Sendable, CaseIterable {
+        /// The names that Apple asks to be indexed once, and nothing else.
+        case strict
+        /// Constant headers and the provider token too.
+        case compact
+    }
+
     /// The list, or one device.
     public var tokens: Tokens?
     /// nil: as the list's name and first bytes say.
@@ -84,6 +92,9 @@ public struct SendOptions: Sendable {
     public var rate: Double?
     /// Requests a second a connection; nil: unlimited.
     public var ratePerConnection: Double?
+
+    /// How requests are compressed.
+    public var headerIndexing = HeaderIndexing.strict
 
     /// Requests for a row before it may be `failed`.
     public var maxAttempts = 5

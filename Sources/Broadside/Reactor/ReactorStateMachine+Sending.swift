@@ -218,12 +218,13 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// A request that inserts names into the server's table, or that tells a new table size; or the
     /// first of a shape that no template was laid down for yet.
+    @inline(never)
     private mutating func writeFirstRequest(
         _ index: Int, staged: inout Int, limit: Int, now: Now
     ) -> Int {
         var mirror = connections[index].mirror
         let (template, changedTable) = settings.template(
-            authorization: shared.authorization().value, mirror: &mirror)
+            authorization: shared.authorization(), mirror: &mirror)
         if !changedTable, let key = connections[index].templateKey {
             templates.insert(template, for: key)
             return writeRequests(index, budget: 1, staged: &staged, limit: limit, now: now)
@@ -254,7 +255,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         refreshTemplateKey(index)
         var mirror = connections[index].mirror
         let (template, _) = settings.template(
-            authorization: shared.authorization().value, mirror: &mirror)
+            authorization: shared.authorization(), mirror: &mirror)
         defer { template.deallocate() }
         guard limit - staged >= template.requestCountLimit, let tag = takeRow(now) else {
             return

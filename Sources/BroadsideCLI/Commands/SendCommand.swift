@@ -94,6 +94,10 @@ enum SendCommand {
                     "rate", "N",
                     "requests a second in all, retries counted (default: unlimited)"),
                 .init("rate-per-connection", "N", "requests a second a connection"),
+                .init(
+                    "hpack", "strict|compact",
+                    "headers put into APNs' table: apns-id, -expiration and -collapse-id once; or "
+                        + "constant headers and the provider token too (default: strict)"),
             ]),
         OptionSection(
             title: "When things go wrong",
@@ -209,6 +213,9 @@ enum SendCommand {
         options.reactors = try arguments.integer("reactors", in: 1...256)
         options.rate = try arguments.positiveNumber("rate")
         options.ratePerConnection = try arguments.positiveNumber("rate-per-connection")
+        if let value = try arguments.choice("hpack", SendOptions.HeaderIndexing.self) {
+            options.headerIndexing = value
+        }
         if let value = try arguments.integer("max-attempts", in: 1...1000) {
             options.maxAttempts = value
         }
