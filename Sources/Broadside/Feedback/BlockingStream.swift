@@ -30,10 +30,11 @@ import TLS
     ///
     /// - Parameter silenceSeconds: The longest wait for the peer at any one moment.
     init(
-        to address: SocketAddress, recipe: TLSRecords.Recipe, silenceSeconds: Int
+        to address: SocketAddress, context: TLSContext, serverName: ServerName,
+        silenceSeconds: Int
     ) throws(Failure) {
         do {
-            session = try TLSSession(context: recipe.context, serverName: recipe.serverName)
+            session = try TLSSession(context: context, serverName: serverName)
         } catch {
             throw .tls(error)
         }

@@ -61,13 +61,13 @@ public enum FeedbackRun {
             throw BroadsideError("--endpoint \(host): \(error)", exitCode: 1)
         }
         let isAddress = SocketAddress(numeric: host, port: port) != nil
-        let recipe = TLSRecords.Recipe(
-            context: context, serverName: isAddress ? .address(host) : .host(host))
         var last = "it has no address"
         for address in addresses {
             do {
                 return try BlockingStream(
-                    to: address, recipe: recipe, silenceSeconds: silenceSeconds)
+                    to: address, context: context,
+                    serverName: isAddress ? .address(host) : .host(host),
+                    silenceSeconds: silenceSeconds)
             } catch {
                 last = "\(address): \(error.message)"
             }
