@@ -5,7 +5,7 @@ enum LedgerCommand {
     static let description = CommandDescription(
         name: "ledger",
         summary: "stats | export | verify | find | merge: read what a run left",
-        usage: "stats|export|verify|find --ledger DIR [OPTIONS], or merge --output DIR DIR...",
+        usage: "stats|export|verify|find --ledger DIR [OPTIONS] | merge DIR... [OPTIONS]",
         discussion: """
             stats   counts of rows by state and reason; --json for programs
             export  the rows in list order, with state, status, reason, apns-id
