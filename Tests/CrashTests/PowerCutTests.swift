@@ -6,9 +6,9 @@ import Testing
 /// is left nothing is sent twice, as the server's own log says.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct PowerCutTests {
-    static let rows = 20_000
+    static let rows = 10_000
     static let trials =
-        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 4 : 60
+        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 3 : 60
 
     @Test(
         "Lost and torn octets that were not synced make nothing go out twice", arguments: 0..<trials
