@@ -6,9 +6,9 @@ import Testing
 /// is left nothing is sent twice, as the server's own log says.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct PowerCutTests {
-    static let rows = 20_000
+    static let rows = 10_000
     static let trials =
-        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 4 : 60
+        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 3 : 60
 
     @Test(
         "Lost and torn octets that were not synced make nothing go out twice", arguments: 0..<trials
@@ -40,9 +40,10 @@ struct PowerCutTests {
         server.settle()
         let seen = try server.tally(campaign.tokens)
         #expect(seen.repeated == 0 && seen.strangers == 0)
-        for (row, exported) in try campaign.export().enumerated() {
-            #expect(exported.state != "accepted" || seen.counts[row] == 1, "row \(row)")
+        let untrue = try campaign.export().enumerated().filter { row, exported in
+            exported.state == "accepted" && seen.counts[row] != 1
         }
+        #expect(untrue.isEmpty, "\(untrue.count) rows")
         let retried = try campaign.send(to: server.endpoint, options + ["--retry", "unknown"])
         #expect(retried.exitCode == 0, "\(retried.errors)")
         server.settle()

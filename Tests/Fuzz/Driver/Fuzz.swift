@@ -18,13 +18,18 @@ import FuzzTargets
             for target in FuzzTarget.all { print(target.name) }
             return
         }
-        guard let chosen = FuzzTarget.named(words[1]) else {
-            print("fuzz: there is no target \(words[1]): fuzz --list names them")
+        // libFuzzer starts itself again to merge, with its own options only.
+        let inherited = getenv("FUZZ_TARGET").map { String(cString: $0) }
+        let isOwnChild = words[1].hasPrefix("-") && inherited != nil
+        let name = isOwnChild ? inherited! : words[1]
+        guard let chosen = FuzzTarget.named(name) else {
+            print("fuzz: there is no target \(name): fuzz --list names them")
             exit(2)
         }
         target = chosen
         #if FUZZING
-            runFuzzer([words[0]] + words.dropFirst(2))
+            setenv("FUZZ_TARGET", name, 1)
+            runFuzzer([words[0]] + words.dropFirst(isOwnChild ? 1 : 2))
         #else
             for path in words.dropFirst(2) { target.run(octets(ofFile: path)) }
         #endif
