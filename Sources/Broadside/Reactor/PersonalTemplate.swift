@@ -40,6 +40,7 @@ import HPACK
     }
 
     func deallocate() {
+        unsafe cleanse(bytes)
         unsafe bytes.deallocate()
     }
 
@@ -94,7 +95,8 @@ extension ReactorSettings {
     ///
     /// - Parameter collapseCount: The octets of the row's collapse ID; 0 for none.
     func personalTemplate(
-        authorization: [UInt8]?, collapseCount: Int, mirror: inout DynamicTableMirror
+        authorization: (value: [UInt8]?, version: UInt32), collapseCount: Int,
+        mirror: inout DynamicTableMirror
     ) -> (template: PersonalTemplate, changedTable: Bool) {
         let generation = mirror.generation
         // One that serves many rows must not depend on the size of this row's: an entry is only
@@ -112,10 +114,13 @@ extension ReactorSettings {
     }
 
     private func encode(
-        _ authorization: [UInt8]?, collapseCount: Int?, mirror: inout DynamicTableMirror
+        _ authorization: (value: [UInt8]?, version: UInt32), collapseCount: Int?,
+        mirror: inout DynamicTableMirror
     ) -> EncodedBlock {
         RequestBlockEncoder.encode(
-            fields(authorization: authorization, personalCollapseCount: collapseCount),
-            mirror: &mirror, discipline: .strict, huffman: true)
+            fields(
+                authorization: authorization.value, version: authorization.version,
+                personalCollapseCount: collapseCount),
+            mirror: &mirror, discipline: discipline, huffman: true)
     }
 }

@@ -1,6 +1,6 @@
 import APNs
 package import Campaign
-import HPACK
+package import HPACK
 
 /// What becomes of a row whose connection died before its answer.
 public enum LostAnswerPolicy: String, Sendable, CaseIterable {
@@ -25,6 +25,11 @@ package struct ReactorSettings: Sendable {
     package var payload: [UInt8]
     /// What rows get where they get different things; nil: the payload above.
     package var personal: PayloadSet?
+    /// `HOST:PORT` at the other end of a proxy's tunnel; nil where connections go straight there.
+    package var tunnelTarget: String?
+
+    /// Which header fields go into the servers' tables.
+    package var discipline = Discipline.strict
 
     /// Connections that each reactor keeps up.
     package var connections: Int
@@ -48,6 +53,8 @@ package struct ReactorSettings: Sendable {
     package var reactors: Int
     /// What jitter is drawn from.
     package var seed: UInt64
+    /// The legacy gateway's protocol in place of HTTP/2; nil: HTTP/2.
+    package var binary: BinarySettings?
 
     package init(
         campaign: UInt64, authority: [UInt8], topic: [UInt8]?, pushType: [UInt8],
@@ -82,10 +89,11 @@ package struct ReactorSettings: Sendable {
     /// The fields of a request in the order in which they go out. The path is an empty hole: its
     /// length differs with the token's, so the template writes it.
     ///
-    /// - Parameter personalCollapseCount: The octets of a row's own collapse ID, a hole; nil: it has
-    ///   none.
+    /// - Parameters:
+    ///   - version: Which provider token of the run `authorization` is.
+    ///   - personalCollapseCount: The octets of a row's own collapse ID, a hole; nil: it has none.
     func fields(
-        authorization: [UInt8]?, personalCollapseCount: Int? = nil
+        authorization: [UInt8]?, version: UInt32, personalCollapseCount: Int? = nil
     ) -> [RequestField] {
         var fields = [
             RequestField(.method, "POST"),
@@ -93,11 +101,11 @@ package struct ReactorSettings: Sendable {
             RequestField(.path, .hole(count: 0)),
             RequestField(.authority, .constant(authority)),
         ]
-        func add(_ name: RequestFieldName, _ value: [UInt8]?) {
+        func add(_ name: RequestFieldName, _ value: [UInt8]?, revision: UInt32 = 0) {
             guard let value else { return }
-            fields.append(RequestField(name, .constant(value)))
+            fields.append(RequestField(name, .constant(value), revision: revision))
         }
-        add(.authorization, authorization)
+        add(.authorization, authorization, revision: version)
         add(.topic, topic)
         add(.pushType, pushType)
         fields.append(RequestField(.identifier, .hole(count: NotificationID.textCount)))

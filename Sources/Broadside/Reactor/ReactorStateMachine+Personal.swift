@@ -110,7 +110,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         key?.hasPersonalCollapse = collapseCount > 0
         if let key, let template = personalTemplates.template(for: key) { return (template, true) }
         let (template, changedTable) = settings.personalTemplate(
-            authorization: shared.authorization().value, collapseCount: collapseCount,
+            authorization: shared.authorization(), collapseCount: collapseCount,
             mirror: &mirror)
         guard !changedTable, let key else { return (template, false) }
         personalTemplates.insert(template, for: key)

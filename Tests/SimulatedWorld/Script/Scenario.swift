@@ -1,6 +1,7 @@
 import APNs
 import Broadside
 import Campaign
+import HPACK
 
 /// What a seed decides before anything happens: the campaign, its list, its settings, and the
 /// weather of each process.
@@ -111,6 +112,8 @@ struct Scenario {
 
     func settings() -> ReactorSettings {
         var settings = sharedSettings()
+        // By the seed alone, so that other draws stay as they are.
+        if seed % 3 == 2 { settings.discipline = .compact }
         guard repetitions > 0 else { return settings }
         let text = Array(String(repeating: "{{token}}", count: repetitions).utf8)
         guard let template = try? PayloadTemplate(personal(text).span.bytes) else {
