@@ -34,7 +34,8 @@ struct LiveRun {
             authorization: authorization.value, issuedAt: authorization.issuedAtSeconds,
             milliRate: plan.options.rate.map(milliRate),
             abortAfter: plan.options.abortAfter,
-            maxBadTokensPercent: plan.options.maxBadTokens, sign: authorization.sign)
+            maxBadTokensPercent: plan.options.maxBadTokens,
+            canary: session.canaryGate(), sign: authorization.sign)
         services = ReactorServices(host: plan.host, port: plan.port, reactors: plan.reactors)
         // Each reactor holds one chunk and has two ahead; the cutter holds two more.
         pool = ChunkPool(limit: plan.reactors * 3 + 3)
@@ -46,7 +47,8 @@ struct LiveRun {
     func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32 {
         if plan.options.progress != .none { standardError(plan.description) }
         let source = try ListSource(
-            list: list, pool: pool, plan: session.resumePlan(), rowsLimit: plan.options.limit)
+            list: list, pool: pool, plan: session.resumePlan(), rowsLimit: plan.options.limit,
+            canary: shared.canary)
         var threads: [ReactorThread] = []
         for reactor in 0..<plan.reactors {
             threads.append(
@@ -88,10 +90,21 @@ struct LiveRun {
                 shared.stop(.deadline)
                 for thread in threads { thread.wake() }
             }
+            rememberCanary()
             tokenWatch?.look(now, shared: shared)
             progress.update(services.statistics, rows: nil, now: now.nanoseconds)
         }
         progress.finish()
+    }
+
+    /// A canary that passed is not sent once more by a resume.
+    private func rememberCanary() {
+        guard shared.canary?.verdict == .passed else { return }
+        do throws(BroadsideError) {
+            try session.noteCanaryPassed()
+        } catch {
+            shared.stop(.diskFailed(error.message))
+        }
     }
 
     private func finish(
@@ -134,6 +147,7 @@ struct LiveRun {
         if case .diskFailed = cause {
             // What the disk refused once it may refuse again: the segments speak for themselves.
         } else {
+            rememberCanary()
             try session.end(
                 lengths: threads.map(\.segmentLength), rows: rows, isFinished: isWhole,
                 statistics: statistics)

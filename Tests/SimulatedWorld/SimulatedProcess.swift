@@ -50,6 +50,12 @@ final class SimulatedProcess {
     /// Requests by the virtual instant at which they were made, for the rate.
     var requestTimes: [(time: UInt64, count: Int)] = []
     let startedAt: UInt64
+    /// Rows that were handed out while the canary was pending, those left out that are not sent.
+    var canaryRows: [Int] = []
+    /// When connections were begun beyond each reactor's first ones.
+    var reconnectTimes: [UInt64] = []
+    /// Connections begun, by reactor.
+    var connectionsBegun: [Int: Int] = [:]
 
     init(
         epoch: Int, weather: Weather, shared: SharedRun, reopens: ReopenedStates,

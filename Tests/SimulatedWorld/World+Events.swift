@@ -95,9 +95,11 @@ extension World {
                 ), after: random.skewedDelay(100 * millisecond))
         case .requestChunk(let rowLimit):
             do {
+                let isPending = process.shared.canary?.isPending ?? false
                 let chunk = try process.list.next(rowLimit: rowLimit)
+                if isPending, let chunk { noteCanaryRows(chunk) }
                 answer(
-                    chunk.map { .chunk($0) } ?? .listEnded,
+                    chunk.map { .chunk($0) } ?? (process.list.isHeld ? .listHeld : .listEnded),
                     after: random.skewedDelay(20 * millisecond))
             } catch {
                 fail("the list can't be read: \(error.message)")

@@ -23,11 +23,12 @@ extension World {
                 : ResumePlan(
                     index: index, lostRows: scenario.onLost == .resend ? .resend : .record,
                     reopens: reopens)
+            let shared = makeSharedRun(canary: try makeCanary(index))
             let list = try ListSource(
                 list: TokenList(lines: scenario.list.bytes), pool: pool, plan: plan,
-                rowsLimit: nil)
+                rowsLimit: nil, canary: shared.canary)
             let process = SimulatedProcess(
-                epoch: epoch, weather: weather, shared: makeSharedRun(), reopens: reopens,
+                epoch: epoch, weather: weather, shared: shared, reopens: reopens,
                 list: list, statesAtStart: states, startedAt: clock)
             addReactors(to: process, pool: pool, random: &random)
             return process
@@ -37,7 +38,7 @@ extension World {
         }
     }
 
-    private func makeSharedRun() -> SharedRun {
+    private func makeSharedRun(canary: CanaryGate?) -> SharedRun {
         let issued = now.wallMilliseconds / 1000 - scenario.tokenAge
         var authorization: [UInt8]?
         var sign: (@Sendable (UInt64) -> [UInt8]?)?
@@ -49,7 +50,7 @@ extension World {
         if let rate = scenario.rate { milliRate = rate * 1000 }
         return SharedRun(
             authorization: authorization, issuedAt: issued, milliRate: milliRate,
-            abortAfter: scenario.abortAfter, maxBadTokensPercent: 50, sign: sign)
+            abortAfter: scenario.abortAfter, maxBadTokensPercent: 50, canary: canary, sign: sign)
     }
 
     private func addReactors(

@@ -31,6 +31,9 @@ public final class World {
     /// The requests made for each row, as the clients' bytes tell.
     var requestsOfRow: [[SentRequest]] = []
     var tickets = 0
+    /// What the manifest says of the canary, and whether the operator has had enough of it.
+    var hasCanaryPassed = false
+    var isCanaryGivenUp = false
     var steps = 0
     /// The first invariant that did not hold.
     private(set) var failure: String?
@@ -148,6 +151,7 @@ public final class World {
         for index in links.indices where links[index].epoch == process.epoch {
             abandon(link: index)
         }
+        endCanary(of: process)
         if !process.hasDied { judgeEnd(of: process) }
         process.reactors.removeAll()
         clock += random.skewedDelay(60 * second)

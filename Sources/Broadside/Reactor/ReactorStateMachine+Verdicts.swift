@@ -39,6 +39,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .accepted:
             preconditionFailure("200 is handled before")
         case .rejected:
+            // A device that is gone says nothing about the campaign.
+            if status != 410 { canaryReport.refused += 1 }
             settleRejected(tag, status: status, body: body, connection: index, now: now)
         case .remainUnsettled:
             holdBack(tag, now: now)
@@ -56,10 +58,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .retryWithRenewedToken:
             renew(tag, now: now)
         case .retryWithPreviousToken:
-            shared.freezeRenewal(now)
-            unsafe state.pointee.attempts -= 1
-            retryQueue.insert(
-                dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
+            goBack(tag, retryAfter: retryAfter, now: now)
+        }
+        if answer.connection != .drainAndReplace, connections[index].answers == 1 {
+            addresses.succeeded(connections[index].address, now: now.nanoseconds)
         }
         switch answer.connection {
         case .none:
@@ -88,10 +90,24 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard unsafe shared.renewExpired(now, usedVersion: state.pointee.authorizationVersion)
         else {
             holdBack(tag, now: now)
-            shared.stop(.aborted(shared.expiredMessage))
+            shared.stop(.aborted(shared.expiredMessage(now)))
             return
         }
         again.append(tag, in: slab)
+    }
+
+    /// The provider token was renewed too often: the one before it is good for a while yet. Where
+    /// there is none the attempt counts, so that it ends.
+    private mutating func goBack(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
+        let state = unsafe slab.state(tag)
+        let version = unsafe state.pointee.authorizationVersion
+        guard shared.returnToPreviousToken(now, usedVersion: version) else {
+            retryLater(tag, retryAfter: retryAfter, now: now)
+            return
+        }
+        unsafe state.pointee.attempts -= 1
+        retryQueue.insert(
+            dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
     }
 
     // MARK: Rows that go on

@@ -22,19 +22,21 @@ package enum StopCause: Sendable, Equatable {
 package final class SharedRun: Sendable {
     private struct State: ~Copyable {
         var stop: StopCause?
-        var authorization: [UInt8]?
-        var tokenIssuedAt: UInt64 = 0
-        var tokenFrozenUntil: UInt64 = 0
+        var token = ProviderTokenState()
         var guards: RefusalGuard
         var lastFailure: String?
     }
 
     private let state: Mutex<State>
+    /// How many connections may be made in place of others.
+    let churn = ConnectionChurn()
     /// Rows of reactors that can't send them.
     let exchange = RowExchange()
-    private let sign: (@Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?)?
+    /// Holds the list back until its first rows are answered; nil where there is none.
+    package let canary: CanaryGate?
+    let sign: (@Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?)?
 
-    private let tokenVersion = Atomic<UInt32>(1)
+    let tokenVersion = Atomic<UInt32>(1)
     private let stopping = Atomic<Bool>(false)
     private let stoppingAtOnce = Atomic<Bool>(false)
     private let accepted = Atomic<Bool>(false)
@@ -50,16 +52,18 @@ package final class SharedRun: Sendable {
     ///   - sign: Makes a new `bearer ...` value for an issue time; nil where the token comes from
     ///     elsewhere.
     ///   - milliRate: Requests in 1,000 seconds in all; nil: unlimited.
+    ///   - canary: nil: none.
     package init(
         authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
-        maxBadTokensPercent: Double,
+        maxBadTokensPercent: Double, canary: CanaryGate? = nil,
         sign: (@Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?)?
     ) {
         state = Mutex(
             State(
-                authorization: authorization, tokenIssuedAt: issuedAt,
+                token: ProviderTokenState(value: authorization, issuedAt: issuedAt),
                 guards: RefusalGuard(
                     abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent)))
+        self.canary = canary
         self.sign = sign
         rateLimit = Atomic(milliRate ?? .max)
     }
@@ -117,10 +121,16 @@ package final class SharedRun: Sendable {
     /// A second signal: answers in flight are awaited no more.
     package func stopAtOnce() { stoppingAtOnce.store(true, ordering: .releasing) }
 
-    /// Asks all reactors to stop; the first cause stays.
+    /// Asks all reactors to stop. The first cause stays, but a disk that fails while the run drains
+    /// is worse than whatever came before: not all of what happened is in the ledger.
     package func stop(_ cause: StopCause) {
         state.withLock { state in
-            if state.stop == nil { state.stop = cause }
+            switch (state.stop, cause) {
+            case (nil, _): state.stop = cause
+            case (.diskFailed, _): break
+            case (_, .diskFailed): state.stop = cause
+            default: break
+            }
         }
         stopping.store(true, ordering: .releasing)
     }
@@ -128,71 +138,9 @@ package final class SharedRun: Sendable {
     /// Why the run stops; nil while it doesn't.
     package var stopCause: StopCause? { state.withLock { $0.stop } }
 
-    // MARK: Provider token
-
-    /// The value of `authorization` now, and its version.
-    func authorization() -> (value: [UInt8]?, version: UInt32) {
-        state.withLock { state in
-            (state.authorization, authorizationVersion)
-        }
-    }
-
-    /// Renews the provider token where it is due by age (design: at 45 minutes).
-    func renewIfDue(_ now: Now) {
-        let seconds = now.wallMilliseconds / 1000
-        state.withLock { state in
-            guard state.authorization != nil,
-                seconds >= state.tokenIssuedAt + ProviderTokenAge.renewalSeconds
-            else { return }
-            renew(&state, seconds: seconds)
-        }
-    }
-
-    /// What to do about ExpiredProviderToken: one renewal for the whole process, none after it for
-    /// 20 minutes.
-    ///
-    /// - Returns: False where the token in use is younger than that: the clock is wrong.
-    func renewExpired(_ now: Now, usedVersion: UInt32) -> Bool {
-        let seconds = now.wallMilliseconds / 1000
-        return state.withLock { state in
-            guard usedVersion == authorizationVersion else { return true }
-            guard sign != nil,
-                seconds >= state.tokenIssuedAt + ProviderTokenAge.renewableSeconds
-            else { return false }
-            renew(&state, seconds: seconds)
-            return true
-        }
-    }
-
-    /// Uses a token from elsewhere from now on.
-    package func take(authorization: [UInt8], issuedAt: UInt64) {
-        state.withLock { state in
-            state.authorization = authorization
-            state.tokenIssuedAt = issuedAt
-            tokenVersion.add(1, ordering: .relaxed)
-        }
-    }
-
-    /// Why there is no renewal where APNs calls the token expired.
-    var expiredMessage: String {
-        sign == nil
-            ? "the provider token of --auth-token-file has expired: put a new one there"
-            : "APNs calls a fresh provider token expired: check the clock of this machine"
-    }
-
-    /// What to do about TooManyProviderTokenUpdates: no renewal for 20 minutes.
-    func freezeRenewal(_ now: Now) {
-        state.withLock { state in
-            state.tokenFrozenUntil =
-                now.wallMilliseconds / 1000 + ProviderTokenAge.freezeSeconds
-        }
-    }
-
-    private func renew(_ state: inout State, seconds: UInt64) {
-        guard let sign, seconds >= state.tokenFrozenUntil, let value = sign(seconds) else { return }
-        state.authorization = value
-        state.tokenIssuedAt = seconds
-        tokenVersion.add(1, ordering: .relaxed)
+    /// Works on the provider token.
+    func withToken<Result: Sendable>(_ body: (inout ProviderTokenState) -> Result) -> Result {
+        state.withLock { body(&$0.token) }
     }
 
     // MARK: Guards

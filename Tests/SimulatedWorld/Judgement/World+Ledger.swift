@@ -151,17 +151,22 @@ extension World {
             isJustified = true
         case .aborted(let message):
             // The world's clock is right, and a renewed provider token is good.
-            isJustified = weather.credential > 0 && !message.contains("clock")
-        case .gaveUp:
+            isJustified =
+                weather.credential > 0 && !message.contains("clock")
+                || process.shared.canary?.verdict.isRefusal == true
+        case .gaveUp(let message):
             let trouble =
                 weather.connectFailure + weather.connectSilence + weather.resolveFailure
                 + weather.reset + weather.silence + weather.silentStream + weather.trouble
                 + weather.goAway
-            isJustified = trouble > 0 || weather.requestsPerConnection > 0
+            isJustified =
+                trouble > 0 || weather.requestsPerConnection > 0
+                || (message.contains("canary") && isCanaryUnanswered(process))
         case .diskFailed:
             isJustified = weather.diskFailure > 0
         }
-        if !isJustified || process.epoch > scenario.weathers.count {
+        let isCanary = process.shared.canary?.verdict.isRefusal == true
+        if !isJustified || (process.epoch > scenario.weathers.count && !isCanary) {
             fail("the process stops without reason: \(cause)")
         }
     }
@@ -242,6 +247,13 @@ extension World {
                 return
             }
         }
+    }
+}
+
+extension CanaryGate.Verdict {
+    var isRefusal: Bool {
+        if case .refused = self { return true }
+        return false
     }
 }
 

@@ -17,6 +17,7 @@ extension World {
         servers.append(nil)
         taps.append(FrameTap(idPrefix: scenario.idPrefix))
         reactor.linkOfSlot[slot] = id
+        judgeChurn(reactor)
         note { "r\(reactor.index) connects link \(id), slot \(slot)" }
         if random.chance(weather.connectSilence) { return }
         let errno: Int32 = random.chance(weather.connectFailure) ? random.pick([111, 113]) : 0
