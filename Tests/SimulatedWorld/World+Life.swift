@@ -25,7 +25,8 @@ extension World {
                     reopens: reopens)
             let shared = makeSharedRun(canary: try makeCanary(index))
             let list = try ListSource(
-                list: TokenList(lines: scenario.list.bytes), pool: pool, plan: plan,
+                list: TokenList(lines: scenario.list.bytes, layout: scenario.list.layout),
+                pool: pool, plan: plan,
                 rowsLimit: nil, canary: shared.canary)
             let process = SimulatedProcess(
                 epoch: epoch, weather: weather, shared: shared, reopens: reopens,
@@ -64,7 +65,7 @@ extension World {
             let machine = ReactorStateMachine<TransparentRecords>(
                 settings: scenario.settings(), shared: process.shared, reactor: index, recipe: (),
                 ledger: ledger,
-                chunkPool: pool, layout: .lines, seed: random.next(), now: now)
+                chunkPool: pool, layout: scenario.list.layout, seed: random.next(), now: now)
             process.reactors.append(SimulatedReactor(index: index, machine: machine))
         }
         segments.append(files)
@@ -103,6 +104,7 @@ extension World {
             guard failure == nil else { return }
         }
         countRequests(of: reactor)
+        if !process.hasAccepted { judgeEarly() }
         if reactor.machine.isFinished {
             reactor.isDone = true
             note { "reactor \(reactor.index) is finished" }

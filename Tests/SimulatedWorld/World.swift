@@ -103,6 +103,8 @@ public final class World {
         var weatherNow = weather
         if !isCalm, random.chance(0.25) {
             weatherNow.expiresTokensBefore = now.wallMilliseconds / 1000 - 1200
+        } else if !isCalm, random.chance(0.3) {
+            weatherNow.refusesTokensFrom = now.wallMilliseconds / 1000 + 1
         }
         let reopens: ReopenedStates =
             isCalm && scenario.onLost == .resend ? [.failed, .unknown] : []
@@ -111,6 +113,7 @@ public final class World {
                 epoch: epoch, weather: weatherNow, reopens: reopens, random: &random)
         else { return false }
         self.process = process
+        process.rates = [(0, scenario.rate)]
         note { "process \(epoch) begins, \(isCalm ? "calm" : "stormy"): \(weatherNow)" }
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(millisecond)) }
         guard !isCalm else { return true }
@@ -121,6 +124,11 @@ public final class World {
                 events.insert(
                     .signal(epoch: epoch, isSecond: true), at: at + random.skewedDelay(4 * second))
             }
+        }
+        if random.chance(weather.rateChange) {
+            let rate: UInt64? = random.pick([20, 500, 10_000, nil])
+            events.insert(
+                .rate(epoch: epoch, rate), at: clock + random.skewedDelay(weather.life))
         }
         if random.chance(weather.death) {
             events.insert(
@@ -141,7 +149,11 @@ public final class World {
             steps += 1
             if steps > Self.stepLimit { fail("no end after \(steps) steps: \(leftOver)") }
             if clock > limit { fail("no end within four hours: \(leftOver)") }
-            handle(event)
+            handle(event, at: time)
+            process.steps += 1
+            if process.steps == process.weather.deathStep, !process.isOver {
+                die(isPowerCut: random.chance(process.weather.powerCut))
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-import Campaign
+package import Campaign
 internal import Glibc
 
 /// A token list as it lies before us: its bytes, their number, how they are written and where each
@@ -62,10 +62,10 @@ package final class TokenList: Sendable {
         }
     }
 
-    /// A list in memory, a token a line: one device, or the simulated world's.
-    package convenience init(lines: [UInt8]) {
+    /// A list in memory: one device, or the simulated world's.
+    package convenience init(lines: [UInt8], layout: RowLayout = .lines) {
         self.init(
-            source: .memory(lines), path: nil, byteCount: UInt64(lines.count), layout: .lines)
+            source: .memory(lines), path: nil, byteCount: UInt64(lines.count), layout: layout)
     }
 
     private init(source: Source, path: String?, byteCount: UInt64, layout: RowLayout) {

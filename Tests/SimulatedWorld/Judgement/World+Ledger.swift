@@ -133,6 +133,7 @@ extension World {
         if let cause { judgeCause(cause, process) }
         judgeKept(states, process)
         judgePace(process)
+        judgeConnectionPace(process)
         if case .diskFailed = cause {
             return
         }
@@ -158,7 +159,8 @@ extension World {
             let trouble =
                 weather.connectFailure + weather.connectSilence + weather.resolveFailure
                 + weather.reset + weather.silence + weather.silentStream + weather.trouble
-                + weather.goAway
+                + weather.goAway + weather.stall + weather.halfClose + weather.violation
+                + weather.duplicate
             isJustified =
                 trouble > 0 || weather.requestsPerConnection > 0
                 || (message.contains("canary") && isCanaryUnanswered(process))
@@ -222,29 +224,6 @@ extension World {
                 fail(
                     "row \(copy.row) was answered \(answer.status) on link \(copy.link) and is "
                         + "\(states[copy.row].name)")
-            }
-        }
-    }
-
-    /// Any 100 ms hold at most what the rate gives, and one burst.
-    private func judgePace(_ process: SimulatedProcess) {
-        guard let rate = scenario.rate.map({ Double($0) }) else { return }
-        let reactors = Double(scenario.reactors)
-        let burst = max(1, rate / 100)
-        // Where reactors share the rate, each has a burst of its share, and one more request may
-        // go out while another learns that it shares.
-        let limit = rate / 10 + (scenario.reactors == 1 ? burst : max(burst, reactors) + reactors)
-        var first = 0
-        var count = 0
-        for entry in process.requestTimes {
-            count += entry.count
-            while process.requestTimes[first].time + 100 * millisecond <= entry.time {
-                count -= process.requestTimes[first].count
-                first += 1
-            }
-            if Double(count) > limit + 1e-6 {
-                fail("\(count) requests within 100 ms at a rate of \(rate) a second")
-                return
             }
         }
     }
