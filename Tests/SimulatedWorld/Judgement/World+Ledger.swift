@@ -161,8 +161,11 @@ extension World {
                 + weather.reset + weather.silence + weather.silentStream + weather.trouble
                 + weather.goAway + weather.stall + weather.halfClose + weather.violation
                 + weather.duplicate
+            // A body that windows let through a little at a time may not be there in time.
+            let isStarved =
+                Int(weather.initialWindow) < scenario.payload.count && weather.windowDelay >= second
             isJustified =
-                trouble > 0 || weather.requestsPerConnection > 0
+                trouble > 0 || isStarved || weather.requestsPerConnection > 0
                 || (message.contains("canary") && isCanaryUnanswered(process))
         case .diskFailed:
             isJustified = weather.diskFailure > 0
