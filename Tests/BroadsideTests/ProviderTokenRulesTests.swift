@@ -8,10 +8,11 @@ import Testing
     private let start: UInt64 = 1_760_000_000
 
     private func run(signs: Bool = true, age: UInt64 = 0) -> SharedRun {
-        SharedRun(
+        var sign: (@Sendable (UInt64) -> [UInt8]?)?
+        if signs { sign = { seconds in Array("bearer \(seconds)".utf8) } }
+        return SharedRun(
             authorization: Array("bearer first".utf8), issuedAt: start - age, milliRate: nil,
-            abortAfter: 50, maxBadTokensPercent: 50,
-            sign: signs ? { Array("bearer \($0)".utf8) } : nil)
+            abortAfter: 50, maxBadTokensPercent: 50, sign: sign)
     }
 
     private func now(_ seconds: UInt64) -> Now {
