@@ -132,7 +132,9 @@ struct Weather {
         if random.chance(0.15) { halfClose = random.pick([0.2, 0.6]) }
         if random.chance(0.15) { violation = random.pick([0.2, 0.6]) }
         if random.chance(0.1) { duplicate = 0.01 }
-        if random.chance(0.15) { requestsPerConnection = random.between(1...200) }
+        if random.chance(0.15) {
+            requestsPerConnection = random.between(1...random.pick([3, 200]))
+        }
         if random.chance(0.35) { settingsChanges = random.pick([0.3, 1]) }
         maxStreams = random.pick([1000, 1000, 1000, 100, 10, 1, nil])
         initialWindow = random.pick([65_535, 65_535, 1 << 20, 16_384, 300, 50, 0])
