@@ -55,6 +55,14 @@ extension World {
             note { "the rate is \(String(describing: rate)) from now on" }
             process.shared.milliRate = rate.map { $0 * 1000 }
             process.rates.append((clock, rate))
+        case .renewal(let epoch):
+            guard epoch == process.epoch else { return }
+            renewToken()
+        case .reload(let epoch):
+            guard epoch == process.epoch else { return }
+            note { "the credentials are read again" }
+            trace.step(time: clock, kind: 7, 0)
+            process.shared.replaceConnections()
         case .death(let epoch, let isPowerCut):
             guard epoch == process.epoch else { return }
             die(isPowerCut: isPowerCut)

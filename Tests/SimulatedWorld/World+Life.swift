@@ -40,9 +40,9 @@ extension World {
     }
 
     private func makeSharedRun(canary: CanaryGate?) -> SharedRun {
-        let issued = now.wallMilliseconds / 1000 - scenario.tokenAge
+        let issued = takeKeptToken()
         var authorization: [UInt8]?
-        var sign: (@Sendable (UInt64) -> [UInt8]?)?
+        var sign: SharedRun.Signer?
         if scenario.usesProviderToken {
             authorization = Array("bearer \(issued)".utf8)
             sign = { seconds in Array("bearer \(seconds)".utf8) }
@@ -105,6 +105,7 @@ extension World {
         }
         countRequests(of: reactor)
         if !process.hasAccepted { judgeEarly() }
+        askForToken()
         if reactor.machine.isFinished {
             reactor.isDone = true
             note { "reactor \(reactor.index) is finished" }

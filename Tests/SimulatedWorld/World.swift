@@ -30,6 +30,8 @@ public final class World {
     var wasInDoubt: [Bool]
     /// The requests made for each row, as the clients' bytes tell.
     var requestsOfRow: [[SentRequest]] = []
+    /// When the provider token was made that lies in the ledger's directory, seconds since 1970.
+    var keptToken: UInt64?
     var tickets = 0
     /// What the manifest says of the canary, and whether the operator has had enough of it.
     var hasCanaryPassed = false
@@ -129,6 +131,10 @@ public final class World {
             let rate: UInt64? = random.pick([20, 500, 10_000, nil])
             events.insert(
                 .rate(epoch: epoch, rate), at: clock + random.skewedDelay(weather.life))
+        }
+        for _ in 0..<weather.reloads {
+            events.insert(
+                .reload(epoch: epoch), at: clock + random.skewedDelay(2 * weather.life))
         }
         if random.chance(weather.death) {
             events.insert(

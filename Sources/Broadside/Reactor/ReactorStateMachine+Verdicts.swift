@@ -5,12 +5,17 @@ import HTTP2
 extension ReactorStateMachine where Records: ~Copyable {
     /// 200: the hot path's end.
     mutating func accept(_ tag: RowTag, now: Now) {
+        unsafe latency.record(now.nanoseconds - slab.state(tag).pointee.sentNanoseconds)
+        settleAccepted(tag, now: now)
+    }
+
+    /// Records an acceptance.
+    mutating func settleAccepted(_ tag: RowTag, now: Now) {
         let state = unsafe slab.state(tag)
         let token = unsafe RawSpan(_unsafeBytes: slab.tokenBytes(tag))
         unsafe ledger.accepted(
             row: state.pointee.row, fingerprint: TokenText.fingerprint(token),
             attempts: Int(state.pointee.attempts), nowMilliseconds: now.wallMilliseconds)
-        unsafe latency.record(now.nanoseconds - state.pointee.sentNanoseconds)
         statistics.accepted += 1
         acceptedSinceReport += 1
         if acceptedSinceReport == 1 {
@@ -58,7 +63,11 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .retryWithRenewedToken:
             renew(tag, now: now)
         case .retryWithPreviousToken:
-            goBack(tag, retryAfter: retryAfter, now: now)
+            unsafe shared.freezeRenewal(
+                now, usedVersion: state.pointee.authorizationVersion)
+            unsafe state.pointee.attempts -= 1
+            retryQueue.insert(
+                dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
         }
         if answer.connection != .drainAndReplace, connections[index].answers == 1 {
             addresses.succeeded(connections[index].address, now: now.nanoseconds)
@@ -79,7 +88,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// The credential was refused, not the row: it stays `remaining`, and is not sent again in this
     /// run.
-    private mutating func holdBack(_ tag: RowTag, now: Now) {
+    mutating func holdBack(_ tag: RowTag, now: Now) {
         statistics.heldBack += 1
         release(tag, now: now)
     }
@@ -90,24 +99,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard unsafe shared.renewExpired(now, usedVersion: state.pointee.authorizationVersion)
         else {
             holdBack(tag, now: now)
-            shared.stop(.aborted(shared.expiredMessage(now)))
+            shared.stop(.aborted(shared.expiredMessage))
             return
         }
         again.append(tag, in: slab)
-    }
-
-    /// The provider token was renewed too often: the one before it is good for a while yet. Where
-    /// there is none the attempt counts, so that it ends.
-    private mutating func goBack(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
-        let state = unsafe slab.state(tag)
-        let version = unsafe state.pointee.authorizationVersion
-        guard shared.returnToPreviousToken(now, usedVersion: version) else {
-            retryLater(tag, retryAfter: retryAfter, now: now)
-            return
-        }
-        unsafe state.pointee.attempts -= 1
-        retryQueue.insert(
-            dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
     }
 
     // MARK: Rows that go on
@@ -121,7 +116,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// The row was refused for now.
-    private mutating func retryLater(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
+    mutating func retryLater(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
         let state = unsafe slab.state(tag)
         let verdict = unsafe settings.retryPolicy.verdict(
             attempts: Int(state.pointee.attempts),

@@ -12,31 +12,35 @@ package enum StopCause: Sendable, Equatable {
     case aborted(String)
     /// Nothing is reachable, or no answer came for too long.
     case gaveUp(String)
-    /// The ledger or the list failed: what was recorded stays true.
+    /// The ledger failed: what was recorded stays true.
     case diskFailed(String)
+    /// The list can't be read on: answers in flight are awaited, and the ledger is whole.
+    case listFailed(String)
 }
 
 /// What the reactors of a run hold in common: the provider token, the guards that count over all
 /// connections, the word to stop. Everything here is a value behind a lock or an atomic, and the
 /// time is a parameter, so that several reactors of a simulated world share it as threads do.
 package final class SharedRun: Sendable {
-    private struct State: ~Copyable {
+    struct State: ~Copyable {
         var stop: StopCause?
-        var token = ProviderTokenState()
+        var token: ProviderTokenLife
+        var sign: Signer?
         var guards: RefusalGuard
         var lastFailure: String?
     }
 
-    private let state: Mutex<State>
+    let state: Mutex<State>
     /// How many connections may be made in place of others.
     let churn = ConnectionChurn()
     /// Rows of reactors that can't send them.
     let exchange = RowExchange()
     /// Holds the list back until its first rows are answered; nil where there is none.
     package let canary: CanaryGate?
-    let sign: (@Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?)?
 
     let tokenVersion = Atomic<UInt32>(1)
+    let tokenStale = Atomic<Bool>(false)
+    let sessionVersionCounter = Atomic<UInt32>(0)
     private let stopping = Atomic<Bool>(false)
     private let stoppingAtOnce = Atomic<Bool>(false)
     private let accepted = Atomic<Bool>(false)
@@ -55,16 +59,16 @@ package final class SharedRun: Sendable {
     ///   - canary: nil: none.
     package init(
         authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
-        maxBadTokensPercent: Double, canary: CanaryGate? = nil,
-        sign: (@Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?)?
+        maxBadTokensPercent: Double, canary: CanaryGate? = nil, sign: Signer?
     ) {
         state = Mutex(
             State(
-                token: ProviderTokenState(value: authorization, issuedAt: issuedAt),
+                token: ProviderTokenLife(
+                    authorization.map { .init(value: $0, issuedAt: issuedAt) }),
+                sign: sign,
                 guards: RefusalGuard(
                     abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent)))
         self.canary = canary
-        self.sign = sign
         rateLimit = Atomic(milliRate ?? .max)
     }
 
@@ -79,6 +83,9 @@ package final class SharedRun: Sendable {
 
     /// Changes with every new provider token.
     var authorizationVersion: UInt32 { tokenVersion.load(ordering: .relaxed) }
+
+    /// True while APNs calls the provider token expired and there is no other yet.
+    var isTokenStale: Bool { tokenStale.load(ordering: .relaxed) }
 
     // MARK: What has happened so far
 
@@ -137,11 +144,6 @@ package final class SharedRun: Sendable {
 
     /// Why the run stops; nil while it doesn't.
     package var stopCause: StopCause? { state.withLock { $0.stop } }
-
-    /// Works on the provider token.
-    func withToken<Result: Sendable>(_ body: (inout ProviderTokenState) -> Result) -> Result {
-        state.withLock { body(&$0.token) }
-    }
 
     // MARK: Guards
 

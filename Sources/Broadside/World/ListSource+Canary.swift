@@ -72,14 +72,14 @@ extension ListSource {
 
     /// Decides how many places the rows come from.
     private func spread(_ canary: inout CanaryRows) {
-        canary.openByteCount = canary.gaps.reduce(0) { $0 + byteCount($1) }
+        canary.openByteCount = canary.gaps.reduce(0) { $0 &+ byteCount($1) }
         canary.placeCount =
             canSpreadCanary ? Int(min(canary.rowsLeft, CanaryRows.placeLimit)) : 1
         canary.rowsAtPlace = rowsAtPlace(canary)
     }
 
     private func byteCount(_ gap: ListGap) -> UInt64 {
-        let end = gap.endByteOffset ?? list.byteCount
+        let end = gap.endByteOffset ?? list.byteCount ?? .max
         return end - min(end, gap.byteOffset)
     }
 
@@ -137,7 +137,7 @@ extension ListSource {
         // The last gap stays even without rows: who counts the list's rows goes through it.
         if left.firstRow != left.endRow { canary.remains.append(left) }
         canary.rest = nil
-        canary.passedByteCount += byteCount(gap)
+        canary.passedByteCount &+= byteCount(gap)
         canary.gaps.removeFirst()
     }
 }

@@ -14,8 +14,10 @@ package import Campaign
     private let pool: ChunkPool
     private let rowsLimit: UInt64
     private var plan: ResumePlan?
-    /// True where there is no plan, and its only work, the whole list, was taken.
-    private var isWholeListTaken = false
+    /// What is sent where there is no plan.
+    private let part: ListGap
+    /// True once it was taken.
+    private var isPartTaken = false
     private var work: Work?
     /// The canary, until it is decided.
     private var canary: CanaryRows?
@@ -27,6 +29,8 @@ package import Campaign
     private var isCutterDone = false
     /// Where the rows that are being cut end; the cutter is told that the list ends there.
     private var end = UInt64.max
+    private let selection: RowSelection
+    private let skips: SkipList?
 
     private let buffer: UnsafeMutableRawBufferPointer
     private var bufferOffset: UInt64 = 0
@@ -39,10 +43,22 @@ package import Campaign
     /// - Parameters:
     ///   - plan: What an earlier run left; nil: the whole list.
     ///   - rowsLimit: Only rows with smaller numbers.
+    ///   - part: Only this part of the list; a plan knows it by itself.
+    ///   - selection: Only these rows are sent.
+    ///   - skips: Rows that are settled without being sent.
     ///   - canary: Holds back all but its own rows until it is decided; nil: nothing is held back.
-    package init(
+    package convenience init(
         list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rowsLimit: UInt64?,
         canary: CanaryGate? = nil
+    ) throws(BroadsideError) {
+        try self.init(
+            list: list, pool: pool, plan: plan, rowsLimit: rowsLimit, part: .wholeList,
+            selection: .all, skips: nil, canary: canary)
+    }
+
+    init(
+        list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rowsLimit: UInt64?,
+        part: ListGap, selection: RowSelection, skips: SkipList?, canary: CanaryGate? = nil
     ) throws(BroadsideError) {
         self.list = list
         self.pool = pool
@@ -50,6 +66,9 @@ package import Campaign
         cutter = RowCutter(format: list.format, pool: pool)
         unsafe buffer = .allocate(byteCount: Self.readSize, alignment: 4096)
         self.canary = canary.map { CanaryRows(gate: $0, rowsLeft: $0.rowsWanted) }
+        self.selection = selection
+        self.skips = skips
+        self.part = part
         self.plan = plan
     }
 
@@ -70,11 +89,16 @@ package import Campaign
             case nil:
                 isAtEnd = true
             case .gap:
-                if let chunk = try cutRows(atMost: rowLimit) { return chunk }
+                if let chunk = try cutRows(atMost: rowLimit) {
+                    try mark(chunk)
+                    return chunk
+                }
                 work = nil
             case .again(let again):
                 work = nil
-                return try read(again)
+                let chunk = try read(again)
+                try mark(chunk)
+                return chunk
             }
         }
         return nil
@@ -91,6 +115,7 @@ package import Campaign
             rows.gate.exhausted(isListOver: rows.rowsLeft > 0)
             return nil
         }
+        try mark(chunk)
         let settled = chunk.dispositions?.count { $0 == RowDisposition.settled.rawValue }
         rows.gate.handedOut(chunk.rowCount - (settled ?? 0))
         return chunk
@@ -99,6 +124,17 @@ package import Campaign
     private func endCanary() {
         remains = canary?.remains[...] ?? []
         canary = nil
+    }
+
+    /// Marks the rows of a chunk that are not for this run to send.
+    private func mark(_ chunk: RowChunk) throws(BroadsideError) {
+        if selection.divisor > 1, chunk.dispositions == nil {
+            chunk.dispositions = (0..<UInt64(chunk.rowCount)).map {
+                let isOwn = selection.contains(chunk.start.row + $0)
+                return (isOwn ? RowDisposition.send : .settled).rawValue
+            }
+        }
+        try skips?.mark(chunk)
     }
 
     /// The number of rows in the list, reading what is left of it without handing it out.
@@ -146,8 +182,8 @@ package import Campaign
     /// What is to be done next: as earlier runs left it, or the whole list.
     func nextOfPlan() throws(BroadsideError) -> ResumePlan.Work? {
         guard plan != nil else {
-            defer { isWholeListTaken = true }
-            return isWholeListTaken ? nil : .gap(.wholeList)
+            defer { isPartTaken = true }
+            return isPartTaken ? nil : .gap(part)
         }
         do {
             return try plan?.next()
@@ -170,7 +206,7 @@ package import Campaign
 
     /// True where a canary's rows can come from all over the list: its size is known, and what
     /// comes before a place can be read past.
-    var canSpreadCanary: Bool { rowsLimit == .max }
+    var canSpreadCanary: Bool { rowsLimit == .max && list.byteCount != nil }
 
     private func seek(_ position: ListPosition) {
         cutter = RowCutter(format: list.format, pool: pool, start: position)
@@ -185,7 +221,9 @@ package import Campaign
     func cutRows(atMost rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         let left = rowsLimit - min(rowsLimit, cutter.position.row)
         guard left > 0 else { return nil }
-        cutter.rowLimit = max(1, Int(min(UInt64(rowLimit), left)))
+        // Of so many rows, only one is this run's.
+        let (rows, overflow) = rowLimit.multipliedReportingOverflow(by: Int(selection.divisor))
+        cutter.rowLimit = max(1, Int(min(overflow ? UInt64(Int.max) : UInt64(rows), left)))
         return try cut()
     }
 
@@ -214,6 +252,8 @@ package import Campaign
             if consumed == bufferCount {
                 bufferOffset += UInt64(bufferCount)
                 consumed = 0
+                // Where reading fails, nothing of what came before may be taken for what follows.
+                bufferCount = 0
                 let room = Int(min(UInt64(Self.readSize), end - min(end, bufferOffset)))
                 bufferCount = unsafe try list.read(
                     at: bufferOffset,

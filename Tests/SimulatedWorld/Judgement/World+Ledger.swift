@@ -169,6 +169,9 @@ extension World {
                 || (message.contains("canary") && isCanaryUnanswered(process))
         case .diskFailed:
             isJustified = weather.diskFailure > 0
+        case .listFailed:
+            // The world's list lies in memory.
+            isJustified = false
         }
         let isCanary = process.shared.canary?.verdict.isRefusal == true
         if !isJustified || (process.epoch > scenario.weathers.count && !isCanary) {

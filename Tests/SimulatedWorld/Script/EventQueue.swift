@@ -23,6 +23,10 @@ enum WorldEvent {
     case signal(epoch: Int, isSecond: Bool)
     /// The operator changes the rate.
     case rate(epoch: Int, UInt64?)
+    /// The provider token that is wanted is made and kept.
+    case renewal(epoch: Int)
+    /// The operator has the credentials read again.
+    case reload(epoch: Int)
     /// The process dies here.
     case death(epoch: Int, isPowerCut: Bool)
 }
