@@ -105,7 +105,8 @@ let package = Package(
         tests("CampaignTests", ["Campaign", "APNs"]),
         tests("TLSTests", ["TLS"]),
         tests("RingTests", ["Ring"]),
-        tests("BroadsideTests", ["Broadside", "Campaign", "HTTP2", "HPACK", "TLS", "APNs"]),
+        tests(
+            "BroadsideTests", ["Broadside", "Campaign", "HTTP2", "HPACK", "TLS", "APNs", "Ring"]),
         tests("SimulatorTests", ["Simulator", "APNs", "HPACK", "TLS"]),
         tests("SimulationTests", ["SimulatedWorld"]),
 

@@ -33,7 +33,8 @@ struct LiveRun {
             authorization: authorization.value, issuedAt: authorization.issuedAtSeconds,
             milliRate: plan.options.rate.map(milliRate),
             abortAfter: plan.options.abortAfter,
-            maxBadTokensPercent: plan.options.maxBadTokens, sign: authorization.sign)
+            maxBadTokensPercent: plan.options.maxBadTokens,
+            canary: session.canaryGate(), sign: authorization.sign)
         services = ReactorServices(route: plan.route, reactors: plan.reactors)
         // Each reactor holds one chunk and has two ahead; the cutter holds two more.
         pool = ChunkPool(limit: plan.reactors * 3 + 3)
@@ -50,7 +51,8 @@ struct LiveRun {
         let source = try ListSource(
             list: list, pool: pool, plan: session.resumePlan(), rowsLimit: session.rowsLimit,
             part: session.manifest.part ?? .wholeList,
-            selection: session.manifest.identity.selection, skips: session.skips)
+            selection: session.manifest.identity.selection, skips: session.skips,
+            canary: shared.canary)
         var threads: [ReactorThread] = []
         for reactor in 0..<plan.reactors {
             threads.append(
@@ -95,12 +97,23 @@ struct LiveRun {
                 shared.stop(.deadline)
                 for thread in threads { thread.wake() }
             }
+            rememberCanary()
             if credentialWatch.look(now) {
                 for thread in threads { thread.wake() }
             }
             progress.update(services.statistics, rows: nil, now: now.nanoseconds)
         }
         progress.finish()
+    }
+
+    /// A canary that passed is not sent once more by a resume.
+    private func rememberCanary() {
+        guard shared.canary?.verdict == .passed else { return }
+        do throws(BroadsideError) {
+            try session.noteCanaryPassed()
+        } catch {
+            shared.stop(.diskFailed(error.message))
+        }
     }
 
     private func finish(
@@ -144,6 +157,7 @@ struct LiveRun {
         if case .diskFailed = cause {
             // What the disk refused once it may refuse again: the segments speak for themselves.
         } else {
+            rememberCanary()
             try session.end(
                 lengths: threads.map(\.segmentLength), rows: endRow,
                 listByteCount: list.byteCount, isFinished: isWhole, statistics: statistics)

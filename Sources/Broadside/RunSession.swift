@@ -73,6 +73,8 @@ final class RunSession {
         } catch {
             throw BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)
         }
+        // Without a canary this run reserves any rows.
+        if plan.options.canary == nil { manifest.canaryRowCount = nil }
         skips =
             isFinishedAlready ? nil : try search?.list(in: directory, of: list, isNew: false)
         if !isFinishedAlready { try directory.save(manifest) }
@@ -124,6 +126,7 @@ final class RunSession {
             expirationSeconds: plan.options.expiration?.unixSeconds(
                 startUnixSeconds: now.wallMilliseconds / 1000),
             listPath: list.path)
+        manifest.canaryRowCount = plan.options.canary.map { UInt64($0) }
         manifest.part = part == .wholeList ? nil : part
         let epoch = manifest.beginEpoch(atMilliseconds: now.wallMilliseconds)
         return (manifest, epoch)
@@ -159,6 +162,27 @@ final class RunSession {
         return ResumePlan(
             index: index, lostRows: plan.options.onLost == .record ? .record : .resend,
             reopens: reopens)
+    }
+
+    // MARK: Canary
+
+    /// The canary of this run; nil where none is asked for, or one has passed already.
+    func canaryGate() -> CanaryGate? {
+        guard let rows = plan.options.canary, !manifest.canaryPassed else { return nil }
+        // Where no others were reserved than rows of a canary, their answers count for it.
+        let isSame = manifest.canaryRowCount != nil
+        let rejected = earlier.count(.rejected)
+        return CanaryGate(
+            rows: UInt64(rows), maximumRefusedPercent: plan.options.canaryMaxRejected,
+            answered: isSame ? earlier.count(.accepted) + rejected : 0,
+            refused: isSame ? rejected - earlier.goneCount : 0)
+    }
+
+    /// Notes in the manifest that the canary has passed.
+    func noteCanaryPassed() throws(BroadsideError) {
+        guard !manifest.canaryPassed else { return }
+        manifest.canaryPassed = true
+        try directory.save(manifest)
     }
 
     // MARK: End

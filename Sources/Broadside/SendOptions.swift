@@ -112,6 +112,10 @@ public struct SendOptions: Sendable {
     public var abortAfter = 50
     /// The most BadDeviceToken among the last 10,000 answers, percent.
     public var maxBadTokens = 50.0
+    /// Rows whose answers are awaited before any others are sent; nil: none.
+    public var canary: Int?
+    /// The most of them that may be refused, percent.
+    public var canaryMaxRejected = 20.0
     /// From so long after the first start on no request is begun.
     public var deadline: UInt64?
 

@@ -159,7 +159,9 @@ struct ScenarioTests {
         let directory = try TemporaryDirectory()
         let listed = try Broadside.run(["simulate", "--scenario", "list"], in: directory)
         #expect(listed.exitCode == 0)
-        let names = listed.output.split(separator: "\n").compactMap { $0.split(separator: " ").first }
+        let names = listed.output.split(separator: "\n").compactMap {
+            $0.split(separator: " ").first
+        }
         let known = Self.expectations.map(\.name) + ["busy-device"]
         #expect(Set(names.map(String.init)) == Set(known))
         #expect(names.count == known.count)

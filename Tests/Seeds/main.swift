@@ -37,6 +37,7 @@ for seed in seeds {
     if let failure = result.failure {
         failures.append(seed)
         print("seed \(seed): \(failure)")
+        print("    to see it: .build/release/seeds --seed \(seed) --trace")
     } else if seeds.count == 1 {
         print(
             "seed \(seed): \(result.rows) rows, \(result.processes) processes, "

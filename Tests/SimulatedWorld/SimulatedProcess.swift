@@ -52,6 +52,18 @@ final class SimulatedProcess {
     /// Requests by the virtual instant at which they were made, for the rate.
     var requestTimes: [(time: UInt64, count: Int)] = []
     let startedAt: UInt64
+    /// The rate in force from an instant on; nil: none.
+    var rates: [(time: UInt64, rate: UInt64?)] = []
+    /// Whether any notification was accepted.
+    var hasAccepted = false
+    /// Events since it began.
+    var steps = 0
+    /// Rows that were handed out while the canary was pending, those left out that are not sent.
+    var canaryRows: [Int] = []
+    /// When connections were begun beyond each reactor's first ones.
+    var reconnectTimes: [UInt64] = []
+    /// Connections begun, by reactor.
+    var connectionsBegun: [Int: Int] = [:]
 
     init(
         epoch: Int, weather: Weather, shared: SharedRun, reopens: ReopenedStates,

@@ -4,7 +4,13 @@ import Ring
 
 extension World {
     /// Lets an event happen.
-    func handle(_ event: WorldEvent) {
+    ///
+    /// - Parameter time: When it was to happen; the clock may have gone on since.
+    func handle(_ event: WorldEvent, at time: UInt64) {
+        if let until = stallEnd(of: event), until > time {
+            events.insert(event, at: until)
+            return
+        }
         switch event {
         case .turn(let index, let ticket):
             let reactor = process.reactors[index]
@@ -44,6 +50,11 @@ extension World {
         case .signal(let epoch, let isSecond):
             guard epoch == process.epoch else { return }
             signal(isSecond: isSecond)
+        case .rate(let epoch, let rate):
+            guard epoch == process.epoch else { return }
+            note { "the rate is \(String(describing: rate)) from now on" }
+            process.shared.milliRate = rate.map { $0 * 1000 }
+            process.rates.append((clock, rate))
         case .renewal(let epoch):
             guard epoch == process.epoch else { return }
             renewToken()
@@ -58,6 +69,15 @@ extension World {
         }
     }
 
+    /// Until when what a server gets or does has to wait.
+    private func stallEnd(of event: WorldEvent) -> UInt64? {
+        switch event {
+        case .bytesToServer(let link, _), .endToServer(let link), .server(let link, _):
+            links[link].stalledUntil
+        default: nil
+        }
+    }
+
     private func signal(isSecond: Bool) {
         note { isSecond ? "the second signal" : "a signal" }
         trace.step(time: clock, kind: 5, isSecond ? 1 : 0)
@@ -67,7 +87,7 @@ extension World {
     }
 
     /// The process ends here and now; what it had handed to the kernel takes its course.
-    private func die(isPowerCut: Bool) {
+    func die(isPowerCut: Bool) {
         note { isPowerCut ? "the power fails" : "the process is killed" }
         trace.step(time: clock, kind: 6, isPowerCut ? 1 : 0)
         for reactor in process.reactors { abandonWrite(of: reactor) }
@@ -93,8 +113,11 @@ extension World {
         switch submission {
         case .resolve:
             let fails = random.chance(weather.resolveFailure)
-            let addresses = (0..<scenario.addresses).map {
+            var addresses = (0..<scenario.addresses).map {
                 SocketAddress.v4(0x0a00_0001 + UInt32($0), port: 443)
+            }
+            if random.chance(weather.addressChange) {
+                addresses = [random.pick(addresses)]
             }
             answer(
                 .resolved(
@@ -103,9 +126,11 @@ extension World {
                 ), after: random.skewedDelay(100 * millisecond))
         case .requestChunk(let rowLimit):
             do {
+                let isPending = process.shared.canary?.isPending ?? false
                 let chunk = try process.list.next(rowLimit: rowLimit)
+                if isPending, let chunk { noteCanaryRows(chunk) }
                 answer(
-                    chunk.map { .chunk($0) } ?? .listEnded,
+                    chunk.map { .chunk($0) } ?? (process.list.isHeld ? .listHeld : .listEnded),
                     after: random.skewedDelay(20 * millisecond))
             } catch {
                 fail("the list can't be read: \(error.message)")

@@ -23,11 +23,13 @@ extension World {
                 : ResumePlan(
                     index: index, lostRows: scenario.onLost == .resend ? .resend : .record,
                     reopens: reopens)
+            let shared = makeSharedRun(canary: try makeCanary(index))
             let list = try ListSource(
-                list: TokenList(lines: scenario.list.bytes), pool: pool, plan: plan,
-                rowsLimit: nil)
+                list: TokenList(lines: scenario.list.bytes, layout: scenario.list.layout),
+                pool: pool, plan: plan,
+                rowsLimit: nil, canary: shared.canary)
             let process = SimulatedProcess(
-                epoch: epoch, weather: weather, shared: makeSharedRun(), reopens: reopens,
+                epoch: epoch, weather: weather, shared: shared, reopens: reopens,
                 list: list, statesAtStart: states, startedAt: clock)
             addReactors(to: process, pool: pool, random: &random)
             return process
@@ -37,7 +39,7 @@ extension World {
         }
     }
 
-    private func makeSharedRun() -> SharedRun {
+    private func makeSharedRun(canary: CanaryGate?) -> SharedRun {
         let issued = takeKeptToken()
         var authorization: [UInt8]?
         var sign: SharedRun.Signer?
@@ -49,7 +51,7 @@ extension World {
         if let rate = scenario.rate { milliRate = rate * 1000 }
         return SharedRun(
             authorization: authorization, issuedAt: issued, milliRate: milliRate,
-            abortAfter: scenario.abortAfter, maxBadTokensPercent: 50, sign: sign)
+            abortAfter: scenario.abortAfter, maxBadTokensPercent: 50, canary: canary, sign: sign)
     }
 
     private func addReactors(
@@ -63,7 +65,7 @@ extension World {
             let machine = ReactorStateMachine<TransparentRecords>(
                 settings: scenario.settings(), shared: process.shared, reactor: index, recipe: (),
                 ledger: ledger,
-                chunkPool: pool, layout: .lines, seed: random.next(), now: now)
+                chunkPool: pool, layout: scenario.list.layout, seed: random.next(), now: now)
             process.reactors.append(SimulatedReactor(index: index, machine: machine))
         }
         segments.append(files)
@@ -102,6 +104,7 @@ extension World {
             guard failure == nil else { return }
         }
         countRequests(of: reactor)
+        if !process.hasAccepted { judgeEarly() }
         askForToken()
         if reactor.machine.isFinished {
             reactor.isDone = true

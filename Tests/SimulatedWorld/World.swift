@@ -33,6 +33,9 @@ public final class World {
     /// When the provider token was made that lies in the ledger's directory, seconds since 1970.
     var keptToken: UInt64?
     var tickets = 0
+    /// What the manifest says of the canary, and whether the operator has had enough of it.
+    var hasCanaryPassed = false
+    var isCanaryGivenUp = false
     var steps = 0
     /// The first invariant that did not hold.
     private(set) var failure: String?
@@ -102,6 +105,8 @@ public final class World {
         var weatherNow = weather
         if !isCalm, random.chance(0.25) {
             weatherNow.expiresTokensBefore = now.wallMilliseconds / 1000 - 1200
+        } else if !isCalm, random.chance(0.3) {
+            weatherNow.refusesTokensFrom = now.wallMilliseconds / 1000 + 1
         }
         let reopens: ReopenedStates =
             isCalm && scenario.onLost == .resend ? [.failed, .unknown] : []
@@ -110,6 +115,7 @@ public final class World {
                 epoch: epoch, weather: weatherNow, reopens: reopens, random: &random)
         else { return false }
         self.process = process
+        process.rates = [(0, scenario.rate)]
         note { "process \(epoch) begins, \(isCalm ? "calm" : "stormy"): \(weatherNow)" }
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(millisecond)) }
         guard !isCalm else { return true }
@@ -120,6 +126,11 @@ public final class World {
                 events.insert(
                     .signal(epoch: epoch, isSecond: true), at: at + random.skewedDelay(4 * second))
             }
+        }
+        if random.chance(weather.rateChange) {
+            let rate: UInt64? = random.pick([20, 500, 10_000, nil])
+            events.insert(
+                .rate(epoch: epoch, rate), at: clock + random.skewedDelay(weather.life))
         }
         for _ in 0..<weather.reloads {
             events.insert(
@@ -144,7 +155,11 @@ public final class World {
             steps += 1
             if steps > Self.stepLimit { fail("no end after \(steps) steps: \(leftOver)") }
             if clock > limit { fail("no end within four hours: \(leftOver)") }
-            handle(event)
+            handle(event, at: time)
+            process.steps += 1
+            if process.steps == process.weather.deathStep, !process.isOver {
+                die(isPowerCut: random.chance(process.weather.powerCut))
+            }
         }
     }
 
@@ -154,6 +169,7 @@ public final class World {
         for index in links.indices where links[index].epoch == process.epoch {
             abandon(link: index)
         }
+        endCanary(of: process)
         if !process.hasDied { judgeEnd(of: process) }
         process.reactors.removeAll()
         clock += random.skewedDelay(60 * second)

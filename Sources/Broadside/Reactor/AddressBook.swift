@@ -1,8 +1,12 @@
 import Campaign
 import Ring
 
-/// The endpoint's addresses and how each fares: connections are spread over all, one that fails is
-/// left alone for a while that doubles, one whose server is in trouble is paused.
+/// The endpoint's addresses and how each fares: connections are spread over all, one that fails or
+/// whose server is in trouble is left alone for a while that doubles.
+///
+///     good --failed--> paused, 1 to 60 s --time--> probed by one connection --answered--> good
+///                        ^                                  |
+///                        '----------- failed ---------------'
 struct AddressBook {
     struct Entry {
         var address: SocketAddress
@@ -10,6 +14,8 @@ struct AddressBook {
         var failures = 0
         /// No attempt before, monotonic nanoseconds.
         var notBefore: UInt64 = 0
+        /// The slot of the one connection that finds out whether it is good again.
+        var probe: Int?
         /// What went wrong last, where trying again cannot help.
         var lastingFailure: String?
         /// True once a connection to it was ready.
@@ -49,19 +55,21 @@ struct AddressBook {
         resolution = .fresh(until: now + Self.freshness)
     }
 
-    /// The address to connect to now; nil where all wait, and `nextAttempt` says until when.
-    mutating func pick(now: UInt64) -> Int? {
+    /// The address that a slot's connection goes to now; nil where all wait, and `nextAttempt` says
+    /// until when. Where one that failed is probed, its outcome is waited for.
+    mutating func pick(for slot: Int, now: UInt64) -> Int? {
         nextAttempt = nil
         guard !entries.isEmpty else { return nil }
         for step in 0..<entries.count {
             let index = (next + step) % entries.count
-            if entries[index].notBefore <= now {
+            if entries[index].notBefore <= now, entries[index].probe == nil {
+                if entries[index].failures > 0 { entries[index].probe = slot }
                 next = (index + 1) % entries.count
                 entries[index].attempts += 1
                 return index
             }
         }
-        let soonest = entries.map(\.notBefore).min() ?? .max
+        let soonest = entries.lazy.filter { $0.probe == nil }.map(\.notBefore).min() ?? .max
         nextAttempt = soonest == .max ? nil : soonest
         return nil
     }
@@ -80,6 +88,14 @@ struct AddressBook {
     mutating func succeeded(_ index: Int, now: UInt64) {
         guard entries[index].notBefore <= now else { return }
         entries[index].failures = 0
+        entries[index].probe = nil
+    }
+
+    /// A slot's connection carries requests no more: if it was a probe, it found out all it will.
+    mutating func ended(_ slot: Int) {
+        for index in entries.indices where entries[index].probe == slot {
+            entries[index].probe = nil
+        }
     }
 
     mutating func ready(_ index: Int) {
@@ -89,23 +105,29 @@ struct AddressBook {
 
     /// A connection failed, or its server is in trouble: leave the address alone for a while.
     ///
-    /// - Parameter retryAfter: Nanoseconds that the server asked for, where it did.
+    /// - Parameter retryAfter: Nanoseconds that the server asked for, where it did: these count, and
+    ///   not what has doubled so far.
     mutating func failed(
         _ index: Int, now: UInt64, retryAfter: UInt64?, lasting: String?,
         random: inout SplitMix64
     ) {
         // Several connections that fail together are one failure.
-        guard retryAfter != nil || entries[index].notBefore <= now else {
+        guard entries[index].notBefore <= now else {
             entries[index].lastingFailure = lasting ?? entries[index].lastingFailure
+            if let retryAfter, entries[index].notBefore != .max {
+                entries[index].notBefore = max(entries[index].notBefore, now + retryAfter)
+            }
             return
         }
         let exponent = min(entries[index].failures, 6)
         entries[index].failures += 1
         entries[index].lastingFailure = lasting
-        let backoff = min(Self.backoffMinimum << UInt64(exponent), Self.backoffMaximum)
-        // Jitter between three quarters and the whole, so that senders don't march in step.
-        let jittered = backoff - UInt64(random.next() % (backoff / 4))
-        entries[index].notBefore = now + max(jittered, retryAfter ?? 0)
+        let doubled = min(Self.backoffMinimum << UInt64(exponent), Self.backoffMaximum)
+        let backoff = retryAfter.map { max($0, Self.backoffMinimum) } ?? doubled
+        // Jitter of up to a quarter, so that senders don't march in step: before the time is up, but
+        // not where the server named it.
+        let jitter = random.next() % (backoff / 4)
+        entries[index].notBefore = now + (retryAfter == nil ? backoff - jitter : backoff + jitter)
     }
 
     /// What to tell where no address will ever do: each was refused for a reason that stays.

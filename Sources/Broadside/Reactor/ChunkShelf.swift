@@ -31,6 +31,8 @@ struct ChunkShelf: ~Copyable {
     private var hasDispositions = false
     private var waiting: [Waiting] = []
     private(set) var isAtEnd = false
+    /// True where rows are to be had only once the canary is decided.
+    var isHeld = false
     /// Requests for a chunk that the driver has not answered.
     private(set) var asked = 0
 
@@ -69,6 +71,11 @@ struct ChunkShelf: ~Copyable {
 
     mutating func listEnded() {
         isAtEnd = true
+        asked = max(0, asked - 1)
+    }
+
+    mutating func listHeld() {
+        isHeld = true
         asked = max(0, asked - 1)
     }
 

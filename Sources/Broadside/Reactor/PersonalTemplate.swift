@@ -1,6 +1,7 @@
 import APNs
 internal import Glibc
 import HPACK
+import TLS
 
 /// The HEADERS frame of a campaign whose rows have more of their own than their token, with holes
 /// for the token, the row's part of the apns-id, the stream's number, and the row's collapse ID. The

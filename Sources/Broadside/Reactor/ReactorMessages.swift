@@ -43,6 +43,8 @@ package enum ReactorCompletion {
     case chunk(RowChunk)
     /// There are no more rows.
     case listEnded
+    /// There are no more rows of the canary, and no others while it is pending.
+    case listHeld
     /// The list can't be read on; the message says what is wrong.
     case listFailed(String)
 }

@@ -20,7 +20,14 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// at each address.
     static var hopelessAttempts: Int { 3 }
 
+    /// So many connections of a reactor are on their way at a time: each costs a handshake, and a
+    /// server that opens its door for two hundred at once is rare.
+    static var handshakesLimit: Int { 64 }
+
     /// Opens connections until as many are up as the plan says.
+    ///
+    /// The first ones are opened together; all that come after them, in whomever's place, are held
+    /// to the run's ten a second (docs/decisions/0007).
     mutating func openConnections(_ now: Now) {
         guard case .running = phase, !shared.isStopping,
             inFlight > 0 || hasWork
@@ -30,9 +37,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         var active = 0
         var idle = 0
+        var underWay = 0
         for index in 0..<connections.count {
             if connections[index].isActive { active += 1 }
-            if connections[index].phase == .idle { idle += 1 }
+            switch connections[index].phase {
+            case .idle: idle += 1
+            case .connecting, .handshaking: underWay += 1
+            case .open, .draining, .flushing, .closing: break
+            }
         }
         guard active < settings.connections, idle > 0 else {
             addresses.stopWaiting()
@@ -50,9 +62,19 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         for index in 0..<connections.count where connections[index].phase == .idle {
-            guard active < settings.connections else { return }
+            guard active < settings.connections, underWay < Self.handshakesLimit else { return }
             active += 1
-            guard let address = addresses.pick(now: now.nanoseconds) else { return }
+            underWay += 1
+            let isFirst = connectionsBegun < settings.connections
+            if !isFirst, let due = shared.churn.take(now: now.nanoseconds) {
+                addresses.wait(until: due)
+                return
+            }
+            guard let address = addresses.pick(for: index, now: now.nanoseconds) else {
+                if !isFirst { shared.churn.giveBack(now: now.nanoseconds) }
+                return
+            }
+            connectionsBegun += 1
             connections[index].begin(
                 address: address, configuration: configuration, now: now.nanoseconds)
             connections[index].sessionVersion = shared.sessionVersion
@@ -160,6 +182,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     mutating func beginClose(_ index: Int, now: Now) {
+        addresses.ended(index)
         connections[index].enter(.closing, now: now.nanoseconds)
         submissions.append(.close(connection: index))
     }
@@ -167,6 +190,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// No requests go out on the connection any more; it closes when its answers are in.
     mutating func drain(_ index: Int, now: Now) {
         guard connections[index].phase == .open else { return }
+        addresses.ended(index)
         connections[index].enter(.draining, now: now.nanoseconds)
     }
 

@@ -123,6 +123,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
             random: &random)
         loseStreams(index, now: now)
+        addresses.ended(index)
         connections[index].enter(.flushing, now: now.nanoseconds)
     }
 
@@ -134,11 +135,17 @@ extension ReactorStateMachine where Records: ~Copyable {
         } else if code != .noError {
             shared.note(failure: "\(place(index)): GOAWAY with error \(code)")
         }
-        if let answer, AnswerClass.classify(goAwayReason: answer) == .refusesCredential {
+        switch AnswerClass.classify(goAwayReason: answer) {
+        case .refusesCredential:
             shared.stop(
                 .aborted(
-                    "APNs refuses the credential (\(answer.text)): use one that is valid for this "
-                        + "environment, neither expired nor revoked"))
+                    "APNs refuses the credential (\(answer?.text ?? "")): use one that is valid for "
+                        + "this environment, neither expired nor revoked"))
+        case .renewProviderToken:
+            // Where it can't be renewed, the answers to requests will say so.
+            _ = shared.renewExpired(now, usedVersion: authorizationVersion)
+        default:
+            break
         }
         // Ended in order after at least one answer: replaced at once. Anything else waits.
         if code != .noError || connections[index].answers == 0 {

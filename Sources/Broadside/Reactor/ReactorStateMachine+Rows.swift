@@ -23,6 +23,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         else { return }
         // Who can't send takes no more rows; at the start everybody is about to.
         guard chunks.aheadCount == 0, disabledSince == nil || !shared.anyReady else { return }
+        if chunks.isHeld {
+            guard shared.canary?.isHolding != true else { return }
+            chunks.isHeld = false
+        }
         for _ in 0..<Self.chunksAhead {
             chunks.willAsk()
             submissions.append(.requestChunk(rowLimit: chunkRows.limit))
@@ -63,6 +67,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             if row.disposition == .becomesUnknown {
                 // An earlier run may have sent it and did not live to hear the answer.
+                canaryReport.lostBefore += 1
                 settle(
                     tag, state: .unknown, status: 0,
                     reasonCode: Reason.connectionLost.rawValue, now: now)

@@ -44,6 +44,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .accepted:
             preconditionFailure("200 is handled before")
         case .rejected:
+            // A device that is gone says nothing about the campaign.
+            if status != 410 { canaryReport.refused += 1 }
             settleRejected(tag, status: status, body: body, connection: index, now: now)
         case .remainUnsettled:
             holdBack(tag, now: now)
@@ -66,6 +68,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             unsafe state.pointee.attempts -= 1
             retryQueue.insert(
                 dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
+        }
+        if answer.connection != .drainAndReplace, connections[index].answers == 1 {
+            addresses.succeeded(connections[index].address, now: now.nanoseconds)
         }
         switch answer.connection {
         case .none:

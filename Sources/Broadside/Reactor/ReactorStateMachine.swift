@@ -59,6 +59,8 @@ import TLS
     /// True while this reactor counts among those that share the rate.
     var isCountedHungry = false
     var resolutionFailures = 0
+    /// Attempts at a connection so far.
+    var connectionsBegun = 0
     var ledger: LedgerWriter
     var ledgerState = LedgerProgress()
     var random: SplitMix64
@@ -69,6 +71,7 @@ import TLS
     /// Since when no connection is ready, monotonic nanoseconds; nil while one is.
     var disabledSince: UInt64?
     var inFlight = 0
+    var canaryReport = CanaryReport()
     var acceptedSinceReport = 0
     var authorizationVersion: UInt32 = 0
     var lastTurn: UInt64
@@ -179,6 +182,7 @@ import TLS
         case .synced(let result): synced(result)
         case .chunk(let chunk): arrived(chunk, now: now)
         case .listEnded: chunks.listEnded()
+        case .listHeld: chunks.listHeld()
         case .listFailed(let message):
             chunks.listEnded()
             shared.stop(.listFailed(message))
@@ -208,6 +212,7 @@ import TLS
             shared.count(accepted: acceptedSinceReport)
             acceptedSinceReport = 0
         }
+        if let canary = shared.canary, canary.isPending { report(to: canary) }
         endIfDone(now)
         flushLedger(now)
         nextDeadline = deadline(now)

@@ -31,8 +31,12 @@ package final class SharedRun: Sendable {
     }
 
     let state: Mutex<State>
+    /// How many connections may be made in place of others.
+    let churn = ConnectionChurn()
     /// Rows of reactors that can't send them.
     let exchange = RowExchange()
+    /// Holds the list back until its first rows are answered; nil where there is none.
+    package let canary: CanaryGate?
 
     let tokenVersion = Atomic<UInt32>(1)
     let tokenStale = Atomic<Bool>(false)
@@ -52,9 +56,10 @@ package final class SharedRun: Sendable {
     ///   - sign: Makes a new `bearer ...` value for an issue time; nil where the token comes from
     ///     elsewhere.
     ///   - milliRate: Requests in 1,000 seconds in all; nil: unlimited.
+    ///   - canary: nil: none.
     package init(
         authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
-        maxBadTokensPercent: Double, sign: Signer?
+        maxBadTokensPercent: Double, canary: CanaryGate? = nil, sign: Signer?
     ) {
         state = Mutex(
             State(
@@ -63,6 +68,7 @@ package final class SharedRun: Sendable {
                 sign: sign,
                 guards: RefusalGuard(
                     abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent)))
+        self.canary = canary
         rateLimit = Atomic(milliRate ?? .max)
     }
 
@@ -122,10 +128,16 @@ package final class SharedRun: Sendable {
     /// A second signal: answers in flight are awaited no more.
     package func stopAtOnce() { stoppingAtOnce.store(true, ordering: .releasing) }
 
-    /// Asks all reactors to stop; the first cause stays.
+    /// Asks all reactors to stop. The first cause stays, but a disk that fails while the run drains
+    /// is worse than whatever came before: not all of what happened is in the ledger.
     package func stop(_ cause: StopCause) {
         state.withLock { state in
-            if state.stop == nil { state.stop = cause }
+            switch (state.stop, cause) {
+            case (nil, _): state.stop = cause
+            case (.diskFailed, _): break
+            case (_, .diskFailed): state.stop = cause
+            default: break
+            }
         }
         stopping.store(true, ordering: .releasing)
     }

@@ -5,7 +5,7 @@ package import Campaign
 @safe package final class ListSource: @unchecked Sendable {
     private enum Work {
         /// Rows that no run has reserved, up to a place or to the list's end.
-        case gap(end: UInt64?)
+        case gap
         /// A chunk of an earlier run, to be read again as it was.
         case again(ChunkWork)
     }
@@ -14,7 +14,15 @@ package import Campaign
     private let pool: ChunkPool
     private let rowsLimit: UInt64
     private var plan: ResumePlan?
+    /// What is sent where there is no plan.
+    private let part: ListGap
+    /// True once it was taken.
+    private var isPartTaken = false
     private var work: Work?
+    /// The canary, until it is decided.
+    private var canary: CanaryRows?
+    /// Gaps that the canary left behind; they come before what is left of the plan.
+    private var remains: ArraySlice<ListGap> = []
     private var cutter: RowCutter
     private var isAtEnd = false
     /// True once the cutter was told that the list is over.
@@ -38,48 +46,54 @@ package import Campaign
     ///   - part: Only this part of the list; a plan knows it by itself.
     ///   - selection: Only these rows are sent.
     ///   - skips: Rows that are settled without being sent.
+    ///   - canary: Holds back all but its own rows until it is decided; nil: nothing is held back.
     package convenience init(
-        list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rowsLimit: UInt64?
+        list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rowsLimit: UInt64?,
+        canary: CanaryGate? = nil
     ) throws(BroadsideError) {
         try self.init(
             list: list, pool: pool, plan: plan, rowsLimit: rowsLimit, part: .wholeList,
-            selection: .all, skips: nil)
+            selection: .all, skips: nil, canary: canary)
     }
 
     init(
         list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rowsLimit: UInt64?,
-        part: ListGap, selection: RowSelection, skips: SkipList?
+        part: ListGap, selection: RowSelection, skips: SkipList?, canary: CanaryGate? = nil
     ) throws(BroadsideError) {
         self.list = list
         self.pool = pool
         self.rowsLimit = rowsLimit ?? .max
         cutter = RowCutter(format: list.format, pool: pool)
         unsafe buffer = .allocate(byteCount: Self.readSize, alignment: 4096)
+        self.canary = canary.map { CanaryRows(gate: $0, rowsLeft: $0.rowsWanted) }
         self.selection = selection
         self.skips = skips
-        let isFirst = plan == nil
+        self.part = part
         self.plan = plan
-        if isFirst { begin(part) }
     }
 
     deinit {
         unsafe buffer.deallocate()
     }
 
-    /// The next chunk; nil at the end.
+    /// The next chunk; nil at the end, and while the canary holds the rest back.
     package func next(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
+        if canary != nil {
+            if let chunk = try nextOfCanary() { return chunk }
+            if isHeld { return nil }
+            endCanary()
+        }
         while !isAtEnd {
-            if work == nil { try beginWork() }
+            if work == nil { work = try nextWork() }
             switch work {
             case nil:
                 isAtEnd = true
-            case .gap(let end):
-                if let chunk = try nextOfGap(rowLimit: rowLimit) {
+            case .gap:
+                if let chunk = try cutRows(atMost: rowLimit) {
                     try mark(chunk)
                     return chunk
                 }
                 work = nil
-                if end == nil { isAtEnd = true }
             case .again(let again):
                 work = nil
                 let chunk = try read(again)
@@ -88,6 +102,28 @@ package import Campaign
             }
         }
         return nil
+    }
+
+    /// True while the rest of the list waits for the canary, all of whose rows are handed out.
+    package var isHeld: Bool { canary?.gate.isPending ?? false }
+
+    private func nextOfCanary() throws(BroadsideError) -> RowChunk? {
+        guard var rows = canary else { return nil }
+        let chunk = try nextOfCanary(&rows)
+        canary = rows
+        guard let chunk else {
+            rows.gate.exhausted(isListOver: rows.rowsLeft > 0)
+            return nil
+        }
+        try mark(chunk)
+        let settled = chunk.dispositions?.count { $0 == RowDisposition.settled.rawValue }
+        rows.gate.handedOut(chunk.rowCount - (settled ?? 0))
+        return chunk
+    }
+
+    private func endCanary() {
+        remains = canary?.remains[...] ?? []
+        canary = nil
     }
 
     /// Marks the rows of a chunk that are not for this run to send.
@@ -106,6 +142,10 @@ package import Campaign
     /// - Parameter isCancelled: Asked now and then; true ends the count.
     /// - Returns: nil where it was ended.
     func countRows(isCancelled: () -> Bool) throws(BroadsideError) -> UInt64? {
+        if canary != nil {
+            while !isCancelled(), let chunk = try nextOfCanary() { pool.giveBack(chunk) }
+            endCanary()
+        }
         while !isCancelled() {
             guard let chunk = try next(rowLimit: .max) else {
                 return min(cutter.position.row, rowsLimit)
@@ -121,32 +161,52 @@ package import Campaign
     /// The header's text; known once the first chunk was handed out, or the list is at its end.
     var header: [UInt8]? { cutter.header }
 
-    /// Where the next row starts that was not handed out.
-    var position: ListPosition { cutter.position }
-
-    private func begin(_ gap: ListGap) {
-        seek(ListPosition(byteOffset: gap.byteOffset, row: gap.firstRow, line: gap.firstLine))
-        end = gap.endByteOffset ?? .max
-        work = .gap(end: gap.endByteOffset)
-    }
-
-    private func beginWork() throws(BroadsideError) {
-        guard plan != nil else { return }
-        let next: ResumePlan.Work?
-        do {
-            next = try plan?.next()
-        } catch {
-            throw BroadsideError("the ledger can't be read: \(error)", exitCode: 5)
+    private func nextWork() throws(BroadsideError) -> Work? {
+        var next: ResumePlan.Work?
+        if let gap = remains.popFirst() {
+            next = .gap(gap)
+        } else {
+            next = try nextOfPlan()
         }
         switch next {
         case nil:
-            return
+            return nil
         case .gap(let gap):
             begin(gap)
+            return .gap
         case .chunk(let again):
-            work = .again(again)
+            return .again(again)
         }
     }
+
+    /// What is to be done next: as earlier runs left it, or the whole list.
+    func nextOfPlan() throws(BroadsideError) -> ResumePlan.Work? {
+        guard plan != nil else {
+            defer { isPartTaken = true }
+            return isPartTaken ? nil : .gap(part)
+        }
+        do {
+            return try plan?.next()
+        } catch {
+            throw BroadsideError("the ledger can't be read: \(error)", exitCode: 5)
+        }
+    }
+
+    /// Goes to a gap's start.
+    @discardableResult func begin(_ gap: ListGap) -> ListPosition {
+        seek(ListPosition(byteOffset: gap.byteOffset, row: gap.firstRow, line: gap.firstLine))
+        end = gap.endByteOffset ?? .max
+        return cutter.position
+    }
+
+    /// Where the next row is looked for.
+    var position: ListPosition { cutter.position }
+
+    func giveBack(_ chunk: RowChunk) { pool.giveBack(chunk) }
+
+    /// True where a canary's rows can come from all over the list: its size is known, and what
+    /// comes before a place can be read past.
+    var canSpreadCanary: Bool { rowsLimit == .max && list.byteCount != nil }
 
     private func seek(_ position: ListPosition) {
         cutter = RowCutter(format: list.format, pool: pool, start: position)
@@ -157,7 +217,8 @@ package import Campaign
         consumed = 0
     }
 
-    private func nextOfGap(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
+    /// Cuts rows of the gap that was begun; nil at its end.
+    func cutRows(atMost rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         let left = rowsLimit - min(rowsLimit, cutter.position.row)
         guard left > 0 else { return nil }
         // Of so many rows, only one is this run's.
@@ -167,7 +228,7 @@ package import Campaign
     }
 
     /// Reads a chunk of an earlier run: the same bytes at the same place, or the list has changed.
-    private func read(_ again: ChunkWork) throws(BroadsideError) -> RowChunk {
+    func read(_ again: ChunkWork) throws(BroadsideError) -> RowChunk {
         let known = again.chunk
         seek(
             ListPosition(

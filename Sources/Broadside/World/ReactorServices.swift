@@ -75,6 +75,8 @@ final class ReactorServices: @unchecked Sendable {
             do {
                 if let chunk = try list.next(rowLimit: rowLimit) {
                     inbox.put(.chunk(chunk))
+                } else if list.isHeld {
+                    inbox.put(.listHeld)
                 } else {
                     inbox.put(.listEnded)
                 }

@@ -1,4 +1,4 @@
-import Campaign
+package import Campaign
 internal import Glibc
 
 /// A token list as it lies before us: its bytes, their number, how they are written and where each
@@ -58,9 +58,9 @@ package final class TokenList: Sendable {
         }
     }
 
-    /// A list in memory, a token a line: one device, or the simulated world's.
-    package convenience init(lines: [UInt8]) {
-        self.init(bytes: ListBytes(lines), layout: .lines, isSpooled: false)
+    /// A list in memory: one device, or the simulated world's.
+    package convenience init(lines: [UInt8], layout: RowLayout = .lines) {
+        self.init(bytes: ListBytes(lines), layout: layout, isSpooled: false)
     }
 
     private init(bytes: ListBytes, layout: RowLayout, isSpooled: Bool) {

@@ -133,6 +133,13 @@ enum SendCommand {
                     "max-bad-tokens", "P",
                     "stop when more than P percent of the last 10,000 answers are BadDeviceToken (default: 50)"
                 ),
+                .init(
+                    "canary", "N",
+                    "send N rows first, spread over a plain file, and wait for their answers"),
+                .init(
+                    "canary-max-rejected", "P",
+                    "stop when more than P percent of them are refused, 410 not counted (default: 20)"
+                ),
                 .init("deadline", "D", "no new request from D after the first start"),
                 .init(
                     "dry-run", nil, "read and check everything, connect nowhere, write nothing"),
@@ -248,6 +255,13 @@ enum SendCommand {
             options.abortAfter = value
         }
         if let value = try arguments.percentage("max-bad-tokens") { options.maxBadTokens = value }
+        options.canary = try arguments.integer("canary", in: 1...1_000_000)
+        if let value = try arguments.percentage("canary-max-rejected") {
+            guard options.canary != nil else {
+                throw .usage("--canary-max-rejected goes with --canary: add --canary N")
+            }
+            options.canaryMaxRejected = value
+        }
         options.deadline = try arguments.duration("deadline")
     }
 

@@ -9,6 +9,9 @@ public struct LedgerSummary: Sendable {
     /// Rows not accepted by the text of a reason without a code.
     public private(set) var reasonTexts: [String: UInt64] = [:]
 
+    /// Rows that were rejected with 410: their devices are gone.
+    public private(set) var goneCount: UInt64 = 0
+
     private var counts = [UInt64](repeating: 0, count: RowState.allCases.count)
 
     /// No rows.
@@ -45,6 +48,7 @@ public struct LedgerSummary: Sendable {
             attemptCount += UInt64(row.attempts)
             counts[Int(row.state.rawValue)] += 1
             guard row.state.isSettled && row.state != .accepted else { continue }
+            if row.state == .rejected && row.status == 410 { goneCount += 1 }
             if let text = verdicts.reasonText(ofRow: place) {
                 reasonTexts[String(decoding: text, as: UTF8.self), default: 0] += 1
             } else if row.reason != 0 {

@@ -53,6 +53,9 @@ public struct Manifest: Codable, Hashable, Sendable {
     public var shards: [String]?
     /// Whether the canary was let pass.
     public var canaryPassed = false
+    /// How many rows the canary is to have; while it has not passed, no others were reserved. nil
+    /// where the campaign began without.
+    public var canaryRowCount: UInt64?
     /// The runs, in order.
     public private(set) var epochs: [Epoch] = []
     /// Whether every row is settled.

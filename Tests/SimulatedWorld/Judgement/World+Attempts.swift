@@ -45,6 +45,7 @@ extension World {
             switch copy.resolution {
             case .notProcessed: return .notProcessed
             case .answered(let answer):
+                if answer.reason == "TooManyProviderTokenUpdates" { return .uncertain }
                 return answer.reason == "ExpiredProviderToken" ? .notCounted : .counted
             case .open, .reset: return .counted
             }

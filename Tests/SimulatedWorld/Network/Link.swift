@@ -22,6 +22,8 @@ struct Link {
     var isOpenAtServer = false
     /// No byte comes through any more, and nobody is told.
     var isSilent = false
+    /// The server neither reads nor acts before.
+    var stalledUntil: UInt64 = 0
     var isReceiving = false
     /// What arrived before the client asked to receive.
     var early: [[UInt8]] = []
@@ -38,6 +40,8 @@ struct Link {
     var endedWhileSending = false
     /// Bytes that were submitted, and listened to, but not taken by the network yet.
     var heardAhead = 0
+    /// When the client last submitted bytes.
+    var lastHeardAt: UInt64 = 0
     /// Bytes on their way to the server's application.
     var countToServer = 0
     var lastArrivalAtServer: UInt64 = 0

@@ -17,6 +17,7 @@ extension World {
         servers.append(nil)
         taps.append(FrameTap(idPrefix: scenario.idPrefix))
         reactor.linkOfSlot[slot] = id
+        judgeChurn(reactor)
         note { "r\(reactor.index) connects link \(id), slot \(slot)" }
         if random.chance(weather.connectSilence) { return }
         let errno: Int32 = random.chance(weather.connectFailure) ? random.pick([111, 113]) : 0
@@ -58,6 +59,12 @@ extension World {
                 schedule(.goAway(closesAfter: closesAfter), link: id, after: delay)
             }
         }
+        if random.chance(weather.stall) {
+            let duration = random.skewedDelay(30 * second)
+            sometime(.stall(duration))
+        }
+        if random.chance(weather.halfClose) { sometime(.halfClose) }
+        if random.chance(weather.violation) { sometime(.violate) }
         for _ in 0..<random.between(1...6) where random.chance(weather.settingsChanges) {
             sometime(.changeSettings)
         }
@@ -73,6 +80,17 @@ extension World {
         links[id].isSilent = true
     }
 
+    /// The server hangs for a while; all that comes meanwhile waits.
+    func stall(link id: Int, for duration: UInt64) {
+        links[id].stalledUntil = max(links[id].stalledUntil, clock + duration)
+    }
+
+    /// The client sees the end of what the server sends; the server goes on reading.
+    func serverEndsSending(link id: Int) {
+        guard links[id].isOpenAtServer, !links[id].isSilent else { return }
+        events.insert(.endToClient(link: id, errno: 0), at: arrivalAtClient(id))
+    }
+
     // MARK: From the client
 
     func send(_ bytes: UnsafeRawBufferPointer, on id: Int) {
@@ -82,6 +100,7 @@ extension World {
         links[id].pendingSend = Link.PendingSend(bytes: bytes, copy: copy)
         taps[id].hear(copy.dropFirst(links[id].heardAhead))
         links[id].heardAhead = copy.count
+        links[id].lastHeardAt = clock
         note { "link \(id): sends \(copy.count) bytes" }
         events.insert(.sendDone(link: id), at: clock + random.skewedDelay(200_000))
     }
@@ -124,7 +143,8 @@ extension World {
 
     private func arrivalAtServer(_ id: Int) -> UInt64 {
         let arrival = clock + links[id].latency + random.skewedDelay(process.weather.jitter)
-        links[id].lastArrivalAtServer = max(links[id].lastArrivalAtServer, arrival)
+        let before = links[id].lastArrivalAtServer + random.delay(process.weather.trickle)
+        links[id].lastArrivalAtServer = max(before, arrival)
         return links[id].lastArrivalAtServer
     }
 
@@ -156,6 +176,7 @@ extension World {
     /// The client gives its socket up: what the kernel took goes out, then the end.
     func close(_ id: Int) {
         note { "link \(id): closed by the client" }
+        judgePatience(id)
         journal.toldInVain(link: id, at: clock)
         links[id].closedAt = clock
         endAtClient(id)
@@ -201,7 +222,8 @@ extension World {
 
     private func arrivalAtClient(_ id: Int) -> UInt64 {
         let arrival = clock + links[id].latency + random.skewedDelay(process.weather.jitter)
-        links[id].lastArrivalAtClient = max(links[id].lastArrivalAtClient, arrival)
+        let before = links[id].lastArrivalAtClient + random.delay(process.weather.trickle)
+        links[id].lastArrivalAtClient = max(before, arrival)
         return links[id].lastArrivalAtClient
     }
 

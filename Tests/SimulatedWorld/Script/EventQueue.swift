@@ -21,6 +21,8 @@ enum WorldEvent {
     case syncDone(reactor: Int, epoch: Int)
     /// The operator's word to stop; the second time at once.
     case signal(epoch: Int, isSecond: Bool)
+    /// The operator changes the rate.
+    case rate(epoch: Int, UInt64?)
     /// The provider token that is wanted is made and kept.
     case renewal(epoch: Int)
     /// The operator has the credentials read again.

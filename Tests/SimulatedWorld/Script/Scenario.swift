@@ -32,6 +32,8 @@ struct Scenario {
     let retryPolicy: RetryPolicy
     let giveUpAfter: UInt64
     let giveUpAfterIsExplicit: Bool
+    /// `--canary` and `--canary-max-rejected`.
+    let canary: (rows: Int, percent: Double)?
 
     /// One for each process; those that follow are calm.
     let weathers: [Weather]
@@ -72,6 +74,9 @@ struct Scenario {
         giveUpAfter = random.pick([40, 60, 200]) * second
         giveUpAfterIsExplicit = random.chance(0.5)
         weathers = (0..<random.pick([0, 1, 1, 2, 4])).map { _ in .storm(&random) }
+        canary =
+            random.chance(0.25)
+            ? (random.pick([1, 5, 50, 400]), random.pick([0, 20, 20, 100])) : nil
         self.random = random.fork()
     }
 

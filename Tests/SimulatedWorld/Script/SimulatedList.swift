@@ -1,3 +1,5 @@
+import Campaign
+
 /// A token list as users have them: any case, blanks, carriage returns, blank lines, rows that are
 /// no token; and what each row means.
 struct SimulatedList {
@@ -7,6 +9,8 @@ struct SimulatedList {
     let tokens: [[UInt8]?]
     /// The same as they are written.
     let texts: [[UInt8]]
+    /// How it is written.
+    let layout: RowLayout
 
     init(rowCount: Int, random: WorldRandom) {
         var random = random
@@ -15,9 +19,19 @@ struct SimulatedList {
         var texts: [[UInt8]] = []
         let isPlain = random.chance(0.4)
         let malformed = random.pick([0, 0, 0.01, 0.3])
+        let hasColumns = random.chance(0.25)
+        if hasColumns { bytes += Array("note,token\r\n".utf8) }
+        layout =
+            hasColumns
+            ? try! RowLayout(
+                format: .csv, names: ["token"], header: Array("note,token".utf8)) : .lines
         for row in 0..<rowCount {
             let ending = !isPlain && random.chance(0.1) ? "\r\n" : "\n"
             if !isPlain, random.chance(0.05) { bytes += Array(random.pick(["\n", "  \n"]).utf8) }
+            if hasColumns {
+                let notes = ["", "x", "\"a, b\"", "\"two\nlines, \"\"said\"\"\""]
+                bytes += Array(random.pick(notes).utf8) + [UInt8(ascii: ",")]
+            }
             if random.chance(malformed) {
                 bytes += Array(random.pick(["oops", "abc", "0g", "ff ff", "é"]).utf8)
                 tokens.append(nil)

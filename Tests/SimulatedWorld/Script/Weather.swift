@@ -13,6 +13,10 @@ struct Weather {
     /// Chance of a connection to be reset, or to fall silent, some time in its life.
     var reset = 0.0
     var silence = 0.0
+    /// Each piece of bytes takes up to so much longer than the one before.
+    var trickle: UInt64 = 0
+    /// Chance of a look-up to name only some of the addresses.
+    var addressChange = 0.0
     /// Bytes that the network holds for a server that reads slowly.
     var sendBufferCount = 1 << 20
 
@@ -32,6 +36,8 @@ struct Weather {
     var credential = 0.0
     var earlyAnswer = 0.0
     var strangeReason = 0.0
+    /// Provider tokens made from this many seconds since 1970 on are too many; 0: none are.
+    var refusesTokensFrom: UInt64 = 0
     /// Provider tokens made before this many seconds since 1970 count as expired.
     var expiresTokensBefore: UInt64 = 0
 
@@ -39,6 +45,14 @@ struct Weather {
     var goAway = 0.0
     /// Closed after so many requests; 0: never.
     var requestsPerConnection = 0
+    /// Chance of a GOAWAY to name an error, or a reason.
+    var goAwayError = 0.0
+    /// Chance of a connection to hang for a while, to be ended in one direction, or to break HTTP/2
+    /// some time in its life; and of an answer to come twice.
+    var stall = 0.0
+    var halfClose = 0.0
+    var violation = 0.0
+    var duplicate = 0.0
     var settingsChanges = 0.0
     var maxStreams: UInt32? = 1000
     var initialWindow: UInt32 = 65_535
@@ -56,6 +70,10 @@ struct Weather {
     /// Chance that the process dies, and that the power fails with it.
     var death = 0.0
     var powerCut = 0.5
+    /// The process dies at this event of its life; 0: it doesn't.
+    var deathStep = 0
+    /// Chance that the rate is changed while the process runs.
+    var rateChange = 0.0
     /// The instant of a signal or death is drawn up to here after the start.
     var life: UInt64 = 3 * second
 
@@ -71,6 +89,8 @@ struct Weather {
         if random.chance(0.2) { weather.signal = 0.7 }
         if random.chance(0.5) { weather.secondSignal = 0.3 }
         if random.chance(0.5) { weather.death = 0.9 }
+        if random.chance(0.15) { weather.deathStep = random.between(1...random.pick([60, 3000])) }
+        if random.chance(0.2) { weather.rateChange = 0.8 }
         if random.chance(0.3) { weather.reloads = random.between(1...3) }
         weather.powerCut = random.pick([0, 0.5, 1])
         weather.life = random.pick([50, 400, 3000, 20_000]) * millisecond
@@ -85,6 +105,8 @@ struct Weather {
         if random.chance(0.2) { connectFailure = random.pick([0.1, 0.5]) }
         if random.chance(0.1) { connectSilence = 0.2 }
         if random.chance(0.1) { resolveFailure = 0.5 }
+        if random.chance(0.2) { addressChange = 0.5 }
+        if random.chance(0.15) { trickle = random.pick([1, 40]) * millisecond }
         if random.chance(0.4) { reset = random.pick([0.1, 0.5, 0.9]) }
         if random.chance(0.15) { silence = random.pick([0.1, 0.5]) }
         if random.chance(0.3) { sendBufferCount = random.pick([1000, 5000, 30_000]) }
@@ -99,7 +121,7 @@ struct Weather {
         if random.chance(0.3) { busy = random.pick([0.02, 0.3]) }
         if random.chance(0.25) { trouble = random.pick([0.005, 0.1]) }
         if random.chance(0.3) { refused = random.pick([0.01, 0.2]) }
-        if random.chance(0.25) { resetStream = random.pick([0.01, 0.1]) }
+        if random.chance(0.25) { resetStream = random.pick([0.01, 0.1, 0.9]) }
         if random.chance(0.15) { silentStream = random.pick([0.005, 0.03]) }
         if random.chance(0.08) { credential = random.pick([0.002, 0.2, 1]) }
         if random.chance(0.15) { earlyAnswer = 0.05 }
@@ -108,7 +130,14 @@ struct Weather {
 
     private mutating func connections(_ random: inout WorldRandom) {
         if random.chance(0.4) { goAway = random.pick([0.2, 0.9]) }
-        if random.chance(0.15) { requestsPerConnection = random.between(1...200) }
+        if random.chance(0.3) { goAwayError = random.pick([0.3, 1]) }
+        if random.chance(0.15) { stall = random.pick([0.2, 0.8]) }
+        if random.chance(0.15) { halfClose = random.pick([0.2, 0.6]) }
+        if random.chance(0.15) { violation = random.pick([0.2, 0.6]) }
+        if random.chance(0.1) { duplicate = 0.01 }
+        if random.chance(0.15) {
+            requestsPerConnection = random.between(1...random.pick([3, 200]))
+        }
         if random.chance(0.35) { settingsChanges = random.pick([0.3, 1]) }
         maxStreams = random.pick([1000, 1000, 1000, 100, 10, 1, nil])
         initialWindow = random.pick([65_535, 65_535, 1 << 20, 16_384, 300, 50, 0])

@@ -14,6 +14,14 @@ enum ServerAct {
     case resetConnection
     case fallSilent
     case changeSettings
+    /// Neither reads nor answers for so long.
+    case stall(UInt64)
+    /// Ends its own direction, and goes on reading and acting.
+    case halfClose
+    /// Sends what HTTP/2 does not allow, and nothing after it.
+    case violate
+    /// Answers the request that was answered last once more, otherwise; and sends nothing after it.
+    case answerTwice
 }
 
 /// What a server has decided to answer.
@@ -64,6 +72,12 @@ extension Weather {
             issued < expiresTokensBefore
         {
             return .answer(ServerAnswer(status: 403, reason: "ExpiredProviderToken"))
+        }
+        if let authorization, refusesTokensFrom > 0,
+            let issued = UInt64(String(decoding: authorization.dropFirst(7), as: UTF8.self)),
+            issued >= refusesTokensFrom
+        {
+            return .answer(ServerAnswer(status: 429, reason: "TooManyProviderTokenUpdates"))
         }
         if random.chance(refused) { return .refuse }
         if random.chance(resetStream) { return .reset }

@@ -93,7 +93,10 @@ extension SimulatedServer {
         case .reset(let stream):
             guard streams[stream] != nil else { return }
             highestProcessed = max(highestProcessed, stream)
-            nghttp2_submit_rst_stream(session, 0, stream, NGHTTP2_INTERNAL_ERROR.rawValue)
+            let code = random.pick([
+                NGHTTP2_INTERNAL_ERROR, NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM,
+            ])
+            nghttp2_submit_rst_stream(session, 0, stream, code.rawValue)
         case .openWindow(let stream, let count):
             openWindow(stream: stream, count: count)
         case .giveBackWindow:
@@ -114,6 +117,17 @@ extension SimulatedServer {
         case .fallSilent:
             world.fallSilent(link: link)
             return
+        case .stall(let duration):
+            world.stall(link: link, for: duration)
+            return
+        case .halfClose:
+            isMute = true
+            world.serverEndsSending(link: link)
+            return
+        case .violate:
+            misbehave(violation())
+        case .answerTwice:
+            if let bytes = secondAnswer() { misbehave(bytes) }
         }
         pump()
     }
@@ -124,6 +138,10 @@ extension SimulatedServer {
         }
         streams[stream]?.isAnswered = true
         highestProcessed = max(highestProcessed, stream)
+        if answer.status != 403 { isGateOpen = true }
+        if random.chance(weather.duplicate) {
+            world.schedule(.answerTwice, link: link, after: random.skewedDelay(10 * millisecond))
+        }
         var fields: [(String, String)] = [(":status", "\(answer.status)")]
         let identifier = state.headers.first { $0.name == Array("apns-id".utf8) }
         fields.append(("apns-id", String(decoding: identifier?.value ?? [], as: UTF8.self)))
@@ -183,7 +201,18 @@ extension SimulatedServer {
             last = random.chance(0.3) ? max(0, open[0] - 2) : random.pick(open)
         }
         last = max(last, highestProcessed)
-        nghttp2_submit_goaway(session, 0, last, NGHTTP2_NO_ERROR.rawValue, nil, 0)
+        var code = NGHTTP2_NO_ERROR
+        var data: [UInt8] = []
+        if random.chance(weather.goAwayError) {
+            code = random.pick([
+                NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR, NGHTTP2_ENHANCE_YOUR_CALM,
+            ])
+            data = Array(
+                random.pick([
+                    "", #"{"reason":"Shutdown"}"#, #"{"reason":"IdleTimeout"}"#, "too much",
+                ]).utf8)
+        }
+        nghttp2_submit_goaway(session, 0, last, code.rawValue, data, data.count)
         if let closesAfter { world.schedule(.close, link: link, after: closesAfter) }
     }
 

@@ -56,6 +56,7 @@ extension SimulatedServer {
 
     fileprivate func began(_ stream: Int32) {
         guard streams[stream] == nil else { return }
+        judgeOpening()
         streams[stream] = Stream()
         order.append(stream)
     }
@@ -82,7 +83,7 @@ extension SimulatedServer {
         case NGHTTP2_RST_STREAM.rawValue:
             if let copy = streams[stream]?.copy { world.journal.cancelled(copy) }
         case NGHTTP2_GOAWAY.rawValue:
-            if frame.goaway.error_code != NGHTTP2_NO_ERROR.rawValue {
+            if frame.goaway.error_code != NGHTTP2_NO_ERROR.rawValue, !hasMisbehaved {
                 world.fail("the client said GOAWAY with error \(frame.goaway.error_code)")
             }
         default:
@@ -99,6 +100,7 @@ extension SimulatedServer {
         case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
             guard ends, let copy = streams[stream]?.copy, let answer = streams[stream]?.answer
             else { return }
+            lastAnswered = (stream, answer.status)
             world.journal.resolve(copy, .answered(answer))
             freshEvidence.append(copy)
         case NGHTTP2_RST_STREAM.rawValue:
@@ -120,7 +122,7 @@ extension SimulatedServer {
             }
             world.journal.resolve(copy, .notProcessed)
             freshEvidence.append(copy)
-        case NGHTTP2_INTERNAL_ERROR.rawValue where isScripted(stream):
+        case _ where isScripted(stream):
             guard let copy = streams[stream]?.copy else { return }
             world.journal.resolve(copy, .reset)
             freshEvidence.append(copy)
@@ -137,7 +139,7 @@ extension SimulatedServer {
     }
 
     fileprivate func sentGoAway(last: Int32, code: UInt32) {
-        if code != NGHTTP2_NO_ERROR.rawValue {
+        if code != NGHTTP2_NO_ERROR.rawValue, !hasSaidGoAway {
             world.fail("nghttp2 ends link \(link) with error \(code)")
         }
         if last < Int32.max { freshGoAway = last }

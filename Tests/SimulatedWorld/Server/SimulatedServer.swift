@@ -26,6 +26,14 @@ final class SimulatedServer {
     var order: [Int32] = []
     var requests = 0
     var hasSaidGoAway = false
+    /// Nothing goes to the client any more.
+    var isMute = false
+    /// The client has reason to call this server's bytes wrong.
+    var hasMisbehaved = false
+    /// The stream that was answered last, and with what status.
+    var lastAnswered: (stream: Int32, status: Int)?
+    /// Some request was answered otherwise than by 403: more than one may be open.
+    var isGateOpen = false
     /// The last stream that a GOAWAY named, and when the client knows of it.
     var goAwayLast: (stream: Int32, offset: Int)?
     /// Octets of DATA for which the connection's window was not given back yet.
@@ -107,6 +115,12 @@ final class SimulatedServer {
             let count = nghttp2_session_mem_send(session, &data)
             if count < 0 { world.fail("nghttp2 can't send (\(count))") }
             guard count > 0, let data else { break }
+            if isMute {
+                freshGoAway = nil
+                freshRefusals.removeAll()
+                freshEvidence.removeAll()
+                continue
+            }
             output.append(contentsOf: UnsafeBufferPointer(start: data, count: count))
             if let last = freshGoAway {
                 goAwayLast = (last, sentCount + output.count)

@@ -1,0 +1,17 @@
+import Testing
+
+@testable import Broadside
+
+@Suite struct StopCauseTests {
+    @Test func `A disk that fails is the cause, whatever came before`() {
+        let shared = SharedRun(
+            authorization: nil, issuedAt: 0, milliRate: nil, abortAfter: 50,
+            maxBadTokensPercent: 50, sign: nil)
+        shared.stop(.signal)
+        shared.stop(.deadline)
+        #expect(shared.stopCause == .signal)
+        shared.stop(.diskFailed("full"))
+        shared.stop(.signal)
+        #expect(shared.stopCause == .diskFailed("full"))
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `--canary`, by `broadside simulate`, whose token fates are known beforehand.
+@Suite(.timeLimit(.minutes(5)))
+struct CanaryTests {
+    private static let rows = 5000
+
+    @Test("A canary that is refused stops the campaign, and is judged again without being sent")
+    func refused() throws {
+        let server = try Simulation(["--bad-token", "0.5"])
+        let campaign = try Campaign(rows: Self.rows)
+        let options =
+            try server.credentials()
+            + ["--connections", "2", "--canary", "200", "--summary", "-"]
+        let sent = try campaign.send(to: server.endpoint, options)
+        #expect(sent.exitCode == 4, "\(sent.errors)")
+        #expect(sent.errors.contains("canary"), "\(sent.errors)")
+        let first = try SendSummary(json: sent.output)
+        #expect(first.accepted + first.rejected == 200, "\(first)")
+        #expect(first.remaining == Self.rows - 200)
+        // Rows of the list's end are among them.
+        let lines = try campaign.export().filter { $0.state != "remaining" }.compactMap(\.line)
+        #expect(lines.count == 200 && lines == lines.sorted())
+        #expect(lines.max()! > Self.rows * 9 / 10 && lines.min()! < Self.rows / 10)
+
+        let again = try campaign.send(to: server.endpoint, options + ["--resume"])
+        #expect(again.exitCode == 4, "\(again.errors)")
+        let second = try SendSummary(json: again.output)
+        #expect(second.accepted == first.accepted && second.rejected == first.rejected)
+
+        let allowed = try campaign.send(
+            to: server.endpoint, options + ["--resume", "--canary-max-rejected", "80"])
+        #expect(allowed.exitCode == 0, "\(allowed.errors)")
+        let last = try SendSummary(json: allowed.output)
+        #expect(last.accepted + last.rejected == Self.rows && last.remaining == 0)
+        #expect(try campaign.export().map(\.line) == (1...Self.rows).map { $0 })
+    }
+
+    @Test("A canary that passes is remembered; 410 is no refusal", arguments: [1, 2])
+    func passed(reactors: Int) throws {
+        let server = try Simulation(["--unregistered", "0.6"])
+        let campaign = try Campaign(rows: Self.rows)
+        let sent = try campaign.send(
+            to: server.endpoint,
+            server.credentials() + [
+                "--connections", "2", "--reactors", "\(reactors)", "--canary", "150", "--summary",
+                "-",
+            ])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let summary = try SendSummary(json: sent.output)
+        #expect(summary.accepted + summary.rejected == Self.rows)
+        #expect(try campaign.export().map(\.line) == (1...Self.rows).map { $0 })
+        let manifest = try String(
+            contentsOfFile: campaign.ledger + "/manifest.json", encoding: .utf8)
+        #expect(manifest.contains("\"canaryPassed\" : true"))
+    }
+}

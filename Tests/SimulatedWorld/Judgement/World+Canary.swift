@@ -1,0 +1,76 @@
+import Broadside
+import Campaign
+
+extension World {
+    /// The canary of a process, as the command makes it.
+    func makeCanary(_ index: LedgerIndex) throws(LedgerError) -> CanaryGate? {
+        guard let canary = scenario.canary, !hasCanaryPassed, !isCanaryGivenUp else { return nil }
+        let summary = try LedgerSummary(index)
+        let rejected = summary.count(.rejected)
+        return CanaryGate(
+            rows: UInt64(canary.rows), maximumRefusedPercent: canary.percent,
+            answered: summary.count(.accepted) + rejected, refused: rejected - summary.goneCount)
+    }
+
+    /// While the canary is pending only so many rows may be in anybody's hands.
+    func noteCanaryRows(_ chunk: RowChunk) {
+        guard let gate = process.shared.canary else { return }
+        for place in 0..<chunk.rowCount {
+            let row = Int(chunk.start.row) + place
+            let disposition = chunk.dispositions.map { RowDisposition(rawValue: $0[place])! }
+            guard disposition?.isSent ?? true, scenario.list.tokens[row] != nil else { continue }
+            process.canaryRows.append(row)
+        }
+        if process.reopens == [], process.canaryRows.count > gate.rowsWanted {
+            fail("\(process.canaryRows.count) rows for a canary of \(gate.rowsWanted)")
+        }
+    }
+
+    /// Judges what the canary decided, and keeps in mind what the manifest would.
+    func endCanary(of process: SimulatedProcess) {
+        guard let gate = process.shared.canary, let canary = scenario.canary else { return }
+        let answers = Set(process.canaryRows)
+        let rows = scenario.list.tokens.count
+        if process.epoch == 1, !gate.isPending, canary.rows >= 5, answers.count >= 5, rows > 100,
+            process.canaryRows.count == canary.rows, process.canaryRows.max()! < rows / 2
+        {
+            fail("the canary's rows come from the list's first half")
+        }
+        switch gate.verdict {
+        case .pending:
+            break
+        case .passed:
+            // A kill may come before it is noted.
+            if !process.hasDied || random.chance(0.5) { hasCanaryPassed = true }
+        case .refused(let count, let answered):
+            if Double(count) * 100 <= canary.percent * Double(answered) {
+                fail("the canary stops at \(count) refusals of \(answered)")
+            }
+            isCanaryGivenUp = true
+        case .unanswered:
+            isCanaryGivenUp = true
+        }
+    }
+
+    /// True where no answer to a row of the canary settles it.
+    func isCanaryUnanswered(_ process: SimulatedProcess) -> Bool {
+        let rows = Set(process.canaryRows)
+        return !journal.copies.contains { copy in
+            guard copy.epoch == process.epoch, rows.contains(copy.row), copy.toldAt != nil,
+                !copy.isToldInVain, case .answered(let answer) = copy.resolution
+            else { return false }
+            return !answer.allowsRetryLater && !wasCancelled(link: copy.link, stream: copy.stream)
+        }
+    }
+
+    /// The first connections are the plan's; of those that follow, ten begin in any second.
+    func judgeChurn(_ reactor: SimulatedReactor) {
+        process.connectionsBegun[reactor.index, default: 0] += 1
+        guard process.connectionsBegun[reactor.index]! > scenario.connections else { return }
+        process.reconnectTimes.append(clock)
+        let count = process.reconnectTimes.count
+        if count > 10, clock - process.reconnectTimes[count - 11] < second {
+            fail("more than ten new connections within a second")
+        }
+    }
+}

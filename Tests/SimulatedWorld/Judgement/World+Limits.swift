@@ -1,0 +1,78 @@
+import Broadside
+
+extension World {
+    /// Any 100 ms hold at most what the rate gives, and one burst.
+    func judgePace(_ process: SimulatedProcess) {
+        var first = 0
+        var count = 0
+        for entry in process.requestTimes {
+            count += entry.count
+            while process.requestTimes[first].time + 100 * millisecond <= entry.time {
+                count -= process.requestTimes[first].count
+                first += 1
+            }
+            guard let rate = highestRate(process, before: entry.time) else { continue }
+            let reactors = Double(scenario.reactors)
+            let burst = max(1, rate / 100)
+            // Where reactors share the rate, each has a burst of its share, and one more request may
+            // go out while another learns that it shares.
+            let limit =
+                rate / 10 + (scenario.reactors == 1 ? burst : max(burst, reactors) + reactors)
+            if Double(count) > limit + 1e-6 {
+                fail("\(count) requests within 100 ms at a rate of \(rate) a second")
+                return
+            }
+        }
+    }
+
+    /// The highest rate in force within the 100 ms before an instant; nil: none limits.
+    private func highestRate(_ process: SimulatedProcess, before time: UInt64) -> Double? {
+        var highest = 0.0
+        for (index, entry) in process.rates.enumerated() where entry.time <= time {
+            let end = index + 1 < process.rates.count ? process.rates[index + 1].time : .max
+            guard end > time - 100 * millisecond else { continue }
+            guard let rate = entry.rate else { return nil }
+            highest = max(highest, Double(rate))
+        }
+        return highest
+    }
+
+    /// Over its life a connection carries what its own rate gives, and one burst.
+    func judgeConnectionPace(_ process: SimulatedProcess) {
+        guard let rate = scenario.ratePerConnection.map({ Double($0) }) else { return }
+        for link in links where link.epoch == process.epoch {
+            let seconds = Double(link.lastHeardAt - min(link.lastHeardAt, link.openedAt)) / 1e9
+            let limit = rate * seconds + max(1, rate / 100) + 1
+            if Double(taps[link.id].requests.count) > limit {
+                fail("\(taps[link.id].requests.count) requests on link \(link.id) in \(seconds) s")
+            }
+        }
+    }
+
+    /// Until the first 200 few requests are in flight.
+    func judgeEarly() {
+        var accepted: UInt64 = 0
+        var inFlight = 0
+        for reactor in process.reactors {
+            let statistics = reactor.machine.snapshot()
+            accepted += statistics.accepted
+            inFlight += statistics.inFlight
+        }
+        process.hasAccepted = accepted > 0
+        if accepted == 0, inFlight > max(scenario.abortAfter, scenario.reactors) {
+            fail("\(inFlight) requests in flight before anything was accepted")
+        }
+    }
+
+    /// A connection that answers PING is not given up for want of an answer to it.
+    func judgePatience(_ id: Int) {
+        let weather = process.weather
+        guard weather.answersPings, weather.silence + weather.stall + weather.violation == 0,
+            weather.halfClose + weather.duplicate == 0, weather.latency < second,
+            weather.trickle == 0, !process.shared.isStopping,
+            let failure = process.shared.lastFailure, failure.contains("PING"),
+            links[id].isOpenAtServer
+        else { return }
+        fail("link \(id) lives, and is closed: \(failure)")
+    }
+}
