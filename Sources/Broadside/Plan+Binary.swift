@@ -1,4 +1,5 @@
 import APNs
+import Campaign
 
 /// Which protocol carries a campaign.
 public enum WireProtocol: String, Sendable, CaseIterable {
