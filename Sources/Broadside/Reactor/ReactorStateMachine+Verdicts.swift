@@ -4,6 +4,8 @@ import HTTP2
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// 200: the hot path's end.
+    /// A function of its own, so that tests can look at its machine code.
+    @inline(never)
     mutating func accept(_ tag: RowTag, now: Now) {
         unsafe latency.record(now.nanoseconds - slab.state(tag).pointee.sentNanoseconds)
         settleAccepted(tag, now: now)
