@@ -139,6 +139,9 @@ public final class ProviderEndpoint: Sendable {
         return totals
     }
 
+    /// Complete requests so far, a moment old at most.
+    public var requestCount: UInt64 { shared.counts.requests }
+
     /// The command line that sends to this endpoint, complete but for files of the user's own.
     public var sendCommand: String {
         "broadside send --endpoint \(address) --ca-file \(state.file("ca.pem")) "
