@@ -203,7 +203,8 @@ public struct JSON5Reader {
         if digits == "Infinity" { return sign * .infinity }
         if digits == "NaN" { return .nan }
         if digits.hasPrefix("0x") || digits.hasPrefix("0X") {
-            if let value = UInt64(digits.dropFirst(2), radix: 16), digits.dropFirst(2).first != "+" {
+            if let value = UInt64(digits.dropFirst(2), radix: 16), digits.dropFirst(2).first != "+"
+            {
                 return sign * Double(value)
             }
         } else if let value = Self.decimal(digits) {

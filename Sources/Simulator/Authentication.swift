@@ -62,7 +62,8 @@ struct ProviderTokenVerifier {
             keys[index].verifies(Array(token[..<parsed.signingInputCount]), parsed.signature)
         else { return refused }
         return CheckedToken(
-            text: token, mark: mark, key: index, issuedAtUnixSeconds: parsed.claims.issuedAtUnixSeconds)
+            text: token, mark: mark, key: index,
+            issuedAtUnixSeconds: parsed.claims.issuedAtUnixSeconds)
     }
 }
 

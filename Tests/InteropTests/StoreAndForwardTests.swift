@@ -97,8 +97,8 @@ struct StoreAndForwardTests {
         let commands = offline.map { "online \(tokens.token($0))" } + ["status"]
         let answers = try ControlSocket.ask(control, commands, in: directory)
         #expect(answers.dropLast().allSatisfy { $0.contains("\"ok\":true") })
-        let perDevice = answers.dropLast().map { $0.contains("\"delivered\":\(plan.forwarded.count)}") }
-        #expect(perDevice.allSatisfy { $0 })
+        let got = "\"delivered\":\(plan.forwarded.count)}"
+        #expect(answers.dropLast().allSatisfy { $0.contains(got) })
         _ = try server.finish()
 
         // The table, row by row: who got which of the three, how, in order.

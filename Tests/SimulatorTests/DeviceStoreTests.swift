@@ -138,7 +138,8 @@ import Testing
 
     @Test func onlyIssuedOnesAreGood() {
         let trust = TokenTrust(key: key, environment: .production)
-        let token = trust.issue(device: 0x0102_0304_0506_0708, topic: topic, environment: .production)
+        let token = trust.issue(
+            device: 0x0102_0304_0506_0708, topic: topic, environment: .production)
         #expect(token.count == TokenTrust.tokenCount)
         #expect(trust.judge(token, topic: topic) == .good(device: 0x0102_0304_0506_0708))
         #expect(trust.judge(token, topic: Array("a.c".utf8)) == .otherTopic)

@@ -160,13 +160,14 @@ struct ProviderAPITests {
     // MARK: Connections
 
     /// Keys in order of use on one connection, and what the last one comes to.
-    @Test(arguments: [
-        ([nil, "second key of the team"], "UnrelatedKeyIdInToken"),
-        ([nil, "key of another team"], "InvalidProviderToken"),
-        (["key for the topic", nil], "UnrelatedKeyIdInToken"),
-        (["key for the topic", "key related to the key for the topic"], ""),
-        ([nil, "second key of the team", nil], ""),
-    ] as [([String?], String)])
+    @Test(
+        arguments: [
+            ([nil, "second key of the team"], "UnrelatedKeyIdInToken"),
+            ([nil, "key of another team"], "InvalidProviderToken"),
+            (["key for the topic", nil], "UnrelatedKeyIdInToken"),
+            (["key for the topic", "key related to the key for the topic"], ""),
+            ([nil, "second key of the team", nil], ""),
+        ] as [([String?], String)])
     func connectionsAreBound(_ keys: [String?], reason: String) throws {
         let harness = try EndpointHarness()
         var tokens: [String?: String] = [:]

@@ -101,7 +101,9 @@ final class ControlSocket: Sendable {
                     fd: connections.count < maximumConnections ? listener : -1,
                     events: Int16(POLLIN), revents: 0),
             ]
-            waited += connections.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+            waited += connections.map {
+                pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0)
+            }
             guard unsafe poll(&waited, nfds_t(waited.count), -1) >= 0 || errno == EINTR else {
                 return
             }

@@ -22,7 +22,8 @@ struct DevicePresence: Sendable {
     /// Whether the device of a token, in lower-case digits, is online.
     func isOnline(_ token: [UInt8]) -> Bool {
         if !said.isEmpty, let said = said[token] { return said }
-        guard share > 0, let head = unsafe token.withUnsafeBytes({ unsafe TokenFate.head(ofDigits: $0) })
+        guard share > 0,
+            let head = unsafe token.withUnsafeBytes({ unsafe TokenFate.head(ofDigits: $0) })
         else { return true }
         let u = Double(TokenFate.splitmix64(TokenFate.splitmix64(head ^ seed))) * 0x1p-64
         return u >= share

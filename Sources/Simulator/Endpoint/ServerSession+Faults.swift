@@ -145,7 +145,9 @@ extension ServerSession {
     /// When something is due here, nanoseconds; `.max` for nothing.
     var alarm: UInt64 {
         var due = min(windowDue, goAwayDue?.at ?? .max)
-        if lastTaken == nil, let idle = context.idleNanoseconds { due = min(due, lastRequest + idle) }
+        if lastTaken == nil, let idle = context.idleNanoseconds {
+            due = min(due, lastRequest + idle)
+        }
         return due
     }
 

@@ -27,7 +27,8 @@ enum ScenarioReader {
                 try answers.integer("header_frames", in: 1...16).map(Int.init) ?? 1
             scenario.answers.dataOctets =
                 try answers.integer("data_octets", in: 1...16_384).map(Int.init) ?? .max
-            scenario.answers.padding = try answers.integer("padding", in: 0...255).map(Int.init) ?? 0
+            scenario.answers.padding =
+                try answers.integer("padding", in: 0...255).map(Int.init) ?? 0
             try answers.finish("'answers'")
         }
         scenario.latency = try latency(&fields)
