@@ -161,9 +161,16 @@ struct ScenarioTests {
         // As a run left it that began half an hour ago: old enough to be renewed.
         let first = try campaign.send(to: server.endpoint, ["--limit", "1"])
         #expect(first.exitCode == 0, "\(first.errors)")
+        let issued = Int(Date().timeIntervalSince1970) - 1800
         let token = try campaign.authority.providerToken(
-            issuedAt: Int(Date().timeIntervalSince1970) - 1800, in: campaign.directory)
-        try campaign.directory.write(token, to: "ledger/provider-token")
+            issuedAt: issued, in: campaign.directory)
+        let file = campaign.ledger + "/provider-token"
+        var words = try String(contentsOfFile: file, encoding: .utf8)
+            .split(separator: " ").map(String.init)
+        try #require(words.count == 6 && words[4] == "bearer")
+        words[0] = "\(issued)"
+        words[5] = token + "\n"
+        try campaign.directory.write(words.joined(separator: " "), to: "ledger/provider-token")
         let sent = try campaign.send(
             to: server.endpoint,
             ["--limit", "2000", "--resume", "--connections", "4", "--summary", "-"])
