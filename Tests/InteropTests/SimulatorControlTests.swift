@@ -51,6 +51,51 @@ struct SimulatorControlTests {
         #expect(access(control, F_OK) != 0, "the socket's file was left behind")
     }
 
+    @Test("An outage ends connections and lets none in, until it is over")
+    func outage() throws {
+        let directory = try TemporaryDirectory()
+        let control = directory.path + "/socket"
+        let server = try LocalAPNs(["--control", control])
+        let file = try directory.write("{ faults: [{ do: 'outage' }] }", to: "outage.json5")
+        let campaign = try Campaign(rows: 1000)
+        let send = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint,
+                [
+                    "--connections", "4", "--rate", "200", "--on-lost", "resend", "--summary", "-",
+                ]), in: campaign.directory)
+        func status(_ first: String? = nil) throws -> (open: Int, accepted: Int) {
+            let answers = try ControlSocket.ask(
+                control, [first, "status"].compactMap { $0 }, in: directory)
+            let object = try ControlSocket.object(answers.last)
+            return (
+                object["open_connections"] as? Int ?? -1, object["accepted"] as? Int ?? -1
+            )
+        }
+        var patience = 200
+        while try status().accepted == 0, patience > 0 {
+            usleep(20_000)
+            patience -= 1
+        }
+        _ = try status("scenario \(file)")
+        var seen = try status()
+        while seen.open > 0, patience > 0 {
+            usleep(20_000)
+            patience -= 1
+            seen = try status()
+        }
+        #expect(seen.open == 0)
+        try #require(seen.accepted < 1000, "the outage came too late")
+        usleep(500_000)
+        #expect(try status() == seen)
+        _ = try status("scenario none")
+        let sent = try send.wait(limit: 90)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let summary = try SendSummary(json: sent.output)
+        #expect(summary.accepted == 1000 && summary.reconnects > 0)
+        _ = try server.finish()
+    }
+
     @Test("Issued device tokens are good, all others are refused with their reason")
     func issuedTokens() throws {
         let simulation = try Simulation(["--issue-tokens", "300"])
