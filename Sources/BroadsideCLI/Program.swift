@@ -12,6 +12,7 @@ enum Program {
         PayloadCommand.description,
         DoctorCommand.description,
         SimulateCommand.description,
+        FeedbackCommand.description,
     ]
 
     /// The page that names every command.

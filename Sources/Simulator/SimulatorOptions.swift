@@ -60,6 +60,11 @@ public struct SimulatorOptions: Sendable {
     /// A socket that takes commands while the simulator runs; nil for none.
     public var control: String?
 
+    /// Where the legacy binary gateway listens, a numeric address and a port; nil: nowhere.
+    public var binaryListen: String?
+    /// Where the feedback service listens; nil: nowhere.
+    public var feedbackListen: String?
+
     /// The scenarios that ship, a line each with its name and what it does.
     public static var scenarioList: String { ScenarioLibrary.list }
 

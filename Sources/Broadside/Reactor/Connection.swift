@@ -23,6 +23,8 @@ import Ring
     var address = 0
     var records: Records?
     var http: ClientConnectionStateMachine
+    /// What is out on a connection to the legacy gateway, where `http` is never started.
+    var binary = BinaryConnection(capacity: 0)
     /// What our encoder knows of the server's header table.
     var mirror = DynamicTableMirror()
     var templateKey: TemplateKey?
@@ -50,6 +52,8 @@ import Ring
     var lastAnswered: UInt64 = 0
     /// True once the server's SETTINGS arrived.
     var isReady = false
+    /// Which state of the credential it was made from, at the latest.
+    var sessionVersion: UInt32 = 0
 
     /// What stands in a slot without a connection: as small as can be.
     private static var absent: ClientConnectionStateMachine {
@@ -112,6 +116,7 @@ import Ring
         self.address = address
         records = nil
         http = ClientConnectionStateMachine(configuration: configuration)
+        binary = BinaryConnection(capacity: 0)
         mirror = DynamicTableMirror()
         templateKey = nil
         sealedCount = 0
@@ -123,6 +128,9 @@ import Ring
         lastAnswered = 0
         isReady = false
     }
+
+    /// Requests whose answers are awaited.
+    var openCount: Int { http.openStreamCount + binary.count }
 
     /// A request was answered.
     mutating func noteAnswer(_ now: Now) {
@@ -137,6 +145,7 @@ import Ring
         isSending = false
         records = nil
         http = Self.absent
+        binary = BinaryConnection(capacity: 0)
     }
 
     mutating func enter(_ phase: Phase, now: UInt64) {

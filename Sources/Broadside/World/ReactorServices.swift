@@ -5,16 +5,14 @@ internal import Synchronization
 /// What blocks, done for reactors on threads of its own: looking names up and reading the list.
 /// Answers arrive in the reactor's inbox.
 final class ReactorServices: @unchecked Sendable {
-    private let host: String
-    private let port: UInt16
+    private let route: Route
     private let lookups = BlockingQueue<Inbox>()
     private let chunkRequests = BlockingQueue<(rowLimit: Int, inbox: Inbox)>()
     private let published: Mutex<[RunStatistics]>
     private var threads: [WorkerThread] = []
 
-    init(host: String, port: UInt16, reactors: Int) {
-        self.host = host
-        self.port = port
+    init(route: Route, reactors: Int) {
+        self.route = route
         published = Mutex(Array(repeating: RunStatistics(), count: reactors))
     }
 
@@ -34,7 +32,7 @@ final class ReactorServices: @unchecked Sendable {
         threads = []
     }
 
-    /// Looks the endpoint's name up anew; no answer is kept, as Apple advises.
+    /// Looks the name up anew; no answer is kept, as Apple advises.
     func resolve(for inbox: Inbox) {
         lookups.put(inbox)
     }
@@ -59,12 +57,15 @@ final class ReactorServices: @unchecked Sendable {
     }
 
     private func resolveForever() {
+        let (host, port) = route.nameToResolve
+        let whose = route.proxy == nil ? "" : "the proxy: "
         while let inbox = lookups.take() {
             do {
                 let addresses = try Resolver.resolve(host, port: port)
                 inbox.put(.resolved(.success(addresses)))
             } catch {
-                inbox.put(.resolved(.failure(ResolutionFailure(message: "\(error)"))))
+                inbox.put(
+                    .resolved(.failure(ResolutionFailure(message: "\(whose)\(error)"))))
             }
         }
     }

@@ -27,6 +27,12 @@ enum SimulateCommand {
                     .init(
                         "state", "DIR",
                         "certificates and keys; filled on first use, then reused"),
+                    .init(
+                        "binary-listen", "ADDRESS:PORT",
+                        "a legacy binary gateway too; port 0 picks one"),
+                    .init(
+                        "feedback-listen", "ADDRESS:PORT",
+                        "a feedback service too, of what the gateway learned"),
                 ]),
             OptionSection(
                 title: "How it answers",
@@ -117,6 +123,7 @@ enum SimulateCommand {
             let endpoint = try ProviderEndpoint(options)
             print("listening on \(endpoint.address)")
             print(endpoint.sendCommand)
+            for line in endpoint.otherServices { print(line) }
             fflush(nil)
             var signal: Int32 = 0
             while unsafe sigwait(&signals, &signal) != 0 {}
@@ -157,6 +164,8 @@ enum SimulateCommand {
         }
         options.scenario = arguments.string("scenario")
         options.issuedTokens = try arguments.integer("issue-tokens", in: 0...10_000_000)
+        options.binaryListen = arguments.string("binary-listen")
+        options.feedbackListen = arguments.string("feedback-listen")
         options.offline = arguments.string("offline")
         if let value = try arguments.duration("store-for") { options.storeNanoseconds = value }
         options.deliveries = arguments.string("deliveries")

@@ -30,6 +30,8 @@ public final class ProviderEndpoint: Sendable {
     private let shared: EndpointShared
     private let devices: DeviceStore?
     private let control: ControlSocket?
+    private let gateway: LegacyService?
+    private let feedback: LegacyService?
     private let start: ClockStart
 
     /// Starts listening. When it returns, connections are accepted.
@@ -107,6 +109,39 @@ public final class ProviderEndpoint: Sendable {
         shared.setThreads(threads)
         // What was said in the meantime.
         shared.wake()
+        do throws(SimulatorError) {
+            (gateway, feedback) = try Self.legacyServices(
+                options, state: state,
+                world: LegacyWorld(
+                    fate: TokenFate(
+                        badToken: options.badToken, unregistered: options.unregistered,
+                        seed: options.seed), trust: trust, devices: devices, shared: shared,
+                    journal: journal, start: start))
+        } catch {
+            control?.stop()
+            shared.isStopping = true
+            for thread in threads { thread.wake() }
+            for thread in threads { _ = thread.join() }
+            throw error
+        }
+    }
+
+    /// The legacy gateway and the feedback service, where they are asked for.
+    private static func legacyServices(
+        _ options: SimulatorOptions, state: StateDirectory, world: LegacyWorld
+    ) throws(SimulatorError) -> (gateway: LegacyService?, feedback: LegacyService?) {
+        guard let listen = options.binaryListen else { return (nil, nil) }
+        let tls = try state.legacyContext()
+        let gateway = try LegacyService(
+            .gateway, listen: try SimulatorOptions.address(listen, option: "binary-listen"),
+            tls: tls, world: world)
+        guard let listen = options.feedbackListen else { return (gateway, nil) }
+        return (
+            gateway,
+            try LegacyService(
+                .feedback, listen: try SimulatorOptions.address(listen, option: "feedback-listen"),
+                tls: tls, world: world)
+        )
     }
 
     private static func deviceStore(
@@ -133,6 +168,8 @@ public final class ProviderEndpoint: Sendable {
     public func stop() -> SimulatorTotals {
         var totals = SimulatorTotals()
         control?.stop()
+        if let gateway { totals.add(gateway.stop()) }
+        if let feedback { totals.add(feedback.stop()) }
         shared.isStopping = true
         for thread in threads { thread.wake() }
         for thread in threads { totals.add(thread.join()) }
@@ -152,6 +189,14 @@ public final class ProviderEndpoint: Sendable {
         "broadside send --endpoint \(address) --ca-file \(state.file("ca.pem")) "
             + "--auth-key \(state.authKeyFile) --key-id \(state.keyID) --team-id \(state.teamID) "
             + "--topic \(state.topic) --tokens TOKENS --payload PAYLOAD --ledger LEDGER"
+    }
+
+    /// What there is beside the provider API, a line each.
+    public var otherServices: [String] {
+        var lines: [String] = []
+        if let gateway { lines.append("binary gateway on \(gateway.address)") }
+        if let feedback { lines.append("feedback service on \(feedback.address)") }
+        return lines
     }
 
     private static func listen(_ options: SimulatorOptions) throws(SimulatorError) -> [Int32] {

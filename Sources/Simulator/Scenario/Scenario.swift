@@ -31,6 +31,8 @@ struct Scenario: Sendable, Equatable {
     var tokenRate: TokenRate?
     /// What too many refusals do to a connection.
     var refusals = RefusalLimits()
+    /// What the legacy gateway does.
+    var gateway = GatewayScript()
     /// What strikes, the first that applies to a request decides.
     var faults: [Fault] = []
 }

@@ -50,6 +50,10 @@ enum ScenarioReader {
                 try refusals.integer("goaway_after", in: 1...1_000_000_000)
             try refusals.finish("'refusals'")
         }
+        if var gateway = try fields.object("gateway") {
+            scenario.gateway = try script(&gateway)
+            try gateway.finish("'gateway'")
+        }
         let faults = try fields.array("faults")
         guard faults.count <= maximumFaults else {
             throw ScenarioError(
@@ -59,6 +63,31 @@ enum ScenarioReader {
         for fault in faults { scenario.faults.append(try FaultReader.read(fault)) }
         try fields.finish("a scenario")
         return scenario
+    }
+
+    private static func script(
+        _ fields: inout ScenarioFields
+    ) throws(ScenarioError) -> GatewayScript {
+        var script = GatewayScript()
+        if let delay = try fields.duration("error_delay") { script.errorDelayNanoseconds = delay }
+        if let end = try fields.choice("end", GatewayScript.End.self) { script.end = end }
+        script.shutdownEvery = try fields.integer("shutdown_every", in: 1...1_000_000_000)
+        for element in try fields.array("statuses") {
+            var entry = try ScenarioFields(element, "a status")
+            let digits = try entry.required(try entry.text("token"), "token")
+            let status = try entry.required(try entry.integer("status", in: 1...255), "status")
+            try entry.finish("a status")
+            guard
+                let token = unsafe Array(digits.utf8).withUnsafeBytes({
+                    unsafe TokenTrust.octets(ofDigits: $0)
+                })
+            else {
+                throw ScenarioError(
+                    message: "'token' is hexadecimal digits in pairs", position: element.position)
+            }
+            script.statuses[token] = UInt8(status)
+        }
+        return script
     }
 
     /// Settings by name, each optional.

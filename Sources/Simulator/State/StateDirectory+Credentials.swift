@@ -46,6 +46,23 @@ extension StateDirectory {
         }
     }
 
+    /// What the legacy gateway and the feedback service show: a client certificate is demanded, and
+    /// their protocols are older than ALPN.
+    func legacyContext() throws(SimulatorError) -> TLSContext {
+        let identity = TLSIdentity(
+            certificateChain: try PrivateFile.read(file("server.pem"), option: "--state"),
+            privateKey: try PrivateFile.read(file("server.key"), option: "--state"))
+        let authority = try PrivateFile.read(file("ca.pem"), option: "--state")
+        do throws(TLSError) {
+            var configuration = ServerConfiguration(identity: identity)
+            configuration.clientCertificates = .required(authorities: authority)
+            configuration.applicationProtocols = []
+            return try TLSContext(server: configuration)
+        } catch {
+            throw SimulatorError("--state \(path): \(error.description)", exitCode: 2)
+        }
+    }
+
     private func key(
         _ keyID: String, team: String, publicHalf: String
     ) throws(SimulatorError) -> ProviderKey {
