@@ -154,17 +154,48 @@ struct ScenarioTests {
         #expect(requests.answers["429TooManyRequests"] ?? 0 > 0)
     }
 
+    @Test("A provider token that expires under way is renewed, and the campaign completed")
+    func renewsExpiredToken() throws {
+        let server = try LocalAPNs(["--scenario", "expired-token"])
+        let campaign = try Campaign(rows: 2000)
+        // As a run left it that began half an hour ago: old enough to be renewed.
+        let first = try campaign.send(to: server.endpoint, ["--limit", "1"])
+        #expect(first.exitCode == 0, "\(first.errors)")
+        let issued = Int(Date().timeIntervalSince1970) - 1800
+        let token = try campaign.authority.providerToken(
+            issuedAt: issued, in: campaign.directory)
+        let file = campaign.ledger + "/provider-token"
+        var words = try String(contentsOfFile: file, encoding: .utf8)
+            .split(separator: " ").map(String.init)
+        try #require(words.count == 6 && words[4] == "bearer")
+        words[0] = "\(issued)"
+        words[5] = token + "\n"
+        try campaign.directory.write(words.joined(separator: " "), to: "ledger/provider-token")
+        let sent = try campaign.send(
+            to: server.endpoint,
+            ["--limit", "2000", "--resume", "--connections", "4", "--summary", "-"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let summary = try SendSummary(json: sent.output)
+        #expect(summary.accepted == 2000 && summary.reconnects > 0)
+        let requests = Requests(try server.finish())
+        #expect(requests.accepted.count == 2000)
+        #expect(requests.accepted.values.allSatisfy { $0 == 1 })
+        #expect(requests.answers["403ExpiredProviderToken"] ?? 0 > 0)
+    }
+
     @Test("There is an expectation for each scenario that ships")
     func allAreKnown() throws {
         let directory = try TemporaryDirectory()
         let listed = try Broadside.run(["simulate", "--scenario", "list"], in: directory)
         #expect(listed.exitCode == 0)
-        let names = listed.output.split(separator: "\n").compactMap {
-            $0.split(separator: " ").first
-        }
+        let names = listed.output.split(separator: "\n")
+            .compactMap { $0.split(separator: " ").first }
         let known = Self.expectations.map(\.name) + ["busy-device"]
         #expect(Set(names.map(String.init)) == Set(known))
         #expect(names.count == known.count)
+        let document = try String(
+            contentsOfFile: Tool.packageRoot + "/docs/scenarios.md", encoding: .utf8)
+        for name in known { #expect(document.contains("\n| `\(name)` | "), "\(name)") }
     }
 
     @Test("What is wrong in a scenario is named with line and column")

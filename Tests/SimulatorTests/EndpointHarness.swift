@@ -30,12 +30,16 @@ final class EndpointHarness {
 
     var state: StateDirectory { endpoint.state }
 
-    /// A provider token signed with the state directory's key, issued some seconds from now.
-    func providerToken(issued seconds: Int = 0) throws -> String {
-        let pem = try Data(contentsOf: URL(fileURLWithPath: state.authKeyFile))
+    /// A provider token signed with the state directory's key, or with the one for another use,
+    /// issued some seconds from now.
+    func providerToken(use: String? = nil, issued seconds: Int = 0) throws -> String {
+        let other = state.config.other_keys?.first { $0.use == use && use != nil }
+        precondition(use == nil || other != nil, "there is no such key")
+        let file = other.map { state.file("other/AuthKey_\($0.key_id).p8") } ?? state.authKeyFile
+        let pem = try Data(contentsOf: URL(fileURLWithPath: file))
         let key = try SigningKey(pem: Array(pem))
         let claims = ProviderTokenClaims(
-            keyID: state.keyID, teamID: state.teamID,
+            keyID: other?.key_id ?? state.keyID, teamID: other?.team_id ?? state.teamID,
             issuedAtUnixSeconds: UInt64(time(nil) + seconds))
         let compact = ProviderTokenClaims.compactToken(
             signingInput: claims.signingInput, signature: try key.signES256(claims.signingInput))

@@ -3,7 +3,6 @@
 struct ControlCommands: Sendable {
     let shared: EndpointShared
     let devices: DeviceStore?
-    let threads: [EndpointThread]
     let start: ClockStart
 
     /// The answer to a line.
@@ -52,7 +51,7 @@ struct ControlCommands: Sendable {
             }
         }
         shared.scenario = run
-        for thread in threads { thread.wake() }
+        shared.wake()
         return "{\"ok\":true,\"scenario\":\(run.map { Self.quoted($0.scenario.name) } ?? "null")}"
     }
 

@@ -5,6 +5,7 @@ final class EndpointShared: Sendable {
     private let connectionCount = Atomic<UInt64>(0)
     private let stopping = Atomic<Bool>(false)
     private let current: Mutex<ScenarioRun?>
+    private let threads = Mutex<[EndpointThread]>([])
     private let open = Atomic<Int>(0)
     private let requests = Atomic<UInt64>(0)
     private let accepted = Atomic<UInt64>(0)
@@ -31,6 +32,14 @@ final class EndpointShared: Sendable {
     var scenario: ScenarioRun? {
         get { current.withLock { $0 } }
         set { current.withLock { $0 = newValue } }
+    }
+
+    /// Who looks when something changed.
+    func setThreads(_ all: [EndpointThread]) { threads.withLock { $0 = all } }
+
+    /// Makes all threads look at what they share.
+    func wake() {
+        for thread in threads.withLock({ $0 }) { thread.wake() }
     }
 
     /// A thread's connections that came and went, and requests since it last said so.

@@ -63,8 +63,7 @@ extension EndpointWorker {
         let count = min(count, connection.held.count)
         if count > 0, connection.phase == .open {
             // A copy: reading may hold back more.
-            let portion = unsafe [UInt8](
-                UnsafeRawBufferPointer(rebasing: connection.held.bytes[..<count]))
+            let portion = unsafe [UInt8](connection.held.bytes[..<count])
             connection.held.removeFirst(count)
             unsafe portion.withUnsafeBytes { unsafe take($0, on: connection) }
         }
@@ -109,8 +108,8 @@ extension EndpointWorker {
     /// Dissolves the association: Linux sends RST at once (connect(2), AF_UNSPEC), while operations
     /// in flight still hold the socket.
     private func disconnect(_ descriptor: Int32) {
-        var nowhere = sockaddr(
-            sa_family: sa_family_t(AF_UNSPEC), sa_data: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+        var nowhere = sockaddr()
+        nowhere.sa_family = sa_family_t(AF_UNSPEC)
         _ = unsafe connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
     }
 

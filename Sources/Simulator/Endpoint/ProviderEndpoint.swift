@@ -52,7 +52,19 @@ public final class ProviderEndpoint: Sendable {
         let trust = try options.issuedTokens.map { count throws(SimulatorError) in
             try state.issueTokens(count, environment: options.environment)
         }
-        let listeners = try Self.listen(options)
+        // It is there before the first connection is.
+        let commands = ControlCommands(shared: shared, devices: devices, start: start)
+        let control = try options.control.map { path throws(SimulatorError) in
+            try ControlSocket(path: path) { commands.answer($0) }
+        }
+        self.control = control
+        let listeners: [Int32]
+        do throws(SimulatorError) {
+            listeners = try Self.listen(options)
+        } catch {
+            control?.stop()
+            throw error
+        }
         do throws(SimulatorError) {
             journal = try options.journal.map { path throws(SimulatorError) in
                 try JournalFile(path: path)
@@ -62,6 +74,7 @@ public final class ProviderEndpoint: Sendable {
             port = address.port
         } catch {
             for listener in listeners { Socket.close(listener) }
+            control?.stop()
             throw error
         }
         let (shared, devices, journal) = (shared, devices, journal)
@@ -86,12 +99,16 @@ public final class ProviderEndpoint: Sendable {
             }
             for thread in threads { try thread.waitUntilReady() }
         } catch {
+            control?.stop()
             shared.isStopping = true
             for thread in threads { thread.wake() }
             for thread in threads { _ = thread.join() }
             throw SimulatorError(error.description, exitCode: 1)
         }
         self.threads = threads
+        shared.setThreads(threads)
+        // What was said in the meantime.
+        shared.wake()
         do throws(SimulatorError) {
             (gateway, feedback) = try Self.legacyServices(
                 options, state: state,
@@ -100,12 +117,8 @@ public final class ProviderEndpoint: Sendable {
                         badToken: options.badToken, unregistered: options.unregistered,
                         seed: options.seed), trust: trust, devices: devices, shared: shared,
                     journal: journal, start: start))
-            control = try options.control.map { path throws(SimulatorError) in
-                let commands = ControlCommands(
-                    shared: shared, devices: devices, threads: threads, start: start)
-                return try ControlSocket(path: path) { commands.answer($0) }
-            }
         } catch {
+            control?.stop()
             shared.isStopping = true
             for thread in threads { thread.wake() }
             for thread in threads { _ = thread.join() }
@@ -167,6 +180,9 @@ public final class ProviderEndpoint: Sendable {
         }
         return totals
     }
+
+    /// Complete requests so far, a moment old at most.
+    public var requestCount: UInt64 { shared.counts.requests }
 
     /// The command line that sends to this endpoint, complete but for files of the user's own.
     public var sendCommand: String {

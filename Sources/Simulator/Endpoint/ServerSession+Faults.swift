@@ -94,10 +94,9 @@ extension ServerSession {
         if let most = limits.collapseAfter, refusalsInARow >= most, announcedLimit > 1 {
             announce(limit: 1)
         }
-        if let most = limits.goAwayAfter, refusalCount >= most, lastTaken == nil {
-            begin(
-                GoAway(code: ErrorCode.enhanceYourCalm.rawValue),
-                lastStream: lastProcessed)
+        if let most = limits.goAwayAfter, refusalCount >= most, lastTaken == nil, goAwayDue == nil {
+            // In the next turn, behind the answer: some clients read nothing after GOAWAY.
+            goAwayDue = (context.now, GoAway(code: ErrorCode.enhanceYourCalm.rawValue))
         }
     }
 

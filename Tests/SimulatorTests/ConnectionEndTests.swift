@@ -1,0 +1,97 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import Simulator
+
+/// How the endpoint ends connections by itself, seen by a client that nobody here wrote.
+@Suite(.enabled(if: IndependentClient.isThere, "python3-h2 is not installed"))
+struct ConnectionEndTests {
+    typealias Client = IndependentClient
+
+    /// Idle for too long: GOAWAY with Apple's reason as JSON, as plain text, or without.
+    @Test(arguments: [
+        ("json", "{\"reason\":\"IdleTimeout\"}"), ("text", "IdleTimeout"), ("none", ""),
+    ])
+    func idleTimeout(_ form: String, debug: String) throws {
+        let folder = Folder()
+        let file = try folder.write(
+            "idle.json5", "{ idle_timeout: '200ms', goaway: '\(form)' }")
+        let harness = try EndpointHarness { $0.scenario = file }
+        let fields = Client.fields(harness, bearer: try harness.providerToken())
+        let events = try Client.converse(
+            harness, [.request(fields, body: "{}"), .read(seconds: 10)])
+        #expect(events.contains { $0.status == 200 })
+        let goAway = try #require(events.first { $0.kind == "goaway" }, "\(events)")
+        #expect(goAway.code == 0 && goAway.stream == 1 && goAway.debug == debug)
+        #expect(events.last?.kind == "end")
+    }
+
+    /// A stop says Shutdown and still gives the answers that wait.
+    @Test(arguments: ["json", "text"]) func shutdown(_ form: String) throws {
+        let folder = Folder()
+        let file = try folder.write(
+            "end.json5", "{ goaway: '\(form)', latency: '700ms' }")
+        let harness = try EndpointHarness { $0.scenario = file }
+        let fields = Client.fields(harness, bearer: try harness.providerToken())
+        let words = try Client.words(
+            harness, [.flood(count: 1, fields, body: "{}"), .read(seconds: 10)])
+        let (output, done) = (folder.file("output"), folder.file("done"))
+        // In the background, by the shell: no thread of ours waits for it. What it inherits is
+        // closed, or Foundation would take the shell for running.
+        let command = words.map { "'\($0)'" }.joined(separator: " ")
+        let close = "for f in {3..63}; do eval \"exec $f>&-\"; done"
+        _ = try run([
+            "bash", "-c", "(\(close); \(command) > '\(output)' 2>&1; touch '\(done)') &",
+        ])
+        // Until its request is there.
+        for _ in 0..<3000 where harness.endpoint.requestCount == 0 { usleep(10_000) }
+        let totals = harness.stop()
+        #expect(totals.accepted == 1)
+        for _ in 0..<3000 where access(done, F_OK) != 0 { usleep(10_000) }
+        let text = String(decoding: try Data(contentsOf: URL(filePath: output)), as: UTF8.self)
+        let events = try Client.events(of: CommandResult(status: 0, output: text, errors: text))
+        let goAway = try #require(events.first { $0.kind == "goaway" }, "\(events)")
+        #expect(goAway.code == 0 && goAway.stream == 1)
+        #expect(events.contains { $0.status == 200 })
+        #expect(goAway.debug == (form == "json" ? "{\"reason\":\"Shutdown\"}" : "Shutdown"))
+        #expect(events.last?.kind == "end")
+    }
+
+    /// Who connects and says nothing is not waited for.
+    @Test func handshakeTimeout() throws {
+        let folder = Folder()
+        let file = try folder.write("slow.json5", "{ handshake_timeout: '200ms' }")
+        let harness = try EndpointHarness { $0.scenario = file }
+        let program = try folder.write(
+            "mute.py",
+            """
+            import socket, sys
+            s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20)
+            print("ended" if s.recv(10) == b"" else "data")
+            """)
+        let result = try run(["/usr/bin/python3", program, "\(harness.endpoint.port)"])
+        #expect(result.output == "ended\n", "\(result.errors)")
+        #expect(harness.stop().handshakesFailed == 1)
+    }
+
+    /// Two steps (RFC 9113 section 6.8): the highest number, then the true one; none is refused.
+    @Test func goAwayInTwoSteps() throws {
+        let folder = Folder()
+        let file = try folder.write(
+            "steps.json5",
+            "{ faults: [{ do: 'goaway', at: 1, reason: 'Shutdown', notice: '300ms' }] }")
+        let harness = try EndpointHarness { $0.scenario = file }
+        let fields = Client.fields(harness, bearer: try harness.providerToken())
+        let events = try Client.converse(
+            harness,
+            [
+                .request(fields, body: "{}"), .request(fields, body: "{}"), .read(seconds: 10),
+            ])
+        let goAways = events.filter { $0.kind == "goaway" }
+        #expect(goAways.map(\.stream) == [0x7fff_ffff, 3], "\(events)")
+        #expect(goAways.allSatisfy { $0.code == 0 && $0.debug == "{\"reason\":\"Shutdown\"}" })
+        #expect(events.filter { $0.status == 200 }.count == 2)
+        #expect(events.last?.kind == "end")
+    }
+}

@@ -1,0 +1,120 @@
+import Foundation
+import Testing
+
+@testable import Simulator
+
+/// That scenarios do what they say where a whole campaign would not show it: by nghttp.
+@Suite(.enabled(if: isInstalled("nghttp"), "nghttp is not installed"))
+struct ScenarioEffectTests {
+    /// One notification with a payload of so many octets; how long it took, and what nghttp saw.
+    private func notify(
+        _ scenario: String, payload count: Int = 100, token: String = EndpointHarness.token
+    ) throws -> (nanoseconds: UInt64, output: String) {
+        let folder = Folder()
+        let file = try folder.write("scenario.json5", scenario)
+        let harness = try EndpointHarness { $0.scenario = file }
+        let payload = try folder.write("payload", String(repeating: "a", count: count))
+        let bearer = try harness.providerToken()
+        let start = ClockStart.monotonicNanoseconds()
+        let result = try run([
+            "nghttp", "-v", "-n", "-d", payload, "-H", ":method: POST", "-H",
+            "authorization: bearer \(bearer)", "-H", "apns-topic: \(harness.state.topic)",
+            harness.url("/3/device/\(token)"),
+        ])
+        return (ClockStart.monotonicNanoseconds() - start, result.output)
+    }
+
+    private func count(_ text: String, in output: String) -> Int {
+        output.components(separatedBy: text).count - 1
+    }
+
+    @Test func windowsAreDribbled() throws {
+        // 4,096 octets through a window of 100: 40 times for the stream, as often for the connection.
+        let (_, output) = try notify(
+            "{ settings: { initial_window: 100 }, window: { octets: 100, every: '1ms' } }",
+            payload: 4096)
+        #expect(output.contains(":status: 200"))
+        #expect(output.contains("SETTINGS_INITIAL_WINDOW_SIZE(0x04):100"))
+        #expect(count("(window_size_increment=100)", in: output) >= 78, "\(output)")
+    }
+
+    @Test func connectionsAreReadSlowly() throws {
+        // The request alone has some 500 octets.
+        let (time, output) = try notify("{ reading: { octets: 250, every: '200ms' } }")
+        #expect(output.contains(":status: 200"))
+        #expect(time >= 400_000_000)
+    }
+
+    @Test func connectionsStall() throws {
+        let (time, output) = try notify(
+            "{ faults: [{ do: 'stall', at: 1, stall_for: '600ms' }] }")
+        #expect(output.contains(":status: 200"))
+        #expect(time >= 600_000_000)
+    }
+
+    @Test func answersAreSplitAndPadded() throws {
+        let (_, output) = try notify(
+            "{ answers: { header_frames: 3, data_octets: 5, padding: 17 } }", token: "abc")
+        #expect(output.contains(":status: 400"))
+        // {"reason":"BadDeviceToken"} has 27 octets; the padding's length octet is one of the 17.
+        #expect(count("recv DATA frame <length=22", in: output) == 5, "\(output)")
+        #expect(count("recv DATA frame <length=19", in: output) == 1)
+    }
+
+    @Test func settingsChange() throws {
+        let (_, output) = try notify(
+            """
+            { settings: { header_table_size: 100, max_frame_size: 20000, max_header_list_size: 900 },
+              faults: [{ do: 'settings', at: 1, max_streams: 7, initial_window: 1234 }] }
+            """)
+        for expected in [
+            "HEADER_TABLE_SIZE(0x01):100", "MAX_FRAME_SIZE(0x05):20000",
+            "MAX_HEADER_LIST_SIZE(0x06):900", "MAX_CONCURRENT_STREAMS(0x03):7",
+            "INITIAL_WINDOW_SIZE(0x04):1234",
+        ] {
+            #expect(output.contains(expected), "\(expected)")
+        }
+    }
+
+    @Test func headersAreCut() {
+        let block = Array(UInt8(0)..<20)
+        let frame: [UInt8] = [0, 0, 20, 1, 5, 0, 0, 0, 3] + block
+        var output = ByteBuffer(capacity: 0)
+        frame.withUnsafeBytes {
+            FrameShaper.append($0, AnswerShape(headerFrames: 3, padding: 2), to: &output)
+        }
+        let expected: [UInt8] =
+            [0, 0, 9, 1, 9, 0, 0, 0, 3, 2] + block[..<6] + [0, 0]
+            + [0, 0, 7, 9, 0, 0, 0, 0, 3] + block[6..<13]
+            + [0, 0, 7, 9, 4, 0, 0, 0, 3] + block[13...]
+        #expect(Array(output.bytes) == expected)
+    }
+
+    @Test func capacityAndLoad() throws {
+        func dues(_ text: String) throws -> [UInt64] {
+            let scenario = try ScenarioReader.read(Array(text.utf8), name: "test")
+            let context = WorkerContext(
+                options: SimulatorOptions(state: ""),
+                tokenTopics: TopicTable(app: "a.b", otherApp: "a.c"), keys: [], journal: nil,
+                start: .now(), seed: 1)
+            context.run = ScenarioRun(scenario, now: context.now)
+            #expect(context.delaysAnswers)
+            return (0..<10).map { _ in
+                let due = context.dueTime()
+                context.queue.push(
+                    PendingAnswer(
+                        slot: 0, generation: 0, streamID: 1, isAuthenticated: true,
+                        answer: .accepted, identifier: NotificationIDText(repeating: 0)),
+                    due: due)
+                return due - context.now
+            }
+        }
+        #expect(
+            try dues("{ latency: { capacity: 1000 } }")
+                == (1...10).map { UInt64($0) * 1_000_000 })
+        #expect(
+            try dues("{ latency: { value: '5us', per_waiting: '2us' } }")
+                == (0..<10).map { 5000 + UInt64($0) * 2000 })
+        #expect(try dues("{ latency: '3ms' }") == Array(repeating: 3_000_000, count: 10))
+    }
+}
