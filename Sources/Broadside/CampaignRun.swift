@@ -32,9 +32,12 @@ public enum CampaignRun {
         try checkRing()
         raiseDescriptorLimit()
         let signals = SignalWatch()
+        let outlets = try RunOutlets(options)
         let session = try RunSession(plan, list: list, now: Clock.now())
         if session.isFinishedAlready { return try session.reportFinished() }
-        return try LiveRun(plan, session: session, list: list, context: context).run(signals)
+        return try LiveRun(
+            plan, session: session, list: list, context: context, outlets: outlets
+        ).run(signals)
     }
 
     /// A run against Apple's production by a person at a terminal is asked for once more.

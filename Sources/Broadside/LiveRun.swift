@@ -16,13 +16,16 @@ struct LiveRun {
     private let services: ReactorServices
     private let pool: ChunkPool
     private let start: Now
+    private let outlets: RunOutlets
 
     init(
-        _ plan: Plan, session: RunSession, list: TokenList, context: TLSContext
+        _ plan: Plan, session: RunSession, list: TokenList, context: TLSContext,
+        outlets: RunOutlets
     ) throws(BroadsideError) {
         self.plan = plan
         self.session = session
         self.list = list
+        self.outlets = outlets
         start = Clock.now()
         let isAddress = SocketAddress(numeric: plan.host, port: plan.port) != nil
         recipe = TLSRecords.Recipe(
@@ -57,15 +60,20 @@ struct LiveRun {
         session.directory.syncDirectory()
         services.start(list: source)
         for thread in threads { thread.start() }
-        watch(threads, signals)
+        let teller = RunTeller(
+            plan, session: session, shared: shared, services: services, source: source,
+            outlets: outlets, start: start, wake: { for thread in threads { thread.wake() } })
+        watch(threads, signals, teller)
         for thread in threads { thread.join() }
         services.stop()
-        return try finish(threads, source: source, signals)
+        teller.reactorsEnded(Clock.now())
+        return try finish(threads, source: source, signals, teller)
     }
 
     /// Tells how it goes and passes signals on until every reactor has ended.
-    private func watch(_ threads: [ReactorThread], _ signals: SignalWatch) {
-        var progress = ProgressLine(plan.options.progress, now: start.nanoseconds)
+    private func watch(
+        _ threads: [ReactorThread], _ signals: SignalWatch, _ teller: RunTeller
+    ) {
         var tokenWatch = SuppliedTokenWatch(plan.credential, now: start)
         let deadline = plan.options.deadline.map {
             session.manifest.firstStartedAtMilliseconds + $0 / millisecond
@@ -89,13 +97,13 @@ struct LiveRun {
                 for thread in threads { thread.wake() }
             }
             tokenWatch?.look(now, shared: shared)
-            progress.update(services.statistics, rows: nil, now: now.nanoseconds)
+            teller.look(now)
         }
-        progress.finish()
     }
 
     private func finish(
-        _ threads: [ReactorThread], source: ListSource, _ signals: SignalWatch
+        _ threads: [ReactorThread], source: ListSource, _ signals: SignalWatch,
+        _ teller: RunTeller
     ) throws(BroadsideError) -> Int32 {
         var statistics = RunStatistics()
         var latency = LatencyHistogram()
@@ -138,10 +146,10 @@ struct LiveRun {
                 lengths: threads.map(\.segmentLength), rows: rows, isFinished: isWhole,
                 statistics: statistics)
         }
+        let message = message(cause, statistics, summary, teller)
+        teller.end(summary, cause: message, now: Clock.now())
         try summary.write(to: plan.options)
-        if let message = message(cause, statistics, summary) {
-            standardError("broadside: \(message)")
-        }
+        if let message { standardError("broadside: \(message)") }
         return code
     }
 
@@ -173,12 +181,15 @@ struct LiveRun {
     }
 
     private func message(
-        _ cause: StopCause?, _ statistics: RunStatistics, _ summary: Summary
+        _ cause: StopCause?, _ statistics: RunStatistics, _ summary: Summary,
+        _ teller: RunTeller
     ) -> String? {
         switch cause {
         case .aborted(let message), .diskFailed(let message): message
         case .gaveUp(let message): "gave up on \(plan.place): \(message)"
-        case .signal: "stopped by a signal: --resume goes on"
+        case .signal:
+            "stopped by \(teller.isStoppedByOperator ? "broadside control" : "a signal"): "
+                + "--resume goes on"
         case .deadline: "the deadline has passed: --resume goes on without it"
         case nil:
             statistics.heldBack > 0
@@ -189,7 +200,7 @@ struct LiveRun {
 }
 
 /// A rate a second in the pacer's unit.
-private func milliRate(_ perSecond: Double) -> UInt64 {
+func milliRate(_ perSecond: Double) -> UInt64 {
     UInt64(min(max(1, (perSecond * 1000).rounded()), Double(Pacer.maximumMilliRate)))
 }
 

@@ -20,6 +20,12 @@ public struct SendOptions: Sendable {
         case json
     }
 
+    /// How the event log is written.
+    public enum LogFormat: String, Sendable, CaseIterable {
+        case text
+        case json
+    }
+
     /// The list, or one device.
     public var tokens: Tokens?
     /// nil: as the list's name and first bytes say.
@@ -109,6 +115,10 @@ public struct SendOptions: Sendable {
     public var summary: String?
     /// What is shown while the run goes on.
     public var progress = Progress.auto
+    /// nil: text, and only what matters, where progress is shown.
+    public var log: LogFormat?
+    /// Where the control socket is made.
+    public var control: String?
 
     /// The defaults of the contract.
     public init() {}

@@ -11,6 +11,7 @@ enum Program {
         TokensCommand.description,
         PayloadCommand.description,
         DoctorCommand.description,
+        ControlCommand.description,
         SimulateCommand.description,
     ]
 

@@ -50,6 +50,8 @@ import Ring
     var lastAnswered: UInt64 = 0
     /// True once the server's SETTINGS arrived.
     var isReady = false
+    /// Over all connections that used the slot.
+    var tally = ConnectionTally()
 
     /// What stands in a slot without a connection: as small as can be.
     private static var absent: ClientConnectionStateMachine {
@@ -124,9 +126,10 @@ import Ring
         isReady = false
     }
 
-    /// A request was answered.
-    mutating func noteAnswer(_ now: Now) {
+    /// A request was answered that went out at `sent`.
+    mutating func noteAnswer(_ now: Now, sent: UInt64) {
         answers += 1
+        tally.noteAnswer(latencyNanoseconds: now.nanoseconds - sent)
         lossesInARow = 0
         lastAnswered = now.nanoseconds
     }

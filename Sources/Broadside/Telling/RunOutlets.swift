@@ -1,0 +1,13 @@
+/// Where a run tells of itself besides stderr and the ledger: opened before anything is sent, so
+/// that a wrong setting costs nothing.
+struct RunOutlets {
+    let control: ControlSocket?
+
+    init(_ options: SendOptions) throws(BroadsideError) {
+        if let path = options.control {
+            control = try ControlSocket(path)
+        } else {
+            control = nil
+        }
+    }
+}
