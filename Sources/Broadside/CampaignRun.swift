@@ -27,7 +27,8 @@ public enum CampaignRun {
         guard options.ledger != nil else {
             throw .request("--ledger is missing: add --ledger DIR, a directory that does not exist")
         }
-        if let summary = options.summary, summary != "-" { try checkWritable(summary) }
+        if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
+        if let path = options.report { try checkWritable(path, option: "report") }
         try confirm(plan)
         try checkRing()
         raiseDescriptorLimit()
@@ -50,18 +51,6 @@ public enum CampaignRun {
         guard readLine() == "yes" else {
             throw .request("not confirmed: nothing was sent")
         }
-    }
-
-    /// Better known before the night than after it.
-    private static func checkWritable(_ path: String) throws(BroadsideError) {
-        if isSpecialFile(path) { return }
-        let probe = "\(path).\(getpid()).new"
-        let descriptor = unsafe open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else {
-            throw .request("--summary \(path): \(describe(errno: errno)): name a place to write to")
-        }
-        close(descriptor)
-        _ = unsafe unlink(probe)
     }
 
     static func tlsContext(

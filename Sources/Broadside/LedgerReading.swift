@@ -5,8 +5,8 @@ internal import Glibc
 /// A ledger, opened to be read: what `ledger stats`, `export`, `verify` and `find` stand on. A run
 /// may be writing to it meanwhile.
 public struct LedgerReading {
-    private let directory: LedgerDirectory
-    private let manifest: Manifest
+    let directory: LedgerDirectory
+    let manifest: Manifest
     private let segments: [LedgerSegment]
 
     /// Opens a ledger's directory.
@@ -172,7 +172,7 @@ public struct LedgerReading {
         }
     }
 
-    private func index() throws(BroadsideError) -> LedgerIndex {
+    func index() throws(BroadsideError) -> LedgerIndex {
         do {
             return try LedgerIndex(segments: segments, manifest: manifest)
         } catch {
@@ -180,7 +180,7 @@ public struct LedgerReading {
         }
     }
 
-    private func unreadable(_ error: LedgerError) -> BroadsideError {
+    func unreadable(_ error: LedgerError) -> BroadsideError {
         BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)
     }
 

@@ -149,6 +149,7 @@ struct LiveRun {
         let message = message(cause, statistics, summary, teller)
         teller.end(summary, cause: message, now: Clock.now())
         try summary.write(to: plan.options)
+        try teller.writeReport(summary, now: Clock.now())
         if let message { standardError("broadside: \(message)") }
         return code
     }

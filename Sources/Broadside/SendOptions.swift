@@ -117,6 +117,12 @@ public struct SendOptions: Sendable {
     public var progress = Progress.auto
     /// nil: text, and only what matters, where progress is shown.
     public var log: LogFormat?
+    /// Where the report page goes.
+    public var report: String?
+    /// A file for Prometheus' textfile collector, or `HOST:PORT` to be scraped at.
+    public var metrics: String?
+    /// Where frames are written, a line of JSON each.
+    public var traceFrames: String?
     /// Where the control socket is made.
     public var control: String?
 

@@ -12,6 +12,7 @@ enum Program {
         PayloadCommand.description,
         DoctorCommand.description,
         ControlCommand.description,
+        ReportCommand.description,
         SimulateCommand.description,
     ]
 

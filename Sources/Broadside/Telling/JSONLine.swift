@@ -21,7 +21,7 @@ package struct JSONLine {
 
     /// A number with so many decimals.
     package mutating func add(_ key: String, _ value: Double?, places: Int) {
-        addRaw(key, value.map { decimal($0, places: places) } ?? "null")
+        addRaw(key, value.map { Self.trimmed(decimal($0, places: places)) } ?? "null")
     }
 
     package mutating func add(_ key: String, _ value: JSONLine) { addRaw(key, value.object) }
@@ -35,6 +35,15 @@ package struct JSONLine {
     private mutating func addRaw(_ key: String, _ value: String) {
         if !text.isEmpty { text += "," }
         text += "\(Self.quoted(key)):\(value)"
+    }
+
+    /// Without the zeros that say nothing.
+    private static func trimmed(_ number: String) -> String {
+        guard number.contains(".") else { return number }
+        var text = Substring(number)
+        while text.hasSuffix("0") { text.removeLast() }
+        if text.hasSuffix(".") { text.removeLast() }
+        return String(text)
     }
 
     /// A string as JSON writes it (RFC 8259 section 7), on one line.

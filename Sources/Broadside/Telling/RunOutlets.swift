@@ -2,12 +2,19 @@
 /// that a wrong setting costs nothing.
 struct RunOutlets {
     let control: ControlSocket?
+    let metrics: MetricsOutlet?
 
     init(_ options: SendOptions) throws(BroadsideError) {
         if let path = options.control {
             control = try ControlSocket(path)
         } else {
             control = nil
+        }
+        metrics = try options.metrics.map { (value) throws(BroadsideError) in
+            try MetricsOutlet(value)
+        }
+        if case .endpoint(let endpoint) = metrics {
+            standardError("broadside: metrics at \(endpoint.url)")
         }
     }
 }

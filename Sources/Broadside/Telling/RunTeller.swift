@@ -23,6 +23,8 @@ final class RunTeller {
     private var nextRetries: UInt64
     private var hasToldStop = false
     private var canSave = true
+    private var canPublish = true
+    private var hasEnded = false
     /// True where the run ends because somebody said so on the control socket.
     private(set) var isStoppedByOperator = false
 
@@ -64,12 +66,14 @@ final class RunTeller {
         takeEvents(now)
         guard sampler.isDue(now) else { return }
         sample(now)
+        publishMetrics()
         progress.show(sampler.snapshot)
         if now.nanoseconds >= nextSave { save(now) }
     }
 
     /// The reactors have ended: nothing is redrawn any more.
     func reactorsEnded(_ now: Now) {
+        hasEnded = true
         takeEvents(now)
         sample(now)
         progress.finish()
@@ -77,6 +81,7 @@ final class RunTeller {
 
     /// The run's last word.
     func end(_ summary: Summary, cause: String?, now: Now) {
+        publishMetrics()
         telemetry.end(outcome: summary.outcome.rawValue, cause: cause)
         tell(
             RunEvent(
@@ -85,8 +90,19 @@ final class RunTeller {
         save(now)
     }
 
+    /// Writes the page that `--report` asks for.
+    func writeReport(_ summary: Summary, now: Now) throws(BroadsideError) {
+        guard let path = plan.options.report else { return }
+        let data = ReportData(
+            summary: summary, telemetry: telemetry, epochs: session.manifest.epochs, course: nil,
+            ledgerPath: session.directory.path, listPath: session.manifest.listPath,
+            createdAtMilliseconds: now.wallMilliseconds)
+        try replaceFile(path, with: ReportPage(data: data).html)
+    }
+
     private var phase: RunSnapshot.Phase {
-        shared.isStopping ? .stopping : shared.isPaused ? .paused : .running
+        hasEnded
+            ? .finished : shared.isStopping ? .stopping : shared.isPaused ? .paused : .running
     }
 
     private func sample(_ now: Now) {
@@ -144,6 +160,16 @@ final class RunTeller {
         } catch {
             canSave = false
             standardError("broadside: warning: \(error.message): the report will lack its curves")
+        }
+    }
+
+    private func publishMetrics() {
+        guard canPublish, let metrics = outlets.metrics else { return }
+        do throws(BroadsideError) {
+            try metrics.publish(MetricsText(sampler.snapshot, use: ProcessUse.now()).text)
+        } catch {
+            canPublish = false
+            standardError("broadside: warning: \(error.message): the metrics stay as they are")
         }
     }
 

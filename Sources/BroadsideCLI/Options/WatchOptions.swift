@@ -14,6 +14,15 @@ enum WatchOptions {
                 "all events on stderr, a line each (default: text, what matters, with --progress auto)"
             ),
             .init(
+                "report", "FILE.html", "write a page about the run: curves, reasons, connections"),
+            .init(
+                "metrics", "FILE|HOST:PORT",
+                "Prometheus text: a file replaced every second, or an endpoint; :PORT is loopback's"
+            ),
+            .init(
+                "trace-frames", "FILE",
+                "write each HTTP/2 frame as a line of JSON, secrets masked; at most 256 MiB"),
+            .init(
                 "control", "PATH",
                 "make a socket here, for its owner alone: broadside control PATH talks to it"),
         ])
@@ -25,6 +34,9 @@ enum WatchOptions {
             options.progress = progress
         }
         options.log = try arguments.choice("log", SendOptions.LogFormat.self)
+        options.report = arguments.string("report")
+        options.metrics = arguments.string("metrics")
+        options.traceFrames = arguments.string("trace-frames")
         options.control = arguments.string("control")
     }
 }
