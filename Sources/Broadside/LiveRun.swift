@@ -55,7 +55,8 @@ struct LiveRun {
             threads.append(
                 try ReactorThread(
                     reactor: reactor, settings: settings, shared: shared, services: services,
-                    recipe: recipe, pool: pool, layout: list.layout, session: session))
+                    recipe: recipe, pool: pool, layout: list.layout, session: session,
+                    trace: outlets.trace))
         }
         session.directory.syncDirectory()
         services.start(list: source)

@@ -32,7 +32,8 @@ package struct JSONLine {
         text += (text.isEmpty ? "" : ",") + other.text
     }
 
-    private mutating func addRaw(_ key: String, _ value: String) {
+    /// Adds a value that is JSON already.
+    mutating func addRaw(_ key: String, _ value: String) {
         if !text.isEmpty { text += "," }
         text += "\(Self.quoted(key)):\(value)"
     }

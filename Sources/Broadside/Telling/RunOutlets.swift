@@ -3,12 +3,16 @@
 struct RunOutlets {
     let control: ControlSocket?
     let metrics: MetricsOutlet?
+    let trace: FrameTraceFile?
 
     init(_ options: SendOptions) throws(BroadsideError) {
         if let path = options.control {
             control = try ControlSocket(path)
         } else {
             control = nil
+        }
+        trace = try options.traceFrames.map { (path) throws(BroadsideError) in
+            try FrameTraceFile(path)
         }
         metrics = try options.metrics.map { (value) throws(BroadsideError) in
             try MetricsOutlet(value)
