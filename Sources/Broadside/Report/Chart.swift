@@ -32,26 +32,25 @@ struct Chart {
     var table: String
 
     private static let height = 200
-    private static let left = 56
+    /// Room for the unit and for what stands at the head of lines.
+    private static let top = 26
+    private static let left = 48
+    private static let wholeHeight = height + top + 24
 
     var html: String {
         let top = Self.niceTop(maximum)
-        var svg = """
-            <svg class="chart" role="img" aria-labelledby="\(identifier)-t \(identifier)-d" \
-            width="100%" height="\(Self.height + 44)">
-            <title id="\(identifier)-t">\(escapedHTML(title))</title>
-            <desc id="\(identifier)-d">\(escapedHTML(description))</desc>
-
-            """
-        svg += verticalAxis(top)
-        svg += "<svg class=\"plot\" x=\"\(Self.left)\" y=\"16\" height=\"\(Self.height)\">\n"
-        svg += "<svg viewBox=\"0 0 1000 \(Self.height)\" preserveAspectRatio=\"none\" "
-        svg += "width=\"100%\" height=\"\(Self.height)\">\n\(shapes(top))</svg>\n"
-        svg += horizontalAxis + "</svg>\n</svg>\n"
         return """
             <figure>
             <figcaption><h3>\(escapedHTML(title))</h3>\(legend)</figcaption>
-            \(svg)<details><summary>The numbers as a table</summary>
+            <div class="chart">\(verticalAxis(top))<svg role="img" \
+            aria-labelledby="\(identifier)-t \(identifier)-d" height="\(Self.wholeHeight)">
+            <title id="\(identifier)-t">\(escapedHTML(title))</title>
+            <desc id="\(identifier)-d">\(escapedHTML(description))</desc>
+            <svg y="\(Self.top)" height="\(Self.height)" width="100%" \
+            viewBox="0 0 1000 \(Self.height)" preserveAspectRatio="none">
+            \(shapes(top))</svg>
+            \(horizontalAxis)</svg></div>
+            <details><summary>The numbers as a table</summary>
             \(table)</details>
             </figure>
 
@@ -79,29 +78,30 @@ struct Chart {
     // MARK: Axes
 
     private func verticalAxis(_ top: Double) -> String {
-        var svg = "<g class=\"axis\" aria-hidden=\"true\">"
-        svg += "<text x=\"0\" y=\"9\">\(escapedHTML(unit))</text>"
+        var svg = "<svg class=\"axis\" aria-hidden=\"true\" width=\"\(Self.left)\" "
+        svg += "height=\"\(Self.wholeHeight)\">"
+        svg += "<text x=\"0\" y=\"10\">\(escapedHTML(unit))</text>"
         for step in 0...4 {
             let value = top * Double(step) / 4
-            let y = 16 + Double(Self.height) * (1 - Double(step) / 4)
+            let y = Double(Self.top) + Double(Self.height) * (1 - Double(step) / 4)
             svg += "<text x=\"\(Self.left - 6)\" y=\"\(decimal(y + 4, places: 1))\" "
             svg += "text-anchor=\"end\">\(Self.short(value))</text>"
         }
-        return svg + "</g>\n"
+        return svg + "</svg>"
     }
 
     private var horizontalAxis: String {
         var svg = "<g class=\"axis\" aria-hidden=\"true\">"
         for tick in ticks {
             let anchor = tick.place < 0.02 ? "start" : tick.place > 0.98 ? "end" : "middle"
-            svg += "<text x=\"\(Self.percent(tick.place))\" y=\"\(Self.height + 18)\" "
+            svg += "<text x=\"\(Self.percent(tick.place))\" y=\"\(Self.top + Self.height + 18)\" "
             svg += "text-anchor=\"\(anchor)\">\(escapedHTML(tick.text))</text>"
         }
         for mark in marks {
             let anchor = mark.place > 0.7 ? "end" : "start"
-            svg += "<line class=\"mark\" x1=\"\(Self.percent(mark.place))\" y1=\"0\" "
-            svg += "x2=\"\(Self.percent(mark.place))\" y2=\"\(Self.height)\"/>"
-            svg += "<text x=\"\(Self.percent(mark.place))\" y=\"-4\" "
+            svg += "<line class=\"mark\" x1=\"\(Self.percent(mark.place))\" y1=\"\(Self.top)\" "
+            svg += "x2=\"\(Self.percent(mark.place))\" y2=\"\(Self.top + Self.height)\"/>"
+            svg += "<text x=\"\(Self.percent(mark.place))\" y=\"\(Self.top - 6)\" "
             svg += "text-anchor=\"\(anchor)\">\(escapedHTML(mark.text))</text>"
         }
         return svg + "</g>\n"

@@ -16,8 +16,10 @@ func escapedHTML(_ text: String) -> String {
 /// A table with a heading a column; the first column is text, the others are numbers.
 func tableHTML(_ headings: [String], _ rows: [[String]], textColumns: Set<Int> = [0]) -> String {
     func cell(_ name: String, _ index: Int, _ text: String) -> String {
-        let number = textColumns.contains(index) ? "" : " class=\"n\""
-        return "<\(name)\(number)>\(escapedHTML(text))</\(name)>"
+        let isText = textColumns.contains(index)
+        let isWide = isText && index > 0 && index == headings.count - 1
+        let kind = isWide ? " class=\"w\"" : isText ? "" : " class=\"n\""
+        return "<\(name)\(kind)>\(escapedHTML(text))</\(name)>"
     }
     var html = "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>"
     for (index, heading) in headings.enumerated() { html += cell("th", index, heading) }

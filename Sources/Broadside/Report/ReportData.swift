@@ -60,7 +60,9 @@ struct ReportData {
         for epoch in epochs {
             let run = telemetry.runs.first { $0.number == epoch.number }
             let bins = course?.bins(of: epoch.number) ?? []
-            let elapsed = max(run?.elapsedSeconds ?? 0, bins.last.map { $0.start + $0.duration } ?? 0)
+            let elapsed =
+                run.map { max($0.elapsedSeconds, bins.last?.start ?? 0) }
+                ?? bins.last.map { $0.start + $0.duration } ?? 0
             runs.append(
                 RunMark(
                     number: epoch.number, startedAtMilliseconds: epoch.startedAtMilliseconds,
@@ -74,7 +76,11 @@ struct ReportData {
     private mutating func add(
         _ run: Telemetry.Run?, _ bins: [LedgerCourse.Bin], at axis: Double
     ) {
-        for bin in bins {
+        for var bin in bins {
+            // The last bin is as long as the run went on.
+            if let run, run.elapsedSeconds > bin.start {
+                bin.duration = max(0.05, min(bin.duration, run.elapsedSeconds - bin.start))
+            }
             throughput.append(
                 Throughput(
                     start: axis + bin.start, duration: bin.duration, accepted: bin.accepted,

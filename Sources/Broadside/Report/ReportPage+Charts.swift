@@ -6,7 +6,8 @@ extension ReportPage {
 
     /// The curves; nothing where nothing was answered.
     var charts: String {
-        let charts = [throughputChart, latencyChart, distributionChart].compactMap { $0?.html }
+        var charts = [throughputChart, latencyChart, distributionChart].compactMap { $0?.html }
+        if !limits.isEmpty { charts.append(limits) }
         guard !charts.isEmpty else { return "" }
         return "<h2>How it went</h2>\n<div class=\"pair\">\n\(charts.joined())</div>\n"
     }
@@ -82,17 +83,9 @@ extension ReportPage {
     /// Answers by the time they took, on a logarithmic axis.
     private var distributionChart: Chart? {
         let latency = data.latency
-        let used = latency.buckets.indices.filter { latency.buckets[$0] > 0 }
-        guard let first = used.first, let last = used.last else { return nil }
-        let (low, high) = (max(0, first - 1), last)
-        let width = max(1, (high - low + Self.distributionColumns) / Self.distributionColumns)
-        var columns: [(upper: UInt64, count: UInt64)] = []
-        for start in stride(from: low, through: high, by: width) {
-            let end = min(high, start + width - 1)
-            let count = latency.buckets[start...end].reduce(0, +)
-            columns.append((LatencyHistogram.upperBound(of: end), count))
-        }
-        let shares = columns.map { Double($0.count) / Double(latency.count) * 100 }
+        let columns = latency.columns(Self.distributionColumns)
+        guard !columns.isEmpty else { return nil }
+        let shares = columns.map { $0.count / Double(latency.count) * 100 }
         let edges = (0...columns.count).map { Double($0) / Double(columns.count) }
         let tickStep = max(1, columns.count / 4)
         let ticks = stride(from: 0, to: columns.count, by: tickStep).map {
@@ -106,12 +99,12 @@ extension ReportPage {
             }
         }
         let areMarksApart = marks.count < 2 || marks[1].place - marks[0].place > 0.25
-        var seen: UInt64 = 0
+        var seen = 0.0
         let rows = columns.map { column in
             seen += column.count
             return [
-                latencyText(column.upper), grouped(column.count),
-                decimal(Double(seen) / Double(latency.count) * 100, places: 2) + " %",
+                latencyText(column.upper), grouped(UInt64(column.count.rounded())),
+                decimal(seen / Double(latency.count) * 100, places: 2) + " %",
             ]
         }
         return Chart(

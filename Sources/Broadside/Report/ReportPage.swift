@@ -23,7 +23,7 @@ struct ReportPage {
             <main>
 
             """
-        page += header + charts + refusals + limits + runs + connections + events + settings
+        page += header + charts + refusals + runs + connections + events + settings
         page += nextSteps
         page += """
             <footer>Broadside \(broadsideVersion), \
@@ -153,11 +153,13 @@ struct ReportPage {
             + "</div>\n"
     }
 
-    private var limits: String {
+    var limits: String {
         let total = data.limited.reduce(0, +)
         guard total > 0 else { return "" }
-        let shares = LimitedBy.allCases.map { ($0, Double(data.limited[$0.rawValue]) / Double(total)) }
-            .filter { $0.1 >= 0.001 }.sorted { $0.1 > $1.1 }
+        let shares = LimitedBy.allCases.map {
+            ($0, Double(data.limited[$0.rawValue]) / Double(total))
+        }
+        .filter { $0.1 >= 0.001 }.sorted { $0.1 > $1.1 }
         guard let first = shares.first else { return "" }
         let items = shares.map { cause, share in
             let percent = decimal(share * 100, places: 1)
@@ -165,16 +167,18 @@ struct ReportPage {
                 + "style=\"width:\(percent)%\"></span><span class=\"n\">\(percent) %</span></li>"
         }
         return """
-            <h2>What limited the run</h2>
-            <div class="box"><p>Most of the connections' time was limited by \
-            \(escapedHTML(first.0.words)). \(escapedHTML(first.0.advice))</p>
-            <ul class="share">\(items.joined())</ul></div>
+            <figure><figcaption><h3>What limited the run</h3></figcaption>
+            <p>Most of the connections' time was limited by \(escapedHTML(first.0.words)). \
+            \(escapedHTML(first.0.advice))</p>
+            <ul class="share">\(items.joined())</ul></figure>
 
             """
     }
 
     private var runs: String {
-        guard data.runs.count > 1 || data.runs.contains(where: { $0.cause != nil }) else { return "" }
+        guard data.runs.count > 1 || data.runs.contains(where: { $0.cause != nil }) else {
+            return ""
+        }
         let rows = data.runs.suffix(100).map { run in
             [
                 "\(run.number)", Self.time(run.startedAtMilliseconds), durationText(run.elapsed),
@@ -290,7 +294,8 @@ struct ReportPage {
                 || (0x61...0x7a).contains(octet) || Array("/._-+:@%".utf8).contains(octet)
         }
         if isPlain, !text.isEmpty { return text }
-        return "'" + text.split(separator: "'", omittingEmptySubsequences: false)
+        return "'"
+            + text.split(separator: "'", omittingEmptySubsequences: false)
             .joined(separator: "'\\''") + "'"
     }
 
@@ -298,7 +303,8 @@ struct ReportPage {
     static func time(_ milliseconds: UInt64, withSeconds: Bool = false) -> String {
         let text = timeText(milliseconds)
         let clock = text.dropFirst(11).prefix(withSeconds ? 8 : 5)
-        return "\(text.prefix(10)) \(clock) UTC"
+        // On one line: narrow tables scroll instead.
+        return "\(text.prefix(10))\u{a0}\(clock)\u{a0}UTC"
     }
 }
 

@@ -30,7 +30,8 @@ enum ReportStyle {
         .legend{display:flex;flex-wrap:wrap;gap:2px 12px;margin:0;padding:0;list-style:none;\
         font-size:13px;color:var(--soft)}
         .key{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:5px}
-        svg.chart{display:block;overflow:visible}svg.plot{overflow:visible;width:calc(100% - 60px)}
+        .chart{display:flex}.chart>svg{display:block;overflow:visible;flex:none}\
+        .chart>svg[role]{flex:1;min-width:0;width:0;margin-right:4px}
         .axis text{fill:var(--soft);font-size:12px;font-variant-numeric:tabular-nums}
         .grid{fill:none;stroke:var(--line);stroke-width:1;vector-effect:non-scaling-stroke}
         .mark{stroke:var(--soft);stroke-dasharray:3 3}
@@ -49,17 +50,18 @@ enum ReportStyle {
         table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
         th,td{padding:4px 10px 4px 0;text-align:left;border-bottom:1px solid var(--line);\
         vertical-align:top}th{font-weight:600;font-size:13px;color:var(--soft)}
-        .n{text-align:right;white-space:nowrap}tbody tr:last-child td{border-bottom:0}
+        th.n,td.n{text-align:right;white-space:nowrap;padding-right:20px}.share .n{text-align:right;white-space:nowrap}\
+        td.w{min-width:15em;overflow-wrap:anywhere}tbody tr:last-child td{border-bottom:0}
         dl{display:grid;grid-template-columns:minmax(110px,max-content) 1fr;gap:3px 16px;margin:0}
         dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
         code{display:block;background:var(--ground);border:1px solid var(--line);border-radius:6px;\
         padding:8px 10px;font:13px/1.5 ui-monospace,"DejaVu Sans Mono",monospace;overflow-wrap:anywhere;\
         white-space:pre-wrap}
-        .share{display:grid;grid-template-columns:minmax(96px,210px) 1fr 52px;gap:6px 12px;\
+        .share{display:grid;grid-template-columns:minmax(96px,210px) 1fr 64px;gap:6px 12px;\
         align-items:center;margin:0;padding:0;list-style:none}
         .share li{display:contents}.share .bar{height:12px;border-radius:3px;background:var(--first);\
-        min-width:2px}.share .n{font-variant-numeric:tabular-nums}
-        .box p{margin:0 0 8px}.box p:last-child{margin:0}
+        min-width:2px}
+        figure p,.box p{margin:0 0 8px}.box p:last-child{margin:0}
         footer{margin-top:36px;color:var(--soft);font-size:13px}
         @media print{:root{color-scheme:light;--ground:#fff;--sheet:#fff;--ink:#000;--soft:#444;\
         --line:#bbb;--good:#1f8a5b;--bad:#c2412d;--other:#8a6d1d;--first:#2563b8;--second:#b4552d}\

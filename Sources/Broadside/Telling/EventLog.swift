@@ -10,6 +10,7 @@ struct EventLog {
     private var windowStart: UInt64 = 0
     private var linesInWindow = 0
     private var suppressed: UInt64 = 0
+    private var lastSuppressed: UInt64 = 0
 
     /// Lines in a second; what goes beyond is counted.
     static let linesLimit = 20
@@ -22,32 +23,40 @@ struct EventLog {
     }
 
     mutating func write(_ event: RunEvent, now: UInt64) {
-        guard let format, event.level >= level else { return }
-        if now - windowStart >= second { openWindow(now, format) }
-        guard linesInWindow < Self.linesLimit else {
-            suppressed += 1
-            return
-        }
-        linesInWindow += 1
-        standardError(Self.line(event, format))
+        for line in lines(for: event, now: now) { standardError(line) }
     }
 
-    /// Says what was left out.
+    /// Says what was left out, once its second is over.
     mutating func flush(now: UInt64) {
         guard let format, suppressed > 0, now - windowStart >= second else { return }
-        openWindow(now, format)
+        for line in openWindow(now, format) { standardError(line) }
     }
 
-    private mutating func openWindow(_ now: UInt64, _ format: SendOptions.LogFormat) {
+    /// The lines that an event makes: none where it is left out, and before it a line about others
+    /// that were.
+    mutating func lines(for event: RunEvent, now: UInt64) -> [String] {
+        guard let format, event.level >= level else { return [] }
+        var lines: [String] = []
+        if now - windowStart >= second { lines = openWindow(now, format) }
+        guard linesInWindow < Self.linesLimit else {
+            suppressed += 1
+            lastSuppressed = event.milliseconds
+            return lines
+        }
+        linesInWindow += 1
+        return lines + [Self.line(event, format)]
+    }
+
+    private mutating func openWindow(_ now: UInt64, _ format: SendOptions.LogFormat) -> [String] {
         windowStart = now
         linesInWindow = 0
-        guard suppressed > 0 else { return }
+        guard suppressed > 0 else { return [] }
         let event = RunEvent(
             .eventsLost, .notice, "\(suppressed) more events within a second",
-            milliseconds: UInt64(Date().timeIntervalSince1970 * 1000))
+            milliseconds: lastSuppressed)
         suppressed = 0
         linesInWindow = 1
-        standardError(Self.line(event, format))
+        return [Self.line(event, format)]
     }
 
     static func line(_ event: RunEvent, _ format: SendOptions.LogFormat) -> String {

@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// What a `LatencyHistogram` held at one moment: a value that threads hand on. Two of them make the
 /// latencies of the time between.
 package struct LatencyCounts: Sendable, Equatable {
@@ -63,6 +65,34 @@ package struct LatencyCounts: Sendable, Equatable {
             seen += buckets[index]
         }
         return seen
+    }
+}
+
+extension LatencyCounts {
+    /// The counts in so many columns, each wider than the one before by the same factor: buckets
+    /// are laid over them in proportion.
+    func columns(_ wanted: Int) -> [(upper: UInt64, count: Double)] {
+        let used = buckets.indices.filter { buckets[$0] > 0 }
+        guard let first = used.first, let last = used.last else { return [] }
+        func edge(_ bucket: Int) -> Double {
+            bucket < 0 ? 0 : log2(Double(LatencyHistogram.upperBound(of: bucket)) + 1)
+        }
+        let (low, high) = (edge(first - 1), edge(last))
+        let width = (high - low) / Double(wanted)
+        var counts = [Double](repeating: 0, count: wanted)
+        for bucket in used {
+            let (from, to) = (edge(bucket - 1), edge(bucket))
+            for column in 0..<wanted {
+                let start = low + width * Double(column)
+                let overlap = min(to, start + width) - max(from, start)
+                if overlap > 0 {
+                    counts[column] += Double(buckets[bucket]) * overlap / (to - from)
+                }
+            }
+        }
+        return counts.indices.map { column in
+            (UInt64(exp2(low + width * Double(column + 1))), counts[column])
+        }
     }
 }
 

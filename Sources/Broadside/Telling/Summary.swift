@@ -166,7 +166,7 @@ public struct Summary: Sendable, Encodable {
                 "latency", "p50 \(decimal(p50, places: 1)) ms, p99 \(decimal(p99, places: 1)) ms")
         }
         let shares = LimitedBy.allCases.compactMap { cause -> (String, Double)? in
-            guard let share = limitedBy[cause.name], share >= 0.005 else { return nil }
+            guard let share = limitedBy[cause.name], share >= 0.01 else { return nil }
             return ("\(cause.words) \(percentText(share))", share)
         }.sorted { $0.1 > $1.1 }
         if !shares.isEmpty {
