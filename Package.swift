@@ -57,7 +57,7 @@ let package = Package(
         // The engine that joins them, a local APNs, and the command.
         module(
             "Broadside",
-            ["APNs", "HPACK", "HTTP2", "Campaign", "TLS", "Ring", "CMicrohttpd", "CNghttp2"]),
+            ["APNs", "HPACK", "HTTP2", "Campaign", "TLS", "Ring", "CMicrohttpd"]),
         module("Simulator", ["APNs", "HPACK", "TLS", "Ring", "CNghttp2"]),
         .executableTarget(
             name: "BroadsideCLI",

@@ -35,7 +35,13 @@ public enum CampaignRun {
         let signals = SignalWatch()
         let outlets = try RunOutlets(options)
         let session = try RunSession(plan, list: list, now: Clock.now())
-        if session.isFinishedAlready { return try session.reportFinished() }
+        if session.isFinishedAlready {
+            if let report = options.report, let ledger = options.ledger {
+                try LedgerReading(path: ledger).writeReport(
+                    to: try OutputFile(report, option: "report", permissions: nil), isOurs: true)
+            }
+            return try session.reportFinished()
+        }
         return try LiveRun(
             plan, session: session, list: list, context: context, outlets: outlets
         ).run(signals)

@@ -50,7 +50,7 @@ struct ReportTests {
             {
                 #expect(!text.contains(secret))
             }
-            #expect(!text.contains("bearer") && !text.contains(campaign.tokens[0]))
+            #expect(!text.contains("bearer") && !text.contains(campaign.tokens.token(0)))
             // Nothing is fetched: no address but names of files.
             for word in ["http://", "https://", "src=", "url(", "@import", "<script"] {
                 #expect(!text.contains(word), "\(word)")

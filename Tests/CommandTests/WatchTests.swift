@@ -140,7 +140,7 @@ struct WatchTests {
         }
         #expect(
             events.isSuperset(of: ["started", "connection-open", "connection-closed", "ended"]))
-        #expect(!sent.errors.contains(campaign.tokens[0]))
+        #expect(!sent.errors.contains(campaign.tokens.token(0)))
     }
 
     @Test("promtool accepts the metrics of the file and of the endpoint")
@@ -229,8 +229,8 @@ struct WatchTests {
         #expect(types["sent DATA"] == 20 && types["sent SETTINGS"] == 2)
         #expect(types["received SETTINGS"] == 2 && types["sent GOAWAY"] == 1)
         for index in 0..<20 {
-            #expect(!text.contains(campaign.tokens[index]))
-            #expect(text.contains("/3/device/\(campaign.tokens[index].prefix(8))..."))
+            #expect(!text.contains(campaign.tokens.token(index)))
+            #expect(text.contains("/3/device/\(campaign.tokens.token(index).prefix(8))..."))
         }
         #expect(text.contains("bearer (") && !text.contains("bearer ey"))
         let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions]

@@ -3,6 +3,11 @@ import Campaign
 extension LedgerReading {
     /// Writes the report page of the ledger as it stands.
     public func writeReport(to output: OutputFile) throws(BroadsideError) {
+        try writeReport(to: output, isOurs: false)
+    }
+
+    /// - Parameter isOurs: This process holds the ledger's lock and does not send.
+    func writeReport(to output: OutputFile, isOurs: Bool) throws(BroadsideError) {
         let manifest = manifest
         let summary = try statistics()
         let telemetry = Telemetry.read(from: directory) ?? Telemetry()
@@ -10,7 +15,7 @@ extension LedgerReading {
             summary: summary, telemetry: telemetry, epochs: manifest.epochs, course: try course(),
             ledgerPath: directory.path, listPath: manifest.listPath,
             createdAtMilliseconds: Clock.now().wallMilliseconds)
-        data.isInProgress = directory.isInUse
+        data.isInProgress = !isOurs && directory.isInUse
         if !data.isInProgress, !manifest.isFinished,
             let outcome = telemetry.runs.last(where: { $0.number == manifest.epochs.last?.number })?
                 .outcome.flatMap(Summary.Outcome.init(rawValue:)), outcome != .complete

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Broadside
@@ -47,6 +48,25 @@ import Testing
         for text in ["example.com:9100", "127.0.0.1:70000"] {
             #expect(throws: BroadsideError.self) { try MetricsOutlet.place(text) }
         }
+    }
+
+    @Test func `the dashboard asks for metrics that there are`() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let dashboard = try String(
+            contentsOf: root.appending(path: "contrib/grafana/broadside.json"), encoding: .utf8)
+        var snapshot = RunSnapshot()
+        snapshot.rows = 1
+        snapshot.rateLimit = 1
+        snapshot.reasons = [("Unregistered", 1)]
+        let names = Set(
+            text(snapshot).filter { !$0.hasPrefix("#") }.map { line in
+                String(line.prefix { $0 != "{" && $0 != " " })
+            })
+        let asked = dashboard.matches(of: /broadside_[a-z_]+/).map { String($0.output) }
+        #expect(asked.count > 10)
+        for name in asked { #expect(names.contains(name), "\(name)") }
+        #expect(try JSONSerialization.jsonObject(with: Data(dashboard.utf8)) is [String: Any])
     }
 
     private func text(_ snapshot: RunSnapshot) -> [String] {
