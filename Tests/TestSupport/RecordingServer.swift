@@ -61,11 +61,13 @@ package final class RecordingServer {
     /// Where a client finds it.
     package var endpoint: String { "localhost:\(port)" }
 
-    /// What happened so far, in order.
+    /// What happened so far, in order. A server that still writes may have come as far as the middle
+    /// of a line: only what a line end closes is an event.
     package func events() throws -> [RecordedEvent] {
         let text = try Data(contentsOf: URL(filePath: record))
         let decoder = JSONDecoder()
-        return try text.split(separator: 0x0a).map { line in
+        let whole = text[..<(text.lastIndex(of: 0x0a) ?? text.startIndex)]
+        return try whole.split(separator: 0x0a).map { line in
             try decoder.decode(RecordedEvent.self, from: line)
         }
     }
