@@ -45,7 +45,9 @@ struct WatchTests {
                 "-c", Self.terminal, "\(columns)", "\(narrower)", interrupt ? "yes" : "no",
                 try Broadside.path(),
             ] + arguments, in: campaign.directory,
-            environment: ["LANG": "C.UTF-8", "TERM": "xterm", "LC_ALL": ""].merging(environment) {
+            environment: ["LANG": "C.UTF-8", "TERM": "xterm", "LC_ALL": "", "NO_COLOR": ""].merging(
+                environment
+            ) {
                 $1
             })
         let finished = try process.wait(limit: 90)

@@ -125,7 +125,10 @@ public enum ControlClient {
     }
 
     private static func name(_ path: [String], _ key: String) -> String {
-        (path.filter { $0 != key } + [key]).joined(separator: " ")
+        // The objects of an array stand under the array's name.
+        var words: [String] = []
+        for word in path + [key] where word != words.last { words.append(word) }
+        return words.joined(separator: " ")
     }
 
     /// The escapes that our own answers hold.

@@ -79,7 +79,17 @@ struct ReportData {
         for var bin in bins {
             // The last bin is as long as the run went on.
             if let run, run.elapsedSeconds > bin.start {
-                bin.duration = max(0.05, min(bin.duration, run.elapsedSeconds - bin.start))
+                let duration = min(bin.duration, run.elapsedSeconds - bin.start)
+                if duration < bin.duration / 2, bin.start > 0 {
+                    // Too short to tell a rate.
+                    let last = throughput.count - 1
+                    throughput[last].duration += duration
+                    throughput[last].accepted += bin.accepted
+                    throughput[last].rejected += bin.rejected
+                    throughput[last].others += bin.others
+                    continue
+                }
+                bin.duration = duration
             }
             throughput.append(
                 Throughput(

@@ -51,7 +51,7 @@ enum ReportStyle {
         th,td{padding:4px 10px 4px 0;text-align:left;border-bottom:1px solid var(--line);\
         vertical-align:top}th{font-weight:600;font-size:13px;color:var(--soft)}
         th.n,td.n{text-align:right;white-space:nowrap;padding-right:20px}.share .n{text-align:right;white-space:nowrap}\
-        td.w{min-width:15em;overflow-wrap:anywhere}tbody tr:last-child td{border-bottom:0}
+        td{white-space:nowrap}td.w{white-space:normal;min-width:15em;overflow-wrap:anywhere}tbody tr:last-child td{border-bottom:0}
         dl{display:grid;grid-template-columns:minmax(110px,max-content) 1fr;gap:3px 16px;margin:0}
         dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
         code{display:block;background:var(--ground);border:1px solid var(--line);border-radius:6px;\

@@ -33,7 +33,7 @@ import Testing
         let lines = Self.plain.lines(Self.snapshot(), width: 80)
         #expect(
             lines == [
-                String(repeating: "█", count: 37) + String(repeating: "░", count: 23)
+                String(repeating: "█", count: 35) + String(repeating: "░", count: 23)
                     + " 62 %  1 m 33 s left",
                 "6,201,012 of about 10,000,000 rows · 41,200/s now · 40,100/s average",
                 "2 m 34 s so far",

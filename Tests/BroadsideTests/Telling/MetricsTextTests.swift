@@ -7,7 +7,9 @@ import Testing
 @Suite struct MetricsTextTests {
     @Test func `the histogram is cumulative and ends with all answers`() throws {
         var histogram = LatencyHistogram()
-        for value in [1, 3, 7, 40, 40, 900, 70_000] { histogram.record(value * 1_000_000) }
+        for value in [1, 3, 7, 40, 40, 900, 70_000] as [UInt64] {
+            histogram.record(value * 1_000_000)
+        }
         var snapshot = RunSnapshot()
         snapshot.latencyCounts = histogram.counts
         let lines = text(snapshot)

@@ -40,6 +40,40 @@ import Testing
         #expect(series.points.allSatisfy { $0.p99 == one.p99 && $0.p50 == one.p50 })
     }
 
+    @Test func `the list's rows are reckoned until its end is seen`() {
+        var sampler = RunSampler(
+            RunSampler.Surroundings(
+                campaign: "", earlier: .init(), knownRows: nil, listByteCount: 65_000,
+                rowsLimit: 900, wantedConnections: 1),
+            start: Now(nanoseconds: 0, wallMilliseconds: 0))
+        var report = ReactorReport()
+        func look(_ rows: UInt64, _ bytes: UInt64, atEnd: Bool = false, _ seconds: UInt64) {
+            sampler.look(
+                report, list: .init(rows: rows, bytes: bytes, isAtEnd: atEnd), phase: .running,
+                milliRate: 2500, now: Now(nanoseconds: seconds * second, wallMilliseconds: 0))
+        }
+        look(0, 0, 1)
+        #expect(sampler.snapshot.rows == nil && sampler.snapshot.share == nil)
+        look(100, 6500, 2)
+        #expect(sampler.snapshot.rows == 900 && !sampler.snapshot.isRowsEstimate)
+        look(100, 13_000, 3)
+        #expect(sampler.snapshot.rows == 500 && sampler.snapshot.isRowsEstimate)
+        #expect(sampler.snapshot.rateLimit == 2.5)
+        report.statistics.accepted = 200
+        report.statistics.limited[LimitedBy.rate.rawValue] = 3
+        report.statistics.limited[LimitedBy.cpu.rawValue] = 1
+        var latency = LatencyHistogram()
+        for _ in 0..<200 { latency.record(1_000_000) }
+        report.latency = latency.counts
+        look(400, 65_000, atEnd: true, 5)
+        #expect(sampler.snapshot.rows == 400 && !sampler.snapshot.isRowsEstimate)
+        #expect(sampler.snapshot.share == 0.5 && sampler.snapshot.rateNow == 100)
+        #expect(sampler.snapshot.rateAverage == 40 && sampler.snapshot.limitedBy == .rate)
+        #expect(sampler.snapshot.limitedNow[LimitedBy.rate.rawValue] == 0.75)
+        #expect(sampler.snapshot.etaSeconds == 200 / 70)
+        #expect(sampler.series.points.count == 4)
+    }
+
     @Test func `counts of latencies are those of the time between two looks`() throws {
         var histogram = LatencyHistogram()
         for value in 1...1000 { histogram.record(UInt64(value) * 1_000_000) }
