@@ -19,7 +19,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         let limit = max(1, ConnectionTally.rowsLimit / settings.reactors)
         for index in 0..<connections.count where connections[index].tally != ConnectionTally() {
             if report.connections.count < limit {
-                report.connections.append(connections[index].tally)
+                var tally = connections[index].tally
+                tally.number = number(of: index)
+                report.connections.append(tally)
             } else {
                 report.connections[limit - 1].add(connections[index].tally)
             }
@@ -35,13 +37,16 @@ extension ReactorStateMachine where Records: ~Copyable {
         "\(addresses.entries[connections[index].address].address)"
     }
 
+    /// The connection slot's number in the run, from 1.
+    private func number(of index: Int) -> Int { reactor * connections.count + index + 1 }
+
     mutating func tell(
         _ kind: RunEvent.Kind, _ level: RunEvent.Level, connection index: Int, _ message: String,
         now: Now
     ) {
         events.append(
             RunEvent(
-                kind, level, connection: reactor * connections.count + index + 1, message,
+                kind, level, connection: number(of: index), message,
                 milliseconds: now.wallMilliseconds))
     }
 

@@ -197,7 +197,7 @@ struct ReportPage {
         let rows = data.connections.enumerated().map { index, tally in
             let mean = tally.answers > 0 ? tally.latencySumNanoseconds / tally.answers : 0
             return [
-                "\(index + 1)", grouped(tally.answers),
+                "\(tally.number ?? index + 1)", grouped(tally.answers),
                 tally.answers > 0 ? latencyText(mean) : "",
                 tally.answers > 0 ? latencyText(tally.latencyMaximumNanoseconds) : "",
                 grouped(tally.opened - min(tally.opened, 1)), grouped(tally.failures),

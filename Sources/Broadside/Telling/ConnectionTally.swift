@@ -1,6 +1,8 @@
 /// What one connection slot carried in this process, over all connections that used it one after
 /// the other.
 package struct ConnectionTally: Sendable, Equatable, Codable {
+    /// The slot's number in the run, as the log has it; nil where it was not asked for.
+    var number: Int?
     /// Connections that stood here; those after the first are reconnects.
     var opened: UInt64 = 0
     /// Requests that were answered.
