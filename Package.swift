@@ -78,6 +78,30 @@ let package = Package(
             path: "Tests/Seeds",
             swiftSettings: testSettings),
 
+        // Parts of a notification's way alone, for `Benchmarks/run`.
+        .executableTarget(
+            name: "parts",
+            dependencies: ["Broadside", "APNs", "HPACK", "HTTP2", "Campaign"],
+            path: "Benchmarks/Parts",
+            swiftSettings: testSettings),
+
+        // What reads octets from elsewhere, as libFuzzer feeds it (`tools/fuzz`), and its corpora.
+        .target(
+            name: "FuzzTargets",
+            dependencies: ["APNs", "Campaign", "HTTP2", "TLS", "CZlib"],
+            path: "Tests/Fuzz/Targets",
+            swiftSettings: testSettings),
+        .executableTarget(
+            name: "fuzz",
+            dependencies: ["FuzzTargets"],
+            path: "Tests/Fuzz/Driver",
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "FuzzTests",
+            dependencies: ["FuzzTargets"],
+            path: "Tests/Fuzz/Tests",
+            swiftSettings: testSettings),
+
         tests("APNsTests", ["APNs"]),
         tests("HPACKTests", ["HPACK", "CNghttp2"]),
         tests("HTTP2Tests", ["HTTP2", "HPACK", "CNghttp2"]),
@@ -93,5 +117,6 @@ let package = Package(
         tests("InteropTests", ["TestSupport"]),
         tests("CrashTests", ["TestSupport"]),
         tests("CommandTests", ["TestSupport"]),
+        tests("AllocationTests", ["TestSupport"]),
     ]
 )

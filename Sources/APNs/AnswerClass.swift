@@ -162,7 +162,8 @@ public struct AnswerClass: Sendable, Equatable {
         case .idleTimeout, .unrelatedKeyIDInToken, .internalServerError, .serviceUnavailable,
             .shutdown:
             .serverTrouble
-        case .timeout, .connectionLost, .malformedToken, .missingColumn, .badValue, .noPayload,
+        case .processingError, .invalidTokenSize, .invalidTopicSize, .protocolError, .unknownError,
+            .timeout, .connectionLost, .malformedToken, .missingColumn, .badValue, .noPayload,
             .suppressed, .duplicate, .unparsable:
             nil
         }

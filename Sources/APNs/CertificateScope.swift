@@ -13,6 +13,8 @@ public struct CertificateScope: Sendable, Equatable {
     ///     ApnsTopic     ::= CHOICE { name UTF8String, type ApnsTopicType }
     ///     ApnsTopicType ::= SEQUENCE { name UTF8String }
     public static let topicsExtension = "1.2.840.113635.100.6.3.6"
+    /// A further topic, of VoIP certificates: UTF8String.
+    public static let voipExtension = "1.2.840.113635.100.6.3.4"
     /// The subject's UID (RFC 4519 section 2.39): the topic where no extension lists any.
     public static let userIDAttribute = "0.9.2342.19200300.100.1.1"
     /// The subject's common name.
@@ -20,6 +22,8 @@ public struct CertificateScope: Sendable, Equatable {
 
     /// The topics; empty where the certificate names none, as one that is not Apple's.
     public var topics: [String]
+    /// The topic of a request that names none; nil where it has to name one (MissingTopic).
+    public let onlyTopic: String?
     /// Its environments; empty where it does not say.
     public var environments: Set<Endpoints.Environment>
 
@@ -27,24 +31,29 @@ public struct CertificateScope: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - topicsExtension: The DER inside the extension; nil where there is none.
+    ///   - voipExtension: Likewise. What is no topic there is passed over.
     ///   - environments: Those that extensions name.
     /// - Returns: nil where the extension can't be read.
     public init?(
-        topicsExtension: [UInt8]?, userID: String?, commonName: String?,
+        topicsExtension: [UInt8]?, voipExtension: [UInt8]? = nil, userID: String?,
+        commonName: String?,
         environments: Set<Endpoints.Environment>
     ) {
         if let topicsExtension {
             guard let topics = Self.decode(topicsExtension) else { return nil }
             self.topics = topics
+            onlyTopic = topics.count == 1 ? topics[0] : nil
         } else {
             topics = userID.map { [$0] } ?? []
+            // Without a list the UID is what a request without a topic means.
+            onlyTopic = userID
+        }
+        if let topic = voipExtension.flatMap(Self.topic), !topics.contains(topic) {
+            topics.append(topic)
         }
         self.environments =
             environments.isEmpty ? Self.environments(commonName: commonName) : environments
     }
-
-    /// The topic of a request that names none; nil where it has to name one (MissingTopic).
-    public var onlyTopic: String? { topics.count == 1 ? topics[0] : nil }
 
     /// Why APNs would refuse this topic, as a sentence about `--topic`; nil where it would not.
     public func topicProblem(_ topic: String?, pushType: PushType) -> String? {
@@ -53,7 +62,7 @@ public struct CertificateScope: Sendable, Equatable {
             if topics.isEmpty || topics.contains(topic) { return nil }
             return "'\(topic)' is none of the certificate's topics: use one of \(list)"
         }
-        guard topics.count <= 1 else {
+        guard onlyTopic != nil || topics.isEmpty else {
             return "is missing: the certificate is for several topics, name one of \(list)"
         }
         guard let suffix = pushType.topicSuffix else { return nil }
@@ -73,6 +82,16 @@ public struct CertificateScope: Sendable, Equatable {
 
     private static let utf8String: UInt8 = 0x0c
     private static let sequence: UInt8 = 0x30
+
+    /// A lone string that looks like a topic.
+    private static func topic(_ der: [UInt8]) -> String? {
+        var rest = der[...]
+        guard let (tag, value) = element(&rest), tag == utf8String, rest.isEmpty,
+            let text = String(validating: value, as: UTF8.self), text.contains("."),
+            text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f })
+        else { return nil }
+        return text
+    }
 
     /// The strings that are direct children of the sequence; nil where it is none.
     private static func decode(_ der: [UInt8]) -> [String]? {

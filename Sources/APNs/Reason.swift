@@ -45,6 +45,13 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case serviceUnavailable = 88
     case shutdown = 89
 
+    // Statuses of the legacy gateway that the provider API has no word for.
+    case processingError = 96
+    case invalidTokenSize = 97
+    case invalidTopicSize = 98
+    case protocolError = 99
+    case unknownError = 100
+
     // Ours: nothing APNs said.
     /// No answer within the request timeout.
     case timeout = 128
@@ -67,6 +74,9 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
 
     /// Whether APNs uses this text; the others are ours.
     public var isFromAPNs: Bool { rawValue < 128 }
+
+    /// Whether the provider API uses this text in an answer's body.
+    public var isOfProviderAPI: Bool { rawValue < 96 }
 
     /// The text as APNs spells it, and as exports and summaries show it.
     public var text: String { String(describing: spelling) }
@@ -107,6 +117,11 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
         case .internalServerError: "InternalServerError"
         case .serviceUnavailable: "ServiceUnavailable"
         case .shutdown: "Shutdown"
+        case .processingError: "ProcessingError"
+        case .invalidTokenSize: "InvalidTokenSize"
+        case .invalidTopicSize: "InvalidTopicSize"
+        case .protocolError: "ProtocolError"
+        case .unknownError: "UnknownError"
         case .timeout: "Timeout"
         case .connectionLost: "ConnectionLost"
         case .malformedToken: "MalformedToken"

@@ -12,29 +12,67 @@ public enum CampaignRun {
     /// - Returns: The documented exit code.
     /// - Throws: What made it impossible, with the exit code for it; nothing was sent then.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
+        guard options.tokens == .file(ListBytes.standardInput), !options.isDryRun else {
+            return try run(options, spooling: nil)
+        }
+        let directory = try openLedger(options)
+        do throws(BroadsideError) {
+            return try run(options, spooling: directory)
+        } catch {
+            directory.discardUnlessBegun()
+            throw error
+        }
+    }
+
+    /// Where a ledger keeps the list that came from standard input.
+    public static func spooledList(ledger: String) -> String {
+        "\(ledger)/\(LedgerDirectory.spoolName)"
+    }
+
+    private static func openLedger(
+        _ options: SendOptions
+    ) throws(BroadsideError) -> LedgerDirectory {
+        guard let ledger = options.ledger else {
+            throw .request("--ledger is missing: add --ledger DIR, a directory that does not exist")
+        }
+        return try LedgerDirectory.openForRun(ledger, resumes: options.resumes)
+    }
+
+    /// - Parameter spooling: The ledger's directory, locked, where the list is standard input.
+    private static func run(
+        _ options: SendOptions, spooling: LedgerDirectory?
+    ) throws(BroadsideError) -> Int32 {
         guard let tokens = options.tokens else {
             throw .request("--tokens is missing: add --tokens FILE, or --to TOKEN")
         }
         if case .single(let token) = tokens, canonicalToken(token) == nil {
             throw .request("--to '\(token)' is no device token: hexadecimal digits in pairs")
         }
-        let list = try TokenList(
-            tokens, format: options.format, tokenColumn: options.tokenColumn)
-        let plan = try Plan(options, listByteCount: list.byteCount)
+        let list = try openList(tokens, options, spooling: spooling)
+        let plan = try Plan(options, listByteCount: list.bytes.estimatedByteCount)
         for warning in plan.warnings { standardError("broadside: warning: \(warning)") }
         let context = try tlsContext(options, plan.credential)
-        if options.isDryRun { return try DryRun.run(plan, list: list) }
+        let skips = try SkipSearch(options)
+        if options.isDryRun { return try DryRun.run(plan, list: list, skips: skips) }
         guard options.ledger != nil else {
             throw .request("--ledger is missing: add --ledger DIR, a directory that does not exist")
         }
         if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
         if let path = options.report { try checkWritable(path, option: "report") }
-        try confirm(plan)
+        try confirm(plan, list)
+        try raiseDescriptorLimit(plan)
         try checkRing()
-        raiseDescriptorLimit()
         let signals = SignalWatch()
         let outlets = try RunOutlets(options)
-        let session = try RunSession(plan, list: list, now: Clock.now())
+        let directory = if let spooling { spooling } else { try openLedger(options) }
+        let session: RunSession
+        do throws(BroadsideError) {
+            session = try RunSession(
+                plan, list: list, skips: skips, directory: directory, now: Clock.now())
+        } catch {
+            directory.discardUnlessBegun()
+            throw error
+        }
         if session.isFinishedAlready {
             if let report = options.report, let ledger = options.ledger {
                 try LedgerReading(path: ledger).writeReport(
@@ -47,11 +85,28 @@ public enum CampaignRun {
         ).run(signals)
     }
 
+    private static func openList(
+        _ tokens: SendOptions.Tokens, _ options: SendOptions, spooling: LedgerDirectory?
+    ) throws(BroadsideError) -> TokenList {
+        if case .single = tokens, options.shard != nil {
+            throw .request("--shard and --to exclude each other: drop one")
+        }
+        guard let spooling else {
+            return try TokenList(
+                tokens, format: options.format, tokenColumn: options.tokenColumn,
+                isReadAgain: true)
+        }
+        return try TokenList(
+            .file(try SpooledInput.spool(into: spooling)), format: options.format,
+            tokenColumn: options.tokenColumn, isSpooled: true)
+    }
+
     /// A run against Apple's production by a person at a terminal is asked for once more.
-    private static func confirm(_ plan: Plan) throws(BroadsideError) {
+    private static func confirm(_ plan: Plan, _ list: TokenList) throws(BroadsideError) {
         guard plan.goesToProduction, !plan.options.isConfirmed, isatty(STDIN_FILENO) == 1 else {
             return
         }
+        standardError(list.description(plan.options.shard))
         standardError(plan.description)
         standardError("This goes to Apple's production devices. Type yes to send:")
         guard readLine() == "yes" else {
@@ -64,6 +119,8 @@ public enum CampaignRun {
     ) throws(BroadsideError) -> TLSContext {
         var configuration = ClientConfiguration()
         configuration.identity = credential.identity
+        // The gateway's protocol is older than ALPN.
+        if options.wireProtocol == .binary { configuration.applicationProtocols = [] }
         if let path = options.caFile {
             configuration.trustsSystemRoots = false
             configuration.additionalAuthorities = try readFile(
@@ -90,15 +147,27 @@ public enum CampaignRun {
         }
     }
 
-    /// A descriptor a connection, and as many again while connections are replaced.
-    private static func raiseDescriptorLimit() {
+    /// A descriptor a connection, and a few for files and rings: the limit is raised as far as it
+    /// goes, and where that is not enough it is better known before a ledger is begun.
+    private static func raiseDescriptorLimit(_ plan: Plan) throws(BroadsideError) {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
             return
         }
         limit.rlim_cur = limit.rlim_max
         _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        let needed = plan.connections + descriptorsEachReactor * plan.reactors + otherDescriptors
+        guard limit.rlim_max < UInt64(needed) else { return }
+        throw .request(
+            "--connections \(plan.connections) needs \(needed) open files, and no more than "
+                + "\(limit.rlim_max) are allowed here: raise the limit (ulimit -n \(needed)) or use "
+                + "fewer connections")
     }
+
+    /// Its ring, its inbox, its segment of the ledger.
+    private static let descriptorsEachReactor = 4
+    /// Standard streams, list, ledger, summary, names being resolved.
+    private static let otherDescriptors = 32
 }
 
 extension Plan {
@@ -107,7 +176,7 @@ extension Plan {
         let rate = options.rate.map { "\(Int($0)) requests a second" } ?? "no rate limit"
         let chosen = options.connections == nil ? " (chosen)" : ""
         return """
-            endpoint     \(place)
+            endpoint     \(place)\(protocolWords)\(route.proxy.map { " through the proxy \($0.place)" } ?? "")
             topic        \(headers.topic ?? credential.onlyTopic ?? "none"), push type \(headers.pushType.rawValue), priority \
             \(headers.priority.rawValue)
             payload      \(payload.count) bytes

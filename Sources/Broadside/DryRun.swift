@@ -4,10 +4,23 @@ import Campaign
 /// Reads and checks everything that a run would, builds each request, connects nowhere, writes
 /// nothing.
 enum DryRun {
-    static func run(_ plan: Plan, list: TokenList) throws(BroadsideError) -> Int32 {
+    static func run(
+        _ plan: Plan, list: TokenList, skips: SkipSearch?
+    ) throws(BroadsideError) -> Int32 {
         let pool = ChunkPool(limit: 3)
+        let shard = plan.options.shard
+        let part = try list.part(of: shard)
+        let limit = plan.options.limit
+        var selection = RowSelection.all
+        if let shard, !list.isCutByBytes {
+            selection = RowSelection(
+                divisor: UInt64(shard.count), remainder: UInt64(shard.index - 1))
+        }
         let source = try ListSource(
-            list: list, pool: pool, plan: nil, rowsLimit: plan.options.limit)
+            list: list, pool: pool, plan: nil,
+            rowsLimit: limit.map { shard?.rowsLimit($0, part: part, of: list) ?? $0 }, part: part,
+            selection: selection, skips: try skips?.listAside(of: list))
+        var skipped: [RowDisposition: UInt64] = [:]
         var reader = RowReader(layout: list.layout)
         var rows: UInt64 = 0
         var invalid: UInt64 = 0
@@ -17,8 +30,15 @@ enum DryRun {
         defer { unsafe room.deallocate() }
         while let chunk = try source.next(rowLimit: .max) {
             reader.open(chunk)
+            let dispositions = chunk.dispositions
             while let row = reader.next() {
+                let disposition = dispositions.flatMap { RowDisposition(rawValue: $0[row.index]) }
+                if disposition == .settled { continue }
                 rows += 1
+                if disposition == .suppressed || disposition == .duplicate, let disposition {
+                    skipped[disposition, default: 0] += 1
+                    continue
+                }
                 var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
                 let field = reader.field(0)
                 let isToken =
@@ -34,11 +54,19 @@ enum DryRun {
         }
         if let line = source.unclosedQuoteLine {
             throw .request(
-                "the list ends inside quotes that open on line \(line): close them there")
+                "\(list.name) ends inside quotes that open on line \(line): close them there")
         }
+        print(list.description(shard))
         print(plan.description)
         print("rows         \(rows)")
-        print("to send      \(rows - invalid)")
+        let suppressed = skipped[.suppressed] ?? 0
+        let duplicates = skipped[.duplicate] ?? 0
+        print("to send      \(rows - invalid - suppressed - duplicates)")
+        if skips != nil {
+            print(
+                "skipped      \(suppressed + duplicates): \(Reason.suppressed.text) \(suppressed), "
+                    + "\(Reason.duplicate.text) \(duplicates)")
+        }
         let place = firstInvalidLine.map { ", the first on line \($0)" } ?? ""
         print("invalid      \(invalid)\(place)")
         print("dry run: nothing was sent, nothing was written")

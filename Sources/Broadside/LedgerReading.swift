@@ -7,13 +7,14 @@ internal import Glibc
 public struct LedgerReading {
     let directory: LedgerDirectory
     let manifest: Manifest
-    private let segments: [LedgerSegment]
+    /// The ledger itself, or those of the shards that it was merged from.
+    let ledgers: [(directory: LedgerDirectory, manifest: Manifest)]
 
     /// Opens a ledger's directory.
     public init(path: String) throws(BroadsideError) {
         directory = try LedgerDirectory.openToRead(path)
         manifest = try directory.readManifest()
-        segments = try directory.segments()
+        ledgers = try directory.ledgers()
     }
 
     /// The campaign, 16 hexadecimal digits.
@@ -27,17 +28,19 @@ public struct LedgerReading {
 
     /// Rows by state name, and by reason, with what the manifest knows besides.
     public func statistics() throws(BroadsideError) -> Summary {
-        let summary: LedgerSummary
-        do {
-            summary = try LedgerSummary(try index())
-        } catch let error as LedgerError {
-            throw unreadable(error)
-        } catch {
-            throw Self.other(error)
+        var summary = LedgerSummary()
+        for ledger in ledgers {
+            do {
+                summary.add(try LedgerSummary(try index(ledger)))
+            } catch let error as LedgerError {
+                throw Self.unreadable(error, ledger.directory)
+            } catch {
+                throw Self.other(error)
+            }
         }
         var result = Summary(
             campaign: manifest.campaignNumber, outcome: manifest.isFinished ? .complete : .stopped)
-        result.take(summary, rows: manifest.rowCount)
+        result.take(summary, rows: manifest.ownRowCount)
         result.inDoubt = summary.count(.inDoubt)
         result.retries = manifest.counters.retries
         result.reconnects = manifest.counters.reconnects
@@ -48,17 +51,36 @@ public struct LedgerReading {
     ///
     /// - Returns: What was found, for people.
     public func verify() throws(BroadsideError) -> String {
-        do {
-            let verification = try LedgerVerification(checking: segments, manifest: manifest)
-            var text = "sound: \(verification.summary.reservedRowCount) rows reserved, "
-            text += "\(verification.summary.count(.accepted)) accepted"
-            text += verification.isFinished ? ", finished" : ", not finished"
-            for tail in verification.tornTails {
-                text += "\n\(tail.segment): unsynced bytes from \(tail.offset) on were lost"
+        var summary = LedgerSummary()
+        var tails = ""
+        for ledger in ledgers {
+            let segments = try ledger.directory.segments()
+            do throws(LedgerError) {
+                let verification = try LedgerVerification(
+                    checking: segments, manifest: ledger.manifest)
+                summary.add(verification.summary)
+                for tail in verification.tornTails {
+                    tails += "\n\(tail.segment): unsynced bytes from \(tail.offset) on were lost"
+                }
+            } catch {
+                throw Self.unreadable(error, ledger.directory)
             }
-            return text
+        }
+        try checkShards()
+        var text = "sound: \(summary.reservedRowCount) rows reserved, "
+        text += "\(summary.count(.accepted)) accepted"
+        text += manifest.isFinished ? ", finished" : ", not finished"
+        if manifest.shards != nil { text += ", \(ledgers.count) shards" }
+        return text + tails
+    }
+
+    /// Of a merged ledger: that its shards are all of one campaign's.
+    private func checkShards() throws(BroadsideError) {
+        guard manifest.shards != nil else { return }
+        do throws(ShardSet.Problem) {
+            _ = try ShardSet(ledgers.map(\.manifest))
         } catch {
-            throw unreadable(error)
+            throw BroadsideError(error.description { ledgers[$0].directory.path }, exitCode: 5)
         }
     }
 
@@ -83,28 +105,35 @@ public struct LedgerReading {
             }
             wanted.insert(state)
         }
-        let campaign = manifest.campaignNumber
-        var export = LedgerExport(
-            of: try index(), states: wanted.isEmpty ? nil : wanted, format: format,
-            reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
-            appendNotificationID: { row, bytes in
-                bytes += notificationIDText(campaign: campaign, row: row)
-            })
-        if let list = try openList(tokens) {
-            var reader = try ListPartReader(list: list)
-            try write(&export, &reader, output)
-        } else {
-            var none = NoLedgerList()
-            try write(&export, &none, output)
+        let list = try openList(tokens)
+        var parts = LedgerParts()
+        for ledger in ledgers {
+            let campaign = ledger.manifest.campaignNumber
+            let export = LedgerExport(
+                of: try index(ledger), states: wanted.isEmpty ? nil : wanted, format: format,
+                isPart: true, reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
+                appendNotificationID: { row, bytes in
+                    bytes += notificationIDText(campaign: campaign, row: row)
+                })
+            var reader: ListPartReader?
+            if let list { reader = try ListPartReader(list: list) }
+            parts.append(export, list: reader)
         }
+        var header: [UInt8] = []
+        format.appendHeader(to: &header)
+        try output(header)
+        try parts.write(output, unreadable: { Self.unreadable($0, directory) })
     }
 
     private func openList(_ tokens: String?) throws(BroadsideError) -> TokenList? {
         if let tokens { return try openList(at: tokens) }
-        guard let path = manifest.listPath, LedgerDirectory.exists(path) else { return nil }
+        let spool = directory.hasSpool ? directory.spoolPath : nil
+        guard let path = manifest.listPath ?? spool, LedgerDirectory.exists(path) else {
+            return nil
+        }
         let list = try openList(at: path)
         // Another list in the same place would tell lies.
-        if let count = manifest.identity.listByteCount, count != list.byteCount {
+        if let count = manifest.identity.listByteCount, let found = list.byteCount, count != found {
             standardError(
                 "broadside: warning: \(path) is not as long as when it was sent: "
                     + "name the list that was sent with --tokens")
@@ -124,30 +153,11 @@ public struct LedgerReading {
             .file(path), format: format, tokenColumn: identity.columns.first)
     }
 
-    private func write(
-        _ export: inout LedgerExport, _ list: inout some LedgerListReader,
-        _ output: ([UInt8]) throws(BroadsideError) -> Void
-    ) throws(BroadsideError) {
-        var bytes: [UInt8] = []
-        var hasMore = true
-        while hasMore {
-            do {
-                hasMore = try export.next(list: &list, into: &bytes)
-            } catch {
-                throw unreadable(error)
-            }
-            if bytes.count >= 1 << 18 || !hasMore {
-                try output(bytes)
-                bytes.removeAll(keepingCapacity: true)
-            }
-        }
-    }
-
     /// The rows with an apns-id or a token, as text.
     public func find(
         notificationID: String?, token: String?
     ) throws(BroadsideError) -> [String] {
-        var wantedRow: UInt64?
+        var wanted: NotificationID?
         var wantedDigits: [UInt8]?
         if let notificationID {
             guard let parsed = unsafe NotificationID(parsing: Array(notificationID.utf8).span.bytes)
@@ -155,8 +165,7 @@ public struct LedgerReading {
                 throw .request(
                     "--apns-id '\(notificationID)' is no apns-id: copy all 36 characters")
             }
-            guard parsed.campaign == manifest.campaignNumber else { return [] }
-            wantedRow = parsed.row
+            wanted = parsed
         }
         if let token {
             guard let digits = canonicalToken(token) else {
@@ -164,23 +173,34 @@ public struct LedgerReading {
             }
             wantedDigits = digits
         }
-        let index = try index()
+        var found: [String] = []
+        for ledger in ledgers {
+            if let wanted, wanted.campaign != ledger.manifest.campaignNumber { continue }
+            let index = try index(ledger)
+            do {
+                found += try LedgerSearch(row: wanted?.row, token: wantedDigits)
+                    .run(index, ledger.manifest)
+            } catch {
+                throw Self.unreadable(error, ledger.directory)
+            }
+        }
+        return found
+    }
+
+    func index(
+        _ ledger: (directory: LedgerDirectory, manifest: Manifest)
+    ) throws(BroadsideError) -> LedgerIndex {
+        let segments = try ledger.directory.segments()
         do {
-            return try LedgerSearch(row: wantedRow, token: wantedDigits).run(index, manifest)
+            return try LedgerIndex(segments: segments, manifest: ledger.manifest)
         } catch {
-            throw unreadable(error)
+            throw Self.unreadable(error, ledger.directory)
         }
     }
 
-    func index() throws(BroadsideError) -> LedgerIndex {
-        do {
-            return try LedgerIndex(segments: segments, manifest: manifest)
-        } catch {
-            throw unreadable(error)
-        }
-    }
-
-    func unreadable(_ error: LedgerError) -> BroadsideError {
+    static func unreadable(
+        _ error: LedgerError, _ directory: LedgerDirectory
+    ) -> BroadsideError {
         BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)
     }
 

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+internal import HPACK
 import HTTP2
 import Ring
 internal import Synchronization
@@ -27,9 +28,7 @@ struct LiveRun {
         self.list = list
         self.outlets = outlets
         start = Clock.now()
-        let isAddress = SocketAddress(numeric: plan.host, port: plan.port) != nil
-        recipe = TLSRecords.Recipe(
-            context: context, serverName: isAddress ? .address(plan.host) : .host(plan.host))
+        recipe = TLSRecords.Recipe(plan.route.recipe(context))
         settings = plan.reactorSettings(manifest: session.manifest)
         let authorization = try plan.credential.authorization(
             in: session.directory, nowSeconds: start.wallMilliseconds / 1000)
@@ -38,7 +37,7 @@ struct LiveRun {
             milliRate: plan.options.rate.map(milliRate),
             abortAfter: plan.options.abortAfter,
             maxBadTokensPercent: plan.options.maxBadTokens, sign: authorization.sign)
-        services = ReactorServices(host: plan.host, port: plan.port, reactors: plan.reactors)
+        services = ReactorServices(route: plan.route, reactors: plan.reactors)
         // Each reactor holds one chunk and has two ahead; the cutter holds two more.
         pool = ChunkPool(limit: plan.reactors * 3 + 3)
     }
@@ -47,9 +46,14 @@ struct LiveRun {
     ///
     /// - Returns: The exit code.
     func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32 {
-        if plan.options.progress != .none { standardError(plan.description) }
+        if plan.options.progress != .none {
+            standardError(list.description(plan.options.shard))
+            standardError(plan.description)
+        }
         let source = try ListSource(
-            list: list, pool: pool, plan: session.resumePlan(), rowsLimit: plan.options.limit)
+            list: list, pool: pool, plan: session.resumePlan(), rowsLimit: session.rowsLimit,
+            part: session.manifest.part ?? .wholeList,
+            selection: session.manifest.identity.selection, skips: session.skips)
         var threads: [ReactorThread] = []
         for reactor in 0..<plan.reactors {
             threads.append(
@@ -75,7 +79,8 @@ struct LiveRun {
     private func watch(
         _ threads: [ReactorThread], _ signals: SignalWatch, _ teller: RunTeller
     ) {
-        var tokenWatch = SuppliedTokenWatch(plan.credential, now: start)
+        let credentialWatch = CredentialWatch(
+            plan, directory: session.directory, shared: shared, recipe: recipe, now: start)
         let deadline = plan.options.deadline.map {
             session.manifest.firstStartedAtMilliseconds + $0 / millisecond
         }
@@ -87,6 +92,8 @@ struct LiveRun {
                 }
                 shared.stop(.signal)
                 for thread in threads { thread.wake() }
+            case .reload:
+                if !shared.isStopping { credentialWatch.reload(Clock.now()) }
             case .finished, .timeout:
                 break
             }
@@ -97,7 +104,9 @@ struct LiveRun {
                 shared.stop(.deadline)
                 for thread in threads { thread.wake() }
             }
-            tokenWatch?.look(now, shared: shared)
+            if credentialWatch.look(now) {
+                for thread in threads { thread.wake() }
+            }
             teller.look(now)
         }
     }
@@ -115,7 +124,7 @@ struct LiveRun {
 
         // The rest of the list is read once more where rows may be left, to say how many.
         // A list that can't be read on was told before.
-        let rows =
+        let endRow =
             try? source.countRows {
                 shared.isStoppingAtOnce
                     || (cause == .signal && isStop(signals.wait(milliseconds: 0)))
@@ -125,6 +134,7 @@ struct LiveRun {
                 "broadside: warning: the list ends inside quotes that open on line \(line): all "
                     + "that follows them was one row")
         }
+        let rows = endRow.map { session.manifest.ownRowCount(upTo: $0) }
         var summary = Summary(campaign: session.campaign, outcome: .complete)
         if session.isResumed {
             summary.take(try session.count(), rows: rows)
@@ -144,8 +154,8 @@ struct LiveRun {
             // What the disk refused once it may refuse again: the segments speak for themselves.
         } else {
             try session.end(
-                lengths: threads.map(\.segmentLength), rows: rows, isFinished: isWhole,
-                statistics: statistics)
+                lengths: threads.map(\.segmentLength), rows: endRow,
+                listByteCount: list.byteCount, isFinished: isWhole, statistics: statistics)
         }
         let message = message(cause, statistics, summary, teller)
         teller.end(summary, cause: message, now: Clock.now())
@@ -165,7 +175,7 @@ struct LiveRun {
     ) -> Int32 {
         switch cause {
         case .aborted: return 4
-        case .diskFailed: return 5
+        case .diskFailed, .listFailed: return 5
         case .gaveUp: return shared.lastAnswer == nil ? 1 : 3
         case .signal, .deadline, nil: break
         }
@@ -188,6 +198,7 @@ struct LiveRun {
     ) -> String? {
         switch cause {
         case .aborted(let message), .diskFailed(let message): message
+        case .listFailed(let message): "\(message), then --resume goes on"
         case .gaveUp(let message): "gave up on \(plan.place): \(message)"
         case .signal:
             "stopped by \(teller.isStoppedByOperator ? "broadside control" : "a signal"): "
@@ -209,7 +220,7 @@ func milliRate(_ perSecond: Double) -> UInt64 {
 extension Plan {
     /// What reactors need to know.
     func reactorSettings(manifest: Manifest) -> ReactorSettings {
-        ReactorSettings(
+        var settings = ReactorSettings(
             campaign: manifest.campaignNumber, authority: Array(authority.utf8),
             topic: headers.topic.map { Array($0.utf8) },
             pushType: Array(headers.pushType.rawValue.utf8),
@@ -227,5 +238,13 @@ extension Plan {
             giveUpAfter: options.giveUpAfter ?? SendOptions.defaultGiveUpAfter,
             giveUpAfterIsExplicit: options.giveUpAfter != nil, abortAfter: options.abortAfter,
             reactors: reactors, seed: manifest.campaignNumber)
+        settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
+        settings.tunnelTarget = route.tunnel?.target
+        settings.discipline =
+            switch options.headerIndexing {
+            case .strict: .strict
+            case .compact: .compact
+            }
+        return settings
     }
 }

@@ -9,9 +9,7 @@ struct Plan {
     var options: SendOptions
     var headers: NotificationHeaders
     var payload: [UInt8]
-    /// The host whose certificate and name are expected.
-    var host: String
-    var port: UInt16
+    var route: Route
     var credential: Credential
     var reactors: Int
     var connections: Int
@@ -33,17 +31,21 @@ struct Plan {
     init(_ options: SendOptions, listByteCount: UInt64) throws(BroadsideError) {
         self.options = options
         (payload, warnings) = try Self.readPayload(options)
-        (host, port) = try Self.endpoint(options)
+        route = try Route.read(options, warnings: &warnings)
         headers = NotificationHeaders(
             topic: options.topic, pushType: options.pushType, priority: options.priority,
             expirationUnixSeconds: nil, collapseID: options.collapseID)
         credential = try Credential.read(options, warnings: &warnings)
-        for problem in headers.validate(credential: credential.kind) {
-            let message = "--\(problem.option) \(problem.message)"
-            if problem.isError { throw .request(message) }
-            warnings.append(message)
+        if options.wireProtocol == .binary {
+            try Self.checkBinary(options, credential: credential, payloadCount: payload.count)
+        } else {
+            for problem in headers.validate(credential: credential.kind) {
+                let message = "--\(problem.option) \(problem.message)"
+                if problem.isError { throw .request(message) }
+                warnings.append(message)
+            }
+            try credential.check(headers, options)
         }
-        try credential.check(headers, options)
         let cores = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         let connections =
             options.connections
@@ -53,16 +55,17 @@ struct Plan {
                 ?? Self.chooseReactors(options, listByteCount: listByteCount, cores: cores),
             connections)
         self.connections = connections
-        streamsPerConnection = min(options.maxStreams ?? Self.streamsLimit, Self.streamsMaximum)
+        let streams = options.wireProtocol == .binary ? Self.gatewayWindow : Self.streamsLimit
+        streamsPerConnection = min(options.maxStreams ?? streams, Self.streamsMaximum)
     }
 
     /// Where connections go, for people.
-    var place: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    var place: String { Route.place(route.host, route.port) }
 
     /// `:authority`: the port is named where it is not the scheme's own (RFC 9110, section 7.2).
     var authority: String {
-        guard port == 443 else { return place }
-        return host.contains(":") ? "[\(host)]" : host
+        guard route.port == 443 else { return place }
+        return route.host.contains(":") ? "[\(route.host)]" : route.host
     }
 
     /// True where Apple's production devices would get this.
@@ -111,7 +114,8 @@ struct Plan {
         guard let endpoint = options.endpoint else {
             return (Endpoints.host(options.environment), options.port)
         }
-        guard let parsed = parseEndpoint(endpoint) else {
+        let port = options.wireProtocol == .binary ? gatewayPort : 443
+        guard let parsed = parseEndpoint(endpoint, defaultPort: port) else {
             throw .request(
                 "--endpoint '\(endpoint)' is no HOST[:PORT]: write it like localhost:2197 or [::1]:2197"
             )
@@ -120,10 +124,12 @@ struct Plan {
     }
 }
 
-/// `HOST`, `HOST:PORT`, `[IPv6]`, `[IPv6]:PORT`; the port defaults to 443.
-func parseEndpoint(_ text: String) -> (host: String, port: UInt16)? {
+/// `HOST`, `HOST:PORT`, `[IPv6]`, `[IPv6]:PORT`.
+func parseEndpoint(
+    _ text: String, defaultPort: UInt16 = 443
+) -> (host: String, port: UInt16)? {
     var host = text[...]
-    var port: UInt16 = 443
+    var port = defaultPort
     if text.hasPrefix("[") {
         guard let end = text.firstIndex(of: "]") else { return nil }
         host = text[text.index(after: text.startIndex)..<end]

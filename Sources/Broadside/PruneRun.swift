@@ -34,16 +34,16 @@ public enum PruneRun {
         var dead = DeadTokens()
         var ledgers: [(path: String, verdicts: VerdictLedger)] = []
         for path in options.ledgers {
-            let directory = try LedgerDirectory.openToRead(path)
-            let manifest = try directory.readManifest()
-            var verdicts = VerdictLedger(
-                manifest: manifest, segments: try directory.segments())
-            do {
-                try dead.insertDead(of: &verdicts, reasons: options.reasons)
-            } catch {
-                throw BroadsideError("--ledger \(path): \(error)", exitCode: 5)
+            for (directory, manifest) in try LedgerDirectory.openToRead(path).ledgers() {
+                var verdicts = VerdictLedger(
+                    manifest: manifest, segments: try directory.segments())
+                do {
+                    try dead.insertDead(of: &verdicts, reasons: options.reasons)
+                } catch {
+                    throw BroadsideError("--ledger \(path): \(error)", exitCode: 5)
+                }
+                ledgers.append((path, verdicts))
             }
-            ledgers.append((path, verdicts))
         }
         guard !dead.isFull else {
             throw .request(
@@ -80,7 +80,7 @@ public enum PruneRun {
                 switch error {
                 case .unclosedQuote(let line):
                     throw .request(
-                        "--tokens \(options.tokens) ends inside quotes that open on line \(line): "
+                        "\(list.name) ends inside quotes that open on line \(line): "
                             + "close them there")
                 }
             }
@@ -92,7 +92,7 @@ public enum PruneRun {
             }
             guard window.consume(outcome.consumedCount) else {
                 throw .request(
-                    "--tokens \(options.tokens): the row that starts at byte \(window.offset) is "
+                    "\(list.name): the row that starts at byte \(window.offset) is "
                         + "longer than \(ListWindow.maximumByteCount >> 20) MiB: is a quote not "
                         + "closed there?")
             }

@@ -14,41 +14,44 @@ final class RunSession {
     let earlier: LedgerSummary
     let isFinishedAlready: Bool
     private let plan: Plan
+    /// Only rows with smaller numbers are looked at; nil: all.
+    let rowsLimit: UInt64?
+    /// Rows that are settled without being sent.
+    let skips: SkipList?
 
     var campaign: UInt64 { manifest.campaignNumber }
     var isResumed: Bool { index != nil }
 
-    init(_ plan: Plan, list: TokenList, now: Now) throws(BroadsideError) {
+    /// - Parameter directory: The ledger's, locked.
+    init(
+        _ plan: Plan, list: TokenList, skips search: SkipSearch?, directory: LedgerDirectory,
+        now: Now
+    ) throws(BroadsideError) {
         self.plan = plan
-        guard let path = plan.options.ledger else {
-            preconditionFailure("a run has a ledger")
-        }
-        let identity = try Self.identity(plan, list: list)
-        if plan.options.resumes, LedgerDirectory.exists(path) {
-            guard try LedgerDirectory.isBegun(path) else {
-                throw .request(
-                    "--ledger \(path) holds no manifest.json, but other files: it is no ledger, so "
-                        + "name another directory")
-            }
-            directory = try LedgerDirectory.openLocked(path)
-        } else {
-            directory = try LedgerDirectory.create(path)
-        }
+        self.directory = directory
+        let identity = Self.identity(plan, list: list, skips: search)
         guard directory.hasManifest else {
             // New, or killed before its first row: nothing was sent.
             index = nil
             earlier = LedgerSummary()
             isFinishedAlready = false
-            (manifest, epoch) = Self.begin(plan, identity: identity, list: list, now: now)
+            let part = try list.part(of: plan.options.shard)
+            (manifest, epoch) = Self.begin(
+                plan, identity: identity, list: list, part: part, now: now)
+            rowsLimit = Self.rowsLimit(plan, part: part, list: list)
+            skips = try search?.list(in: directory, of: list, isNew: true)
             try directory.save(manifest)
             return
         }
         manifest = try directory.readManifest()
-        if let difference = manifest.identity.firstDifference(from: identity) {
+        guard manifest.shards == nil else {
             throw .request(
-                "--ledger \(path) is another campaign's: \(difference): name another ledger, or "
-                    + "resume with what it was begun with")
+                "--ledger \(directory.path) was merged from several: resume each one by itself")
         }
+        if let difference = manifest.identity.firstDifference(from: identity) {
+            throw Self.otherCampaign(directory, difference)
+        }
+        rowsLimit = Self.rowsLimit(plan, part: manifest.part ?? .wholeList, list: list)
         try directory.syncSegments()
         let segments = try directory.segments()
         do {
@@ -57,11 +60,8 @@ final class RunSession {
             earlier = try LedgerSummary(index)
             isFinishedAlready =
                 manifest.isFinished && !Self.reopensAny(plan, earlier)
-                && !manifest.looksFurther(limit: plan.options.limit)
-            if !isFinishedAlready {
-                var reader = try ListPartReader(list: list)
-                try reader.check(index)
-            }
+                && !manifest.looksFurther(limit: rowsLimit)
+            if !isFinishedAlready { try Self.check(list, manifest, index, directory) }
             let lengths = manifest.epochs.last.map { index.segmentLengths(epoch: $0.number) } ?? []
             epoch =
                 isFinishedAlready
@@ -71,9 +71,41 @@ final class RunSession {
         } catch let error as BroadsideError {
             throw error
         } catch {
-            throw BroadsideError("--ledger \(path): \(error)", exitCode: 5)
+            throw BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)
         }
+        skips =
+            isFinishedAlready ? nil : try search?.list(in: directory, of: list, isNew: false)
         if !isFinishedAlready { try directory.save(manifest) }
+    }
+
+    private static func otherCampaign(
+        _ directory: LedgerDirectory, _ difference: String
+    ) -> BroadsideError {
+        .request(
+            "--ledger \(directory.path) is another campaign's: \(difference): name another ledger, "
+                + "or resume with what it was begun with")
+    }
+
+    /// The list is the one that was begun with: its size, and each part that was begun.
+    private static func check(
+        _ list: TokenList, _ manifest: Manifest, _ index: LedgerIndex, _ directory: LedgerDirectory
+    ) throws(BroadsideError) {
+        var reader = try ListPartReader(list: list)
+        try reader.check(index)
+        // A packed list tells its size only at its end.
+        guard let known = manifest.identity.listByteCount, list.byteCount == nil else { return }
+        let found = try list.bytes.measure()
+        if found != known {
+            throw otherCampaign(
+                directory, "the list's size in bytes was \(known), now it is \(found)")
+        }
+    }
+
+    private static func rowsLimit(_ plan: Plan, part: ListGap, list: TokenList) -> UInt64? {
+        guard let limit = plan.options.limit, let shard = plan.options.shard else {
+            return plan.options.limit
+        }
+        return shard.rowsLimit(limit, part: part, of: list)
     }
 
     private static func reopensAny(_ plan: Plan, _ summary: LedgerSummary) -> Bool {
@@ -83,7 +115,7 @@ final class RunSession {
     }
 
     private static func begin(
-        _ plan: Plan, identity: CampaignIdentity, list: TokenList, now: Now
+        _ plan: Plan, identity: CampaignIdentity, list: TokenList, part: ListGap, now: Now
     ) -> (Manifest, UInt32) {
         let number = randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) }
         var manifest = Manifest(
@@ -92,13 +124,14 @@ final class RunSession {
             expirationSeconds: plan.options.expiration?.unixSeconds(
                 startUnixSeconds: now.wallMilliseconds / 1000),
             listPath: list.path)
+        manifest.part = part == .wholeList ? nil : part
         let epoch = manifest.beginEpoch(atMilliseconds: now.wallMilliseconds)
         return (manifest, epoch)
     }
 
     private static func identity(
-        _ plan: Plan, list: TokenList
-    ) throws(BroadsideError) -> CampaignIdentity {
+        _ plan: Plan, list: TokenList, skips: SkipSearch?
+    ) -> CampaignIdentity {
         let expiration: String? =
             switch plan.options.expiration {
             case .at(let seconds): "\(seconds)"
@@ -112,7 +145,9 @@ final class RunSession {
             pushType: plan.headers.pushType.rawValue,
             priority: Int(plan.headers.priority.rawValue), expiration: expiration,
             collapseID: plan.headers.collapseID,
-            environment: plan.options.environment.rawValue, shard: nil, suppressSHA256: nil)
+            environment: plan.options.environment.rawValue,
+            shard: plan.options.shard?.identity(of: list), suppressSHA256: skips?.suppressSHA256,
+            duplicates: plan.options.skipsDuplicates ? "skip" : nil)
     }
 
     /// The work that earlier runs left; nil where this is the first.
@@ -130,13 +165,15 @@ final class RunSession {
 
     /// Notes in the manifest what this run left.
     func end(
-        lengths: [SegmentLength], rows: UInt64?, isFinished: Bool, statistics: RunStatistics
+        lengths: [SegmentLength], rows: UInt64?, listByteCount: UInt64?, isFinished: Bool,
+        statistics: RunStatistics
     ) throws(BroadsideError) {
         manifest.counters.retries += statistics.retries
         manifest.counters.reconnects += statistics.reconnects
         manifest.counters.connections += statistics.connectionsOpened
         if let rows { manifest.rowCount = rows }
-        manifest.rowsLimit = plan.options.limit
+        if let listByteCount { manifest.identity.listByteCount = listByteCount }
+        manifest.rowsLimit = rowsLimit
         manifest.endEpoch(lengths: lengths, isFinished: isFinished)
         try directory.save(manifest)
     }
@@ -157,7 +194,7 @@ final class RunSession {
     /// A campaign with nothing left to do: tells so.
     func reportFinished() throws(BroadsideError) -> Int32 {
         var summary = Summary(campaign: campaign, outcome: .complete)
-        summary.take(earlier, rows: manifest.rowCount)
+        summary.take(earlier, rows: manifest.ownRowCount)
         summary.retries = manifest.counters.retries
         summary.reconnects = manifest.counters.reconnects
         try summary.write(to: plan.options)

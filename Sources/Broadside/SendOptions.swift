@@ -5,7 +5,7 @@ public import APNs
 public struct SendOptions: Sendable {
     /// Where the device tokens come from.
     public enum Tokens: Sendable, Equatable {
-        /// A list in a file.
+        /// A list in a file; `-` is standard input.
         case file(String)
         /// One device: its token.
         case single(String)
@@ -24,6 +24,14 @@ public struct SendOptions: Sendable {
     public enum LogFormat: String, Sendable, CaseIterable {
         case text
         case json
+    }
+
+    /// Which header fields go into APNs' compression table.
+    public enum HeaderIndexing: String, Sendable, CaseIterable {
+        /// The names that Apple asks to be indexed once, and nothing else.
+        case strict
+        /// Constant headers and the provider token too.
+        case compact
     }
 
     /// The list, or one device.
@@ -70,6 +78,15 @@ public struct SendOptions: Sendable {
     public var endpoint: String?
     /// Certificates to trust in place of the system's.
     public var caFile: String?
+    /// `http://HOST:PORT` of a proxy.
+    public var proxy: String?
+    /// The first line is the proxy's `user:password`.
+    public var proxyAuthFile: String?
+
+    /// Provider API, or legacy gateway.
+    public var wireProtocol = WireProtocol.http2
+    /// In which form notifications go to a legacy gateway.
+    public var binaryCommand = BinaryCommand.frame
 
     /// Connections in all; nil: chosen.
     public var connections: Int?
@@ -81,6 +98,9 @@ public struct SendOptions: Sendable {
     public var rate: Double?
     /// Requests a second a connection; nil: unlimited.
     public var ratePerConnection: Double?
+
+    /// How requests are compressed.
+    public var headerIndexing = HeaderIndexing.strict
 
     /// Requests for a row before it may be `failed`.
     public var maxAttempts = 5
@@ -99,8 +119,14 @@ public struct SendOptions: Sendable {
     /// From so long after the first start on no request is begun.
     public var deadline: UInt64?
 
-    /// Only rows with smaller numbers.
+    /// Only the first rows, of the shard where there is one.
     public var limit: UInt64?
+    /// Which part of the list; nil: all of it.
+    public var shard: ListShard?
+    /// A list of opt-outs; nil: none.
+    public var suppress: String?
+    /// Whether later copies of a token are skipped.
+    public var skipsDuplicates = false
     /// Check everything, connect nowhere, write nothing.
     public var isDryRun = false
     /// Do not ask before Apple's production.

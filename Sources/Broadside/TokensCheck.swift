@@ -32,7 +32,7 @@ public struct TokensCheck {
         var survey = ListSurvey()
         var reader = RowReader(layout: list.layout)
         var sorter = RecordSorter(directory: temporaryDirectory())
-        var progress = ReadingProgress(list.byteCount)
+        var progress = ReadingProgress(list)
         while let chunk = try source.next(rowLimit: .max) {
             progress.update(chunk.end.byteOffset)
             reader.open(chunk)
@@ -49,11 +49,12 @@ public struct TokensCheck {
         progress.end()
         if let line = source.unclosedQuoteLine {
             throw .request(
-                "--tokens \(options.tokens) ends inside quotes that open on line \(line): close "
+                "\(list.name) ends inside quotes that open on line \(line): close "
                     + "them there")
         }
         report = TokensReport(
-            file: options.tokens, format: list.format, byteCount: list.byteCount,
+            file: options.tokens, format: list.format, compression: list.bytes.compression,
+            byteCount: list.byteCount ?? 0,
             columns: source.columns, tokenColumn: list.layout.names[0], counts: survey.counts,
             duplicates: countsDuplicates ? try Self.duplicates(&sorter) : nil)
     }
@@ -85,12 +86,12 @@ extension ListSource {
 
 /// Says on a terminal how much of a list is read.
 struct ReadingProgress {
-    private let total: UInt64
+    private let list: TokenList
     private let isShown = isatty(STDERR_FILENO) == 1
     private var nextTime: UInt64 = 0
     private var isDrawn = false
 
-    init(_ total: UInt64) { self.total = total }
+    init(_ list: TokenList) { self.list = list }
 
     mutating func update(_ done: UInt64) {
         guard isShown else { return }
@@ -98,8 +99,11 @@ struct ReadingProgress {
         guard now >= nextTime else { return }
         // The first line comes after a moment: most lists are read by then.
         if nextTime > 0 {
-            let share = total == 0 ? 100 : min(100, done * 100 / total)
-            writeProgress("\rread \(share) % of \(total >> 20) MiB\u{1b}[K")
+            let (read, total) = list.bytes.progress(at: done)
+            writeProgress(
+                total == 0
+                    ? "\rread \(read >> 20) MiB\u{1b}[K"
+                    : "\rread \(min(100, read * 100 / total)) % of \(total >> 20) MiB\u{1b}[K")
             isDrawn = true
         }
         nextTime = now + second / 4

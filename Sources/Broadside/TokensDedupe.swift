@@ -28,7 +28,7 @@ public enum TokensDedupe {
     ) throws(BroadsideError) -> String {
         let list = try TokenList(
             .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn,
-            otherColumns: registeredColumn.map { [$0] } ?? [])
+            otherColumns: registeredColumn.map { [$0] } ?? [], isReadAgain: true)
         try check(path, list)
         let output = try OutputFile(
             path, option: "output", permissions: list.identity?.permissions)
@@ -69,7 +69,7 @@ public enum TokensDedupe {
         var survey = ListSurvey()
         var reader = RowReader(layout: list.layout)
         var result = Result()
-        var progress = ReadingProgress(list.byteCount)
+        var progress = ReadingProgress(list)
         while let chunk = try source.next(rowLimit: .max) {
             progress.update(chunk.end.byteOffset)
             let start = chunk.start.byteOffset
@@ -105,7 +105,7 @@ public enum TokensDedupe {
         progress.end()
         if let line = source.unclosedQuoteLine {
             throw .request(
-                "--tokens \(name) ends inside quotes that open on line \(line): close them there")
+                "\(list.name) ends inside quotes that open on line \(line): close them there")
         }
         result.rows = survey.counts.rows
         return result

@@ -30,6 +30,7 @@ public struct TokensReport {
 
     let file: String
     let format: ListFormat
+    let compression: ListCompression?
     let byteCount: UInt64
     let columns: [String]
     let tokenColumn: String
@@ -39,6 +40,7 @@ public struct TokensReport {
     /// For people.
     public var text: String {
         var text = "format       \(format.rawValue)"
+        if let compression { text += " in \(compression.rawValue)" }
         if format != .lines { text += ", token in column '\(tokenColumn)'" }
         if !columns.isEmpty { text += " of \(columns.joined(separator: ", "))" }
         text += "\nrows         \(counts.rows)\nvalid        \(counts.valid)\n"
@@ -74,6 +76,7 @@ public struct TokensReport {
     /// One line of JSON.
     public var json: String {
         var text = "{\"file\":\(jsonString(file)),\"format\":\"\(format.rawValue)\","
+        text += "\"compression\":\(compression.map { jsonString($0.rawValue) } ?? "null"),"
         text += "\"bytes\":\(byteCount),"
         text += "\"columns\":[\(columns.map(jsonString).joined(separator: ","))],"
         text += "\"token_column\":\(format == .lines ? "null" : jsonString(tokenColumn)),"

@@ -14,6 +14,7 @@ enum Program {
         ControlCommand.description,
         ReportCommand.description,
         SimulateCommand.description,
+        FeedbackCommand.description,
     ]
 
     /// The page that names every command.

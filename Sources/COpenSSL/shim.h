@@ -1,3 +1,4 @@
+#include <sys/prctl.h>
 #include <sys/types.h>
 #include <openssl/bio.h>
 #include <openssl/ec.h>
@@ -70,3 +71,5 @@ static inline int openssl_lacks_algorithm(void) {
     return ERR_GET_REASON(first) == ERR_R_UNSUPPORTED
         || ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_UNSUPPORTED;
 }
+// Not OpenSSL's, but of keys as well: prctl takes a variable number of arguments.
+static inline void openssl_forbid_dumps(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }

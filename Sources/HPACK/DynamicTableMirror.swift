@@ -3,25 +3,35 @@
 ///     index   62          63          64
 ///           newest  ...           oldest         entry = 32 + name + value octets (RFC 7541 4.1)
 ///
-/// Only the three names that are indexed once ever get into it, each at most once, so there are at
-/// most three entries. The encoder evicts none of them: an insertion that does not fit is not made.
-/// Entries are lost only when the peer lowers its limit.
+/// Under the strict discipline only the three names that are indexed once ever get into it, each at
+/// most once; under the compact one the constant fields do too, and each new provider token. The
+/// encoder evicts nothing: an insertion that does not fit is not made. Entries are lost only when
+/// the peer lowers its limit.
 public struct DynamicTableMirror: Sendable {
     /// Which entry has which index, as one small value.
     ///
     /// Two connections with the same layout take the same header blocks, so a request that was laid
-    /// out for one of them can be sent on the other.
+    /// out for one of them can be sent on the other: entries are found by name, and of entries with
+    /// the same name only the newest counts.
     public struct Layout: Hashable, Sendable {
-        fileprivate var rawValue: UInt8
+        /// Four bits an entry, the oldest lowest: the name's number and one.
+        fileprivate var names: UInt128
+        /// Which of the provider tokens over time is in the table, if one is: the newest.
+        fileprivate var revision: UInt32
     }
 
     private struct Entry {
         var name: RequestFieldName
+        /// Which of the field's values over time it is; nil where it can't be referred to.
+        var revision: UInt32?
         var size: Int
     }
 
+    /// The most entries that the encoder makes: the fields, and provider tokens for half a day.
+    static let entriesLimit = 32
+
     /// Oldest first.
-    private var entries: InlineArray<3, Entry>
+    private var entries: InlineArray<32, Entry>
     private var count = 0
 
     /// The octets that the entries count for (RFC 7541 section 4.1).
@@ -35,36 +45,74 @@ public struct DynamicTableMirror: Sendable {
     /// it yet (RFC 7541 section 4.2).
     public private(set) var pendingSizeUpdate: Int?
 
+    private var names: UInt128 = 0
+    private var tokenRevision: UInt32 = 0
+
     /// An empty table of `capacity` octets; 4,096 is where every HTTP/2 connection starts
     /// (RFC 9113 section 6.5.2).
     public init(capacity: Int = 4096) {
         self.capacity = capacity
-        entries = .init(repeating: Entry(name: .identifier, size: 0))
+        entries = .init(repeating: Entry(name: .identifier, revision: nil, size: 0))
     }
 
-    /// The index that stands for `name` in a block that starts now; nil while it is not in the
-    /// table.
+    /// The index that stands for `name` in a block that starts now: the newest entry's; nil while
+    /// there is none.
     public func index(of name: RequestFieldName) -> Int? {
-        for position in 0..<count where entries[position].name == name {
-            // 62 + n - k for the k-th of n insertions, counted from 1.
-            return StaticTable.count + count - position
+        position(of: name).map(index)
+    }
+
+    /// The index that stands for the whole field, name and value; nil while its newest entry has
+    /// another value, or there is none.
+    public func index(of name: RequestFieldName, revision: UInt32) -> Int? {
+        guard let position = position(of: name), entries[position].revision == revision else {
+            return nil
+        }
+        return index(position)
+    }
+
+    private func position(of name: RequestFieldName) -> Int? {
+        var position = count
+        while position > 0 {
+            position -= 1
+            if entries[position].name == name { return position }
         }
         return nil
     }
 
+    /// 62 + n - k for the k-th of n insertions, counted from 1 (RFC 7541 section 2.3.3).
+    private func index(_ position: Int) -> Int { StaticTable.count + count - position }
+
     /// Inserts `name` with a value of `valueCount` octets, if it fits without an eviction, and says
-    /// whether it did. `name` must be one of the three and not be in the table yet.
+    /// whether it did.
+    ///
+    /// - Parameter revision: Which of the field's values over time it is; nil for a value that no
+    ///   other request has.
     @discardableResult
-    public mutating func insert(_ name: RequestFieldName, valueCount: Int) -> Bool {
-        precondition(name.isIndexedOnce, "this field is never inserted")
-        precondition(index(of: name) == nil, "a name is inserted once")
+    public mutating func insert(
+        _ name: RequestFieldName, valueCount: Int, revision: UInt32? = nil
+    ) -> Bool {
+        precondition(
+            position(of: name).map { entries[$0].revision != revision } ?? true,
+            "a value is inserted once")
         let entrySize = 32 + name.text.utf8CodeUnitCount + valueCount
-        guard size + entrySize <= capacity else { return false }
-        entries[count] = Entry(name: name, size: entrySize)
+        guard size + entrySize <= capacity, count < Self.entriesLimit else { return false }
+        entries[count] = Entry(name: name, revision: revision, size: entrySize)
         count += 1
         size += entrySize
-        generation &+= 1
+        changed()
         return true
+    }
+
+    private mutating func changed() {
+        generation &+= 1
+        names = 0
+        tokenRevision = 0
+        for position in 0..<count {
+            names |= UInt128(entries[position].name.rawValue + 1) << UInt128(4 * position)
+            if entries[position].name == .authorization {
+                tokenRevision = entries[position].revision ?? 0
+            }
+        }
     }
 
     /// Takes note of the peer's SETTINGS_HEADER_TABLE_SIZE.
@@ -75,12 +123,12 @@ public struct DynamicTableMirror: Sendable {
         guard newCapacity < capacity else { return }
         capacity = newCapacity
         pendingSizeUpdate = newCapacity
-        generation &+= 1
         while size > capacity {
             size -= entries[0].size
             count -= 1
             for position in 0..<count { entries[position] = entries[position + 1] }
         }
+        changed()
     }
 
     /// The size update that the next block starts with, if one is due; it counts as sent from here.
@@ -91,20 +139,10 @@ public struct DynamicTableMirror: Sendable {
         return update
     }
 
-    /// Which of the three names have which index; nil while a size update is due, as the block that
-    /// carries it can't be repeated.
+    /// Which fields have which index; nil while a size update is due, as the block that carries it
+    /// can't be repeated.
     public var layout: Layout? {
         guard pendingSizeUpdate == nil else { return nil }
-        var rawValue: UInt8 = 0
-        for position in 0..<count {
-            let code: UInt8 =
-                switch entries[position].name {
-                case .identifier: 1
-                case .expiration: 2
-                default: 3
-                }
-            rawValue |= code << UInt8(2 * position)
-        }
-        return Layout(rawValue: rawValue)
+        return Layout(names: names, revision: tokenRevision)
     }
 }

@@ -1,10 +1,14 @@
 /// Which fields go into the peer's dynamic table.
-public enum Discipline: Sendable {
+public enum Discipline: String, Sendable, CaseIterable {
     /// apns-id, apns-expiration and apns-collapse-id where they first occur; nothing else, ever.
     ///
     /// Apple asks for the three to be indexed once and for later ones to be literals without
     /// indexing, so that its small table neither overflows nor turns over.
     case strict
+    /// The constant fields too, the provider token among them, with their values: Apple's newer
+    /// advice ("Establishing a connection to APNs"). Later requests refer to the whole field. A
+    /// renewed provider token is inserted as well while there is room.
+    case compact
 }
 
 /// A header block with room for the values that differ from request to request.
@@ -31,8 +35,9 @@ public struct EncodedBlock: Sendable, Equatable {
 /// Lays out the header block of a request (RFC 7541 section 6).
 ///
 /// `:method` and `:scheme` are indexed static entries. The fields of the discipline are literals with
-/// incremental indexing (6.2.1) the first time. All others are literals without indexing (6.2.2),
-/// with the index of their name wherever there is one.
+/// incremental indexing (6.2.1) the first time; where it inserted a constant, that is an index from
+/// then on (6.1). All others are literals without indexing (6.2.2), with the index of their name
+/// wherever there is one.
 public enum RequestBlockEncoder {
     /// The block of `fields` in their order, and in `mirror` what it does to the peer's table.
     ///
@@ -48,40 +53,66 @@ public enum RequestBlockEncoder {
             PrefixInteger.encode(capacity, prefixBits: 5, pattern: 0x20, into: &block.bytes)
         }
         for field in fields {
-            if let index = wholeFieldIndex(field) {
+            if let index = wholeFieldIndex(field, mirror, discipline) {
                 PrefixInteger.encode(index, prefixBits: 7, pattern: 0x80, into: &block.bytes)
                 continue
             }
-            appendName(field, mirror: &mirror, huffman: huffman, to: &block.bytes)
+            appendName(
+                field, mirror: &mirror, discipline: discipline, huffman: huffman,
+                to: &block.bytes)
             appendValue(field, huffman: huffman, to: &block)
         }
         return block
     }
 
-    /// The static entry that stands for the whole field.
-    private static func wholeFieldIndex(_ field: RequestField) -> Int? {
+    /// The entry that stands for the whole field.
+    private static func wholeFieldIndex(
+        _ field: RequestField, _ mirror: DynamicTableMirror, _ discipline: Discipline
+    ) -> Int? {
         guard case .constant(let value) = field.value else { return nil }
         switch field.name {
         case .method where value == Array("GET".utf8): return 2
         case .method where value == Array("POST".utf8): return 3
         case .scheme where value == Array("https".utf8): return 7
-        default: return nil
+        default: break
         }
+        guard discipline == .compact else { return nil }
+        return mirror.index(of: field.name, revision: field.revision)
     }
 
     private static func appendName(
-        _ field: RequestField, mirror: inout DynamicTableMirror, huffman: Bool,
-        to bytes: inout [UInt8]
+        _ field: RequestField, mirror: inout DynamicTableMirror, discipline: Discipline,
+        huffman: Bool, to bytes: inout [UInt8]
     ) {
         // The index is the one from before an insertion by this very field.
-        if let index = field.name.staticIndex ?? mirror.index(of: field.name) {
-            PrefixInteger.encode(index, prefixBits: 4, pattern: 0x00, into: &bytes)
+        let index = field.name.staticIndex ?? mirror.index(of: field.name)
+        let inserts = inserts(field, into: &mirror, discipline)
+        if let index {
+            PrefixInteger.encode(
+                index, prefixBits: inserts ? 6 : 4, pattern: inserts ? 0x40 : 0x00, into: &bytes)
             return
         }
-        let inserts =
-            field.name.isIndexedOnce && mirror.insert(field.name, valueCount: field.value.count)
         bytes.append(inserts ? 0x40 : 0x00)
         appendString(field.name.octets, huffman: huffman, to: &bytes)
+    }
+
+    /// Whether the field goes into the table now.
+    private static func inserts(
+        _ field: RequestField, into mirror: inout DynamicTableMirror, _ discipline: Discipline
+    ) -> Bool {
+        var revision: UInt32?
+        if case .constant = field.value { revision = field.revision }
+        switch field.name.kind {
+        case .pseudo, .path:
+            return false
+        case .indexedOnce:
+            guard mirror.index(of: field.name) == nil else { return false }
+        case .constant:
+            // What is different in each request is not worth a place in the table.
+            guard discipline == .compact, revision != nil else { return false }
+        }
+        return mirror.insert(
+            field.name, valueCount: field.value.count, revision: revision)
     }
 
     private static func appendValue(

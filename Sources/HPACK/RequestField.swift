@@ -50,12 +50,24 @@ public enum RequestFieldName: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Whether the strict discipline inserts the field where it first occurs: the three names that
-    /// Apple asks to be indexed once and referred to from then on.
-    var isIndexedOnce: Bool {
+    /// What the disciplines do with the field.
+    enum Kind {
+        /// `:method` and `:scheme`: static entries.
+        case pseudo
+        /// Another one each time, never inserted.
+        case path
+        /// The three names that Apple asks to be indexed once and referred to from then on.
+        case indexedOnce
+        /// The same in many requests.
+        case constant
+    }
+
+    var kind: Kind {
         switch self {
-        case .identifier, .expiration, .collapseIdentifier: true
-        default: false
+        case .method, .scheme: .pseudo
+        case .path: .path
+        case .identifier, .expiration, .collapseIdentifier: .indexedOnce
+        case .authority, .host, .authorization, .topic, .pushType, .priority: .constant
         }
     }
 
@@ -85,11 +97,15 @@ public struct RequestField: Sendable, Equatable {
     public var name: RequestFieldName
     /// Its value.
     public var value: Value
+    /// Which of the constants that the field has over time, one after the other: a provider token's
+    /// version, 0 for what never changes. Equal revisions of a field have equal octets.
+    public var revision: UInt32
 
     /// A field of a request.
-    public init(_ name: RequestFieldName, _ value: Value) {
+    public init(_ name: RequestFieldName, _ value: Value, revision: UInt32 = 0) {
         self.name = name
         self.value = value
+        self.revision = revision
     }
 
     /// A field with the same value in every request; its octets are those of `text`.

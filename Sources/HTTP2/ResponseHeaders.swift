@@ -15,13 +15,23 @@ struct ResponseHeaders {
     private(set) var retryAfterSeconds = UInt32.max
     /// The response "MUST be treated as a stream error of type PROTOCOL_ERROR" (section 8.1.1).
     private(set) var isMalformed = false
-    private var sawRegularField = false
+    var sawRegularField = false
 
     /// The octets for a decoded name or number. Longer names are none that we look for.
     private static let decodedCount = 64
 
     /// Reads all of `block`. False if it needs a dynamic table; what was read is worthless then.
     mutating func read(_ block: RawSpan) throws(HPACKError) -> Bool {
+        var ordinary = self
+        if ordinary.readOrdinary(block) {
+            self = ordinary
+            return true
+        }
+        return try readAnything(block)
+    }
+
+    /// Reads any block, by the walker.
+    mutating func readAnything(_ block: RawSpan) throws(HPACKError) -> Bool {
         var walker = BlockWalker()
         while let field = try walker.next(block) {
             switch field.representation {
@@ -49,7 +59,7 @@ struct ResponseHeaders {
     }
 
     /// A field that is a static entry as a whole.
-    private mutating func takeStatic(_ index: Int) {
+    mutating func takeStatic(_ index: Int) {
         switch index {
         case 8: takeStatus(200)
         case 9: takeStatus(204)
@@ -65,7 +75,7 @@ struct ResponseHeaders {
     }
 
     /// A literal whose name is a static entry.
-    private mutating func takeNamed(
+    mutating func takeNamed(
         _ index: Int, _ value: RawSpan, isHuffman: Bool
     ) throws(HPACKError) {
         switch index {
@@ -86,7 +96,7 @@ struct ResponseHeaders {
     }
 
     /// A literal with its name in the block.
-    private mutating func takeLiteral(
+    mutating func takeLiteral(
         _ name: RawSpan, isHuffman: Bool, _ value: RawSpan, isHuffmanValue: Bool
     ) throws(HPACKError) {
         if isHuffman {
@@ -118,13 +128,6 @@ struct ResponseHeaders {
         _ name: RawSpan, _ value: RawSpan, isHuffmanValue: Bool = false
     ) throws(HPACKError) {
         if !isHuffmanValue { checkValue(value) }
-        // The one literal name of an ordinary response, told apart at the first glance.
-        if name.byteCount == 7, name.uint32(at: 0) == 0x6170_6e73,  // "apns"
-            name.uint32(at: 3) == 0x732d_6964  // "s-id"
-        {
-            sawRegularField = true
-            return
-        }
         if name.matches(":status") {
             takeStatus(try number(value, isHuffman: isHuffmanValue, digits: 3...3))
             return
@@ -174,21 +177,29 @@ struct ResponseHeaders {
     /// "A field value MUST NOT contain the zero value, line feed, or carriage return at any position"
     /// (section 8.2.1).
     @inline(__always)
-    private mutating func checkValue(_ value: RawSpan) {
-        var offset = 0
+    mutating func checkValue(_ value: RawSpan) {
         var found: UInt64 = 0
-        while offset + 8 <= value.byteCount {
-            let word = value.uint64(at: offset)
-            found |= Self.zeros(word) | Self.zeros(word ^ 0x0a0a_0a0a_0a0a_0a0a)
-            found |= Self.zeros(word ^ 0x0d0d_0d0d_0d0d_0d0d)
-            offset += 8
-        }
-        while offset < value.byteCount {
-            let octet = value.octet(at: offset)
-            if octet == 0x00 || octet == 0x0a || octet == 0x0d { found = 1 }
-            offset += 1
+        if value.byteCount >= 8 {
+            // The last word overlaps the one before it, so that no octet is left over.
+            var offset = 0
+            while offset < value.byteCount - 8 {
+                found |= Self.forbidden(value.uint64(at: offset))
+                offset += 8
+            }
+            found |= Self.forbidden(value.uint64(at: value.byteCount - 8))
+        } else {
+            for offset in 0..<value.byteCount {
+                let octet = value.octet(at: offset)
+                if octet == 0x00 || octet == 0x0a || octet == 0x0d { found = 1 }
+            }
         }
         if found != 0 { isMalformed = true }
+    }
+
+    /// Not zero if and only if an octet of `word` may not be in a field value.
+    @inline(__always)
+    private static func forbidden(_ word: UInt64) -> UInt64 {
+        zeros(word) | zeros(word ^ 0x0a0a_0a0a_0a0a_0a0a) | zeros(word ^ 0x0d0d_0d0d_0d0d_0d0d)
     }
 
     /// Not zero if and only if an octet of `word` is zero.

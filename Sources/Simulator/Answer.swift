@@ -8,6 +8,11 @@ struct Answer: Equatable, Sendable {
     var reason: Reason?
     /// The body's `timestamp`, milliseconds since the epoch; only with status 410.
     var timestampMilliseconds: UInt64 = 0
+    /// The `retry-after` header, seconds; nil for none.
+    var retryAfterSeconds: UInt32?
+
+    /// A request that is not acted on, as the journal shows it: it has no status.
+    static let untaken = Answer(status: 0, reason: nil)
 
     /// The notification is accepted.
     static let accepted = Answer(status: 200, reason: nil)

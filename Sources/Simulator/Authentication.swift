@@ -4,6 +4,12 @@ internal import APNs
 struct ProviderKey: Sendable {
     let keyID: String
     let teamID: String
+    /// The environment that the key is for; nil: both.
+    var environment: SimulatorEnvironment?
+    /// The topics that the key is for, without suffixes; nil: all of the team.
+    var topics: [[UInt8]]?
+    /// The key that may take its place on a connection; nil for none.
+    var relatedKeyID: String?
     /// Whether a signature, raw (64 octets) or DER, over a message is this key's.
     let verifies: @Sendable (_ message: [UInt8], _ signature: [UInt8]) -> Bool
 }
@@ -12,6 +18,8 @@ struct ProviderKey: Sendable {
 struct CheckedToken: Sendable {
     /// The compact token.
     let text: [UInt8]
+    /// What tells it from others.
+    let mark: UInt64
     /// Which of the keys signed it; nil where it is no valid token.
     let key: Int?
     let issuedAtUnixSeconds: UInt64
@@ -44,7 +52,9 @@ struct ProviderTokenVerifier {
     }
 
     private func verify(_ token: [UInt8]) -> CheckedToken {
-        let refused = CheckedToken(text: token, key: nil, issuedAtUnixSeconds: 0)
+        var mark: UInt64 = 0xcbf2_9ce4_8422_2325
+        for octet in token { mark = (mark ^ UInt64(octet)) &* 0x100_0000_01b3 }
+        let refused = CheckedToken(text: token, mark: mark, key: nil, issuedAtUnixSeconds: 0)
         guard let parsed = try? ProviderTokenClaims.parse(token),
             let index = keys.firstIndex(where: {
                 $0.keyID == parsed.claims.keyID && $0.teamID == parsed.claims.teamID
@@ -52,7 +62,7 @@ struct ProviderTokenVerifier {
             keys[index].verifies(Array(token[..<parsed.signingInputCount]), parsed.signature)
         else { return refused }
         return CheckedToken(
-            text: token, key: index, issuedAtUnixSeconds: parsed.claims.issuedAtUnixSeconds)
+            text: token, mark: mark, key: index, issuedAtUnixSeconds: parsed.claims.issuedAtUnixSeconds)
     }
 }
 
@@ -67,6 +77,11 @@ struct ConnectionCredential {
     private var boundKey: Int?
     /// The last token that was accepted here, to be recognised without a look-up.
     private var last: CheckedToken?
+    /// The one before it, which may still be on its way.
+    private var previous: CheckedToken?
+
+    /// What tells the last accepted token from others; nil where there was none.
+    var lastMark: UInt64? { last?.mark }
 
     init(hasCertificate: Bool) {
         self.hasCertificate = hasCertificate
@@ -75,7 +90,7 @@ struct ConnectionCredential {
     /// Why the request is refused; nil where its credential is in order.
     mutating func refusal(
         authorization: UnsafeRawBufferPointer?, verifier: inout ProviderTokenVerifier,
-        nowUnixSeconds: UInt64
+        environment: SimulatorEnvironment = .production, nowUnixSeconds: UInt64
     ) -> Reason? {
         if hasCertificate { return nil }
         guard let value = unsafe authorization else { return .missingProviderToken }
@@ -87,14 +102,49 @@ struct ConnectionCredential {
         let checked = unsafe verifier.check(token)
         guard let key = checked.key else { return .invalidProviderToken }
         if let reason = Self.ageRefusal(checked, nowUnixSeconds: nowUnixSeconds) { return reason }
-        if let boundKey, boundKey != key {
-            // One connection, one team; and within a team, one key.
-            let isSameTeam = verifier.key(boundKey).teamID == verifier.key(key).teamID
-            return isSameTeam ? .unrelatedKeyIDInToken : .invalidProviderToken
+        let presented = verifier.key(key)
+        if let scope = presented.environment, scope != environment {
+            return .badEnvironmentKeyIDInToken
         }
-        boundKey = key
-        last = checked
+        if let boundKey, boundKey != key {
+            // One connection, one team; and within a team one key, or the one related to it.
+            let bound = verifier.key(boundKey)
+            guard bound.teamID == presented.teamID else { return .invalidProviderToken }
+            guard bound.relatedKeyID == presented.keyID else { return .unrelatedKeyIDInToken }
+        }
+        if let reason = renewalRefusal(checked) { return reason }
+        if boundKey == nil { boundKey = key }
         return nil
+    }
+
+    /// "Refresh your token no more than once every 20 minutes": told by the times of issue, so that
+    /// it does not depend on when requests come.
+    private mutating func renewalRefusal(_ token: CheckedToken) -> Reason? {
+        if let previous, previous.text == token.text {
+            swap(&self.previous, &last)
+            return nil
+        }
+        if let last, last.key == token.key,
+            token.issuedAtUnixSeconds < last.issuedAtUnixSeconds + Self.renewalSeconds
+        {
+            return .tooManyProviderTokenUpdates
+        }
+        previous = last
+        last = token
+        return nil
+    }
+
+    /// The last token was made to expire: the next one comes early without any fault.
+    mutating func forgetLast() {
+        last = nil
+        previous = nil
+    }
+
+    private static let renewalSeconds: UInt64 = 20 * 60
+
+    /// The topics of the key that the last accepted token was signed with; nil: all of its team.
+    func topics(_ verifier: ProviderTokenVerifier) -> [[UInt8]]? {
+        last?.key.flatMap { verifier.key($0).topics }
     }
 
     /// "APNs rejects a token whose issue time is more than one hour from the current time."

@@ -90,6 +90,22 @@ enum FrameBytes {
         output.count += 9 + 4 * words.count
     }
 
+    /// A GOAWAY frame.
+    static func goAway(lastStreamID: UInt32, code: UInt32, debug: [UInt8]) -> [UInt8] {
+        var frame: [UInt8] = []
+        func append(_ value: UInt32, _ count: Int) {
+            for octet in (0..<count).reversed() {
+                frame.append(UInt8(truncatingIfNeeded: value >> UInt32(8 * octet)))
+            }
+        }
+        append(UInt32(8 + debug.count), 3)
+        frame += [goAway, 0]
+        append(0, 4)
+        append(lastStreamID, 4)
+        append(code, 4)
+        return frame + debug
+    }
+
     /// The settings in the order of APNs' own frame.
     static func appendSettings(_ maxStreams: UInt32, to output: inout ByteBuffer) {
         let values: [(UInt16, UInt32)] = [

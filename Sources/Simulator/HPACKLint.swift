@@ -8,7 +8,7 @@ internal import HPACK
 /// | a changing header not inserted at first, or later spelled out | deviation | deviation |
 /// | `:path` inserted | deviation | deviation |
 /// | another header inserted | deviation | only the same value again |
-/// | a constant header neither inserted nor referred to | - | deviation |
+/// | a constant header neither inserted nor referred to, with room for it | - | deviation |
 /// | a static name spelled out, `:method` or `:scheme` not indexed | deviation | deviation |
 /// | an entry evicted | deviation | deviation |
 ///
@@ -110,7 +110,7 @@ struct HPACKLint {
         let value = unsafe LintText.decoded(field.value, in: block)
         insertedNames.insert(name)
         insertedValues[name] = LintText.hash(value)
-        if table.insert(name, size: 32 + name.text.utf8.count + value.count) > 0 {
+        if table.insert(name, valueCount: value.count) > 0 {
             report(.evicted, nil)
         }
     }
@@ -125,7 +125,8 @@ struct HPACKLint {
         case .withoutIndexing, .neverIndexed:
             if !isKnown {
                 report(.notInserted, name)
-            } else if field.index == 0 {
+            } else if field.index == 0, table.has(name) {
+                // A server that shrank the table took the name away.
                 report(.nameNotIndexed, name)
             }
         // An expiration that stays the same may be referred to as a whole in the compact form.
@@ -144,7 +145,11 @@ struct HPACKLint {
             let value = unsafe LintText.hash(LintText.decoded(field.value, in: block))
             if insertedValues[name] == value { report(.insertedAgain, name) }
         case (.compact, .withoutIndexing), (.compact, .neverIndexed):
-            if name.isOfAPNs { report(.literal, name) }
+            // Where an insertion would drive out what others refer to, a literal is right.
+            let value = unsafe LintText.decoded(field.value, in: block)
+            if name.isOfAPNs, table.hasRoom(for: name, valueCount: value.count) {
+                report(.literal, name)
+            }
         default: break
         }
     }

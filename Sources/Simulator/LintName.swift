@@ -86,11 +86,24 @@ struct LintTable {
         return entries.indices.contains(position) ? entries[position].name : nil
     }
 
+    /// Whether an entry has this name.
+    func has(_ name: LintName) -> Bool { entries.contains { $0.name == name } }
+
     /// Inserts an entry and returns how many others it drove out.
-    mutating func insert(_ name: LintName, size count: Int) -> Int {
+    mutating func insert(_ name: LintName, valueCount: Int) -> Int {
+        let count = Self.size(of: name, valueCount: valueCount)
         entries.append((name, count))
         size += count
         return evict()
+    }
+
+    /// Whether an entry could be inserted without driving out another.
+    func hasRoom(for name: LintName, valueCount: Int) -> Bool {
+        size + Self.size(of: name, valueCount: valueCount) <= capacity
+    }
+
+    private static func size(of name: LintName, valueCount: Int) -> Int {
+        32 + name.text.utf8.count + valueCount
     }
 
     /// The client's own limit, from a size update.

@@ -26,11 +26,15 @@ struct Verdict: Sendable {
 ///       -> topic -> payload empty -> payload size -> token syntax -> token for topic -> fate
 struct RequestChecks: Sendable {
     let fate: TokenFate
+    /// Where only issued device tokens are good.
+    var trust: TokenTrust?
 
     /// Examines a header block. `authenticate` is asked when its turn comes; it says nil where the
     /// credential is in order.
     func examine(
-        _ head: borrowing RequestHead, topics: TopicTable, authenticate: () -> Reason?
+        _ head: borrowing RequestHead, topics: TopicTable,
+        allows: (_ topic: UnsafeRawBufferPointer?) -> Bool = { _ in true },
+        authenticate: () -> Reason?
     ) -> Verdict {
         var verdict = Verdict()
         func refuse(_ reason: Reason) -> Verdict {
@@ -54,14 +58,27 @@ struct RequestChecks: Sendable {
         {
             return refuse(reason)
         }
+        guard unsafe allows(head[.topic]) else { return refuse(.topicDisallowed) }
         if let type { verdict.payloadLimit = PayloadRules.maximumCount(for: type) }
-        if let octets = unsafe TokenFate.head(ofDigits: token) {
-            verdict.late =
-                isForDevice ? fate.answer(head: octets) : .refused(.deviceTokenNotForTopic)
-        } else {
-            verdict.late = .refused(.badDeviceToken)
-        }
+        verdict.late =
+            unsafe trustRefusal(token, topic: head[.topic], topics, isForDevice).map(Answer.refused)
+            ?? fate.answer(head: TokenFate.head(ofDigits: token) ?? 0)
         return verdict
+    }
+
+    /// Why a device token is no token of this topic; nil where it is.
+    private func trustRefusal(
+        _ token: UnsafeRawBufferPointer, topic: UnsafeRawBufferPointer?, _ topics: TopicTable,
+        _ isForDevice: Bool
+    ) -> Reason? {
+        guard unsafe TokenFate.head(ofDigits: token) != nil else { return .badDeviceToken }
+        guard let trust else { return isForDevice ? nil : .deviceTokenNotForTopic }
+        guard let octets = unsafe TokenTrust.octets(ofDigits: token) else { return .badDeviceToken }
+        switch unsafe trust.judge(octets, topic: topics.bundle(of: topic)) {
+        case .good: return nil
+        case .bad: return .badDeviceToken
+        case .otherTopic: return .deviceTokenNotForTopic
+        }
     }
 
     /// What stands behind `/3/device/` in a path.

@@ -4,6 +4,17 @@ extension SimulatorOptions {
     /// Says what makes no sense, before anything is touched.
     func validate() throws(SimulatorError) {
         _ = try listenAddress()
+        _ = try binaryListen.map { text throws(SimulatorError) in
+            try Self.address(text, option: "binary-listen")
+        }
+        _ = try feedbackListen.map { text throws(SimulatorError) in
+            try Self.address(text, option: "feedback-listen")
+        }
+        if feedbackListen != nil, binaryListen == nil {
+            throw SimulatorError(
+                "--feedback-listen tells what the gateway learned: add --binary-listen", exitCode: 2
+            )
+        }
         guard latencyJitterNanoseconds <= latencyNanoseconds else {
             throw SimulatorError(
                 "--latency-jitter is above --latency: answers can't come before their requests",
@@ -26,24 +37,43 @@ extension SimulatorOptions {
             throw SimulatorError(
                 "--fast writes no journal: drop --journal, or --fast", exitCode: 2)
         }
+        if isFast {
+            for (option, value) in [
+                ("scenario", scenario), ("offline", offline), ("deliveries", deliveries),
+                ("control", control),
+            ] where value != nil {
+                throw SimulatorError(
+                    "--fast plays no scenario and stores nothing: drop --\(option), or --fast",
+                    exitCode: 2)
+            }
+        }
+        if let issuedTokens, !(0...SimulatorLimits.issuedTokens).contains(issuedTokens) {
+            throw SimulatorError(
+                "--issue-tokens is a number from 0 to \(SimulatorLimits.issuedTokens)", exitCode: 2)
+        }
     }
 
     /// `--listen` as an address: `127.0.0.1:2197`, `[::1]:0`, `localhost:2197`.
     func listenAddress() throws(SimulatorError) -> SocketAddress {
+        try Self.address(listen, option: "listen")
+    }
+
+    /// An option's address and port.
+    static func address(_ listen: String, option: String) throws(SimulatorError) -> SocketAddress {
         guard let colon = listen.lastIndex(of: ":"),
             let port = UInt16(listen[listen.index(after: colon)...])
-        else { throw Self.badAddress(listen) }
+        else { throw Self.badAddress(listen, option: option) }
         let host = String(listen[..<colon])
         if host == "localhost" { return .loopback(port: port) }
         guard let address = SocketAddress(numeric: host, port: port) else {
-            throw Self.badAddress(listen)
+            throw Self.badAddress(listen, option: option)
         }
         return address
     }
 
-    private static func badAddress(_ text: String) -> SimulatorError {
+    private static func badAddress(_ text: String, option: String) -> SimulatorError {
         SimulatorError(
-            "--listen '\(text)' is no address and port: write it like 127.0.0.1:2197 or [::1]:0",
+            "--\(option) '\(text)' is no address and port: write it like 127.0.0.1:2197 or [::1]:0",
             exitCode: 2)
     }
 }

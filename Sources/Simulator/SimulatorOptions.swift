@@ -45,6 +45,29 @@ public struct SimulatorOptions: Sendable {
     /// Which discipline.
     public var lintProfile = HPACKLintProfile.strict
 
+    /// Which environment this is: device tokens, keys and certificates of the other are refused.
+    public var environment = SimulatorEnvironment.production
+    /// The scenario that is played from the start: a name of the library or a file; nil for none.
+    public var scenario: String?
+    /// So many device tokens are issued, and only issued ones are good; nil: all are.
+    public var issuedTokens: Int?
+    /// The devices that are offline: a share from 0 to 1, or a file with a token a line; nil: none.
+    public var offline: String?
+    /// A file that gets a line for each notification that a device got; nil for none.
+    public var deliveries: String?
+    /// For how long a notification is kept for a device that is offline, nanoseconds.
+    public var storeNanoseconds: UInt64 = 30 * 86_400_000_000_000
+    /// A socket that takes commands while the simulator runs; nil for none.
+    public var control: String?
+
+    /// Where the legacy binary gateway listens, a numeric address and a port; nil: nowhere.
+    public var binaryListen: String?
+    /// Where the feedback service listens; nil: nowhere.
+    public var feedbackListen: String?
+
+    /// The scenarios that ship, a line each with its name and what it does.
+    public static var scenarioList: String { ScenarioLibrary.list }
+
     /// The defaults, with certificates and keys in `state`.
     public init(state: String) {
         self.state = state
@@ -65,4 +88,14 @@ enum SimulatorLimits {
     static let frameSize = 16_384
     /// Verified provider tokens that a thread remembers.
     static let cachedTokens = 64
+    /// For how long a connection may go without a request: about an hour was seen in the field.
+    static let idleNanoseconds: UInt64 = 3_600_000_000_000
+    /// How long a TLS handshake may take.
+    static let handshakeNanoseconds: UInt64 = 15_000_000_000
+    /// For how long answers that wait are still given once the endpoint is told to stop.
+    static let stopNanoseconds: UInt64 = 1_000_000_000
+    /// Octets that a connection holds back unread; the kernel holds the rest.
+    static let heldInputCount = 1 << 18
+    /// Device tokens that `--issue-tokens` makes at most.
+    static let issuedTokens = 10_000_000
 }

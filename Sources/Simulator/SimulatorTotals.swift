@@ -16,12 +16,18 @@ public struct SimulatorTotals: Sendable, Equatable {
     public private(set) var refusals: [UInt16: [String: UInt64]] = [:]
     /// Streams refused or reset, and connections ended, for exceeding a limit.
     public var violations: UInt64 = 0
+    /// What a scenario did, by its names.
+    public private(set) var faults: [String: UInt64] = [:]
     /// Header blocks that the lint walked.
     public var lintedBlocks: UInt64 = 0
     /// Deviations from the HPACK discipline by kind, in words.
     public var lintFindings: [String: UInt64] = [:]
     /// A write to the journal failed: it is not whole.
     public var journalFailed = false
+    /// A write to the file of deliveries failed: it is not whole.
+    public var deliveriesFailed = false
+    /// What became of notifications for devices; nil where nobody asked.
+    var devices: DeviceStore.Counts?
 
     /// Nothing yet.
     public init() {}
@@ -33,6 +39,10 @@ public struct SimulatorTotals: Sendable, Equatable {
             return
         }
         refusals[answer.status, default: [:]][answer.reason?.text ?? "none", default: 0] += 1
+    }
+
+    mutating func countFault(_ action: Fault.Action) {
+        faults[action.name, default: 0] += 1
     }
 
     mutating func add(_ other: SimulatorTotals) {
@@ -48,8 +58,10 @@ public struct SimulatorTotals: Sendable, Equatable {
                 refusals[status, default: [:]][reason, default: 0] += count
             }
         }
+        for (name, count) in other.faults { faults[name, default: 0] += count }
         for (finding, count) in other.lintFindings { lintFindings[finding, default: 0] += count }
         journalFailed = journalFailed || other.journalFailed
+        deliveriesFailed = deliveriesFailed || other.deliveriesFailed
     }
 
     /// Lines for a person, without a line end behind the last.
@@ -64,6 +76,9 @@ public struct SimulatorTotals: Sendable, Equatable {
             }
         }
         if violations > 0 { lines.append("limits exceeded: \(violations)") }
+        for (name, count) in faults.sorted(by: { $0.key < $1.key }) {
+            lines.append("scenario: \(name): \(count)")
+        }
         if lint != .off {
             if lintFindings.isEmpty {
                 lines.append("HPACK: no deviations in \(lintedBlocks) header blocks")
@@ -72,6 +87,13 @@ public struct SimulatorTotals: Sendable, Equatable {
                 lines.append("HPACK: \(finding): \(count) in \(lintedBlocks) header blocks")
             }
         }
+        if let devices {
+            lines.append(
+                "devices: \(devices.delivered) delivered, \(devices.stored) stored, "
+                    + "\(devices.coalesced) coalesced, \(devices.expired) expired, "
+                    + "\(devices.discarded) discarded, \(devices.dropped) dropped")
+        }
+        if deliveriesFailed { lines.append("--deliveries is not whole: a write failed") }
         if journalFailed { lines.append("the journal is not whole: a write failed") }
         return lines.joined(separator: "\n")
     }

@@ -82,6 +82,18 @@ struct TopicTable: Sendable {
         return .topicDisallowed
     }
 
+    /// A topic without a push type's suffix; the credential's only topic where none is named.
+    func bundle(of topic: UnsafeRawBufferPointer?) -> [UInt8] {
+        guard let octets = unsafe topic.map({ unsafe Array($0) }) ?? fallback else { return [] }
+        let text = String(decoding: octets, as: UTF8.self)
+        for type in PushType.allCases {
+            if let suffix = type.topicSuffix, text.hasSuffix(suffix), text.count > suffix.count {
+                return Array(text.utf8.dropLast(suffix.utf8.count))
+            }
+        }
+        return octets
+    }
+
     /// A bundle ID: letters, digits, dots and hyphens, not empty.
     private static func isWellFormed(_ topic: UnsafeRawBufferPointer) -> Bool {
         guard topic.count > 0, topic.count <= 255 else { return false }

@@ -25,12 +25,12 @@ public struct CertificateAuthority: Sendable {
     /// An authority from what was stored of one.
     public init(identity: TLSIdentity) throws(TLSError) {
         certificate = try Certificate.all(pem: identity.certificateChain)[0]
-        key = try PrivateKey(pem: identity.privateKey)
+        key = try identity.key
     }
 
     /// The authority as PEM, to be stored.
     public var identity: TLSIdentity {
-        TLSIdentity(certificateChain: certificate.pem, privateKey: key.pem)
+        TLSIdentity(certificateChain: certificate.pem, key: key)
     }
 
     /// A server's certificate and key.
@@ -74,7 +74,7 @@ public struct CertificateAuthority: Sendable {
         request.extensions.append(.named("keyUsage", "critical,digitalSignature"))
         let subjectKey = try PrivateKey.generate()
         let issued = try request.issue(for: subjectKey, signedBy: (certificate, key))
-        return TLSIdentity(certificateChain: issued.pem, privateKey: subjectKey.pem)
+        return TLSIdentity(certificateChain: issued.pem, key: subjectKey)
     }
 }
 

@@ -17,3 +17,32 @@ public func randomBytes(_ count: Int) -> [UInt8] {
     precondition(result == 1, "no randomness")
     return bytes
 }
+
+/// The SHA-256 of a message that comes by in pieces.
+@safe public struct SHA256Sum: ~Copyable {
+    private let context: OpaquePointer
+
+    /// Of no octets yet.
+    public init() {
+        guard let context = unsafe EVP_MD_CTX_new(),
+            unsafe EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1
+        else { preconditionFailure("OpenSSL has no memory") }
+        unsafe self.context = unsafe context
+    }
+
+    deinit {
+        unsafe EVP_MD_CTX_free(context)
+    }
+
+    /// Takes more octets in.
+    public mutating func update(_ octets: UnsafeRawBufferPointer) {
+        unsafe EVP_DigestUpdate(context, octets.baseAddress, octets.count)
+    }
+
+    /// The digest: 32 octets. Call once, after all octets.
+    public mutating func finish() -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
+        unsafe EVP_DigestFinal_ex(context, &digest, nil)
+        return digest
+    }
+}

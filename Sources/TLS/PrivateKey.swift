@@ -16,12 +16,16 @@ internal import COpenSSL
     public convenience init(pem: [UInt8], passphrase: [UInt8]? = nil) throws(TLSError) {
         ErrorQueue.clear()
         let pointer = unsafe PEMText.read(pem) { bio -> OpaquePointer? in
-            guard var passphrase else {
+            guard let passphrase else {
                 // Never asks the terminal for a passphrase: OpenSSL's own callback would.
                 return unsafe PEM_read_bio_PrivateKey(bio, nil, { _, _, _, _ in -1 }, nil)
             }
             precondition(passphrase.last == 0, "OpenSSL reads up to the NUL")
-            return unsafe PEM_read_bio_PrivateKey(bio, nil, nil, &passphrase)
+            // Without a callback the last argument is the passphrase, and only read.
+            return unsafe passphrase.withUnsafeBytes {
+                unsafe PEM_read_bio_PrivateKey(
+                    bio, nil, nil, UnsafeMutableRawPointer(mutating: $0.baseAddress))
+            }
         }
         guard let pointer = unsafe pointer else {
             ErrorQueue.clear()

@@ -22,15 +22,43 @@ public enum TLSVersion: Sendable {
 
 /// A certificate chain, leaf first, with the leaf's private key.
 public struct TLSIdentity: Sendable {
+    private enum Key {
+        case pem([UInt8])
+        case read(PrivateKey)
+    }
+
     /// PEM, leaf first.
     public var certificateChain: [UInt8]
-    /// PEM, not encrypted.
-    public var privateKey: [UInt8]
+    private let secret: Key
 
     /// Both as PEM text. Neither is read before a `TLSContext` is made from it.
     public init(certificateChain: [UInt8], privateKey: [UInt8]) {
         self.certificateChain = certificateChain
-        self.privateKey = privateKey
+        secret = .pem(privateKey)
+    }
+
+    /// A chain as PEM text, and a key that was read already: no text of it is kept.
+    public init(certificateChain: [UInt8], key: PrivateKey) {
+        self.certificateChain = certificateChain
+        secret = .read(key)
+    }
+
+    /// PEM, not encrypted: to be stored.
+    public var privateKey: [UInt8] {
+        switch secret {
+        case .pem(let text): text
+        case .read(let key): key.pem
+        }
+    }
+
+    /// The key.
+    public var key: PrivateKey {
+        get throws(TLSError) {
+            switch secret {
+            case .pem(let text): try PrivateKey(pem: text)
+            case .read(let key): key
+            }
+        }
     }
 }
 

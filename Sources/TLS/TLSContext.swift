@@ -128,7 +128,7 @@ internal import COpenSSL
 
     private static func use(_ identity: TLSIdentity, _ pointer: OpaquePointer) throws(TLSError) {
         let chain = try Certificate.all(pem: identity.certificateChain)
-        let key = try PrivateKey(pem: identity.privateKey)
+        let key = try identity.key
         ErrorQueue.clear()
         guard unsafe SSL_CTX_use_certificate(pointer, chain[0].pointer) == 1 else {
             throw TLSError(

@@ -25,7 +25,8 @@ extension TLSIdentity {
         certificate: [UInt8], key: [UInt8]?, passphrase: [UInt8]?
     ) throws(ReadingError) -> TLSIdentity {
         // OpenSSL takes a text that ends in NUL.
-        let secret = passphrase.map { $0 + [0] }
+        var secret = passphrase.map { $0 + [0] }
+        defer { secret?.cleanse() }
         // Every DER structure of ours begins with SEQUENCE; no text does.
         if certificate.first == 0x30 {
             guard key == nil else {
@@ -50,8 +51,7 @@ extension TLSIdentity {
         let part: Part = key == nil ? .certificate : .privateKey
         do {
             let privateKey = try PrivateKey(pem: key ?? certificate, passphrase: secret)
-            return TLSIdentity(
-                certificateChain: chain.flatMap(\.pem), privateKey: privateKey.pem)
+            return TLSIdentity(certificateChain: chain.flatMap(\.pem), key: privateKey)
         } catch {
             throw ReadingError(part: part, error: error)
         }
@@ -100,8 +100,16 @@ extension TLSIdentity {
         var key: OpaquePointer?
         var leaf: OpaquePointer?
         var others: OpaquePointer?
-        let secret = passphrase.map { $0.map { CChar(bitPattern: $0) } }
-        let parsed = unsafe PKCS12_parse(bundle, secret, &key, &leaf, &others)
+        func parse(_ secret: UnsafePointer<CChar>?) -> Int32 {
+            unsafe PKCS12_parse(bundle, secret, &key, &leaf, &others)
+        }
+        let parsed =
+            passphrase.map { octets in
+                // Octets as characters, where they lie: no copy to be forgotten.
+                unsafe octets.withUnsafeBytes {
+                    unsafe parse($0.assumingMemoryBound(to: CChar.self).baseAddress)
+                }
+            } ?? parse(nil)
         defer { unsafe openssl_free_certificates(others) }
         let privateKey = unsafe key.map { unsafe PrivateKey(owning: $0) }
         let certificate = unsafe leaf.map { unsafe Certificate(owning: $0) }
@@ -120,7 +128,7 @@ extension TLSIdentity {
                 chain += unsafe Certificate(retaining: other).pem
             }
         }
-        return TLSIdentity(certificateChain: chain, privateKey: privateKey.pem)
+        return TLSIdentity(certificateChain: chain, key: privateKey)
     }
 
     private static func passphraseError(given: Bool) -> TLSError {

@@ -181,11 +181,17 @@ internal import COpenSSL
             precondition(Int(written) == count, "the sink has room for all")
             return true
         }
+        noteFailedWrite(written)
+        return false
+    }
+
+    /// Apart from `seal`, which runs for each record.
+    @inline(never)
+    private mutating func noteFailedWrite(_ written: Int32) {
         if unsafe SSL_get_error(session, written) != SSL_ERROR_WANT_READ {
             failure = TLSError(
                 .protocolViolation, "OpenSSL cannot encrypt: \(ErrorQueue.take().text)")
         }
-        return false
     }
 
     /// Says close_notify. Nothing can be sealed afterwards. Before the handshake is complete, or

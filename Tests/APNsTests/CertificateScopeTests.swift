@@ -11,11 +11,12 @@ struct CertificateScopeTests {
             + "636f6d706c69636174696f6e300e0c0c636f6d706c69636174696f6e")
 
     private func scope(
-        _ der: [UInt8]?, commonName: String? = nil,
+        _ der: [UInt8]?, voip: [UInt8]? = nil, commonName: String? = nil,
         environments: Set<Endpoints.Environment> = []
     ) -> CertificateScope? {
         CertificateScope(
-            topicsExtension: der, userID: "com.example.uid", commonName: commonName,
+            topicsExtension: der, voipExtension: voip, userID: "com.example.uid",
+            commonName: commonName,
             environments: environments)
     }
 
@@ -32,6 +33,24 @@ struct CertificateScopeTests {
         #expect(one.onlyTopic == "com.example.uid")
         #expect(one.topicProblem(nil, pushType: .background) == nil)
         #expect(one.topicProblem(nil, pushType: .voip) != nil)
+    }
+
+    @Test("The VoIP extension adds its topic; what is no topic there adds nothing")
+    func voip() throws {
+        let topic = "com.example.uid.voip"
+        let string = [0x0c, UInt8(topic.utf8.count)] + Array(topic.utf8)
+        let both = try #require(scope(nil, voip: string))
+        #expect(both.topics == ["com.example.uid", topic])
+        #expect(both.onlyTopic == "com.example.uid")
+        #expect(both.topicProblem(topic, pushType: .voip) == nil)
+        #expect(both.topicProblem(nil, pushType: .alert) == nil)
+        for strange: [UInt8] in [
+            [], [5, 0], Array(string.dropLast()), [0x0c, 3, 0x61, 0x62, 0x63],
+        ] {
+            #expect(scope(nil, voip: strange)?.topics == ["com.example.uid"])
+        }
+        #expect(scope(Self.der, voip: string)?.topics.count == 4)
+        #expect(scope(Self.der, voip: string)?.onlyTopic == nil)
     }
 
     @Test("A damaged extension is no scope, wherever it is cut or bent")

@@ -16,7 +16,9 @@ import Testing
                 "39 BadEnvironmentKeyIdInToken", "40 BadEnvironmentKeyInToken", "48 BadPath",
                 "52 MethodNotAllowed", "56 ExpiredToken", "57 Unregistered", "64 PayloadTooLarge",
                 "72 TooManyProviderTokenUpdates", "73 TooManyRequests", "80 InternalServerError",
-                "88 ServiceUnavailable", "89 Shutdown", "128 Timeout", "129 ConnectionLost",
+                "88 ServiceUnavailable", "89 Shutdown", "96 ProcessingError", "97 InvalidTokenSize",
+                "98 InvalidTopicSize", "99 ProtocolError", "100 UnknownError", "128 Timeout",
+                "129 ConnectionLost",
                 "130 MalformedToken", "131 MissingColumn", "132 BadValue", "133 NoPayload",
                 "134 Suppressed", "135 Duplicate", "136 Unparsable",
             ])
@@ -26,7 +28,7 @@ import Testing
         let octets = Array(reason.text.utf8)
         #expect(Reason(text: reason.text) == reason)
         let found = Reason(text: octets.span.bytes)
-        #expect(found == (reason.isFromAPNs ? reason : nil))
+        #expect(found == (reason.isOfProviderAPI ? reason : nil))
     }
 
     func parse(_ body: String) -> ReasonBody {

@@ -133,6 +133,7 @@ struct LedgerWorld {
             switch dispositions?[place] ?? .send {
             case .settled: continue
             case .becomesUnknown: settle(row, .unknown, reactor)
+            case .suppressed, .duplicate: settle(row, .skipped, reactor)
             case .send, .sendAgain:
                 if lostRows == .record && reopens == [] {
                     #expect(!sent.contains(row), "row \(row) is sent twice")

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A resume goes on with its own campaign and with no other.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct CampaignIdentityTests {
     @Test(
         "Another payload, topic, list or header is refused and named",
@@ -67,7 +67,7 @@ struct CampaignIdentityTests {
         let process = try Broadside.start(
             campaign.arguments(to: server.endpoint, ["--connections", "1"]),
             in: campaign.directory)
-        try process.wait { try server.answers().count >= 40 }
+        try process.wait { try server.answerCount() >= 40 }
         process.send(signal: SIGKILL)
         _ = try process.wait()
         let other = DeviceTokens(seed: campaign.tokens.seed ^ 1, count: 100)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What a certificate is not for is said before anything is connected.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct CertificateRefusalTests {
     private let campaign: Campaign
 

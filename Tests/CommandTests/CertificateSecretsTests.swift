@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The key of a certificate and its passphrase stay where they belong.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct CertificateSecretsTests {
     @Test("Neither key nor passphrase appears in any output or in the ledger")
     func secrets() throws {

@@ -29,7 +29,7 @@ final class Files: Sendable {
         try FileManager.default.createDirectory(
             atPath: "\(path)/strange", withIntermediateDirectories: false)
         for (name, text) in [
-            ("strange/diary", "Dear diary"),
+            ("strange/diary", "Dear diary"), ("no.gz", "aabb\n"), ("no.zst", "aabb\n"),
             ("empty", ""),
             ("garbage", "-----BEGIN PRIVATE KEY-----\nbm8=\n-----END PRIVATE KEY-----\n"),
             ("bad-json", "{\"aps\":\n  {\"alert\" \"x\"}}"),
@@ -41,6 +41,8 @@ final class Files: Sendable {
         ] {
             try directory.write(text, to: name)
         }
+        // A frame's header (RFC 8878, section 3.1.1.1) with a window of 16 MiB, and an empty block.
+        try directory.write([0x28, 0xb5, 0x2f, 0xfd, 0, 14 << 3, 1, 0, 0], to: "far.zst")
         for line in [
             "genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out \(path)/rsa",
             "genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-384 -out \(path)/p384",

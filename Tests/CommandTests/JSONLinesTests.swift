@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// JSON Lines on their way to a server, into the ledger, and back out.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct JSONLinesTests {
     private let rows = [
         #"{"id":1,"token":"AABB01"}"#, "", #"{"token":null}"#, #"{"id":2}"#, "aabb02",
@@ -15,7 +15,7 @@ struct JSONLinesTests {
         let directory = try TemporaryDirectory()
         let file = try directory.write(rows.joined(separator: "\n"), to: "list.jsonl")
         let finished = try Broadside.run(
-            ["tokens", "check", "--tokens", file] + more, in: directory, limit: 30)
+            ["tokens", "check", "--tokens", file] + more, in: directory, limit: 120)
         #expect(finished.exitCode == 0, "\(finished.errors)")
         return finished.output
     }
@@ -34,7 +34,7 @@ struct JSONLinesTests {
         let campaign = try Campaign(rows: 1)
         let file = try campaign.directory.write(rows.joined(separator: "\n"), to: "list.jsonl")
         let finished = try campaign.send(
-            to: "localhost:1", ["--tokens", file, "--dry-run"], limit: 30)
+            to: "localhost:1", ["--tokens", file, "--dry-run"], limit: 120)
         #expect(finished.exitCode == 0, "\(finished.errors)")
         #expect(finished.output.contains("rows         8\n"), "\(finished.output)")
         #expect(finished.output.contains("invalid      5, the first on line 3"))

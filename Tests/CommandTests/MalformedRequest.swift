@@ -88,6 +88,28 @@ extension MalformedRequest {
         .init(["--resume", "--retry", "accepted"], says: ["--retry 'accepted'", "unknown"]),
     ]
 
+    static let lists: [MalformedRequest] = [
+        .init(["--shard", "0/3"], says: ["--shard '0/3'", "K/N"]),
+        .init(["--shard", "4/3"], says: ["--shard '4/3'"]),
+        .init(["--shard", "1"], says: ["--shard '1'"]),
+        .init(["--shard", "1/2/3"], says: ["--shard '1/2/3'"]),
+        .init(["--shard", "1/65537"], says: ["--shard '1/65537'"]),
+        .init(["--shard", "+1/2"], says: ["--shard '+1/2'"]),
+        .init(["--shard", "1/2", "--to", "aabb"], without: ["tokens"], says: ["--shard", "--to"]),
+        .init(["--duplicates", "drop"], says: ["--duplicates 'drop'", "skip"]),
+        .init(["--suppress", "@nothing"], says: ["--suppress", "@nothing", "No such file"]),
+        .init(["--suppress", "@directory"], says: ["--suppress", "@directory"]),
+        .init(["--suppress", "-"], says: ["--suppress -"]),
+        .init(["--suppress", "@garbage"], says: ["--suppress", "@garbage", "line 1"]),
+        .init(["--suppress", "@bad-json"], says: ["--suppress", "@bad-json", "line 1"]),
+        .init(["--tokens", "@no.gz"], says: ["@no.gz", "no gzip file"]),
+        .init(["--tokens", "@no.zst"], says: ["@no.zst", "no zstd file"]),
+        .init(["--tokens", "@far.zst"], says: ["@far.zst", "8 MiB", "--long"]),
+        .init(
+            ["--tokens", "-", "--ledger", "@directory"], says: ["--ledger", "@directory", "exists"]),
+        .init(["--tokens", "-"], without: ["ledger"], says: ["--ledger is missing"]),
+    ]
+
     static let files: [MalformedRequest] = [
         .init(["--tokens", "@nothing"], says: ["--tokens", "@nothing", "No such file"]),
         .init(["--tokens", "@directory"], says: ["--tokens", "@directory"]),

@@ -4,7 +4,7 @@ import Testing
 
 /// Requests that are wrong in themselves: exit 2, one line that names the place and the mend,
 /// nothing sent, nothing left behind.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct MalformedRequestTests {
     @Test("Options", arguments: MalformedRequest.options)
     func options(_ test: MalformedRequest) throws { try expectRefusal(test) }
@@ -15,6 +15,9 @@ struct MalformedRequestTests {
     @Test("Files", arguments: MalformedRequest.files)
     func files(_ test: MalformedRequest) throws { try expectRefusal(test) }
 
+    @Test("Lists", arguments: MalformedRequest.lists)
+    func lists(_ test: MalformedRequest) throws { try expectRefusal(test) }
+
     private func expectRefusal(_ test: MalformedRequest) throws {
         let files = try Files.shared()
         let campaign = files.campaign
@@ -22,7 +25,7 @@ struct MalformedRequestTests {
         let arguments = campaign.arguments(
             to: "127.0.0.1:\(server.port)", test.arguments.map(files.expand), without: test.without)
         let kept = try campaign.directory.names(in: campaign.directory.path)
-        let finished = try Broadside.run(arguments, in: files.scratch, limit: 30)
+        let finished = try Broadside.run(arguments, in: files.scratch, limit: 120)
         #expect(finished.exitCode == 2, "\(finished.errors)")
         #expect(finished.output.isEmpty)
         let lines = finished.errorLines

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Memory goes by what is in flight, never by the length of the list.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct MemoryTests {
     @Test("A dry run of a million rows takes what ten thousand take")
     func dryRun() throws {

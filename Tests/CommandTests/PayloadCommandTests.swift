@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct PayloadCommandTests {
     private func check(_ payload: String, _ more: [String] = []) throws -> Finished {
         let directory = try TemporaryDirectory()
         let file = try directory.write(payload, to: "p.json")
         return try Broadside.run(
-            ["payload", "check", "--payload", file] + more, in: directory, limit: 30)
+            ["payload", "check", "--payload", file] + more, in: directory, limit: 120)
     }
 
     @Test("A good payload is 0, with its sizes")
@@ -63,7 +63,7 @@ struct PayloadCommandTests {
             (["payload", "check", "--payload", "/nowhere"], "/nowhere"),
             (["payload", "check", "--payload", "/nowhere", "--push-type", "alrt"], "alert"),
         ] {
-            let finished = try Broadside.run(arguments, in: TemporaryDirectory(), limit: 30)
+            let finished = try Broadside.run(arguments, in: TemporaryDirectory(), limit: 120)
             #expect(finished.exitCode == 2 && finished.output.isEmpty)
             #expect(finished.errorLines.count == 1 && finished.errors.contains(says))
         }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Keys and provider tokens stay where they belong.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct SecretsTests {
     @Test("Neither key nor provider token appears in any output, and no other user may look")
     func secrets() throws {

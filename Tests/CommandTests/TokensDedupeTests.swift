@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct TokensDedupeTests {
     private func dedupe(
         _ text: String, _ more: [String] = [], name: String = "list.txt"
@@ -11,7 +11,7 @@ struct TokensDedupeTests {
         let file = try directory.write(text, to: name)
         let finished = try Broadside.run(
             ["tokens", "dedupe", "--tokens", file, "--output", "\(directory.path)/out"] + more,
-            in: directory, limit: 60)
+            in: directory, limit: 120)
         let output = FileManager.default.contents(atPath: "\(directory.path)/out")
         return (output.map { String(decoding: $0, as: UTF8.self) } ?? "none", finished)
     }
@@ -77,7 +77,7 @@ struct TokensDedupeTests {
             (["--tokens", list, "--output", out, "--registered-column", "at"], "'at'"),
         ] {
             let finished = try Broadside.run(
-                ["tokens", "dedupe"] + arguments, in: directory, limit: 30)
+                ["tokens", "dedupe"] + arguments, in: directory, limit: 120)
             #expect(finished.exitCode == 2 && finished.output.isEmpty)
             #expect(finished.errorLines.count == 1 && finished.errors.contains(says))
         }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `kill -9` at any instant, then resumes, judged by the servers' own logs.
-@Suite(.serialized, .timeLimit(.minutes(30)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct KillTests {
     static let rows = 20_000
     /// How many campaigns are killed: each once, twice or three times.

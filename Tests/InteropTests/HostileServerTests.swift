@@ -4,7 +4,7 @@ import Testing
 /// Servers that break the rules (`Tests/Servers/hostile.py`): a run against them ends soon, in little
 /// memory and with the documented exit code, or goes on over other connections. Nothing that they do
 /// makes a row `accepted` that they did not accept.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct HostileServerTests {
     /// What a connection does that breaks HTTP/2 or TLS, or leaves every request without an answer.
     static let silences = [
@@ -40,18 +40,22 @@ struct HostileServerTests {
                 [
                     "--connections", "2", "--request-timeout", "1s", "--give-up-after", "2s",
                     "--summary", "-",
-                ], limit: 60)
+                ], limit: 120)
             let summary = try SendSummary(json: sent.output)
             #expect(summary.accepted == 0, "\(mode): \(summary)")
-            #expect(summary.rows == 300 && sent.seconds < 30, "\(mode): \(sent.seconds) s")
+            #expect(summary.rows == 300 && sent.seconds < 90, "\(mode): \(sent.seconds) s")
             #expect(summary.peak_rss_bytes < 64 << 20, "\(mode): \(summary.peak_rss_bytes)")
-            // Nothing was ever answered: exit 1. All answers lost, or rows left: exit 3. Fifty
-            // refusals in a row: exit 4.
-            let codes: Set<Int32> =
-                Self.silences.contains(mode)
-                ? [1] : Self.malformed.contains(mode) ? [1, 3] : [3, 4]
+            let codes = Self.exitCodes(mode)
             #expect(codes.contains(sent.exitCode), "\(mode): \(sent.exitCode) \(sent.errors)")
         }
+    }
+
+    /// Nothing was ever answered: exit 1. All answers lost, or rows left: exit 3. Fifty refusals in a
+    /// row: exit 4, but a reason of 10 MB may be too long a one for --request-timeout.
+    private static func exitCodes(_ mode: String) -> Set<Int32> {
+        if silences.contains(mode) { return [1] }
+        if malformed.contains(mode) { return [1, 3] }
+        return mode == "huge-body" ? [3, 4] : [3]
     }
 
     @Test(
@@ -67,7 +71,7 @@ struct HostileServerTests {
                 [
                     "--connections", "2", "--request-timeout", "1s", "--give-up-after", "20s",
                     "--on-lost", "resend", "--summary", "-",
-                ], limit: 60)
+                ], limit: 120)
             #expect(sent.exitCode == 0, "\(mode): \(sent.errors)")
             let summary = try SendSummary(json: sent.output)
             #expect(summary.peak_rss_bytes < 64 << 20, "\(mode): \(summary.peak_rss_bytes)")

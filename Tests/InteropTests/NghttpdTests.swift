@@ -7,7 +7,7 @@ let interopRows =
     ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 20_000 : 200_000
 
 /// Whole campaigns to nghttp2's server, judged by that server's own log.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct NghttpdTests {
     @Test(
         "Every row arrives once, whatever the address",

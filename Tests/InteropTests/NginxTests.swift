@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Whole campaigns to nginx, which says goodbye on a connection after every 100 requests.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct NginxTests {
     @Test(
         "GOAWAY after every 100 requests loses and repeats nothing",

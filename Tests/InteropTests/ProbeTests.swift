@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The hygiene run.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct ProbeTests {
     private func probe(
         _ campaign: Campaign, to endpoint: String, _ more: [String]

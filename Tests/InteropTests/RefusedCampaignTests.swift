@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Campaigns that APNs refuses as such, by `broadside simulate`.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct RefusedCampaignTests {
     @Test("A list of nothing but bad tokens ends within --abort-after")
     func onlyBadTokens() throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What goes over the wire, read by code that shares nothing with Broadside's own.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct RequestBytesTests {
     /// One connection takes 1,200 rows, then a second is made for the rest by a resume.
     @Test("First, second and thousandth request, on two connections, keep to the discipline")

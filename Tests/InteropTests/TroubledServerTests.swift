@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Whole campaigns to sound servers in trouble (`Tests/Servers/trouble.py`): every row arrives.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct TroubledServerTests {
     @Test(
         "Every row is accepted in the end",
@@ -12,15 +12,16 @@ struct TroubledServerTests {
         ])
     func everyRowArrives(behaviour: String) throws {
         let server = try RecordingServer(behaviour, script: "trouble.py")
-        // Each reset has its address left alone for a while, longer each time: fewer of them here.
-        let rows = behaviour == "reset-each-thousand" ? interopRows / 4 : interopRows
+        let rows = interopRows
         let campaign = try Campaign(rows: rows)
+        // Where nothing is lost a short wait for answers would only tell how busy this machine is.
+        let timeout = behaviour == "stall-for-good" ? "5s" : "60s"
         let sent = try campaign.send(
             to: server.endpoint,
             [
-                "--connections", "4", "--on-lost", "resend", "--request-timeout", "5s",
+                "--connections", "4", "--on-lost", "resend", "--request-timeout", timeout,
                 "--summary", "-",
-            ], limit: 120)
+            ])
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let summary = try SendSummary(json: sent.output)
         #expect(summary.accepted == rows && summary.unknown == 0 && summary.failed == 0)

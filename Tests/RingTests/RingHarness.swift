@@ -15,7 +15,7 @@ struct RingHarness: ~Copyable {
     }
 
     /// The next completion with that user data, oldest first; nil when none comes in time.
-    mutating func next(_ userData: UInt64, withinMilliseconds limit: UInt64 = 2000) throws
+    mutating func next(_ userData: UInt64, withinMilliseconds limit: UInt64 = 60_000) throws
         -> Completion?
     {
         let end = monotonicNanoseconds() + limit * 1_000_000

@@ -9,6 +9,7 @@ hand, so that what Broadside sends is judged by another reading of RFC 9113 and 
 Prints `listening on PORT`. Writes a JSON line for each thing that happens.
 """
 import argparse
+from email.utils import formatdate
 import json
 import socket
 import ssl
@@ -176,6 +177,9 @@ class Connection:
 
     def json(self, stream, status, body):
         block = b"\x08\x03%d" % status + b"\x0f\x10\x10application/json"
+        if self.options.date is not None:
+            date = formatdate(time.time() + self.options.date, usegmt=True).encode()
+            block += b"\x0f\x12" + bytes([len(date)]) + date
         return self.answer(
             stream, self.frame(HEADERS, END_HEADERS, stream, block),
             self.frame(DATA, END_STREAM, stream, json.dumps(body).encode()))
@@ -246,6 +250,16 @@ def verdicts(self, stream, path, count):
 
 def forbidden(self, stream, path, count):
     return self.json(stream, 403, {"reason": "InvalidProviderToken"})
+
+
+def reason(self, stream, path, count):
+    return self.json(stream, 403, {"reason": self.options.reason})
+
+
+def goaway_reason(self, stream, path, count):
+    """Ends the connection before the request is acted on, as for a certificate that is refused."""
+    self.send(self.goaway(0, NO_ERROR, json.dumps({"reason": self.options.reason}).encode()))
+    return "ignored"
 
 
 def refused(self, stream, path, count):
@@ -323,8 +337,8 @@ def reset(self, stream, path, count):
 
 
 BEHAVIOURS = {function.__name__.replace("_", "-"): function for function in (
-    plain, empty_data, body, size_update, no_size_update, in_pieces, verdicts, forbidden, refused,
-    goaway_above, goaway_twice, goaway_calm, stall, reset)}
+    plain, empty_data, body, size_update, no_size_update, in_pieces, verdicts, forbidden, reason,
+    goaway_reason, refused, goaway_above, goaway_twice, goaway_calm, stall, reset)}
 
 
 def setting(text):
@@ -341,6 +355,8 @@ def main(connection=Connection, add_options=None):
     parser.add_argument("--record", required=True)
     parser.add_argument("--behaviour", default="plain")
     parser.add_argument("--setting", type=setting, action="append", default=[])
+    parser.add_argument("--date", type=int, help="answers tell the time, so many seconds off")
+    parser.add_argument("--reason", help="what the behaviours with that name say")
     parser.add_argument("--stream-updates", action="store_true")
     parser.add_argument("--detail", type=lambda text: {int(n) for n in text.split(",")},
                         default={1, 2, 1000})

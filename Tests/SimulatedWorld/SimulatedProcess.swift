@@ -47,6 +47,8 @@ final class SimulatedProcess {
     let statesAtStart: [RowState]
     var reactors: [SimulatedReactor] = []
     var hasDied = false
+    /// A provider token is on its way.
+    var isTokenAsked = false
     /// Requests by the virtual instant at which they were made, for the rate.
     var requestTimes: [(time: UInt64, count: Int)] = []
     let startedAt: UInt64

@@ -44,6 +44,14 @@ extension World {
         case .signal(let epoch, let isSecond):
             guard epoch == process.epoch else { return }
             signal(isSecond: isSecond)
+        case .renewal(let epoch):
+            guard epoch == process.epoch else { return }
+            renewToken()
+        case .reload(let epoch):
+            guard epoch == process.epoch else { return }
+            note { "the credentials are read again" }
+            trace.step(time: clock, kind: 7, 0)
+            process.shared.replaceConnections()
         case .death(let epoch, let isPowerCut):
             guard epoch == process.epoch else { return }
             die(isPowerCut: isPowerCut)

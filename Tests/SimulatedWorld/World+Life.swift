@@ -38,9 +38,9 @@ extension World {
     }
 
     private func makeSharedRun() -> SharedRun {
-        let issued = now.wallMilliseconds / 1000 - scenario.tokenAge
+        let issued = takeKeptToken()
         var authorization: [UInt8]?
-        var sign: (@Sendable (UInt64) -> [UInt8]?)?
+        var sign: SharedRun.Signer?
         if scenario.usesProviderToken {
             authorization = Array("bearer \(issued)".utf8)
             sign = { seconds in Array("bearer \(seconds)".utf8) }
@@ -102,6 +102,7 @@ extension World {
             guard failure == nil else { return }
         }
         countRequests(of: reactor)
+        askForToken()
         if reactor.machine.isFinished {
             reactor.isDone = true
             note { "reactor \(reactor.index) is finished" }

@@ -30,6 +30,8 @@ public final class World {
     var wasInDoubt: [Bool]
     /// The requests made for each row, as the clients' bytes tell.
     var requestsOfRow: [[SentRequest]] = []
+    /// When the provider token was made that lies in the ledger's directory, seconds since 1970.
+    var keptToken: UInt64?
     var tickets = 0
     var steps = 0
     /// The first invariant that did not hold.
@@ -118,6 +120,10 @@ public final class World {
                 events.insert(
                     .signal(epoch: epoch, isSecond: true), at: at + random.skewedDelay(4 * second))
             }
+        }
+        for _ in 0..<weather.reloads {
+            events.insert(
+                .reload(epoch: epoch), at: clock + random.skewedDelay(2 * weather.life))
         }
         if random.chance(weather.death) {
             events.insert(

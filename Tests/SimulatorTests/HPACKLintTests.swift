@@ -1,3 +1,4 @@
+import HPACK
 import Testing
 
 @testable import Simulator
@@ -112,6 +113,56 @@ import Testing
             #expect(totals.lintFindings == expected, "\(profile)")
             #expect(totals.lintedBlocks == UInt64(one.blocks.count))
             #expect((found > 0) == !expected.isEmpty)
+        }
+    }
+
+    /// A day of provider tokens, one after the other: what our encoder does keeps to the rules of its
+    /// own discipline and breaks those of the other.
+    @Test(arguments: Discipline.allCases) func renewals(_ discipline: Discipline) {
+        var mirror = DynamicTableMirror()
+        var lints = HPACKLintProfile.allCases.map { HPACKLint(profile: $0) }
+        for request in 0..<96 {
+            let version = UInt32(request / 3)
+            let bearer = "bearer " + String(repeating: "\(version % 10)", count: 184)
+            let fields = [
+                RequestField(.method, "POST"), RequestField(.scheme, "https"),
+                RequestField(.path, "/3/device/00"), RequestField(.authority, "localhost"),
+                RequestField(.authorization, .constant(Array(bearer.utf8)), revision: version),
+                RequestField(.topic, "com.example.app"),
+                RequestField(.identifier, .hole(count: 36)),
+                RequestField(.priority, "10"),
+            ]
+            let block = RequestBlockEncoder.encode(
+                fields, mirror: &mirror, discipline: discipline, huffman: request % 2 == 0)
+            for index in lints.indices {
+                let profile = HPACKLintProfile.allCases[index].rawValue
+                let finding = block.bytes.withUnsafeBytes { lints[index].check($0) }
+                if profile == discipline.rawValue {
+                    #expect(finding == nil, "request \(request)")
+                } else if request < 30 {
+                    #expect(finding != nil, "request \(request)")
+                }
+            }
+        }
+    }
+
+    /// A constant that stays a literal though it would fit is found, and only then.
+    @Test func literalsWhereThereIsRoom() {
+        for (limit, expected) in [(100, [:]), (200, ["apns-topic a literal, though constant": 1])]
+            as [(Int, [String: UInt64])]
+        {
+            var block: [UInt8] = []
+            PrefixInteger.encode(limit, prefixBits: 5, pattern: 0x20, into: &block)
+            // apns-id takes 75 octets, apns-topic 43.
+            block +=
+                octets("838740") + [7] + Array("apns-id".utf8) + [36]
+                + [UInt8](repeating: 65, count: 36)
+            block += [0, 10] + Array("apns-topic".utf8) + [1, 97]
+            var lint = HPACKLint(profile: .compact)
+            _ = block.withUnsafeBytes { lint.check($0) }
+            var totals = SimulatorTotals()
+            lint.addFindings(to: &totals)
+            #expect(totals.lintFindings == expected)
         }
     }
 

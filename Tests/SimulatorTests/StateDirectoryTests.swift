@@ -8,12 +8,19 @@ import Testing
         let folder = Folder()
         let path = folder.file("state")
         let first = try StateDirectory(path: path)
-        let names = try FileManager.default.contentsOfDirectory(atPath: path).sorted()
-        #expect(
-            names == [
-                "AuthKey_\(first.keyID).p8", "AuthKey_\(first.keyID).pub.pem", "ca.pem",
-                "client.key", "client.pem", "config.json", "server.key", "server.pem",
-            ])
+        let all = try FileManager.default.subpathsOfDirectory(atPath: path).sorted()
+        let others = try #require(first.config.other_keys).map(\.key_id)
+        #expect(others.count == 6)
+        var expected = [
+            "AuthKey_\(first.keyID).p8", "AuthKey_\(first.keyID).pub.pem", "ca.pem",
+            "client.key", "client.pem", "config.json", "other", "server.key", "server.pem",
+        ]
+        expected += others.flatMap { ["other/AuthKey_\($0).p8", "other/AuthKey_\($0).pub.pem"] }
+        for name in ["development", "production", "revoked"] {
+            expected += ["other/client-\(name).key", "other/client-\(name).pem"]
+        }
+        #expect(all == expected.sorted())
+        let names = all.filter { $0 != "other" }
         var contents: [String: Data] = [:]
         for name in names {
             contents[name] = try Data(contentsOf: URL(fileURLWithPath: first.file(name)))
@@ -38,10 +45,10 @@ import Testing
         let state = try StateDirectory(path: folder.file("state"))
         let data = try Data(contentsOf: URL(fileURLWithPath: state.file("config.json")))
         let config = try #require(
-            try JSONSerialization.jsonObject(with: data) as? [String: String])
-        #expect(config["key_id"] == state.keyID)
-        #expect(config["team_id"] == state.teamID)
-        #expect(config["topic"] == state.topic)
+            try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        #expect(config["key_id"] as? String == state.keyID)
+        #expect(config["team_id"] as? String == state.teamID)
+        #expect(config["topic"] as? String == state.topic)
         #expect(state.keyID.count == 10 && state.teamID.count == 10)
     }
 

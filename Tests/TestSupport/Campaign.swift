@@ -16,16 +16,27 @@ package enum Broadside {
     /// Runs it to its end.
     package static func run(
         _ arguments: [String], in directory: TemporaryDirectory, input: String? = nil,
-        limit: Double = 120
+        limit: Double = 240, environment: [String: String] = [:]
     ) throws -> Finished {
-        try start(arguments, in: directory, input: input).wait(limit: limit)
+        try start(arguments, in: directory, input: input, environment: environment)
+            .wait(limit: limit)
     }
 
     /// Starts it.
     package static func start(
-        _ arguments: [String], in directory: TemporaryDirectory, input: String? = nil
+        _ arguments: [String], in directory: TemporaryDirectory, input: String? = nil,
+        environment: [String: String] = [:]
     ) throws -> Subprocess {
-        try Subprocess(path(), arguments, in: directory, input: input)
+        // libfaketime changes the environment when it is loaded for the first time, and Swift finds
+        // its arguments by where the environment lies: `timeout` takes that upon itself, and tidies
+        // up what the library leaves in shared memory.
+        let path = try path()
+        return environment["FAKETIME_DONT_FAKE_MONOTONIC"] == nil
+            ? try Subprocess(
+                path, arguments, in: directory, input: input, environment: environment)
+            : try Subprocess(
+                "timeout", ["300", path] + arguments, in: directory, input: input,
+                environment: environment)
     }
 }
 
@@ -73,15 +84,17 @@ package struct Campaign: Sendable {
 
     /// Sends it.
     package func send(
-        to endpoint: String, _ more: [String] = [], limit: Double = 120
+        to endpoint: String, _ more: [String] = [], limit: Double = 240,
+        environment: [String: String] = [:]
     ) throws -> Finished {
-        try Broadside.run(arguments(to: endpoint, more), in: directory, limit: limit)
+        try Broadside.run(
+            arguments(to: endpoint, more), in: directory, limit: limit, environment: environment)
     }
 
     /// Runs `ledger` with a subcommand on this campaign's ledger.
     package func ledger(_ subcommand: String, _ more: [String] = []) throws -> Finished {
         try Broadside.run(
-            ["ledger", subcommand, "--ledger", ledger] + more, in: directory, limit: 60)
+            ["ledger", subcommand, "--ledger", ledger] + more, in: directory, limit: 120)
     }
 
     /// The rows of the ledger, by the export.

@@ -78,10 +78,16 @@ package struct DeviceTokens: Sendable {
 }
 
 /// How often a server saw each token.
-package struct Tally: Sendable {
+package struct Tally: Sendable, CustomStringConvertible {
     package var counts: [Int]
     /// Tokens that no row has.
     package var strangers = 0
+
+    /// Short: a failed expectation prints it.
+    package var description: String {
+        "\(total) of \(counts.count): \(missing) missing, \(repeated) repeated, "
+            + "\(strangers) strangers"
+    }
 
     package var total: Int { counts.reduce(0, +) }
     package var missing: Int { counts.count { $0 == 0 } }

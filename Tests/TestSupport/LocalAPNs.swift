@@ -8,7 +8,10 @@ package final class LocalAPNs {
     private let directory: TemporaryDirectory
     private let journal: String
 
-    package init(_ more: [String] = [], address: String = "127.0.0.1") throws {
+    /// - Parameter clock: How far its clock is off, in libfaketime's words: `+2h`.
+    package init(
+        _ more: [String] = [], address: String = "127.0.0.1", clock: String? = nil
+    ) throws {
         let authority = try TestAuthority.shared()
         directory = try TemporaryDirectory()
         for (file, name) in [
@@ -30,7 +33,7 @@ package final class LocalAPNs {
             [
                 "simulate", "--listen", "\(host):\(port)", "--state", directory.path,
                 "--journal", journal,
-            ] + more, in: directory)
+            ] + more, in: directory, environment: clock.map { try FakeTime.fixed($0) } ?? [:])
         try Ports.wait(for: port, at: address, of: process)
     }
 
@@ -39,6 +42,11 @@ package final class LocalAPNs {
     }
 
     package var endpoint: String { "localhost:\(port)" }
+
+    /// What it said at its end, on stderr.
+    package func totals() throws -> String {
+        try String(contentsOfFile: process.errorsPath, encoding: .utf8)
+    }
 
     /// Ends it and returns the journal's lines: time, connection, stream, apns-id, token, status,
     /// reason.

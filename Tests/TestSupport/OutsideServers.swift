@@ -79,7 +79,12 @@ package final class Nginx {
     private let process: Subprocess
     private let directory: TemporaryDirectory
 
-    package init(protocols: String = "TLSv1.2 TLSv1.3", requestsPerConnection: Int = 100) throws {
+    /// - Parameter asksForCertificates: Clients are asked for a certificate, and `clients.log` names
+    ///   the subject of each request's.
+    package init(
+        protocols: String = "TLSv1.2 TLSv1.3", requestsPerConnection: Int = 100,
+        asksForCertificates: Bool = false
+    ) throws {
         let identity = try TestAuthority.shared().localhost
         directory = try TemporaryDirectory()
         port = try Ports.free()
@@ -89,6 +94,7 @@ package final class Nginx {
             events { worker_connections 1024; }
             http {
               log_format paths '$ssl_protocol $request_uri $status';
+              log_format clients '$ssl_client_s_dn';
               access_log \(path)/access.log paths;
               client_body_temp_path \(path)/body; proxy_temp_path \(path)/proxy;
               fastcgi_temp_path \(path)/fastcgi; uwsgi_temp_path \(path)/uwsgi;
@@ -98,6 +104,7 @@ package final class Nginx {
                 ssl_certificate \(identity.certificate); ssl_certificate_key \(identity.key);
                 ssl_protocols \(protocols);
                 keepalive_requests \(requestsPerConnection);
+                \(asksForCertificates ? Self.clientOptions(path) : "")
                 location /3/device/ { return 200; }
               }
             }
@@ -111,6 +118,18 @@ package final class Nginx {
 
     deinit {
         process.stop()
+    }
+
+    private static func clientOptions(_ path: String) -> String {
+        "ssl_verify_client optional_no_ca; access_log \(path)/access.log paths; "
+            + "access_log \(path)/clients.log clients;"
+    }
+
+    /// The subject of the client certificate of each request.
+    package func clients() throws -> [String] {
+        usleep(200_000)
+        return try String(contentsOfFile: "\(directory.path)/clients.log", encoding: .utf8)
+            .split(separator: "\n").map(String.init)
     }
 
     package var endpoint: String { "localhost:\(port)" }
@@ -127,7 +146,7 @@ package final class Nginx {
         _ tokens: DeviceTokens, tls: String, status: Int = 200
     ) throws -> (tally: Tally, lines: Int) {
         // nginx writes a line when a request is over, which may be a moment after its answer.
-        usleep(200_000)
+        settle()
         let log = try Data(contentsOf: URL(filePath: log))
         let lines = log.split(separator: 0x0a)
         var wanted = Data()

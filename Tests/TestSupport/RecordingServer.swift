@@ -41,7 +41,7 @@ package final class RecordingServer {
     }
 
     private static func announcedPort(_ process: Subprocess) throws -> Int {
-        for _ in 0..<2000 {
+        for _ in 0..<6000 {
             let output = FileManager.default.contents(atPath: process.outputPath) ?? Data()
             let line = String(decoding: output, as: UTF8.self)
             if line.hasPrefix("listening on "), line.hasSuffix("\n"),
@@ -55,19 +55,45 @@ package final class RecordingServer {
             }
             usleep(10_000)
         }
-        throw TestFailure("apns.py did not say its port within 20 s")
+        throw TestFailure("apns.py did not say its port within 60 s")
     }
 
     /// Where a client finds it.
     package var endpoint: String { "localhost:\(port)" }
 
-    /// What happened so far, in order. A server that still writes may have come as far as the middle
-    /// of a line: only what a line end closes is an event.
+    /// What happened, in order, once the server has seen the ends of all connections: it writes an
+    /// answer down after it was sent, when the client may be gone already. Where some stay open,
+    /// what happened until nothing more did.
     package func events() throws -> [RecordedEvent] {
-        let text = try Data(contentsOf: URL(filePath: record))
+        var events = try eventsSoFar()
+        var quiet = 0
+        while quiet < 50, Self.hasOpenConnections(events) {
+            usleep(20_000)
+            let more = try eventsSoFar()
+            quiet = more.count == events.count ? quiet + 1 : 0
+            events = more
+        }
+        return events
+    }
+
+    private static func hasOpenConnections(_ events: [RecordedEvent]) -> Bool {
+        func connections(_ names: Set<String>) -> Set<Int> {
+            Set(events.filter { names.contains($0.event) }.compactMap(\.connection))
+        }
+        return !connections(["preface"]).isSubset(of: connections(["end", "failed"]))
+    }
+
+    /// How many requests were answered so far, or left without an answer, while the run goes on.
+    package func answerCount() throws -> Int {
+        try eventsSoFar().count { $0.event == "answer" }
+    }
+
+    private func eventsSoFar() throws -> [RecordedEvent] {
+        var text = try Data(contentsOf: URL(filePath: record))
+        // The server may be writing: its last line counts once its end is there.
+        text.removeSubrange((text.lastIndex(of: 0x0a) ?? text.startIndex)...)
         let decoder = JSONDecoder()
-        let whole = text[..<(text.lastIndex(of: 0x0a) ?? text.startIndex)]
-        return try whole.split(separator: 0x0a).map { line in
+        return try text.split(separator: 0x0a).map { line in
             try decoder.decode(RecordedEvent.self, from: line)
         }
     }

@@ -18,7 +18,7 @@ package final class Simulation {
             ["300", Broadside.path(), "simulate", "--listen", "127.0.0.1:0", "--state", state]
                 + more, in: directory)
         var announced: [String] = []
-        for _ in 0..<2000 where announced.count < 3 {
+        for _ in 0..<6000 where announced.count < 3 {
             let output = FileManager.default.contents(atPath: process.outputPath) ?? Data()
             // The place, the line that talks to it, and what follows the last line's end.
             announced = String(decoding: output, as: UTF8.self)
@@ -30,7 +30,7 @@ package final class Simulation {
             usleep(10_000)
         }
         guard announced.count >= 3, announced[0].hasPrefix("listening on ") else {
-            throw TestFailure("simulate did not say its port within 20 s: \(announced)")
+            throw TestFailure("simulate did not say its port within 60 s: \(announced)")
         }
         endpoint = String(announced[0].dropFirst(13))
         words = announced[1].split(separator: " ").map(String.init)
@@ -38,6 +38,17 @@ package final class Simulation {
 
     deinit {
         process.stop()
+    }
+
+    /// Ends it.
+    ///
+    /// - Throws: Where it does not say by its exit code that all was well.
+    package func stop() throws {
+        process.send(signal: SIGTERM)
+        let finished = try process.wait()
+        guard finished.exitCode == 0 else {
+            throw TestFailure("simulate ended with \(finished.exitCode): \(finished.errors)")
+        }
     }
 
     /// The options of `name` in the line that talks to it, each with its value.

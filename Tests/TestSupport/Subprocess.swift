@@ -57,6 +57,9 @@ package final class Subprocess {
         let flags = O_WRONLY | O_CREAT | O_TRUNC
         posix_spawn_file_actions_addopen(&actions, 1, outputPath, flags, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, errorsPath, flags, 0o600)
+        // Nothing else of the test runner's: a socket or a pipe that another test has open at this
+        // moment would not end for its peer before this process does.
+        _ = Self.closeFrom?(&actions, 3)
 
         // The test runner's signal mask and ignored signals are not the process's business.
         var attributes = posix_spawnattr_t()
@@ -81,6 +84,14 @@ package final class Subprocess {
             throw TestFailure("\(path) can't be started: \(String(cString: strerror(code)))")
         }
         self.identifier = identifier
+    }
+
+    /// glibc 2.34's `posix_spawn_file_actions_addclosefrom_np`, which its headers show to GNU C alone.
+    private static let closeFrom = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np").map {
+        unsafeBitCast(
+            $0,
+            to: (@convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32)
+                .self)
     }
 
     deinit {
@@ -121,7 +132,7 @@ package final class Subprocess {
     /// Waits for its end.
     ///
     /// - Throws: Where it has not ended after `limit` seconds; it is ended then.
-    package func wait(limit: Double = 120) throws -> Finished {
+    package func wait(limit: Double = 240) throws -> Finished {
         let deadline = started + .seconds(limit)
         while isRunning {
             if ContinuousClock.now > deadline {
@@ -143,7 +154,7 @@ package final class Subprocess {
     ///
     /// - Throws: Where neither is so after `limit` seconds; it is ended then.
     package func wait(
-        limit: Double = 60, until hasHappened: () throws -> Bool
+        limit: Double = 120, until hasHappened: () throws -> Bool
     ) throws {
         let deadline = ContinuousClock.now + .seconds(limit)
         while try isRunning && !hasHappened() {

@@ -76,7 +76,7 @@ package enum Ports {
 
     /// Waits until somebody listens there.
     package static func wait(for port: Int, at host: String, of process: Subprocess) throws {
-        for _ in 0..<500 {
+        for _ in 0..<6000 {
             guard process.isRunning else {
                 let log = FileManager.default.contents(atPath: process.errorsPath) ?? Data()
                 throw TestFailure("a server did not start: \(String(decoding: log, as: UTF8.self))")
@@ -84,7 +84,7 @@ package enum Ports {
             if canConnect(port, host) { return }
             usleep(10_000)
         }
-        throw TestFailure("a server did not listen on \(host):\(port) within 5 s")
+        throw TestFailure("a server did not listen on \(host):\(port) within 60 s")
     }
 
     private static func canConnect(_ port: Int, _ host: String) -> Bool {

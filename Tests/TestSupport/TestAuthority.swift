@@ -4,6 +4,11 @@ import Foundation
 package struct ServerIdentity: Sendable {
     package var certificate: String
     package var key: String
+
+    package init(certificate: String, key: String) {
+        self.certificate = certificate
+        self.key = key
+    }
 }
 
 /// Certificates and keys that all tests share, made with the openssl command.

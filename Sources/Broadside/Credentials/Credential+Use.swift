@@ -8,7 +8,7 @@ extension Credential {
         var value: [UInt8]?
         var issuedAtSeconds: UInt64 = 0
         /// Makes a new value for an issue time; nil where there is nothing to sign with.
-        var sign: (@Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?)?
+        var sign: SharedRun.Signer?
     }
 
     /// Which rules hold for the request's headers.
@@ -45,12 +45,15 @@ extension Credential {
     }
 
     /// An `authorization` of this moment, kept nowhere; nil with a certificate.
-    func freshAuthorization() throws(BroadsideError) -> [UInt8]? {
+    ///
+    /// - Parameter shiftSeconds: Dates a token that is made here otherwise.
+    func freshAuthorization(shiftSeconds: Int64 = 0) throws(BroadsideError) -> [UInt8]? {
         switch self {
         case .certificate: return nil
         case .suppliedToken(let token): return token.authorization
         case .key(let key, let keyID, let teamID):
-            let now = Clock.now().wallMilliseconds / 1000
+            let now = UInt64(
+                max(0, Int64(Clock.now().wallMilliseconds / 1000) + shiftSeconds))
             guard
                 let value = ProviderTokenFile.sign(
                     key: key, keyID: keyID, teamID: teamID, issuedAtSeconds: now)
@@ -87,14 +90,41 @@ extension Credential {
             return Authorization(
                 value: token.authorization, issuedAtSeconds: token.claims.issuedAtUnixSeconds)
         case .key(let key, let keyID, let teamID):
-            let token = try ProviderTokenFile.take(
-                in: directory, key: key, keyID: keyID, teamID: teamID, nowSeconds: nowSeconds)
+            let file = ProviderTokenFile(in: directory, key: key, keyID: keyID, teamID: teamID)
+            let token = try file.take(nowSeconds: nowSeconds)
             return Authorization(
-                value: token.value, issuedAtSeconds: token.issuedAtSeconds,
+                value: token.value, issuedAtSeconds: token.issuedAt,
                 sign: { issuedAt in
                     ProviderTokenFile.sign(
                         key: key, keyID: keyID, teamID: teamID, issuedAtSeconds: issuedAt)
                 })
+        }
+    }
+
+    /// Where the tokens that are made here are kept; nil where none are.
+    func tokenFile(in directory: LedgerDirectory) -> ProviderTokenFile? {
+        guard case .key(let key, let keyID, let teamID) = self else { return nil }
+        return ProviderTokenFile(in: directory, key: key, keyID: keyID, teamID: teamID)
+    }
+
+    /// Whether a run may go on with this one in another's place: the campaign stays the same.
+    func checkSuccession(
+        of other: Credential, headers: NotificationHeaders
+    ) throws(BroadsideError) {
+        switch (other, self) {
+        case (.suppliedToken(let before), .suppliedToken(let token)):
+            // "One connection, one team": and the campaign's topic is the first team's.
+            guard before.claims.teamID == token.claims.teamID else {
+                throw .request(
+                    "--auth-token-file \(token.path): the new token is of another team")
+            }
+        case (.certificate, .certificate):
+            guard headers.topic != nil || onlyTopic == other.onlyTopic else {
+                throw .request(
+                    "--certificate: the new certificate is for \(onlyTopic ?? "several topics"), "
+                        + "but the campaign is for \(other.onlyTopic ?? "none"): give --topic")
+            }
+        default: break
         }
     }
 }

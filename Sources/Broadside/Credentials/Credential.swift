@@ -23,6 +23,7 @@ enum Credential {
             ("auth-key", options.authKey), ("auth-token-file", options.authTokenFile),
             ("certificate", options.certificate),
         ].filter { $0.1 != nil }.map { "--\($0.0)" }
+        ProcessMemory.keepToItself()
         guard kinds.count <= 1 else {
             throw .request("\(kinds.joined(separator: " and ")) exclude each other: give one")
         }
@@ -74,7 +75,13 @@ enum Credential {
             throw .request("--\(name) '\(value)' is not 10 letters and digits: copy it from Apple")
         }
         let path = options.authKey ?? ""
-        let pem = try readSecret(path, option: "auth-key", limit: 1 << 16, &warnings)
+        if let named = keyIDInName(path), named != keyID {
+            warnings.append(
+                "--auth-key \(path) is the key \(named) by its name, and --key-id says \(keyID): "
+                    + "one of them is wrong")
+        }
+        var pem = try readSecret(path, option: "auth-key", limit: 1 << 16, &warnings)
+        defer { pem.cleanse() }
         do {
             return .key(try SigningKey(pem: pem), keyID: keyID, teamID: teamID)
         } catch {
@@ -82,21 +89,33 @@ enum Credential {
         }
     }
 
+    /// The ID in the name that Apple gives to key files, `AuthKey_ABC123DEFG.p8`.
+    private static func keyIDInName(_ path: String) -> String? {
+        let name = path.split(separator: "/").last ?? ""
+        guard name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }
+        let identifier = String(name.dropFirst(8).dropLast(3))
+        return ProviderTokenClaims.isIdentifier(identifier) ? identifier : nil
+    }
+
     private static func readCertificate(
         _ path: String, _ options: SendOptions, _ warnings: inout [String]
     ) throws(BroadsideError) -> Credential {
         let isAlone = options.privateKey == nil
-        let file =
+        var file =
             isAlone
             ? try readSecret(path, option: "certificate", limit: 1 << 20, &warnings)
             : try readFile(path, option: "certificate", limit: 1 << 20)
+        defer { file.cleanse() }
         var key: [UInt8]?
+        defer { key?.cleanse() }
         if let path = options.privateKey {
             key = try readSecret(path, option: "private-key", limit: 1 << 20, &warnings)
         }
         var passphrase: [UInt8]?
+        defer { passphrase?.cleanse() }
         if let path = options.passphraseFile {
-            let text = try readSecret(path, option: "passphrase-file", limit: 4096, &warnings)
+            var text = try readSecret(path, option: "passphrase-file", limit: 4096, &warnings)
+            defer { text.cleanse() }
             passphrase = Array(text.prefix { $0 != 0x0a && $0 != 0x0d })
             if text.contains(0) {
                 throw .request("--passphrase-file \(path): holds a NUL: write plain text")
@@ -165,6 +184,7 @@ enum Credential {
         }
         let scope = CertificateScope(
             topicsExtension: leaf.extensionValue(CertificateScope.topicsExtension),
+            voipExtension: leaf.extensionValue(CertificateScope.voipExtension),
             userID: leaf.subjectAttribute(CertificateScope.userIDAttribute),
             commonName: leaf.subjectAttribute(CertificateScope.commonNameAttribute),
             environments: environments)
@@ -174,16 +194,4 @@ enum Credential {
         }
         return scope
     }
-}
-
-/// A file that nobody else should be able to read.
-func readSecret(
-    _ path: String, option: String, limit: Int, _ warnings: inout [String]
-) throws(BroadsideError) -> [UInt8] {
-    let bytes = try readFile(path, option: option, limit: limit)
-    var status = stat()
-    if unsafe stat(path, &status) == 0, status.st_mode & 0o044 != 0 {
-        warnings.append("--\(option) \(path) can be read by others: chmod 600 \(path)")
-    }
-    return bytes
 }

@@ -10,6 +10,10 @@ import TLS
     /// Why it goes no further.
     enum Failure: Error {
         case network(String)
+        /// The socket could not be connected.
+        case connect(errno: Int32)
+        /// The proxy opens no tunnel.
+        case proxy(RecordLayerError)
         case tls(TLSError)
         case http2(String)
     }
@@ -27,13 +31,19 @@ import TLS
     private let input = UnsafeMutableRawBufferPointer.allocate(byteCount: 32_768, alignment: 16)
     private let plain = UnsafeMutableRawBufferPointer.allocate(byteCount: 32_768, alignment: 16)
     private let cipher = UnsafeMutableRawBufferPointer.allocate(byteCount: 98_304, alignment: 16)
+    private var mirror = DynamicTableMirror()
+    private(set) var serverDate = ServerDate()
     private(set) var isReady = false
     private(set) var answer: Answer?
     private let deadline: UInt64
 
+    /// An address that does not answer is passed over after so long: a firewall that swallows
+    /// packets says nothing, and there may be others.
+    private static let connectLimitSeconds = 4
+
     /// Connects the socket; nothing is said yet.
     init(
-        to address: SocketAddress, recipe: TLSRecords.Recipe, limitSeconds: Int
+        to address: SocketAddress, recipe: TLSRecords.Recipe.Value, limitSeconds: Int
     ) throws(Failure) {
         do {
             session = try TLSSession(context: recipe.context, serverName: recipe.serverName)
@@ -46,15 +56,20 @@ import TLS
         } catch {
             throw .network("\(error)")
         }
-        var limit = timeval(tv_sec: limitSeconds, tv_usec: 0)
-        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            _ = unsafe setsockopt(
-                descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
-        }
+        limitWaits(seconds: min(limitSeconds, Self.connectLimitSeconds))
         let code = Socket.connect(descriptor, to: address)
         // A connect that ran into SO_SNDTIMEO says EINPROGRESS (socket(7)).
         guard code == 0 else {
-            throw .network(describe(errno: code == EINPROGRESS ? ETIMEDOUT : code))
+            throw .connect(errno: code == EINPROGRESS ? ETIMEDOUT : code)
+        }
+        limitWaits(seconds: limitSeconds)
+    }
+
+    private func limitWaits(seconds: Int) {
+        var limit = timeval(tv_sec: seconds, tv_usec: 0)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            _ = unsafe setsockopt(
+                descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
         }
     }
 
@@ -63,6 +78,33 @@ import TLS
         unsafe input.deallocate()
         unsafe plain.deallocate()
         unsafe cipher.deallocate()
+    }
+
+    /// Has a proxy open its tunnel to the server.
+    func openTunnel(_ recipe: ProxyTunnelStateMachine.Recipe) throws(Failure) {
+        var tunnel = ProxyTunnelStateMachine(recipe)
+        var count = 0
+        while true {
+            var offset = 0
+            var request = unsafe OutputRawSpan(buffer: cipher, initializedCount: 0)
+            // Safe: `count` octets were read into the buffer, which nothing else touches.
+            let bytes = unsafe RawSpan(
+                _unsafeBytes: UnsafeRawBufferPointer(rebasing: input[..<count]))
+            let action = tunnel.receive(bytes, at: &offset, output: &request)
+            try send(unsafe request.finalize(for: cipher))
+            switch action {
+            case .open: return
+            case .refused(let error): throw .proxy(error)
+            case .wait: break
+            }
+            // One octet at a time: what follows the answer is the server's.
+            guard Clock.now().nanoseconds < deadline else { throw .network("no answer in time") }
+            count = unsafe read(descriptor, input.baseAddress, 1)
+            if count == 0 { throw .proxy(tunnel.closedEarly) }
+            if count < 0 {
+                throw .network(errno == EAGAIN ? "no answer in time" : describe(errno: errno))
+            }
+        }
     }
 
     /// The TLS handshake.
@@ -80,11 +122,12 @@ import TLS
 
     /// Sends one request and waits for what is said to it.
     func request(_ fields: [RequestField], payload: [UInt8]) throws(Failure) -> Answer {
-        if let answer { return answer }
+        // GOAWAY may have come before anything was asked.
+        if let answer, answer.status == nil { return answer }
+        answer = nil
         guard http.requestCapacity(payloadCount: payload.count) > 0 else {
             throw .http2("the server takes no request: its SETTINGS allow no stream")
         }
-        var mirror = DynamicTableMirror()
         mirror.limit(capacity: Int(http.headerTableSize))
         let block = RequestBlockEncoder.encode(fields, mirror: &mirror, huffman: false).bytes
         let streamID = http.openStream(tag: 0, payloadCount: payload.count)
@@ -147,6 +190,7 @@ import TLS
 
     private func takeEvents(_ count: Int) throws(Failure) {
         let bytes = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: plain[..<count]))
+        serverDate.take(bytes)
         var offset = 0
         while let event = http.nextEvent(in: bytes, at: &offset) {
             switch event {

@@ -8,34 +8,56 @@ import TLS
 public enum DoctorRun {
     /// From the start of a connection to the answer.
     private static let limitSeconds = 10
+    /// A name's addresses that are tried.
+    private static let addressesLimit = 8
+    /// Seconds between two clocks that are nothing to speak of.
+    private static let clockTolerance: UInt64 = 120
     /// An odd number of digits: no device ever had such a token.
     private static let impossibleToken = "0"
+
+    /// What there is to examine, read and checked.
+    private struct Subject {
+        var credential: Credential
+        var headers: NotificationHeaders
+        var route: Route
+        var context: TLSContext
+        var warnings: [String] = []
+
+        init(_ options: SendOptions) throws(BroadsideError) {
+            credential = try Credential.read(options, warnings: &warnings)
+            headers = NotificationHeaders(
+                topic: options.topic, pushType: options.pushType, priority: options.priority)
+            for problem in headers.validate(credential: credential.kind) {
+                let message = "--\(problem.option) \(problem.message)"
+                if problem.isError { throw .request(message) }
+                warnings.append(message)
+            }
+            try credential.check(headers, options)
+            route = try Route.read(options, warnings: &warnings)
+            context = try CampaignRun.tlsContext(options, credential)
+        }
+    }
 
     /// Goes through the checks and prints what they found.
     ///
     /// - Returns: 0 where all is in order, 1 where APNs can't be reached, 4 where it refuses.
-    /// - Throws: What is wrong with the request itself.
+    /// - Throws: What is wrong with the request itself; the findings are printed then as well.
     public static func run(_ options: SendOptions, asJSON: Bool) throws(BroadsideError) -> Int32 {
-        var warnings: [String] = []
-        let credential = try Credential.read(options, warnings: &warnings)
-        let headers = NotificationHeaders(
-            topic: options.topic, pushType: options.pushType, priority: options.priority)
-        for problem in headers.validate(credential: credential.kind) {
-            let message = "--\(problem.option) \(problem.message)"
-            if problem.isError { throw .request(message) }
-            warnings.append(message)
-        }
-        try credential.check(headers, options)
         let (host, port) = try Plan.endpoint(options)
-        let context = try CampaignRun.tlsContext(options, credential)
-        let shownHost = host.contains(":") ? "[\(host)]" : host
-        var report = DoctorReport(endpoint: "\(shownHost):\(port)")
-        report.add("files", .ok, credential.summary)
-        for warning in warnings { report.add("files", .warning, warning) }
-        let code = examine(
-            &report, host: host, port: port, context: context, headers: headers,
-            credential: credential)
-        print(asJSON ? report.json : report.text, terminator: "")
+        var report = DoctorReport(endpoint: Route.place(host, port))
+        func show() { print(asJSON ? report.json : report.text, terminator: "") }
+        let subject: Subject
+        do throws(BroadsideError) {
+            subject = try Subject(options)
+        } catch {
+            report.add("files", .failed, error.message)
+            show()
+            throw error
+        }
+        report.add("files", .ok, subject.credential.summary)
+        for warning in subject.warnings { report.add("files", .warning, warning) }
+        let code = examine(&report, subject)
+        show()
         return code
     }
 
@@ -50,38 +72,38 @@ public enum DoctorRun {
         return String(decoding: value.dropFirst("bearer ".utf8.count), as: UTF8.self)
     }
 
-    private static func examine(
-        _ report: inout DoctorReport, host: String, port: UInt16, context: TLSContext,
-        headers: NotificationHeaders, credential: Credential
-    ) -> Int32 {
+    private static func examine(_ report: inout DoctorReport, _ subject: Subject) -> Int32 {
+        let (name, port) = subject.route.nameToResolve
         let addresses: [SocketAddress]
         do {
-            addresses = try Resolver.resolve(host, port: port)
+            addresses = try Resolver.resolve(name, port: port)
         } catch {
             report.add(
-                "name", .failed, "\(error)",
+                "name", .failed, (subject.route.proxy == nil ? "" : "the proxy: ") + "\(error)",
                 advice: "check the host's spelling, and this machine's name server")
             return 1
         }
         report.add("name", .ok, addresses.map(\.description).joined(separator: ", "))
-        let isAddress = SocketAddress(numeric: host, port: port) != nil
-        let recipe = TLSRecords.Recipe(
-            context: context, serverName: isAddress ? .address(host) : .host(host))
+        let recipe = subject.route.recipe(subject.context)
         guard let connection = connect(&report, addresses, recipe) else { return 1 }
         do {
+            if let tunnel = recipe.tunnel {
+                try connection.openTunnel(tunnel)
+                report.add(
+                    "proxy", .ok, "\(tunnel.proxy) opened a tunnel to \(tunnel.target)")
+            }
             try converse(&report, connection)
-            let authority =
-                port == 443 ? (host.contains(":") ? "[\(host)]" : host) : report.endpoint
-            let fields = fields(
-                authority: authority, authorization: try credential.freshAuthorization(), headers)
-            let answer = try connection.request(fields, payload: Array("{\"aps\":{}}".utf8))
-            return DoctorVerdict.judge(answer, credential: credential, headers, &report)
+            return try ask(&report, connection, subject)
         } catch BlockingConnection.Failure.tls(let error) {
             report.add(
                 error.code == .noALPN ? "ALPN" : "TLS", .failed, error.message,
                 advice: "nothing was asked: mend this first")
         } catch BlockingConnection.Failure.http2(let message) {
             report.add("HTTP/2", .failed, message, advice: "is this APNs? check --endpoint")
+        } catch BlockingConnection.Failure.proxy(let error) {
+            report.add(
+                "proxy", .failed, error.message,
+                advice: "nothing reached APNs: this is the proxy's own answer")
         } catch BlockingConnection.Failure.network(let message) {
             report.add(
                 "connection", .failed, message,
@@ -94,10 +116,13 @@ public enum DoctorRun {
 
     /// The first address that takes a connection; each that does not is named.
     private static func connect(
-        _ report: inout DoctorReport, _ addresses: [SocketAddress], _ recipe: TLSRecords.Recipe
+        _ report: inout DoctorReport, _ addresses: [SocketAddress],
+        _ recipe: TLSRecords.Recipe.Value
     ) -> BlockingConnection? {
         var failures: [String] = []
-        for address in addresses {
+        var lastCode: Int32 = 0
+        let whose = recipe.tunnel == nil ? "" : "the proxy "
+        for address in addresses.prefix(addressesLimit) {
             do {
                 let connection = try BlockingConnection(
                     to: address, recipe: recipe, limitSeconds: limitSeconds)
@@ -106,18 +131,69 @@ public enum DoctorRun {
                         "connect", .warning, failures.joined(separator: "; "),
                         advice: "other addresses work, these are passed over")
                 }
-                report.add("connect", .ok, "\(address)")
+                report.add("connect", .ok, "\(whose)\(address)")
                 return connection
+            } catch .connect(let code) {
+                failures.append("\(whose)\(address): \(describe(errno: code))")
+                lastCode = code
             } catch .network(let message) {
-                failures.append("\(address): \(message)")
+                failures.append("\(whose)\(address): \(message)")
             } catch {
-                failures.append("\(address): \(error)")
+                failures.append("\(whose)\(address): \(error)")
             }
         }
         report.add(
             "connect", .failed, failures.joined(separator: "; "),
-            advice: "the port is closed or a firewall blocks it: open it, or try --port 2197")
+            advice: DoctorVerdict.connectAdvice(errno: lastCode, isProxy: recipe.tunnel != nil))
         return nil
+    }
+
+    /// Asks APNs about the impossible token, and judges the answer.
+    private static func ask(
+        _ report: inout DoctorReport, _ connection: BlockingConnection, _ subject: Subject
+    ) throws -> Int32 {
+        let route = subject.route
+        let place = Route.place(route.host, route.port)
+        let authority = route.port == 443 ? String(place.dropLast(4)) : place
+        let payload = Array("{\"aps\":{}}".utf8)
+        func answer(shiftSeconds: Int64) throws -> BlockingConnection.Answer {
+            let authorization = try subject.credential.freshAuthorization(
+                shiftSeconds: shiftSeconds)
+            let fields = fields(
+                authority: authority, authorization: authorization, subject.headers)
+            return try connection.request(fields, payload: payload)
+        }
+        let first = try answer(shiftSeconds: 0)
+        if let finding = clock(connection.serverDate.unixSeconds) {
+            report.add("clock", finding.state, finding.detail, advice: finding.advice)
+            if finding.state == .failed { return 4 }
+        }
+        var isFast = false
+        if first.reason == .invalidProviderToken, case .key = subject.credential {
+            // APNs has one word for a token from the future and for one of a wrong key. A token of
+            // two hours ago is in order where this machine's clock is one to three hours fast.
+            let second = try? answer(shiftSeconds: -7200)
+            isFast = second.map { $0.reason.map { !$0.refusesToken } ?? false } ?? false
+        }
+        return DoctorVerdict.judge(
+            first, credential: subject.credential, subject.headers, isFast: isFast, &report)
+    }
+
+    /// This machine's clock against the server's, where that tells the time and they differ.
+    private static func clock(
+        _ serverSeconds: UInt64?
+    ) -> (state: DoctorReport.State, detail: String, advice: String)? {
+        guard let serverSeconds else { return nil }
+        let seconds = Clock.now().wallMilliseconds / 1000
+        let isFast = seconds > serverSeconds
+        let difference = isFast ? seconds - serverSeconds : serverSeconds - seconds
+        guard difference > clockTolerance else { return nil }
+        let isTooMuch = difference >= ProviderTokenAge.expirySeconds
+        return (
+            isTooMuch ? .failed : .warning,
+            "\(difference / 60) minutes \(isFast ? "ahead of" : "behind") the server's date",
+            "set this machine's clock right: provider tokens that are dated an hour wrong are refused"
+        )
     }
 
     private static func converse(

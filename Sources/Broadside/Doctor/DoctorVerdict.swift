@@ -1,11 +1,12 @@
 import APNs
+internal import Glibc
 
 /// What the answer to an impossible device token says about everything but the device token.
 enum DoctorVerdict {
     /// - Returns: The exit code.
     static func judge(
         _ answer: BlockingConnection.Answer, credential: Credential,
-        _ headers: NotificationHeaders, _ report: inout DoctorReport
+        _ headers: NotificationHeaders, isFast: Bool, _ report: inout DoctorReport
     ) -> Int32 {
         let topic = headers.topic ?? credential.onlyTopic ?? "none"
         let status = answer.status.map { "\($0)" } ?? "GOAWAY"
@@ -27,6 +28,13 @@ enum DoctorVerdict {
                 advice: "APNs is busy or in trouble, which says nothing about you: try again later")
             return 1
         default: break
+        }
+        if isFast {
+            report.add(
+                "clock", .failed, words,
+                advice: "APNs takes a token dated two hours back: this machine's clock is one to "
+                    + "three hours fast, so set it right")
+            return 4
         }
         let finding = finding(answer.reason, topic: topic, credential)
         report.add(finding.name, .failed, words, advice: finding.advice)
@@ -79,6 +87,22 @@ enum DoctorVerdict {
         }
     }
 
+    /// Why a connection did not come about, by the error's number.
+    static func connectAdvice(errno code: Int32, isProxy: Bool) -> String {
+        let port = isProxy ? "check --proxy" : "open the port, try --port 2197, or give --proxy"
+        switch code {
+        case ECONNREFUSED:
+            return "nothing listens there, or a firewall refuses it: check host and port; "
+                + (isProxy ? "is the proxy running?" : port)
+        case ETIMEDOUT:
+            return "no word came back: a firewall swallows the packets; \(port)"
+        case ENETUNREACH, EHOSTUNREACH:
+            return "this machine has no way there: check its network and routes; \(port)"
+        default:
+            return "the port is closed or a firewall blocks it: \(port)"
+        }
+    }
+
     /// APNs has one word for all of these.
     private static func invalidTokenAdvice(_ credential: Credential) -> String {
         switch credential {
@@ -92,6 +116,18 @@ enum DoctorVerdict {
                 + "is fast"
         case .certificate:
             "a proxy between seems to take TLS apart: APNs saw no certificate"
+        }
+    }
+}
+
+extension Reason {
+    /// The provider token, and nothing behind it, is what was refused.
+    var refusesToken: Bool {
+        switch self {
+        case .invalidProviderToken, .expiredProviderToken, .missingProviderToken,
+            .tooManyProviderTokenUpdates:
+            true
+        default: false
         }
     }
 }

@@ -75,34 +75,42 @@ struct ChunkShelf: ~Copyable {
     /// The next row; nil where none may be taken.
     mutating func nextRow(syncedPosition: UInt64) -> ShelfRow? {
         while true {
-            if current == nil {
-                guard let first = waiting.first, first.reservedAt <= syncedPosition else {
-                    return nil
-                }
-                waiting.removeFirst()
-                current = first.chunk
-                hasDispositions = first.chunk.dispositions != nil
-                nextPlace = 0
-                reader.open(first.chunk)
-            }
             if let row = reader.next() {
                 nextPlace = row.index + 1
-                return shelfRow(row)
+                let result = ShelfRow(
+                    number: row.number, disposition: .send, attempts: 0, token: reader.field(0))
+                return hasDispositions ? withPast(result, place: row.index) : result
             }
-            if let chunk = reader.close() { pool.giveBack(chunk) }
-            current = nil
+            guard turnToNextChunk(syncedPosition: syncedPosition) else { return nil }
         }
     }
 
-    private func shelfRow(_ row: RowReader.Row) -> ShelfRow {
-        var result = ShelfRow(
-            number: row.number, disposition: .send, attempts: 0, token: reader.field(0))
-        // New chunks have none, and a look into the chunk would count a reference up and down.
-        guard hasDispositions, let current, let dispositions = current.dispositions else {
-            return result
-        }
-        result.disposition = RowDisposition(rawValue: dispositions[row.index]) ?? .settled
-        result.attempts = UInt16(current.attempts?[row.index] ?? 0)
+    // What is done once a chunk stays out of the function that runs for each row: it counts
+    // references.
+
+    /// Gives back the chunk that is read to its end and opens the next; false where none may be
+    /// used yet.
+    @inline(never)
+    private mutating func turnToNextChunk(syncedPosition: UInt64) -> Bool {
+        if let chunk = reader.close() { pool.giveBack(chunk) }
+        current = nil
+        hasDispositions = false
+        guard let first = waiting.first, first.reservedAt <= syncedPosition else { return false }
+        waiting.removeFirst()
+        current = first.chunk
+        hasDispositions = first.chunk.dispositions != nil
+        nextPlace = 0
+        reader.open(first.chunk)
+        return true
+    }
+
+    /// A row with what an earlier run left to do with it.
+    @inline(never)
+    private func withPast(_ row: ShelfRow, place: Int) -> ShelfRow {
+        guard let current, let dispositions = current.dispositions else { return row }
+        var result = row
+        result.disposition = RowDisposition(rawValue: dispositions[place]) ?? .settled
+        result.attempts = UInt16(current.attempts?[place] ?? 0)
         return result
     }
 
@@ -132,7 +140,11 @@ struct ChunkShelf: ~Copyable {
             guard let chunk = current else { return nil }
             let dispositions = chunk.dispositions
             func isToSend(_ place: Int) -> Bool {
-                dispositions.map { $0[place] == RowDisposition.send.rawValue } ?? true
+                guard let dispositions else { return true }
+                switch RowDisposition(rawValue: dispositions[place]) {
+                case .send, .suppressed, .duplicate: return true
+                case .settled, .becomesUnknown, .sendAgain, nil: return false
+                }
             }
             var first = nextPlace
             while first < chunk.rowCount, !isToSend(first) { first += 1 }

@@ -23,6 +23,8 @@ import Ring
     var address = 0
     var records: Records?
     var http: ClientConnectionStateMachine
+    /// What is out on a connection to the legacy gateway, where `http` is never started.
+    var binary = BinaryConnection(capacity: 0)
     /// What our encoder knows of the server's header table.
     var mirror = DynamicTableMirror()
     var templateKey: TemplateKey?
@@ -52,6 +54,8 @@ import Ring
     var isReady = false
     /// Over all connections that used the slot.
     var tally = ConnectionTally()
+    /// Which state of the credential it was made from, at the latest.
+    var sessionVersion: UInt32 = 0
 
     /// What stands in a slot without a connection: as small as can be.
     private static var absent: ClientConnectionStateMachine {
@@ -114,6 +118,7 @@ import Ring
         self.address = address
         records = nil
         http = ClientConnectionStateMachine(configuration: configuration)
+        binary = BinaryConnection(capacity: 0)
         mirror = DynamicTableMirror()
         templateKey = nil
         sealedCount = 0
@@ -126,10 +131,18 @@ import Ring
         isReady = false
     }
 
+    /// Requests whose answers are awaited.
+    var openCount: Int { http.openStreamCount + binary.count }
+
     /// A request was answered that went out at `sent`.
     mutating func noteAnswer(_ now: Now, sent: UInt64) {
-        answers += 1
         tally.noteAnswer(latencyNanoseconds: now.nanoseconds - sent)
+        noteAnswer(now)
+    }
+
+    /// A request was answered, nobody knows how fast.
+    mutating func noteAnswer(_ now: Now) {
+        answers += 1
         lossesInARow = 0
         lastAnswered = now.nanoseconds
     }
@@ -140,6 +153,7 @@ import Ring
         isSending = false
         records = nil
         http = Self.absent
+        binary = BinaryConnection(capacity: 0)
     }
 
     mutating func enter(_ phase: Phase, now: UInt64) {

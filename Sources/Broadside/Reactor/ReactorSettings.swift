@@ -1,6 +1,6 @@
 import APNs
 package import Campaign
-import HPACK
+package import HPACK
 
 /// What becomes of a row whose connection died before its answer.
 public enum LostAnswerPolicy: String, Sendable, CaseIterable {
@@ -22,6 +22,11 @@ package struct ReactorSettings: Sendable {
     package var expiration: [UInt8]?
     package var collapseIdentifier: [UInt8]?
     package var payload: [UInt8]
+    /// `HOST:PORT` at the other end of a proxy's tunnel; nil where connections go straight there.
+    package var tunnelTarget: String?
+
+    /// Which header fields go into the servers' tables.
+    package var discipline = Discipline.strict
 
     /// Connections that each reactor keeps up.
     package var connections: Int
@@ -45,6 +50,8 @@ package struct ReactorSettings: Sendable {
     package var reactors: Int
     /// What jitter is drawn from.
     package var seed: UInt64
+    /// The legacy gateway's protocol in place of HTTP/2; nil: HTTP/2.
+    package var binary: BinarySettings?
 
     package init(
         campaign: UInt64, authority: [UInt8], topic: [UInt8]?, pushType: [UInt8],
@@ -78,18 +85,20 @@ package struct ReactorSettings: Sendable {
 
     /// The fields of a request in the order in which they go out. The path is an empty hole: its
     /// length differs with the token's, so the template writes it.
-    func fields(authorization: [UInt8]?) -> [RequestField] {
+    ///
+    /// - Parameter version: Which provider token of the run `authorization` is.
+    func fields(authorization: [UInt8]?, version: UInt32) -> [RequestField] {
         var fields = [
             RequestField(.method, "POST"),
             RequestField(.scheme, "https"),
             RequestField(.path, .hole(count: 0)),
             RequestField(.authority, .constant(authority)),
         ]
-        func add(_ name: RequestFieldName, _ value: [UInt8]?) {
+        func add(_ name: RequestFieldName, _ value: [UInt8]?, revision: UInt32 = 0) {
             guard let value else { return }
-            fields.append(RequestField(name, .constant(value)))
+            fields.append(RequestField(name, .constant(value), revision: revision))
         }
-        add(.authorization, authorization)
+        add(.authorization, authorization, revision: version)
         add(.topic, topic)
         add(.pushType, pushType)
         fields.append(RequestField(.identifier, .hole(count: NotificationID.textCount)))

@@ -55,6 +55,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             guard let address = addresses.pick(now: now.nanoseconds) else { return }
             connections[index].begin(
                 address: address, configuration: configuration, now: now.nanoseconds)
+            connections[index].sessionVersion = shared.sessionVersion
             unsafe submissions.append(
                 .connect(connection: index, address: addresses.entries[address].address))
         }
@@ -80,10 +81,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func connected(_ index: Int, errno: Int32, now: Now) {
         guard connections[index].phase == .connecting else { return }
         guard errno == 0 else {
-            let address = addresses.entries[connections[index].address].address
-            fail(
-                index, message: unsafe "\(address): \(String(cString: unsafe strerror(errno)))",
-                isLasting: false, now: now)
+            fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
             return
         }
         do {
@@ -103,11 +101,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     mutating func receiveEnded(_ index: Int, errno: Int32, now: Now) {
         guard connections[index].isListening else { return }
-        let address = addresses.entries[connections[index].address].address
-        let cause =
-            unsafe errno == 0
-            ? "the server closed the connection" : String(cString: unsafe strerror(errno))
-        fail(index, message: "\(address): \(cause)", isLasting: false, now: now)
+        fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
     }
 
     mutating func sent(_ index: Int, result: Int, now: Now) {
@@ -115,9 +109,12 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].isSaturated = false
         guard connections[index].isListening else { return }
         guard result > 0 else {
-            let cause = unsafe String(cString: unsafe strerror(Int32(truncatingIfNeeded: -result)))
-            let address = addresses.entries[connections[index].address].address
-            fail(index, message: "\(address): \(cause)", isLasting: false, now: now)
+            if settings.binary != nil {
+                stopSending(index, now: now)
+                return
+            }
+            let errno = Int32(truncatingIfNeeded: -result)
+            fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
             return
         }
         connections[index].sentCount += result
@@ -153,6 +150,10 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Every stream that is still open is in doubt.
     mutating func loseStreams(_ index: Int, now: Now) {
+        while let tag = connections[index].binary.popOldest() {
+            inFlight -= 1
+            lose(tag, reason: .connectionLost, now: now)
+        }
         while let tag = connections[index].http.takeOpenStream() {
             inFlight -= 1
             lose(tag, reason: .connectionLost, now: now)
@@ -173,11 +174,11 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// The connection lives, but answers nothing: another one takes its place, after a while.
     mutating func replaceUseless(_ index: Int, _ what: String, now: Now) {
         guard connections[index].phase == .open else { return }
-        let address = connections[index].address
-        shared.note(failure: "\(addresses.entries[address].address): \(what)")
+        shared.note(failure: "\(place(index)): \(what)")
         noteFailure(index, "\(place(index)): \(what)", now: now)
         addresses.failed(
-            address, now: now.nanoseconds, retryAfter: nil, lasting: nil, random: &random)
+            connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
+            random: &random)
         drain(index, now: now)
     }
 
@@ -186,12 +187,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         tell(
             .connectionClosed, .info, connection: index,
             "\(place(index)): closed after \(connections[index].answers) answers", now: now)
-        connections[index].http.shutdown()
+        if settings.binary == nil { connections[index].http.shutdown() }
         connections[index].enter(.flushing, now: now.nanoseconds)
     }
 
     /// Ends the run where no address will ever do.
     mutating func giveUpIfHopeless() {
+        // What stands already may carry the run to its end.
+        guard !hasReadyConnection else { return }
         if let message = addresses.lastingFailure {
             shared.stop(.gaveUp(message))
         } else if !settings.giveUpAfterIsExplicit, !shared.anyReady,
@@ -207,6 +210,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         for index in 0..<connections.count {
             scanConnection(index, now: now)
         }
+        replaceOutdated(now)
         exchangeRows(now)
         // Nobody answers what a pause keeps from being asked.
         guard case .running = phase, hasWork || inFlight > 0, !shared.isPaused else { return }
@@ -228,6 +232,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             if age > Self.connectLimit { failSilent(index, "no connection within 15 s", now: now) }
         case .flushing:
             if age > Self.flushLimit { beginClose(index, now: now) }
+        case .open where settings.binary != nil, .draining where settings.binary != nil:
+            confirmSilent(index, now: now)
         case .open, .draining:
             if !connections[index].isReady, age > Self.connectLimit {
                 failSilent(index, "no HTTP/2 SETTINGS within 15 s", now: now)
@@ -239,8 +245,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private mutating func failSilent(_ index: Int, _ what: String, now: Now) {
-        let address = addresses.entries[connections[index].address].address
-        fail(index, message: "\(address): \(what)", isLasting: false, now: now)
+        fail(index, message: "\(place(index)): \(what)", isLasting: false, now: now)
     }
 
     /// Requests that were not answered in time are in doubt. While bytes still wait in our buffer

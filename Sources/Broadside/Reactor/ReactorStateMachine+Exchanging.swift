@@ -45,9 +45,14 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// A row that another reactor could not send.
     mutating func takeExchangedRow() -> RowTag? {
-        guard shared.exchange.hasRows, !slab.isFull, let row = shared.exchange.take() else {
-            return nil
-        }
+        guard shared.exchange.hasRows, !slab.isFull else { return nil }
+        return takeRowOfOthers()
+    }
+
+    /// Apart from the check, which is made for each row.
+    @inline(never)
+    private mutating func takeRowOfOthers() -> RowTag? {
+        guard let row = shared.exchange.take() else { return nil }
         let tag = slab.take()
         unsafe slab.state(tag).initialize(to: row.state)
         unsafe slab.token(tag).copyMemory(from: row.token, byteCount: row.token.count)

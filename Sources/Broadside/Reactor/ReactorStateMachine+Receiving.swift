@@ -27,12 +27,16 @@ extension ReactorStateMachine where Records: ~Copyable {
                 connections[index].records?.isEstablished == true
             {
                 connections[index].enter(.open, now: connections[index].phaseSince)
-                connections[index].http.start()
+                start(index, now: now)
             }
             if count > 0 {
                 let span = unsafe RawSpan(
                     _unsafeBytes: UnsafeRawBufferPointer(rebasing: received[..<count]))
-                handleEvents(index, in: span, now: now)
+                if settings.binary == nil {
+                    handleEvents(index, in: span, now: now)
+                } else {
+                    handlePacket(index, in: span, now: now)
+                }
                 guard connections[index].isListening else { return }
             }
             switch result {
@@ -44,12 +48,19 @@ extension ReactorStateMachine where Records: ~Copyable {
                 receiveEnded(index, errno: 0, now: now)
                 return
             case .failed(let error):
-                let address = addresses.entries[connections[index].address].address
                 fail(
-                    index, message: "\(address): \(error.message)", isLasting: error.isLasting,
-                    now: now)
+                    index, message: words(error, index), isLasting: error.isLasting, now: now)
                 return
             }
+        }
+    }
+
+    /// TLS stands: the protocol above it begins.
+    private mutating func start(_ index: Int, now: Now) {
+        if settings.binary == nil {
+            connections[index].http.start()
+        } else {
+            startBinary(index, now: now)
         }
     }
 
@@ -113,8 +124,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func failViolation(
         _ index: Int, _ error: ConnectionError, now: Now
     ) {
-        let address = addresses.entries[connections[index].address].address
-        let message = "\(address): the server broke HTTP/2: \(error.message)"
+        let message = "\(place(index)): the server broke HTTP/2: \(error.message)"
         shared.note(failure: message)
         noteFailure(index, message, now: now)
         addresses.failed(
@@ -128,11 +138,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         statistics.goAways += 1
         let answer = reasonOfGoAway(index)
         noteGoAway(index, code: code, reason: answer?.text, now: now)
-        let address = addresses.entries[connections[index].address].address
         if let answer {
-            shared.note(failure: "\(address): GOAWAY with reason \(answer.text)")
+            shared.note(failure: "\(place(index)): GOAWAY with reason \(answer.text)")
         } else if code != .noError {
-            shared.note(failure: "\(address): GOAWAY with error \(code)")
+            shared.note(failure: "\(place(index)): GOAWAY with error \(code)")
         }
         if let answer, AnswerClass.classify(goAwayReason: answer) == .refusesCredential {
             shared.stop(

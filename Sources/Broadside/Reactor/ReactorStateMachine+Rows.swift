@@ -68,6 +68,11 @@ extension ReactorStateMachine where Records: ~Copyable {
                     reasonCode: Reason.connectionLost.rawValue, now: now)
                 continue
             }
+            if row.disposition == .suppressed || row.disposition == .duplicate {
+                let reason: Reason = row.disposition == .duplicate ? .duplicate : .suppressed
+                settle(tag, state: .skipped, status: 0, reasonCode: reason.rawValue, now: now)
+                continue
+            }
             unsafe state.pointee.mayHaveBeenSent = row.disposition == .sendAgain
             chunkRows.taken += 1
             return tag

@@ -20,7 +20,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .open, .draining, .flushing:
             while stageRecord(index, now: now) {}
             if connections[index].phase == .draining,
-                connections[index].http.openStreamCount == 0
+                connections[index].openCount == 0
             {
                 flush(index, now: now)
                 _ = stageRecord(index, now: now)
@@ -113,12 +113,23 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].limitedBy = .socket
             return
         }
+        guard !shared.isTokenStale else {
+            connections[index].limitedBy = .retry
+            return
+        }
         guard hasRowReady(now) else {
             connections[index].limitedBy = retryQueue.count == 0 ? .input : .retry
             return
         }
-        let capacity = connections[index].http.requestCapacity(payloadCount: settings.payload.count)
+        let capacity =
+            settings.binary != nil
+            ? connections[index].binary.room
+            : connections[index].http.requestCapacity(payloadCount: settings.payload.count)
         guard capacity > 0 else {
+            if settings.binary != nil {
+                connections[index].limitedBy = .streams
+                return
+            }
             connections[index].limitedBy =
                 connections[index].http.openStreamCount >= connections[index].http.streamLimit
                 ? .streams : .window
@@ -139,8 +150,14 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         budget = min(budget, paced)
-        refreshTemplateKey(index)
-        let written = writeRequests(index, budget: budget, staged: &staged, limit: limit, now: now)
+        let written: Int
+        if let binary = settings.binary {
+            written = writeBinary(
+                index, binary, budget: budget, staged: &staged, limit: limit, now: now)
+        } else {
+            refreshTemplateKey(index)
+            written = writeRequests(index, budget: budget, staged: &staged, limit: limit, now: now)
+        }
         pacer.take(written, now: now.nanoseconds)
         connections[index].pacer.take(written, now: now.nanoseconds)
         connections[index].limitedBy = written == capacity ? .streams : .cpu
@@ -201,12 +218,13 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// A request that inserts names into the server's table, or that tells a new table size; or the
     /// first of a shape that no template was laid down for yet.
+    @inline(never)
     private mutating func writeFirstRequest(
         _ index: Int, staged: inout Int, limit: Int, now: Now
     ) -> Int {
         var mirror = connections[index].mirror
         let (template, changedTable) = settings.template(
-            authorization: shared.authorization().value, mirror: &mirror)
+            authorization: shared.authorization(), mirror: &mirror)
         if !changedTable, let key = connections[index].templateKey {
             templates.insert(template, for: key)
             return writeRequests(index, budget: 1, staged: &staged, limit: limit, now: now)
@@ -237,7 +255,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         refreshTemplateKey(index)
         var mirror = connections[index].mirror
         let (template, _) = settings.template(
-            authorization: shared.authorization().value, mirror: &mirror)
+            authorization: shared.authorization(), mirror: &mirror)
         defer { template.deallocate() }
         guard limit - staged >= template.requestCountLimit, let tag = takeRow(now) else {
             return
@@ -259,7 +277,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].pacer.take(1, now: now.nanoseconds)
     }
 
-    private mutating func noteSent(_ state: UnsafeMutablePointer<PendingRow>, now: Now) {
+    mutating func noteSent(_ state: UnsafeMutablePointer<PendingRow>, now: Now) {
         unsafe state.pointee.sentNanoseconds = now.nanoseconds
         unsafe state.pointee.authorizationVersion = authorizationVersion
         if unsafe state.pointee.firstSentNanoseconds == 0 {

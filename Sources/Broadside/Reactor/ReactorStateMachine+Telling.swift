@@ -32,11 +32,6 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Hands over what is worth a line in the log.
     mutating func takeEvents() -> EventBuffer { events.takeAll() }
 
-    /// The address that a connection goes to, for people.
-    func place(_ index: Int) -> String {
-        "\(addresses.entries[connections[index].address].address)"
-    }
-
     /// The connection slot's number in the run, from 1.
     private func number(of index: Int) -> Int { reactor * connections.count + index + 1 }
 

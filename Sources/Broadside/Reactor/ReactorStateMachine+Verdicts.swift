@@ -5,12 +5,17 @@ import HTTP2
 extension ReactorStateMachine where Records: ~Copyable {
     /// 200: the hot path's end.
     mutating func accept(_ tag: RowTag, now: Now) {
+        unsafe latency.record(now.nanoseconds - slab.state(tag).pointee.sentNanoseconds)
+        settleAccepted(tag, now: now)
+    }
+
+    /// Records an acceptance.
+    mutating func settleAccepted(_ tag: RowTag, now: Now) {
         let state = unsafe slab.state(tag)
         let token = unsafe RawSpan(_unsafeBytes: slab.tokenBytes(tag))
         unsafe ledger.accepted(
             row: state.pointee.row, fingerprint: TokenText.fingerprint(token),
             attempts: Int(state.pointee.attempts), nowMilliseconds: now.wallMilliseconds)
-        unsafe latency.record(now.nanoseconds - state.pointee.sentNanoseconds)
         statistics.accepted += 1
         acceptedSinceReport += 1
         if acceptedSinceReport == 1 {
@@ -56,7 +61,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .retryWithRenewedToken:
             renew(tag, now: now)
         case .retryWithPreviousToken:
-            shared.freezeRenewal(now)
+            unsafe shared.freezeRenewal(
+                now, usedVersion: state.pointee.authorizationVersion)
             unsafe state.pointee.attempts -= 1
             retryQueue.insert(
                 dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
@@ -77,7 +83,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// The credential was refused, not the row: it stays `remaining`, and is not sent again in this
     /// run.
-    private mutating func holdBack(_ tag: RowTag, now: Now) {
+    mutating func holdBack(_ tag: RowTag, now: Now) {
         statistics.heldBack += 1
         release(tag, now: now)
     }
@@ -105,7 +111,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// The row was refused for now.
-    private mutating func retryLater(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
+    mutating func retryLater(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
         let state = unsafe slab.state(tag)
         let verdict = unsafe settings.retryPolicy.verdict(
             attempts: Int(state.pointee.attempts),

@@ -3,6 +3,7 @@ package import Campaign
 import HPACK
 import HTTP2
 import Ring
+import TLS
 
 /// The engine's heart: one thread's share of a run, as a machine. Completions and the time go in,
 /// submissions come out; it does no I/O, asks no clock, starts no thread.
@@ -131,6 +132,7 @@ import Ring
     deinit {
         templates.deallocate()
         unsafe received.deallocate()
+        unsafe cleanse(staging)
         unsafe staging.deallocate()
     }
 
@@ -160,7 +162,7 @@ import Ring
         case .listEnded: chunks.listEnded()
         case .listFailed(let message):
             chunks.listEnded()
-            shared.stop(.diskFailed(message))
+            shared.stop(.listFailed(message))
         }
     }
 

@@ -12,6 +12,10 @@ package protocol RecordLayer: ~Copyable {
     /// True once application data may be sealed.
     var isEstablished: Bool { get }
 
+    /// What it means where the connection ends now, if somebody other than the server is to blame: a
+    /// proxy that has not opened its tunnel; nil otherwise.
+    var closedEarly: RecordLayerError? { get }
+
     /// Takes received bytes from `offset` on; appends what they say to `plaintext` and what the peer
     /// has to be told (handshake, alerts) to `ciphertext`. Called first with no input at all.
     mutating func receive(
@@ -49,6 +53,8 @@ package struct RecordLayerError: Error, Sendable {
     package var message: String
     /// True where trying again can't help: a certificate refused, no HTTP/2, no TLS at all.
     package var isLasting: Bool
+    /// True where the message says already who is to blame.
+    package var namesPlace = false
 
     package init(message: String, isLasting: Bool) {
         self.message = message
@@ -64,6 +70,7 @@ package struct TransparentRecords: RecordLayer, ~Copyable {
     package typealias Recipe = Void
 
     package let isEstablished = true
+    package var closedEarly: RecordLayerError? { nil }
 
     package init(recipe: Void) {}
 

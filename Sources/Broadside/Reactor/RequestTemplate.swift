@@ -1,6 +1,7 @@
 import APNs
 internal import Glibc
-import HPACK
+package import HPACK
+import TLS
 
 /// What is the same in every request of a campaign on connections whose header tables agree: both
 /// frames, laid down once, with holes for the device token, the row's part of the apns-id and the
@@ -10,7 +11,7 @@ import HPACK
 ///                                                        '---------- tail -----------------------'
 ///
 /// The tail is one copy; the head is as long as the token asks.
-@safe struct RequestTemplate {
+@safe package struct RequestTemplate {
     /// Everything before the length of `:path`'s value.
     private let prefix: UnsafeMutableRawBufferPointer
     private let tail: UnsafeMutableRawBufferPointer
@@ -18,13 +19,13 @@ import HPACK
     private let rowDigitsOffset: Int
     /// How much of the tail belongs to the header block.
     private let blockTailCount: Int
-    let payloadCount: Int
+    package let payloadCount: Int
 
     static let pathPrefix: StaticString = "/3/device/"
     static let frameHeaderCount = 9
 
     /// Lays a template down. `block` was encoded with an empty hole for the path.
-    init(block: EncodedBlock, payload: [UInt8]) {
+    package init(block: EncodedBlock, payload: [UInt8]) {
         guard let path = block.hole(.path), let identifier = block.hole(.identifier) else {
             preconditionFailure("a request has a path and an apns-id")
         }
@@ -51,13 +52,16 @@ import HPACK
         return unsafe memory
     }
 
-    func deallocate() {
+    /// Gives the memory back; the provider token that lies there is overwritten.
+    package func deallocate() {
+        unsafe cleanse(prefix)
+        unsafe cleanse(tail)
         unsafe prefix.deallocate()
         unsafe tail.deallocate()
     }
 
     /// The most bytes that one request takes.
-    var requestCountLimit: Int {
+    package var requestCountLimit: Int {
         unsafe Self.frameHeaderCount + prefix.count + 2 + Self.pathPrefix.utf8CodeUnitCount
             + RowSlab.tokenDigitsLimit + tail.count
     }
@@ -65,7 +69,7 @@ import HPACK
     /// Writes a whole request at `output`, which has room for `requestCountLimit` bytes.
     ///
     /// - Returns: The number of bytes written.
-    func write(
+    package func write(
         token: UnsafeRawBufferPointer, row: UInt64, streamID: UInt32,
         to output: UnsafeMutableRawPointer
     ) -> Int {

@@ -12,29 +12,31 @@ package enum StopCause: Sendable, Equatable {
     case aborted(String)
     /// Nothing is reachable, or no answer came for too long.
     case gaveUp(String)
-    /// The ledger or the list failed: what was recorded stays true.
+    /// The ledger failed: what was recorded stays true.
     case diskFailed(String)
+    /// The list can't be read on: answers in flight are awaited, and the ledger is whole.
+    case listFailed(String)
 }
 
 /// What the reactors of a run hold in common: the provider token, the guards that count over all
 /// connections, the word to stop. Everything here is a value behind a lock or an atomic, and the
 /// time is a parameter, so that several reactors of a simulated world share it as threads do.
 package final class SharedRun: Sendable {
-    private struct State: ~Copyable {
+    struct State: ~Copyable {
         var stop: StopCause?
-        var authorization: [UInt8]?
-        var tokenIssuedAt: UInt64 = 0
-        var tokenFrozenUntil: UInt64 = 0
+        var token: ProviderTokenLife
+        var sign: Signer?
         var guards: RefusalGuard
         var lastFailure: String?
     }
 
-    private let state: Mutex<State>
+    let state: Mutex<State>
     /// Rows of reactors that can't send them.
     let exchange = RowExchange()
-    private let sign: (@Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?)?
 
-    private let tokenVersion = Atomic<UInt32>(1)
+    let tokenVersion = Atomic<UInt32>(1)
+    let tokenStale = Atomic<Bool>(false)
+    let sessionVersionCounter = Atomic<UInt32>(0)
     private let stopping = Atomic<Bool>(false)
     private let stoppingAtOnce = Atomic<Bool>(false)
     private let accepted = Atomic<Bool>(false)
@@ -54,15 +56,15 @@ package final class SharedRun: Sendable {
     ///   - milliRate: Requests in 1,000 seconds in all; nil: unlimited.
     package init(
         authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
-        maxBadTokensPercent: Double,
-        sign: (@Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?)?
+        maxBadTokensPercent: Double, sign: Signer?
     ) {
         state = Mutex(
             State(
-                authorization: authorization, tokenIssuedAt: issuedAt,
+                token: ProviderTokenLife(
+                    authorization.map { .init(value: $0, issuedAt: issuedAt) }),
+                sign: sign,
                 guards: RefusalGuard(
                     abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent)))
-        self.sign = sign
         rateLimit = Atomic(milliRate ?? .max)
     }
 
@@ -89,6 +91,9 @@ package final class SharedRun: Sendable {
 
     /// Changes with every new provider token.
     var authorizationVersion: UInt32 { tokenVersion.load(ordering: .relaxed) }
+
+    /// True while APNs calls the provider token expired and there is no other yet.
+    var isTokenStale: Bool { tokenStale.load(ordering: .relaxed) }
 
     // MARK: What has happened so far
 
@@ -141,73 +146,6 @@ package final class SharedRun: Sendable {
 
     /// Why the run stops; nil while it doesn't.
     package var stopCause: StopCause? { state.withLock { $0.stop } }
-
-    // MARK: Provider token
-
-    /// The value of `authorization` now, and its version.
-    func authorization() -> (value: [UInt8]?, version: UInt32) {
-        state.withLock { state in
-            (state.authorization, authorizationVersion)
-        }
-    }
-
-    /// Renews the provider token where it is due by age (design: at 45 minutes).
-    func renewIfDue(_ now: Now) {
-        let seconds = now.wallMilliseconds / 1000
-        state.withLock { state in
-            guard state.authorization != nil,
-                seconds >= state.tokenIssuedAt + ProviderTokenAge.renewalSeconds
-            else { return }
-            renew(&state, seconds: seconds)
-        }
-    }
-
-    /// What to do about ExpiredProviderToken: one renewal for the whole process, none after it for
-    /// 20 minutes.
-    ///
-    /// - Returns: False where the token in use is younger than that: the clock is wrong.
-    func renewExpired(_ now: Now, usedVersion: UInt32) -> Bool {
-        let seconds = now.wallMilliseconds / 1000
-        return state.withLock { state in
-            guard usedVersion == authorizationVersion else { return true }
-            guard sign != nil,
-                seconds >= state.tokenIssuedAt + ProviderTokenAge.renewableSeconds
-            else { return false }
-            renew(&state, seconds: seconds)
-            return true
-        }
-    }
-
-    /// Uses a token from elsewhere from now on.
-    package func take(authorization: [UInt8], issuedAt: UInt64) {
-        state.withLock { state in
-            state.authorization = authorization
-            state.tokenIssuedAt = issuedAt
-            tokenVersion.add(1, ordering: .relaxed)
-        }
-    }
-
-    /// Why there is no renewal where APNs calls the token expired.
-    var expiredMessage: String {
-        sign == nil
-            ? "the provider token of --auth-token-file has expired: put a new one there"
-            : "APNs calls a fresh provider token expired: check the clock of this machine"
-    }
-
-    /// What to do about TooManyProviderTokenUpdates: no renewal for 20 minutes.
-    func freezeRenewal(_ now: Now) {
-        state.withLock { state in
-            state.tokenFrozenUntil =
-                now.wallMilliseconds / 1000 + ProviderTokenAge.freezeSeconds
-        }
-    }
-
-    private func renew(_ state: inout State, seconds: UInt64) {
-        guard let sign, seconds >= state.tokenFrozenUntil, let value = sign(seconds) else { return }
-        state.authorization = value
-        state.tokenIssuedAt = seconds
-        tokenVersion.add(1, ordering: .relaxed)
-    }
 
     // MARK: Guards
 

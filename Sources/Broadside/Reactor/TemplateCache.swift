@@ -1,8 +1,8 @@
 import APNs
 import HPACK
 
-/// What decides how a request reads on a connection: where the three indexed names lie in the
-/// server's table, and which provider token is in use.
+/// What decides how a request reads on a connection: where the indexed fields lie in the server's
+/// table, and which provider token is in use.
 struct TemplateKey: Equatable {
     var layout: DynamicTableMirror.Layout
     var authorizationVersion: UInt32
@@ -17,8 +17,9 @@ struct TemplateCache {
     static let limit = 16
 
     func template(for key: TemplateKey) -> RequestTemplate? {
-        for entry in entries where entry.key == key {
-            return entry.template
+        // By position: going through the array itself would count a reference to it.
+        for position in entries.indices where entries[position].key == key {
+            return entries[position].template
         }
         return nil
     }
@@ -50,12 +51,12 @@ extension ReactorSettings {
     /// Lays down the request that comes next on a connection whose table is `mirror`, and brings
     /// the mirror up to date. Where that changed the table the template serves once.
     func template(
-        authorization: [UInt8]?, mirror: inout DynamicTableMirror
+        authorization: (value: [UInt8]?, version: UInt32), mirror: inout DynamicTableMirror
     ) -> (template: RequestTemplate, changedTable: Bool) {
         let generation = mirror.generation
         var block = RequestBlockEncoder.encode(
-            fields(authorization: authorization), mirror: &mirror, discipline: .strict,
-            huffman: true)
+            fields(authorization: authorization.value, version: authorization.version),
+            mirror: &mirror, discipline: discipline, huffman: true)
         guard let hole = block.hole(.identifier) else {
             preconditionFailure("the fields have an apns-id")
         }

@@ -29,15 +29,17 @@ extension LedgerReading {
     /// When rows were settled.
     private func course() throws(BroadsideError) -> LedgerCourse {
         var course = LedgerCourse(epochs: manifest.epochs)
-        let index = try index()
-        do {
-            var verdicts = ChunkVerdicts(of: index)
-            for chunk in 0..<index.chunkCount {
-                try verdicts.load(chunk: chunk)
-                course.add(verdicts)
+        for ledger in ledgers {
+            let index = try index(ledger)
+            do {
+                var verdicts = ChunkVerdicts(of: index)
+                for chunk in 0..<index.chunkCount {
+                    try verdicts.load(chunk: chunk)
+                    course.add(verdicts)
+                }
+            } catch {
+                throw Self.unreadable(error, ledger.directory)
             }
-        } catch {
-            throw unreadable(error)
         }
         return course
     }

@@ -11,7 +11,8 @@ struct RunSampler {
         var earlier: RunSnapshot.Counts
         /// Rows of the list, where an earlier run counted them.
         var knownRows: UInt64?
-        var listByteCount: UInt64
+        /// nil where it is not known before its end.
+        var listByteCount: UInt64?
         /// Only so many rows are looked at.
         var rowsLimit: UInt64?
         var wantedConnections: Int
@@ -104,10 +105,10 @@ struct RunSampler {
         } else if let known = surroundings.knownRows {
             snapshot.isRowsEstimate = false
             rows = known
-        } else if list.bytes > 0, list.rows > 0 {
+        } else if let byteCount = surroundings.listByteCount, list.bytes > 0, list.rows > 0 {
             snapshot.isRowsEstimate = true
             let estimate =
-                Double(list.rows) * Double(surroundings.listByteCount) / Double(list.bytes)
+                Double(list.rows) * Double(byteCount) / Double(list.bytes)
             rows = max(list.rows, UInt64(estimate.rounded()))
         }
         guard var rows else { return }

@@ -237,7 +237,9 @@ extension StopCause {
         switch self {
         case .signal: "asked to stop"
         case .deadline: "the deadline has passed"
-        case .aborted(let message), .gaveUp(let message), .diskFailed(let message): message
+        case .aborted(let message), .gaveUp(let message), .diskFailed(let message),
+            .listFailed(let message):
+            message
         }
     }
 }

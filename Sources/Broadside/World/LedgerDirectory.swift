@@ -4,6 +4,8 @@ internal import Glibc
 /// A ledger's directory: its manifest, its segments, its lock. Private to its owner.
 final class LedgerDirectory {
     let path: String
+    /// Whether this process made it.
+    private(set) var isNew = false
     private var lockDescriptor: Int32 = -1
 
     private init(path: String) {
@@ -25,8 +27,29 @@ final class LedgerDirectory {
             throw .request("--ledger \(path): \(describe(errno: errno)): name a place to write to")
         }
         let directory = LedgerDirectory(path: path)
+        directory.isNew = true
         try directory.lock()
         return directory
+    }
+
+    /// Makes a directory for a new campaign, or opens the one that a run left; locks it.
+    static func openForRun(
+        _ path: String, resumes: Bool
+    ) throws(BroadsideError) -> LedgerDirectory {
+        guard resumes, exists(path) else { return try create(path) }
+        guard try isBegun(path) else {
+            throw .request(
+                "--ledger \(path) holds no manifest.json, but other files: it is no ledger, so "
+                    + "name another directory")
+        }
+        return try openLocked(path)
+    }
+
+    /// Takes away what was put here for a campaign that was not begun in the end.
+    func discardUnlessBegun() {
+        guard isNew, !hasManifest else { return }
+        for name in Self.preparations { _ = unsafe unlink("\(path)/\(name)") }
+        _ = unsafe rmdir(path)
     }
 
     /// Opens a directory that a run left, for another run.
@@ -41,8 +64,28 @@ final class LedgerDirectory {
     static func isBegun(_ path: String) throws(BroadsideError) -> Bool {
         let directory = try openToRead(path)
         if directory.hasManifest { return true }
-        return try directory.names().allSatisfy { $0 == "lock" || $0 == ".manifest.json.new" }
+        return try directory.names().allSatisfy { preparations.contains($0) }
     }
+
+    /// The list, where it came from standard input.
+    static let spoolName = "tokens"
+    /// Rows that are not sent because the token is suppressed or a duplicate.
+    static let skipsName = "skips"
+
+    /// What may lie here before the manifest does.
+    private static let preparations = [
+        "lock", ".manifest.json.new", spoolName, ".\(spoolName).new", skipsName,
+        ".\(skipsName).new",
+    ]
+
+    /// Where a list lies that came from standard input.
+    var spoolPath: String { "\(path)/\(Self.spoolName)" }
+
+    /// True where a list was spooled here.
+    var hasSpool: Bool { Self.exists(spoolPath) }
+
+    /// A directory that is known to be there.
+    static func unlocked(_ path: String) -> LedgerDirectory { LedgerDirectory(path: path) }
 
     /// Opens a directory to read what it says; a run may be writing to it.
     static func openToRead(_ path: String) throws(BroadsideError) -> LedgerDirectory {
@@ -133,6 +176,22 @@ final class LedgerDirectory {
         syncDirectory()
     }
 
+    /// Makes a file that will be put in its place whole; a descriptor to write to.
+    func createFile(_ name: String) throws(BroadsideError) -> Int32 {
+        let descriptor = unsafe open(
+            "\(path)/.\(name).new", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure(name) }
+        return descriptor
+    }
+
+    /// Puts a file in its place, where it survives a power cut.
+    func putInPlace(_ name: String, _ descriptor: Int32) throws(BroadsideError) {
+        guard fsync(descriptor) == 0,
+            unsafe rename("\(path)/.\(name).new", "\(path)/\(name)") == 0
+        else { throw failure(name) }
+        syncDirectory()
+    }
+
     private func failure(_ name: String) -> BroadsideError {
         BroadsideError(
             "\(path)/\(name) can't be written: \(describe(errno: errno))", exitCode: 5)
@@ -158,7 +217,7 @@ final class LedgerDirectory {
     }
 
     /// The names of all files here.
-    private func names() throws(BroadsideError) -> [String] {
+    func names() throws(BroadsideError) -> [String] {
         guard let directory = unsafe opendir(path) else {
             throw .request("--ledger \(path): \(describe(errno: errno))")
         }

@@ -1,5 +1,4 @@
 import Campaign
-internal import Glibc
 
 /// How a token list is written, as options name it.
 public enum TokenListFormat: String, Sendable, CaseIterable {
@@ -24,13 +23,16 @@ public enum TokenListFormat: String, Sendable, CaseIterable {
 
 /// The beginning of a list's file: what it says about format and columns.
 struct ListHeader {
-    let name: String
-    let descriptor: Int32
+    /// What its file is called; empty where it has no name.
+    let fileName: String
+    let bytes: ListBytes
     /// The token's column where the user named one.
     let tokenColumn: String?
 
     /// Octets in which a header must end: one whose quotes never close is not looked for further.
     static let searchLimit: UInt64 = 1 << 20
+
+    private var name: String { bytes.name }
 
     /// Where each row has its token, and the other columns that are wanted.
     func layout(
@@ -46,7 +48,7 @@ struct ListHeader {
             format = given.listFormat
         } else {
             format = ListFormat.detect(
-                fileName: name, firstOctets: try read(at: 0), tokenColumn: token)
+                fileName: fileName, firstOctets: try read(at: 0), tokenColumn: token)
         }
         // Each row names its own columns: one that lacks the token's is invalid by itself.
         if format == .jsonl, let layout = try? RowLayout(format: format, names: names) {
@@ -55,20 +57,20 @@ struct ListHeader {
         guard format.hasHeader else {
             if let column = otherColumns.first ?? (token == "token" ? nil : token) {
                 throw .request(
-                    "--tokens \(name) is a list of lines, without a column '\(column)': add "
+                    "\(name) is a list of lines, without a column '\(column)': add "
                         + "--format csv or --format tsv if it has columns")
             }
             return .lines
         }
         guard let header = try header(format) else {
-            throw .request("--tokens \(name) has no header: name the columns on its first line")
+            throw .request("\(name) has no header: name the columns on its first line")
         }
         do {
             return try RowLayout(format: format, names: names, header: header)
         } catch {
             let columns = error.columns.joined(separator: ", ")
             throw .request(
-                "--tokens \(name) has no column '\(error.name)': its columns are \(columns)"
+                "\(name) has no column '\(error.name)': its columns are \(columns)"
                     + (error.name == token ? ": name one with --token-column" : ""))
         }
     }
@@ -89,18 +91,17 @@ struct ListHeader {
         }
         guard !cutter.isHeaderOverlong, cutter.header != nil || place <= Self.searchLimit else {
             throw .request(
-                "--tokens \(name): its header is longer than \(RowChunk.capacity) bytes: is it the "
+                "\(name): its header is longer than \(RowChunk.capacity) bytes: is it the "
                     + "right file, with all its quotes closed?")
         }
         return cutter.header
     }
 
     private func read(at offset: UInt64) throws(BroadsideError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: RowChunk.capacity)
-        let count = unsafe pread(descriptor, &bytes, bytes.count, off_t(offset))
-        guard count >= 0 else {
-            throw .request("--tokens \(name): \(describe(errno: errno)): name a readable list")
-        }
-        return Array(bytes.prefix(count))
+        let room = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: RowChunk.capacity, alignment: 64)
+        defer { unsafe room.deallocate() }
+        let count = try unsafe bytes.read(at: offset, into: room)
+        return unsafe Array(room[..<count])
     }
 }

@@ -45,7 +45,7 @@ struct ListPartReader: LedgerListReader {
                 guard error.code == .badList else {
                     throw BroadsideError("--tokens: \(error)", exitCode: 5)
                 }
-                let name = list.path.map { "--tokens \($0)" } ?? "--to"
+                let name = list.name
                 throw .request(
                     "\(name) is not the list this campaign was begun with, from "
                         + "line \(index.chunk(number).firstLine) on: resume with the list as it was"

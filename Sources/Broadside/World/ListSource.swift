@@ -22,6 +22,8 @@ internal import Synchronization
     private var isCutterDone = false
     /// Where the rows that are being cut end; the cutter is told that the list ends there.
     private var end = UInt64.max
+    private let selection: RowSelection
+    private let skips: SkipList?
 
     private let buffer: UnsafeMutableRawBufferPointer
     private var bufferOffset: UInt64 = 0
@@ -47,16 +49,31 @@ internal import Synchronization
     /// - Parameters:
     ///   - plan: What an earlier run left; nil: the whole list.
     ///   - rowsLimit: Only rows with smaller numbers.
-    package init(
+    ///   - part: Only this part of the list; a plan knows it by itself.
+    ///   - selection: Only these rows are sent.
+    ///   - skips: Rows that are settled without being sent.
+    package convenience init(
         list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rowsLimit: UInt64?
+    ) throws(BroadsideError) {
+        try self.init(
+            list: list, pool: pool, plan: plan, rowsLimit: rowsLimit, part: .wholeList,
+            selection: .all, skips: nil)
+    }
+
+    init(
+        list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rowsLimit: UInt64?,
+        part: ListGap, selection: RowSelection, skips: SkipList?
     ) throws(BroadsideError) {
         self.list = list
         self.pool = pool
         self.rowsLimit = rowsLimit ?? .max
         cutter = RowCutter(format: list.format, pool: pool)
         unsafe buffer = .allocate(byteCount: Self.readSize, alignment: 4096)
-        if plan == nil { work = .gap(end: nil) }
+        self.selection = selection
+        self.skips = skips
+        let isFirst = plan == nil
         self.plan = plan
+        if isFirst { begin(part) }
     }
 
     deinit {
@@ -72,15 +89,31 @@ internal import Synchronization
             case nil:
                 isAtEnd = true
             case .gap(let end):
-                if let chunk = try nextOfGap(rowLimit: rowLimit) { return chunk }
+                if let chunk = try nextOfGap(rowLimit: rowLimit) {
+                    try mark(chunk)
+                    return chunk
+                }
                 work = nil
                 if end == nil { isAtEnd = true }
             case .again(let again):
                 work = nil
-                return try read(again)
+                let chunk = try read(again)
+                try mark(chunk)
+                return chunk
             }
         }
         return nil
+    }
+
+    /// Marks the rows of a chunk that are not for this run to send.
+    private func mark(_ chunk: RowChunk) throws(BroadsideError) {
+        if selection.divisor > 1, chunk.dispositions == nil {
+            chunk.dispositions = (0..<UInt64(chunk.rowCount)).map {
+                let isOwn = selection.contains(chunk.start.row + $0)
+                return (isOwn ? RowDisposition.send : .settled).rawValue
+            }
+        }
+        try skips?.mark(chunk)
     }
 
     /// The number of rows in the list, reading what is left of it without handing it out.
@@ -112,6 +145,15 @@ internal import Synchronization
         }
     }
 
+    /// Where the next row starts that was not handed out.
+    var position: ListPosition { cutter.position }
+
+    private func begin(_ gap: ListGap) {
+        seek(ListPosition(byteOffset: gap.byteOffset, row: gap.firstRow, line: gap.firstLine))
+        end = gap.endByteOffset ?? .max
+        work = .gap(end: gap.endByteOffset)
+    }
+
     private func beginWork() throws(BroadsideError) {
         guard plan != nil else { return }
         let next: ResumePlan.Work?
@@ -124,9 +166,7 @@ internal import Synchronization
         case nil:
             return
         case .gap(let gap):
-            seek(ListPosition(byteOffset: gap.byteOffset, row: gap.firstRow, line: gap.firstLine))
-            end = gap.endByteOffset ?? .max
-            work = .gap(end: gap.endByteOffset)
+            begin(gap)
         case .chunk(let again):
             work = .again(again)
         }
@@ -144,7 +184,9 @@ internal import Synchronization
     private func nextOfGap(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         let left = rowsLimit - min(rowsLimit, cutter.position.row)
         guard left > 0 else { return nil }
-        cutter.rowLimit = max(1, Int(min(UInt64(rowLimit), left)))
+        // Of so many rows, only one is this run's.
+        let (rows, overflow) = rowLimit.multipliedReportingOverflow(by: Int(selection.divisor))
+        cutter.rowLimit = max(1, Int(min(overflow ? UInt64(Int.max) : UInt64(rows), left)))
         return try cut()
     }
 
@@ -173,6 +215,8 @@ internal import Synchronization
             if consumed == bufferCount {
                 bufferOffset += UInt64(bufferCount)
                 consumed = 0
+                // Where reading fails, nothing of what came before may be taken for what follows.
+                bufferCount = 0
                 let room = Int(min(UInt64(Self.readSize), end - min(end, bufferOffset)))
                 bufferCount = unsafe try list.read(
                     at: bufferOffset,

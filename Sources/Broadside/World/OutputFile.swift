@@ -1,6 +1,8 @@
+import Campaign
 internal import Glibc
 
 /// Where a command writes a long text: standard output, or a file that appears whole or not at all.
+/// A name that ends in `.gz` or `.zst` asks for it to be packed.
 ///
 /// A device or a pipe is written to as it is: renaming a file over it would take its place.
 public final class OutputFile {
@@ -9,6 +11,7 @@ public final class OutputFile {
     /// The file beside its place; nil where what is written needs no renaming.
     private let temporary: String?
     private var isFinished = false
+    private var compressor: ListCompressor?
 
     /// - Parameter path: nil or `-` for standard output.
     public convenience init(_ path: String?) throws(BroadsideError) {
@@ -26,6 +29,7 @@ public final class OutputFile {
             return
         }
         self.path = path
+        compressor = ListCompression.named(path).map { ListCompressor($0) }
         if let existing = FileIdentity(path: path), !existing.isRegular {
             temporary = nil
             descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
@@ -50,16 +54,33 @@ public final class OutputFile {
 
     /// Appends bytes.
     public func write(_ bytes: [UInt8]) throws(BroadsideError) {
-        try writeAll(bytes, to: descriptor, name: path ?? "standard output")
+        let result = unsafe bytes.withUnsafeBytes { buffer in
+            Result { () throws(BroadsideError) in try unsafe write(buffer) }
+        }
+        try result.get()
     }
 
     /// Appends bytes.
     func write(_ bytes: UnsafeRawBufferPointer) throws(BroadsideError) {
+        guard compressor != nil else {
+            try unsafe put(bytes)
+            return
+        }
+        try unsafe compressor?.encode(bytes, isLast: false) {
+            (packed) throws(BroadsideError) in try unsafe put(packed)
+        }
+    }
+
+    private func put(_ bytes: UnsafeRawBufferPointer) throws(BroadsideError) {
         try unsafe writeAll(bytes, to: descriptor, name: path ?? "standard output")
     }
 
     /// Puts the file in its place.
     public func finish() throws(BroadsideError) {
+        try unsafe compressor?.encode(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) {
+            (packed) throws(BroadsideError) in try unsafe put(packed)
+        }
+        compressor = nil
         guard let path, let temporary else { return }
         guard fsync(descriptor) == 0, unsafe rename(temporary, path) == 0 else {
             throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)

@@ -2,43 +2,56 @@ import APNs
 import Campaign
 import TLS
 
-/// The provider token of a run: made with the signing key, kept in the ledger's directory, and used
-/// again by a resume while it is young. APNs refuses tokens that are renewed too often, and a run
-/// that is resumed again and again must not.
+/// The provider tokens of a campaign: made with the signing key, kept in the ledger's directory, and
+/// used again by a resume while they are young. APNs refuses tokens that are renewed too often, and a
+/// run that is resumed again and again must not.
+///
+/// A line a key: `SECONDS KEY-ID TEAM-ID SHA-256-OF-THE-PUBLIC-KEY bearer TOKEN`.
 struct ProviderTokenFile {
     private static let name = "provider-token"
+    /// Keys whose newest token is kept.
+    private static let keysLimit = 8
+    /// A token from so far ahead is still used: the clock was set back a little.
+    private static let aheadSeconds: UInt64 = 300
 
-    var value: [UInt8]
-    var issuedAtSeconds: UInt64
+    private let directory: LedgerDirectory
+    private let key: SigningKey
+    private let keyID: String
+    private let teamID: String
+    /// Whose tokens are kept here: a key that was put right gets new ones, even under the same name.
+    private let owner: String
+
+    init(in directory: LedgerDirectory, key: SigningKey, keyID: String, teamID: String) {
+        self.directory = directory
+        self.key = key
+        self.keyID = keyID
+        self.teamID = teamID
+        let publicHalf = (try? key.verifyingKey.pem) ?? []
+        owner = "\(keyID) \(teamID) \(hexadecimal(sha256(publicHalf)))"
+    }
 
     /// The token that lies in the directory, where it is of this key and young enough; else a new
     /// one, which is put there.
-    static func take(
-        in directory: LedgerDirectory, key: SigningKey, keyID: String, teamID: String,
-        nowSeconds: UInt64
-    ) throws(BroadsideError) -> ProviderTokenFile {
-        let owner = owner(key: key, keyID: keyID, teamID: teamID)
-        if let kept = read(in: directory, owner: owner, nowSeconds: nowSeconds) { return kept }
+    func take(nowSeconds: UInt64) throws(BroadsideError) -> ProviderTokenLife.Token {
+        if let kept = lines().lazy.compactMap({ token(in: $0, nowSeconds: nowSeconds) }).first {
+            return kept
+        }
         guard
-            let value = sign(
+            let value = Self.sign(
                 key: key, keyID: keyID, teamID: teamID, issuedAtSeconds: nowSeconds)
         else {
             throw .request("--auth-key can't sign: use the .p8 file that Apple gave")
         }
-        let file = ProviderTokenFile(value: value, issuedAtSeconds: nowSeconds)
-        try file.save(in: directory, owner: owner)
-        return file
+        try keep(value, issuedAtSeconds: nowSeconds)
+        return .init(value: value, issuedAt: nowSeconds)
     }
 
-    /// Whose token it is: a key that was put right gets a new one, even under the same name.
-    private static func owner(key: SigningKey, keyID: String, teamID: String) -> String {
-        let publicHalf = (try? key.verifyingKey.pem) ?? []
-        return "\(keyID) \(teamID) \(hexadecimal(sha256(publicHalf)))"
-    }
-
-    func save(in directory: LedgerDirectory, owner: String) throws(BroadsideError) {
-        let line = "\(issuedAtSeconds) \(owner) "
-        try directory.replace(Self.name, with: Array(line.utf8) + value + [0x0a])
+    /// Puts a token there for later runs.
+    func keep(_ value: [UInt8], issuedAtSeconds: UInt64) throws(BroadsideError) {
+        let line = "\(issuedAtSeconds) \(owner) " + String(decoding: value, as: UTF8.self)
+        let others = lines().filter { Self.words($0).map { $0.owner != owner } ?? false }
+        let text = ([line] + others.prefix(Self.keysLimit - 1)).joined(separator: "\n") + "\n"
+        try directory.replace(Self.name, with: Array(text.utf8))
     }
 
     /// `bearer ...` for an issue time; nil where the key can't sign.
@@ -53,18 +66,29 @@ struct ProviderTokenFile {
             ProviderTokenClaims.compactToken(signingInput: input, signature: signature))
     }
 
-    private static func read(
-        in directory: LedgerDirectory, owner: String, nowSeconds: UInt64
-    ) -> ProviderTokenFile? {
-        let path = directory.path + "/" + name
-        guard let bytes = try? readFile(path, option: "ledger", limit: 8192) else { return nil }
-        let words = String(decoding: bytes, as: UTF8.self).split(
-            separator: " ", maxSplits: 4, omittingEmptySubsequences: false)
-        guard words.count == 5, let issuedAt = UInt64(words[0]),
-            words[1...3].joined(separator: " ") == owner, issuedAt <= nowSeconds,
-            nowSeconds - issuedAt < ProviderTokenAge.reusableSeconds, words[4].hasSuffix("\n")
+    // MARK: The file
+
+    private func lines() -> [String] {
+        let path = directory.path + "/" + Self.name
+        guard let bytes = try? readFile(path, option: "ledger", limit: 1 << 16),
+            bytes.last == 0x0a
+        else { return [] }
+        return bytes.split(separator: 0x0a).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    private static func words(
+        _ line: String
+    ) -> (issuedAt: UInt64, owner: String, value: Substring)? {
+        let words = line.split(separator: " ", maxSplits: 4, omittingEmptySubsequences: false)
+        guard words.count == 5, let issuedAt = UInt64(words[0]) else { return nil }
+        return (issuedAt, words[1...3].joined(separator: " "), words[4])
+    }
+
+    private func token(in line: String, nowSeconds: UInt64) -> ProviderTokenLife.Token? {
+        guard let (issuedAt, owner, value) = Self.words(line), owner == self.owner,
+            issuedAt <= nowSeconds + Self.aheadSeconds,
+            nowSeconds < issuedAt + ProviderTokenAge.reusableSeconds
         else { return nil }
-        return ProviderTokenFile(
-            value: Array(words[4].dropLast().utf8), issuedAtSeconds: issuedAt)
+        return .init(value: Array(value.utf8), issuedAt: issuedAt)
     }
 }

@@ -5,17 +5,15 @@ internal import Synchronization
 /// What blocks, done for reactors on threads of its own: looking names up and reading the list.
 /// Answers arrive in the reactor's inbox.
 final class ReactorServices: @unchecked Sendable {
-    private let host: String
-    private let port: UInt16
+    private let route: Route
     private let lookups = BlockingQueue<Inbox>()
     private let chunkRequests = BlockingQueue<(rowLimit: Int, inbox: Inbox)>()
     private let published: Mutex<[ReactorReport]>
     private let events = Mutex(EventBuffer())
     private var threads: [WorkerThread] = []
 
-    init(host: String, port: UInt16, reactors: Int) {
-        self.host = host
-        self.port = port
+    init(route: Route, reactors: Int) {
+        self.route = route
         published = Mutex(Array(repeating: ReactorReport(), count: reactors))
     }
 
@@ -35,7 +33,7 @@ final class ReactorServices: @unchecked Sendable {
         threads = []
     }
 
-    /// Looks the endpoint's name up anew; no answer is kept, as Apple advises.
+    /// Looks the name up anew; no answer is kept, as Apple advises.
     func resolve(for inbox: Inbox) {
         lookups.put(inbox)
     }
@@ -68,12 +66,15 @@ final class ReactorServices: @unchecked Sendable {
     func takeEvents() -> EventBuffer { events.withLock { $0.takeAll() } }
 
     private func resolveForever() {
+        let (host, port) = route.nameToResolve
+        let whose = route.proxy == nil ? "" : "the proxy: "
         while let inbox = lookups.take() {
             do {
                 let addresses = try Resolver.resolve(host, port: port)
                 inbox.put(.resolved(.success(addresses)))
             } catch {
-                inbox.put(.resolved(.failure(ResolutionFailure(message: "\(error)"))))
+                inbox.put(
+                    .resolved(.failure(ResolutionFailure(message: "\(whose)\(error)"))))
             }
         }
     }

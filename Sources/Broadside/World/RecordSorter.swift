@@ -72,15 +72,7 @@ struct RecordSorter: ~Copyable {
     }
 
     private mutating func open() throws(BroadsideError) {
-        let name = "\(directory)/.broadside-\(hexadecimal(UInt64.random(in: 0 ... .max)))"
-        descriptor = unsafe Glibc.open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw BroadsideError(
-                "\(directory): \(describe(errno: errno)): set TMPDIR to a directory to write to",
-                exitCode: 5)
-        }
-        // Without a name it is gone with the process, however that ends.
-        _ = unsafe unlink(name)
+        descriptor = try openNameless(in: directory)
     }
 
     /// Hands out all records, the smallest first, and forgets them.

@@ -1,11 +1,13 @@
 internal import Glibc
 
-/// The signals that end a run, as something to wait for. Blocked in every thread, so that none is
+/// The signals that end or change a run, as something to wait for. Blocked in every thread, so that none is
 /// interrupted: the main thread takes them from here.
 struct SignalWatch {
     /// What the main thread was woken by.
     enum Event {
         case stop
+        /// The credentials are to be read again.
+        case reload
         /// A reactor's thread has ended.
         case finished
         case timeout
@@ -19,7 +21,7 @@ struct SignalWatch {
     /// Called before any thread is started, as threads inherit the mask.
     init() {
         unsafe sigemptyset(&mask)
-        for signal in [SIGINT, SIGTERM, Self.bell] {
+        for signal in [SIGINT, SIGTERM, SIGHUP, Self.bell] {
             unsafe sigaddset(&mask, signal)
         }
         unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
@@ -32,6 +34,7 @@ struct SignalWatch {
             tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000)
         switch unsafe sigtimedwait(&mask, nil, &limit) {
         case SIGINT, SIGTERM: return .stop
+        case SIGHUP: return .reload
         case Self.bell: return .finished
         default: return .timeout
         }

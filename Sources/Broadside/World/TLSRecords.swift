@@ -1,20 +1,44 @@
+internal import Synchronization
 import TLS
 
-/// TLS as the record layer of a connection.
+/// TLS as the record layer of a connection, behind a proxy's tunnel where there is one.
 struct TLSRecords: RecordLayer, ~Copyable {
-    /// What every session of a run is made from.
-    struct Recipe: Sendable {
-        var context: TLSContext
-        var serverName: ServerName
+    /// What every session of a run is made from. Replaced as a whole while the run goes on: sessions
+    /// that stand keep what they were made from.
+    final class Recipe: Sendable {
+        struct Value: Sendable {
+            var context: TLSContext
+            var serverName: ServerName
+            /// nil: straight to the server.
+            var tunnel: ProxyTunnelStateMachine.Recipe?
+        }
+
+        private let value: Mutex<Value>
+
+        init(_ value: Value) { self.value = Mutex(value) }
+
+        /// What the next session is made from.
+        var current: Value { value.withLock { $0 } }
+
+        /// Makes the sessions to come from something else.
+        func replace(_ value: Value) { self.value.withLock { $0 = value } }
     }
 
     private var session: TLSSession
+    private var tunnel: ProxyTunnelStateMachine?
+    private(set) var closedEarly: RecordLayerError?
 
     init(recipe: Recipe) throws(RecordLayerError) {
+        let recipe = recipe.current
         do {
             session = try TLSSession(context: recipe.context, serverName: recipe.serverName)
         } catch {
             throw RecordLayerError(error)
+        }
+        if let asked = recipe.tunnel {
+            let machine = ProxyTunnelStateMachine(asked)
+            closedEarly = machine.closedEarly
+            tunnel = consume machine
         }
     }
 
@@ -24,18 +48,26 @@ struct TLSRecords: RecordLayer, ~Copyable {
         _ input: RawSpan, at offset: inout Int, plaintext: inout OutputRawSpan,
         ciphertext: inout OutputRawSpan
     ) -> RecordLayerResult {
+        switch tunnel?.receive(input, at: &offset, output: &ciphertext) {
+        case .wait: return .more
+        case .refused(let error): return .failed(error)
+        // From here on the server speaks, and in TLS the client speaks first.
+        case .open, nil:
+            tunnel = nil
+            closedEarly = nil
+        }
         switch session.receive(
             input, at: &offset, plaintext: &plaintext, ciphertext: &ciphertext)
         {
-        case .more: .more
-        case .plaintextFull: .plaintextFull
+        case .more: return .more
+        case .plaintextFull: return .plaintextFull
         case .ciphertextFull:
-            .failed(
+            return .failed(
                 RecordLayerError(
                     message: "the server asks for more handshakes than it takes answers",
                     isLasting: false))
-        case .closed: .closed
-        case .failed(let error): .failed(RecordLayerError(error))
+        case .closed: return .closed
+        case .failed(let error): return .failed(RecordLayerError(error))
         }
     }
 

@@ -4,17 +4,12 @@ internal import Glibc
 /// A token list as it lies before us: its bytes, their number, how they are written and where each
 /// row has its token. Known in full before anything is sent.
 package final class TokenList: Sendable {
-    private enum Source: Sendable {
-        case file(descriptor: Int32)
-        case memory([UInt8])
-    }
-
-    private let source: Source
-    /// Where it was read, absolute; nil where it is no file.
-    let path: String?
-    let byteCount: UInt64
+    /// Its octets, decoded.
+    let bytes: ListBytes
     /// Where each row has its token: field 0.
     let layout: RowLayout
+    /// Whether it is a copy of standard input.
+    let isSpooled: Bool
 
     var format: ListFormat { layout.format }
 
@@ -24,85 +19,62 @@ package final class TokenList: Sendable {
     /// Opens a list and reads its header.
     ///
     /// - Parameters:
-    ///   - tokens: Where it lies.
+    ///   - tokens: Where it lies; a file `-` is standard input.
     ///   - format: How it is written; nil: as its name and its first bytes say.
     ///   - tokenColumn: The column that holds the token; nil: `token`.
     ///   - otherColumns: Columns that are wanted besides: fields 1 and up.
+    ///   - option: The option that names it, for messages.
+    ///   - isReadAgain: Whether one pass over it is not enough.
+    ///   - isSpooled: Whether it is what a ledger keeps of standard input.
     convenience init(
         _ tokens: SendOptions.Tokens, format: TokenListFormat?, tokenColumn: String?,
-        otherColumns: [String] = []
+        otherColumns: [String] = [], option: String = "tokens", isReadAgain: Bool = false,
+        isSpooled: Bool = false
     ) throws(BroadsideError) {
         switch tokens {
         case .single(let token):
             self.init(lines: Array(token.utf8) + [0x0a])
-        case .file(let name):
-            let descriptor = unsafe open(name, O_RDONLY | O_CLOEXEC)
-            guard descriptor >= 0 else {
-                throw .request(
-                    "--tokens \(name): \(describe(errno: errno)): name a readable token list")
-            }
-            var information = stat()
-            unsafe fstat(descriptor, &information)
-            guard information.st_mode & S_IFMT == S_IFREG else {
-                close(descriptor)
-                throw .request("--tokens \(name) is no regular file: name a token list")
-            }
-            let layout: RowLayout
-            do {
-                layout = try ListHeader(
-                    name: name, descriptor: descriptor, tokenColumn: tokenColumn
-                ).layout(format: format, otherColumns: otherColumns)
-            } catch {
-                close(descriptor)
-                throw error
-            }
-            self.init(
-                source: .file(descriptor: descriptor), path: absolutePath(name),
-                byteCount: UInt64(information.st_size), layout: layout)
+        case .file(let file):
+            let isAside = isReadAgain && file == ListBytes.standardInput
+            let bytes =
+                isAside
+                ? try ListBytes(spoolingAside: ()) : try ListBytes(opening: file, option: option)
+            let layout = try ListHeader(
+                // What is spooled has no name of its own.
+                fileName: isSpooled || isAside ? "" : file, bytes: bytes, tokenColumn: tokenColumn
+            ).layout(format: format, otherColumns: otherColumns)
+            self.init(bytes: bytes, layout: layout, isSpooled: isSpooled || isAside)
         }
     }
 
     /// A list in memory, a token a line: one device, or the simulated world's.
     package convenience init(lines: [UInt8]) {
-        self.init(
-            source: .memory(lines), path: nil, byteCount: UInt64(lines.count), layout: .lines)
+        self.init(bytes: ListBytes(lines), layout: .lines, isSpooled: false)
     }
 
-    private init(source: Source, path: String?, byteCount: UInt64, layout: RowLayout) {
-        self.source = source
-        self.path = path
-        self.byteCount = byteCount
+    private init(bytes: ListBytes, layout: RowLayout, isSpooled: Bool) {
+        self.bytes = bytes
         self.layout = layout
+        self.isSpooled = isSpooled
     }
 
-    deinit {
-        if case .file(let descriptor) = source { close(descriptor) }
-    }
+    /// How messages call it.
+    var name: String { isSpooled ? "standard input" : bytes.name }
+
+    /// Where it was read, absolute; nil where it is no file of the user's.
+    var path: String? { isSpooled ? nil : bytes.path }
+
+    /// Octets of the decoded list; nil where nobody knows before its end was reached.
+    var byteCount: UInt64? { bytes.byteCount }
 
     /// Which file it is, whatever names it has; nil where it is none.
-    var identity: FileIdentity? {
-        guard case .file(let descriptor) = source else { return nil }
-        return FileIdentity(descriptor: descriptor)
-    }
+    var identity: FileIdentity? { bytes.identity }
 
     /// Reads bytes from a place on; 0 only at the end.
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
-        switch source {
-        case .memory(let bytes):
-            guard offset < bytes.count else { return 0 }
-            let piece = bytes[Int(offset)...].prefix(buffer.count)
-            unsafe buffer.copyBytes(from: piece)
-            return piece.count
-        case .file(let descriptor):
-            let count = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
-            guard count >= 0 else {
-                throw BroadsideError(
-                    "\(path ?? "the token list"): \(describe(errno: errno))", exitCode: 5)
-            }
-            return count
-        }
+        try unsafe bytes.read(at: offset, into: buffer)
     }
 }
 

@@ -21,6 +21,8 @@ struct TracedRecords: RecordLayer, ~Copyable {
         connection = recipe.file.nextConnection()
     }
 
+    var closedEarly: RecordLayerError? { records.closedEarly }
+
     var isEstablished: Bool { records.isEstablished }
 
     mutating func receive(

@@ -4,14 +4,15 @@ import Broadside
 enum LedgerCommand {
     static let description = CommandDescription(
         name: "ledger",
-        summary: "stats | export | verify | find: read what a run left",
-        usage: "stats|export|verify|find --ledger DIR [OPTIONS]",
+        summary: "stats | export | verify | find | merge: read what a run left",
+        usage: "stats|export|verify|find --ledger DIR [OPTIONS] | merge DIR... [OPTIONS]",
         discussion: """
             stats   counts of rows by state and reason; --json for programs
             export  the rows in list order, with state, status, reason, apns-id
             verify  checks every checksum and that every row is settled once; exit 5 names the first
                     bad place
             find    one row by --apns-id, or the rows of a --token
+            merge   copies the ledgers of all shards of a campaign into one, once each is verified
 
             The list is looked for where the run read it, or at --tokens; without it the lines and
             the tokens of accepted rows are empty.
@@ -28,12 +29,15 @@ enum LedgerCommand {
                         "state", "STATE",
                         "export: only rows of this state; may be repeated; remaining and in-doubt too (default: all settled)",
                         isRepeatable: true),
-                    .init("output", "FILE", "export: where to (default: standard output)"),
+                    .init(
+                        "output", "FILE",
+                        "export: where to, .gz and .zst packed (default: standard output); merge: the new directory"
+                    ),
                     .init("apns-id", "ID", "find: the row with this apns-id"),
                     .init("token", "TOKEN", "find: the rows with this device token"),
                 ])
         ],
-        subcommands: ["stats", "export", "verify", "find"],
+        subcommands: ["stats", "export", "verify", "find", "merge"],
         run: { (arguments) throws(CommandFailure) in
             do {
                 return try run(arguments)
@@ -47,16 +51,20 @@ enum LedgerCommand {
         })
 
     private static func run(_ arguments: ParsedArguments) throws -> Int32 {
-        guard let subcommand = arguments.words.first, arguments.words.count == 1 else {
+        guard let subcommand = arguments.words.first,
+            arguments.words.count == 1 || subcommand == "merge"
+        else {
             throw CommandFailure.usage(
-                "ledger wants one of stats, export, verify, find: broadside ledger --help says more"
-            )
+                "ledger wants one of stats, export, verify, find, merge: broadside ledger --help "
+                    + "says more")
         }
         guard description.subcommands.contains(subcommand) else {
             let nearest = nearestName(to: subcommand, among: description.subcommands)
-            let advice = nearest.map { "did you mean \($0)?" } ?? "stats, export, verify or find"
+            let advice =
+                nearest.map { "did you mean \($0)?" } ?? "stats, export, verify, find or merge"
             throw CommandFailure.usage("unknown word '\(subcommand)': \(advice)")
         }
+        if subcommand == "merge" { return try merge(arguments) }
         let path = try arguments.required("ledger", "DIR")
         let ledger = try LedgerReading(path: path)
         switch subcommand {
@@ -65,6 +73,21 @@ enum LedgerCommand {
         case "verify": print(try ledger.verify())
         default: return try find(ledger, arguments)
         }
+        return 0
+    }
+
+    private static func merge(_ arguments: ParsedArguments) throws -> Int32 {
+        for name in ["ledger", "json", "tokens", "format", "state", "apns-id", "token"]
+        where arguments.has(name) {
+            throw CommandFailure.usage("--\(name) is no option of ledger merge: take it out")
+        }
+        let output = try arguments.required("output", "DIR")
+        let ledgers = Array(arguments.words.dropFirst())
+        guard !ledgers.isEmpty else {
+            throw CommandFailure.usage(
+                "merge wants the ledgers of all shards: merge --output DIR DIR...")
+        }
+        print(try LedgerMerge.run(output: output, ledgers: ledgers))
         return 0
     }
 

@@ -21,9 +21,10 @@ enum ProbeCommand {
                 options: [
                     .init(
                         "tokens", "FILE",
-                        "token list: one device token a line, or CSV or TSV with a header"),
+                        "token list: a device token a line, CSV or TSV with a header, JSON Lines; .gz and .zst as they are; - for standard input"
+                    ),
                     .init(
-                        "format", "lines|csv|tsv",
+                        "format", "lines|csv|tsv|jsonl",
                         "how the list is written (default: as its name and first bytes say)"),
                     .init(
                         "token-column", "NAME", "the column that holds the token (default: token)"),
@@ -32,7 +33,8 @@ enum ProbeCommand {
                     .init(
                         "then-prune", "OUTPUT",
                         "once the probe is complete, write the list without its dead tokens here"),
-                ])
+                ]),
+            SendCommand.whichRows,
         ] + SendCommand.commonSections,
         run: { (arguments) throws(CommandFailure) in
             let options = try options(from: arguments)
@@ -70,6 +72,7 @@ enum ProbeCommand {
         options.priority = .considerate
         options.expiration = .at(0)
         options.limit = try arguments.integer("limit", in: 1...(1 << 40)).map { UInt64($0) }
+        try SendCommand.readRows(arguments, into: &options)
         try CredentialOptions.read(arguments, into: &options)
         try SendCommand.readLimits(arguments, into: &options)
         try SendCommand.readResults(arguments, into: &options)
@@ -79,9 +82,11 @@ enum ProbeCommand {
     private static func pruning(
         _ options: SendOptions, _ arguments: ParsedArguments, output: String
     ) -> PruneOptions {
-        var pruning = PruneOptions(
-            ledgers: [options.ledger ?? ""], tokens: arguments.string("tokens") ?? "",
-            output: output)
+        let ledger = options.ledger ?? ""
+        var tokens = arguments.string("tokens") ?? ""
+        // Standard input is gone; the ledger has kept it.
+        if tokens == "-" { tokens = CampaignRun.spooledList(ledger: ledger) }
+        var pruning = PruneOptions(ledgers: [ledger], tokens: tokens, output: output)
         pruning.format = options.format
         pruning.tokenColumn = options.tokenColumn
         return pruning

@@ -22,7 +22,8 @@ enum SendCommand {
                 options: [
                     .init(
                         "tokens", "FILE",
-                        "token list: a device token a line, CSV or TSV with a header, JSON Lines"),
+                        "token list: a device token a line, CSV or TSV with a header, JSON Lines; .gz and .zst as they are; - for standard input"
+                    ),
                     .init(
                         "format", "lines|csv|tsv|jsonl",
                         "how the list is written (default: as its name and first bytes say)"),
@@ -40,7 +41,9 @@ enum SendCommand {
                         "apns-expiration: 0, Unix seconds, or +90s, +2h from the first start"),
                     .init("collapse-id", "ID", "apns-collapse-id: at most 64 bytes"),
                     .init("limit", "N", "only the first N rows"),
-                ])
+                ]),
+            protocolSection,
+            whichRows,
         ] + commonSections,
         run: { (arguments) throws(CommandFailure) in
             let options = try options(from: arguments)
@@ -50,6 +53,30 @@ enum SendCommand {
                 throw CommandFailure(message: error.message, exitCode: error.exitCode)
             }
         })
+
+    private static let protocolSection = OptionSection(
+        title: "Which protocol",
+        options: [
+            .init(
+                "protocol", "http2|binary",
+                "provider API, or a legacy gateway at --endpoint (default: http2)"),
+            .init(
+                "binary-command", "0|1|2",
+                "form of the gateway's notifications: simple, enhanced, frame (default: 2)"),
+        ])
+
+    /// Which rows of a list are sent.
+    static let whichRows = OptionSection(
+        title: "Which rows",
+        options: [
+            .init("shard", "K/N", "only the Kth of N parts of the list, every row in exactly one"),
+            .init(
+                "suppress", "FILE",
+                "opt-outs, a token list in any format: their rows end as skipped, Suppressed"),
+            .init(
+                "duplicates", "send|skip",
+                "skip: later copies of a token end as skipped, Duplicate (default: send)"),
+        ])
 
     /// What is the same for every run over a list.
     static let commonSections: [OptionSection] = [
@@ -67,6 +94,10 @@ enum SendCommand {
                     "rate", "N",
                     "requests a second in all, retries counted (default: unlimited)"),
                 .init("rate-per-connection", "N", "requests a second a connection"),
+                .init(
+                    "hpack", "strict|compact",
+                    "headers put into APNs' table: apns-id, -expiration and -collapse-id once; or "
+                        + "constant headers and the provider token too (default: strict)"),
             ]),
         OptionSection(
             title: "When things go wrong",
@@ -129,10 +160,49 @@ enum SendCommand {
         options.collapseID = arguments.string("collapse-id")
         options.limit = try arguments.integer("limit", in: 1...(1 << 40)).map { UInt64($0) }
 
+        try readRows(arguments, into: &options)
         try CredentialOptions.read(arguments, into: &options)
+        try readProtocol(arguments, into: &options)
         try readLimits(arguments, into: &options)
         try readResults(arguments, into: &options)
         return options
+    }
+
+    static func readProtocol(
+        _ arguments: ParsedArguments, into options: inout SendOptions
+    ) throws(CommandFailure) {
+        if let value = try arguments.choice("protocol", WireProtocol.self) {
+            options.wireProtocol = value
+        }
+        guard let text = arguments.string("binary-command") else { return }
+        guard let command = UInt8(text).flatMap(BinaryCommand.init(rawValue:)) else {
+            throw .usage("--binary-command '\(text)' is unknown: use 0, 1 or 2")
+        }
+        guard options.wireProtocol == .binary else {
+            throw .usage("--binary-command goes with --protocol binary: add that, or leave it out")
+        }
+        options.binaryCommand = command
+    }
+
+    static func readRows(
+        _ arguments: ParsedArguments, into options: inout SendOptions
+    ) throws(CommandFailure) {
+        if let text = arguments.string("shard") {
+            guard let shard = ListShard(text) else {
+                throw .usage(
+                    "--shard '\(text)' is no part: write K/N, the Kth of N parts, such as 1/4")
+            }
+            options.shard = shard
+        }
+        options.suppress = arguments.string("suppress")
+        let duplicates = try arguments.choice("duplicates", DuplicatePolicy.self)
+        options.skipsDuplicates = duplicates == .skip
+    }
+
+    /// What becomes of later copies of a token.
+    private enum DuplicatePolicy: String, CaseIterable {
+        case send
+        case skip
     }
 
     static func readLimits(
@@ -143,6 +213,9 @@ enum SendCommand {
         options.reactors = try arguments.integer("reactors", in: 1...256)
         options.rate = try arguments.positiveNumber("rate")
         options.ratePerConnection = try arguments.positiveNumber("rate-per-connection")
+        if let value = try arguments.choice("hpack", SendOptions.HeaderIndexing.self) {
+            options.headerIndexing = value
+        }
         if let value = try arguments.integer("max-attempts", in: 1...1000) {
             options.maxAttempts = value
         }

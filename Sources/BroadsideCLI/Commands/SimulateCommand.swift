@@ -27,6 +27,12 @@ enum SimulateCommand {
                     .init(
                         "state", "DIR",
                         "certificates and keys; filled on first use, then reused"),
+                    .init(
+                        "binary-listen", "ADDRESS:PORT",
+                        "a legacy binary gateway too; port 0 picks one"),
+                    .init(
+                        "feedback-listen", "ADDRESS:PORT",
+                        "a feedback service too, of what the gateway learned"),
                 ]),
             OptionSection(
                 title: "How it answers",
@@ -42,15 +48,46 @@ enum SimulateCommand {
                     .init("unregistered", "SHARE", "share of unregistered tokens (default: 0)"),
                     .init("bad-token", "SHARE", "share of bad tokens (default: 0)"),
                     .init("seed", "N", "turns the same tokens into other fates (default: 0)"),
+                    .init(
+                        "environment", "production|development",
+                        "tokens, keys and certificates of the other are refused "
+                            + "(default: production)"),
+                    .init(
+                        "scenario", "FILE|NAME",
+                        "faults: GOAWAY, resets, stalls, bursts of 503 and so on; 'list' shows "
+                            + "what ships (default: none)"),
+                ]),
+            OptionSection(
+                title: "Devices",
+                options: [
+                    .init(
+                        "issue-tokens", "N",
+                        "write N device tokens to DIR/tokens.txt; no others are good"),
+                    .init(
+                        "offline", "SHARE|FILE",
+                        "devices that are offline: a share of all, or a token a line "
+                            + "(default: none)"),
+                    .init(
+                        "store-for", "D",
+                        "how long the newest notification of an app or collapse identifier is kept "
+                            + "for a device that is offline (default: 30d)"),
+                    .init(
+                        "deliveries", "FILE",
+                        "a line for each notification that a device got: "
+                            + "t_us,token,topic,apns_id,collapse_id,expiration,from"),
                 ]),
             OptionSection(
                 title: "How it works",
                 options: [
                     .init("threads", "N", "event-loop threads (default: 1)"),
                     .init(
+                        "control", "PATH",
+                        "socket that takes a command a line: status, scenario NAME, online TOKEN, "
+                            + "offline TOKEN"),
+                    .init(
                         "fast", nil,
-                        "answer as cheaply as possible: no journal, all streams at once, no lint "
-                            + "unless asked for"),
+                        "answer as cheaply as possible: no journal, no scenario, nothing stored, all "
+                            + "streams at once, no lint unless asked for"),
                 ]),
             OptionSection(
                 title: "What it tells",
@@ -70,6 +107,10 @@ enum SimulateCommand {
         run: { (arguments) throws(CommandFailure) in try run(arguments) })
 
     private static func run(_ arguments: ParsedArguments) throws(CommandFailure) -> Int32 {
+        if arguments.string("scenario") == "list" {
+            print(SimulatorOptions.scenarioList)
+            return 0
+        }
         let options = try options(from: arguments)
         // Blocked before any thread starts, as threads inherit the mask: this one waits for them.
         var signals = sigset_t()
@@ -82,6 +123,7 @@ enum SimulateCommand {
             let endpoint = try ProviderEndpoint(options)
             print("listening on \(endpoint.address)")
             print(endpoint.sendCommand)
+            for line in endpoint.otherServices { print(line) }
             fflush(nil)
             var signal: Int32 = 0
             while unsafe sigwait(&signals, &signal) != 0 {}
@@ -90,7 +132,7 @@ enum SimulateCommand {
             throw CommandFailure(message: error.message, exitCode: error.exitCode)
         }
         standardError(totals.report(lint: options.lint))
-        return totals.journalFailed ? 5 : 0
+        return totals.journalFailed || totals.deliveriesFailed ? 5 : 0
     }
 
     /// Reads the options' values; what they mean together is the simulator's to check.
@@ -117,6 +159,17 @@ enum SimulateCommand {
             }
             options.seed = seed
         }
+        if let value = try arguments.choice("environment", SimulatorEnvironment.self) {
+            options.environment = value
+        }
+        options.scenario = arguments.string("scenario")
+        options.issuedTokens = try arguments.integer("issue-tokens", in: 0...10_000_000)
+        options.binaryListen = arguments.string("binary-listen")
+        options.feedbackListen = arguments.string("feedback-listen")
+        options.offline = arguments.string("offline")
+        if let value = try arguments.duration("store-for") { options.storeNanoseconds = value }
+        options.deliveries = arguments.string("deliveries")
+        options.control = arguments.string("control")
         if let value = try arguments.integer("threads", in: 1...256) { options.threads = value }
         options.isFast = arguments.has("fast")
         options.journal = arguments.string("journal")

@@ -26,6 +26,9 @@ enum CredentialOptions {
             .init("port", "443|2197", "port of Apple's hosts (default: 443)"),
             .init("endpoint", "HOST[:PORT]", "another APNs"),
             .init("ca-file", "FILE", "certificates to trust there (default: the system's)"),
+            .init("proxy", "URL", "HTTP proxy to go through: http://HOST:PORT"),
+            .init(
+                "proxy-auth-file", "FILE", "the first line is user:password for the proxy"),
         ])
 
     /// Reads both groups.
@@ -50,5 +53,7 @@ enum CredentialOptions {
         }
         options.endpoint = arguments.string("endpoint")
         options.caFile = arguments.string("ca-file")
+        options.proxy = arguments.string("proxy")
+        options.proxyAuthFile = arguments.string("proxy-auth-file")
     }
 }

@@ -41,14 +41,16 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public var environment: String
     /// Which part of the list; nil for all of it.
     public var shard: Shard?
-    /// SHA-256 of the list of opt-outs; hexadecimal.
+    /// SHA-256 of the list of opt-outs, decoded; hexadecimal.
     public var suppressSHA256: String?
+    /// What becomes of later copies of a token: `skip`; nil where they are sent.
+    public var duplicates: String?
 
     /// Describes a campaign.
     public init(
         listByteCount: UInt64?, listFormat: String, columns: [String], payloadSHA256: String,
         topic: String?, pushType: String, priority: Int, expiration: String?, collapseID: String?,
-        environment: String, shard: Shard?, suppressSHA256: String?
+        environment: String, shard: Shard?, suppressSHA256: String?, duplicates: String? = nil
     ) {
         self.listByteCount = listByteCount
         self.listFormat = listFormat
@@ -62,6 +64,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         self.environment = environment
         self.shard = shard
         self.suppressSHA256 = suppressSHA256
+        self.duplicates = duplicates
     }
 
     /// The rows the campaign is about.
@@ -97,6 +100,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             ?? differ("the collapse id", \.collapseID)
             ?? differ("the environment", \.environment)
             ?? differ("the shard", \.shard)
+            ?? differ("what becomes of duplicates", \.duplicates)
     }
 
     private func words<Value>(_ value: Value) -> String {

@@ -13,6 +13,13 @@ public struct LedgerExport: ~Copyable {
     private var headerIsDone = false
     private var row = ExportRow()
 
+    /// The rows in the latest parts, and where each one's text ends in what they were appended to,
+    /// if that was empty before.
+    public private(set) var rows: [(number: UInt64, end: Int)] = []
+    /// All rows before this one were dealt with.
+    public private(set) var nextRow: UInt64 = 0
+    private let notesRows: Bool
+
     /// Prepares an export.
     ///
     /// - Parameters:
@@ -20,11 +27,12 @@ public struct LedgerExport: ~Copyable {
     ///   - states: which rows; nil for all settled ones. Rows that were never reserved are
     ///     `remaining`, and found only in the list.
     ///   - format: how it is written.
+    ///   - isPart: whether it is put together with others: then it has no header, and notes `rows`.
     ///   - reasonText: the text of a reason's stable code.
     ///   - appendNotificationID: appends the apns-id of a row, by its number.
     public init(
         of index: LedgerIndex, states: Set<RowState>? = nil, format: ExportFormat,
-        reasonText: @escaping (UInt8) -> String,
+        isPart: Bool = false, reasonText: @escaping (UInt8) -> String,
         appendNotificationID: @escaping (UInt64, inout [UInt8]) -> Void
     ) {
         let wanted = states ?? Set(RowState.allCases.filter(\.isSettled))
@@ -33,7 +41,12 @@ public struct LedgerExport: ~Copyable {
         self.reasonText = reasonText
         self.appendNotificationID = appendNotificationID
         verdicts = ChunkVerdicts(of: index)
+        notesRows = isPart
+        headerIsDone = isPart
     }
+
+    /// Forgets the rows noted so far.
+    public mutating func forgetRows() { rows.removeAll(keepingCapacity: true) }
 
     private func wants(_ state: RowState) -> Bool { states >> UInt16(state.rawValue) & 1 == 1 }
 
@@ -58,7 +71,9 @@ public struct LedgerExport: ~Copyable {
             gapIsDone = true
             let previous = nextChunk > 0 ? verdicts.index.chunk(nextChunk - 1) : nil
             let wantsGaps = wants(.remaining) && list.isAvailable
-            gap = wantsGaps ? ListGap(after: previous, before: chunk) : nil
+            gap =
+                wantsGaps
+                ? ListGap(after: previous, before: chunk, within: verdicts.index.part) : nil
         }
         if let open = gap {
             gap = try appendPart(of: open, list: &list, into: &output)
@@ -73,7 +88,9 @@ public struct LedgerExport: ~Copyable {
             }
             describe(place, list)
             format.append(row, to: &output)
+            if notesRows { rows.append((row.row, output.count)) }
         }
+        nextRow = chunk.rows.upperBound
         nextChunk += 1
         gapIsDone = false
         return true
@@ -103,7 +120,9 @@ public struct LedgerExport: ~Copyable {
             row.notificationID.removeAll(keepingCapacity: true)
             appendNotificationID(number, &row.notificationID)
             format.append(row, to: &output)
+            if notesRows { rows.append((number, output.count)) }
         }
+        nextRow = part.rows.upperBound
         let rest = ListGap(
             firstRow: part.rows.upperBound, byteOffset: part.byteOffset + part.byteCount,
             firstLine: part.firstLine + part.lineCount, endRow: gap.endRow,

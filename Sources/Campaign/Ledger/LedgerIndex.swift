@@ -18,6 +18,14 @@ public struct RowSelection: Hashable, Sendable {
 
     /// Whether the run is about that row.
     public func contains(_ row: UInt64) -> Bool { divisor == 1 || row % divisor == remainder }
+
+    /// How many rows of a range it is about.
+    public func count(in rows: Range<UInt64>) -> UInt64 {
+        func below(_ row: UInt64) -> UInt64 {
+            row / divisor + (row % divisor > remainder ? 1 : 0)
+        }
+        return below(rows.upperBound) - below(rows.lowerBound)
+    }
 }
 
 /// A place in a segment.
@@ -96,6 +104,8 @@ public struct LedgerIndex {
 
     /// Which rows the run is about.
     public let selection: RowSelection
+    /// The part of the list the run is about.
+    public let part: ListGap
     /// Places behind which segments hold nothing that was ever known to be synced: what a kill or a
     /// power cut left behind. No fault.
     public internal(set) var tornTails: [LedgerPlace] = []
@@ -141,12 +151,15 @@ public struct LedgerIndex {
     ///   - recordedLengths: for each run that ended or was taken up again, its segments' lengths;
     ///     what lies behind is not read, and what is missing is an error.
     ///   - selection: the rows the run is about.
+    ///   - part: the part of the list it is about.
     /// - Throws: the first fault that makes the ledger unreadable as a whole.
     public init(
         segments: [LedgerSegment], campaign: UInt64,
-        recordedLengths: [UInt32: [SegmentLength]] = [:], selection: RowSelection = .all
+        recordedLengths: [UInt32: [SegmentLength]] = [:], selection: RowSelection = .all,
+        part: ListGap = .wholeList
     ) throws(LedgerError) {
         self.selection = selection
+        self.part = part
         var found: [PlacedReservation] = []
         var reader = BlockReader()
         let sorted = segments.sorted { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }

@@ -27,6 +27,15 @@ public struct LedgerSummary: Sendable {
     /// Rows in a state.
     public func count(_ state: RowState) -> UInt64 { counts[Int(state.rawValue)] }
 
+    /// Adds what another ledger knows.
+    public mutating func add(_ other: LedgerSummary) {
+        reservedRowCount += other.reservedRowCount
+        attemptCount += other.attemptCount
+        for state in counts.indices { counts[state] += other.counts[state] }
+        reasons.merge(other.reasons) { $0 + $1 }
+        reasonTexts.merge(other.reasonTexts) { $0 + $1 }
+    }
+
     /// Adds the rows of a chunk.
     public mutating func add(_ verdicts: borrowing ChunkVerdicts) {
         for place in verdicts.rows.indices

@@ -17,7 +17,7 @@ public struct LedgerVerification: Sendable {
         let index = try LedgerIndex(segments: segments, manifest: manifest)
         var verdicts = ChunkVerdicts(of: index)
         var summary = LedgerSummary()
-        var nextRow: UInt64 = 0
+        var nextRow = index.part.firstRow
         for chunk in 0..<index.chunkCount {
             try verdicts.load(chunk: chunk)
             if let fault = verdicts.firstFault { throw fault }

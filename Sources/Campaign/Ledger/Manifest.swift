@@ -46,15 +46,21 @@ public struct Manifest: Codable, Hashable, Sendable {
     public var expirationSeconds: UInt64?
     /// Where the list was read, nil for one that was spooled into the ledger.
     public var listPath: String?
+    /// The part of the list the campaign is about, where it is cut by bytes; nil: all of it.
+    public var part: ListGap?
+    /// For a merged ledger: the directories below, each of which holds a shard's; nil for one of
+    /// its own.
+    public var shards: [String]?
     /// Whether the canary was let pass.
     public var canaryPassed = false
     /// The runs, in order.
     public private(set) var epochs: [Epoch] = []
     /// Whether every row is settled.
     public private(set) var isFinished = false
-    /// Rows of the list, once the list was read to its end, or to `rowsLimit`.
+    /// The row behind the last one, once the list or the part was read to its end, or to
+    /// `rowsLimit`.
     public var rowCount: UInt64?
-    /// How many rows the latest run was to look at; nil: all.
+    /// The row behind the last one that the latest run was to look at; nil: all.
     public var rowsLimit: UInt64?
     /// What cumulates over runs.
     public var counters = Counters()
@@ -106,6 +112,18 @@ public struct Manifest: Codable, Hashable, Sendable {
         epochs[epochs.count - 1].segments = lengths
         self.isFinished = isFinished
     }
+
+    /// The rows the campaign is about, once known.
+    public var ownRowCount: UInt64? { rowCount.map { ownRowCount(upTo: $0) } }
+
+    /// The rows the campaign is about before a row of the list.
+    public func ownRowCount(upTo end: UInt64) -> UInt64 {
+        let first = part?.firstRow ?? 0
+        return identity.selection.count(in: first..<max(first, end))
+    }
+
+    /// Takes note of whether every row is settled, where that is no run's word.
+    mutating func finish(_ isFinished: Bool) { self.isFinished = isFinished }
 
     /// Whether a run with this limit would look at rows that the latest, finished one did not.
     public func looksFurther(limit: UInt64?) -> Bool {
@@ -182,6 +200,7 @@ extension LedgerIndex {
         }
         try self.init(
             segments: segments, campaign: manifest.campaignNumber,
-            recordedLengths: manifest.recordedLengths, selection: manifest.identity.selection)
+            recordedLengths: manifest.recordedLengths, selection: manifest.identity.selection,
+            part: manifest.part ?? .wholeList)
     }
 }

@@ -1,5 +1,5 @@
 /// A run of rows that no run has reserved.
-public struct ListGap: Hashable, Sendable {
+public struct ListGap: Codable, Hashable, Sendable {
     /// Number of the first row.
     public var firstRow: UInt64
     /// Where it begins in the decoded list. A header, where the list has one, lies in a gap from 0.
@@ -27,15 +27,18 @@ public struct ListGap: Hashable, Sendable {
     public static let wholeList = ListGap(
         firstRow: 0, byteOffset: 0, firstLine: 1, endRow: nil, endByteOffset: nil)
 
-    /// What lies between a chunk and a later one, or the end of the list; nil if they adjoin.
-    init?(after previous: ChunkReservation?, before next: ChunkReservation?) {
-        let row = previous?.rows.upperBound ?? 0
+    /// What lies between a chunk and a later one, or the end of the part; nil if they adjoin.
+    init?(
+        after previous: ChunkReservation?, before next: ChunkReservation?, within part: ListGap
+    ) {
+        let row = previous?.rows.upperBound ?? part.firstRow
         if next?.firstRow == row { return nil }
         self.init(
             firstRow: row,
-            byteOffset: previous.map { $0.byteOffset + $0.byteCount } ?? 0,
-            firstLine: previous.map { $0.firstLine + $0.lineCount } ?? 1,
-            endRow: next?.firstRow, endByteOffset: next?.byteOffset)
+            byteOffset: previous.map { $0.byteOffset + $0.byteCount } ?? part.byteOffset,
+            firstLine: previous.map { $0.firstLine + $0.lineCount } ?? part.firstLine,
+            endRow: next?.firstRow ?? part.endRow,
+            endByteOffset: next?.byteOffset ?? part.endByteOffset)
     }
 }
 
@@ -57,6 +60,10 @@ public enum RowDisposition: UInt8, Sendable {
     case becomesUnknown = 2
     /// It is sent although it may have been sent before: while it isn't, it stays in doubt.
     case sendAgain = 3
+    /// It is settled as `skipped`, its token is on the list of opt-outs.
+    case suppressed = 4
+    /// It is settled as `skipped`, its token occurred before.
+    case duplicate = 5
 
     /// Whether the run sends the row.
     public var isSent: Bool { self == .send || self == .sendAgain }
@@ -116,7 +123,9 @@ public struct ResumePlan: ~Copyable {
             let chunk = nextChunk < index.chunkCount ? index.chunk(nextChunk) : nil
             if !gapIsDone {
                 gapIsDone = true
-                if let gap = ListGap(after: previous, before: chunk) { return .gap(gap) }
+                if let gap = ListGap(after: previous, before: chunk, within: index.part) {
+                    return .gap(gap)
+                }
             }
             gapIsDone = false
             nextChunk += 1

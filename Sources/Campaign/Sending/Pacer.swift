@@ -1,8 +1,12 @@
 /// Holds requests to a rate: the generic cell rate algorithm in exact integers.
 ///
 /// The state is one point in time, the instant at which everything let through so far would have
-/// been due had it come evenly spaced. It may run ahead of the clock by one burst, never lag behind
-/// it: rate that was not used is not caught up (ITU-T I.371 annex A, "virtual scheduling").
+/// been due had it come evenly spaced. It may run ahead of the clock by one burst, and does not lag
+/// behind it: rate that was not used is not caught up (ITU-T I.371 annex A, "virtual scheduling").
+///
+/// Where a burst is a single request, though, a timer that fires late would cost a bit of each
+/// interval, and the rate would not be reached. There the state may lag by up to half a request:
+/// as much as a window of 100 ms has room for, so that none gets more than rate x 0.1 s + 1.
 public struct Pacer: Sendable {
     /// Requests in 1,000 seconds; nil for no limit, 0 for a pause.
     public private(set) var milliRate: UInt64?
@@ -51,14 +55,24 @@ public struct Pacer: Sendable {
     public mutating func take(_ count: Int, now: UInt64) {
         guard let milliRate, count > 0 else { return }
         precondition(count <= allowance(now: now), "more requests than the rate allows")
-        if usedUntil < now {
-            usedUntil = now
+        let earliest = now - min(now, latenessForgiven)
+        if usedUntil < earliest {
+            usedUntil = earliest
             remainder = 0
         }
         let (nanoseconds, rest) = (UInt64(count) * Pacer.unit + remainder)
             .quotientAndRemainder(dividingBy: milliRate)
         usedUntil += nanoseconds
         remainder = rest
+    }
+
+    /// How far the state may lag behind the clock, nanoseconds; 0 where a burst makes up for it.
+    private var latenessForgiven: UInt64 {
+        guard let milliRate, milliRate > 0, burst == 1 else { return 0 }
+        // A window of 100 ms has room for rate x 0.1 + 1 requests. Up to the next whole number
+        // there is this left, in ten-thousandths of a request, and never all of it.
+        let room = min(5_000, 9_999 - milliRate % 10_000)
+        return room * 100_000_000 / milliRate
     }
 
     /// The first instant from `now` on at which a request may go out; nil while paused.

@@ -21,6 +21,10 @@ enum WorldEvent {
     case syncDone(reactor: Int, epoch: Int)
     /// The operator's word to stop; the second time at once.
     case signal(epoch: Int, isSecond: Bool)
+    /// The provider token that is wanted is made and kept.
+    case renewal(epoch: Int)
+    /// The operator has the credentials read again.
+    case reload(epoch: Int)
     /// The process dies here.
     case death(epoch: Int, isPowerCut: Bool)
 }

@@ -1,6 +1,7 @@
 import APNs
 import Broadside
 import Campaign
+import HPACK
 
 /// What a seed decides before anything happens: the campaign, its list, its settings, and the
 /// weather of each process.
@@ -92,7 +93,7 @@ struct Scenario {
     }
 
     func settings() -> ReactorSettings {
-        ReactorSettings(
+        var settings = ReactorSettings(
             campaign: campaign, authority: Self.authority, topic: topic, pushType: Self.pushType,
             priority: Self.priority, expiration: expiration,
             collapseIdentifier: collapseIdentifier, payload: payload, connections: connections,
@@ -102,5 +103,8 @@ struct Scenario {
             requestTimeout: requestTimeout, giveUpAfter: giveUpAfter,
             giveUpAfterIsExplicit: giveUpAfterIsExplicit, abortAfter: abortAfter,
             reactors: reactors, seed: seed)
+        // By the seed alone, so that other draws stay as they are.
+        if seed % 3 == 2 { settings.discipline = .compact }
+        return settings
     }
 }

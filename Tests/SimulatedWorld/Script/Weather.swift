@@ -51,6 +51,8 @@ struct Weather {
     // The operator.
     var signal = 0.0
     var secondSignal = 0.0
+    /// How often the credentials are read again.
+    var reloads = 0
     /// Chance that the process dies, and that the power fails with it.
     var death = 0.0
     var powerCut = 0.5
@@ -69,6 +71,7 @@ struct Weather {
         if random.chance(0.2) { weather.signal = 0.7 }
         if random.chance(0.5) { weather.secondSignal = 0.3 }
         if random.chance(0.5) { weather.death = 0.9 }
+        if random.chance(0.3) { weather.reloads = random.between(1...3) }
         weather.powerCut = random.pick([0, 0.5, 1])
         weather.life = random.pick([50, 400, 3000, 20_000]) * millisecond
         return weather

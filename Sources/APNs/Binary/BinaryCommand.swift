@@ -1,0 +1,47 @@
+/// The three forms in which the legacy binary gateway takes a notification.
+///
+/// Apple switched its gateways off on 31 March 2021; relays and test benches that speak them remain.
+/// Source: Apple, "Binary Provider API" and "Legacy Notification Format" (archived).
+public enum BinaryCommand: UInt8, Sendable, CaseIterable {
+    /// Token and payload, nothing else: an error closes the connection without a word.
+    case simple = 0
+    /// With an identifier and an expiry (2010).
+    case enhanced = 1
+    /// A frame of items: priority too, and payloads of 2,048 octets (2013).
+    case frame = 2
+
+    /// The most octets of a payload.
+    public var payloadLimit: Int {
+        switch self {
+        case .simple, .enhanced: 256
+        case .frame: 2048
+        }
+    }
+
+    /// True where errors name a notification, so that what followed it can be sent again.
+    public var hasIdentifier: Bool { self != .simple }
+
+    /// The most octets of a token in a frame's item.
+    public static let tokenLimit = 100
+
+    /// The octets that a notification takes.
+    ///
+    /// - Parameters:
+    ///   - tokenCount: Octets of the token.
+    ///   - payloadCount: Octets of the payload.
+    ///   - hasPriority: Whether the frame names a priority.
+    public func count(tokenCount: Int, payloadCount: Int, hasPriority: Bool) -> Int {
+        switch self {
+        case .simple: 1 + 2 + tokenCount + 2 + payloadCount
+        case .enhanced: 1 + 4 + 4 + 2 + tokenCount + 2 + payloadCount
+        case .frame:
+            1 + 4 + 3 + tokenCount + 3 + payloadCount + 7 + 7 + (hasPriority ? 4 : 0)
+        }
+    }
+}
+
+/// The numbers of a frame's items.
+public enum BinaryItem: UInt8, Sendable {
+    case token = 1
+    case payload, identifier, expiration, priority
+}

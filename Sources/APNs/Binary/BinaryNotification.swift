@@ -1,0 +1,75 @@
+/// One notification as the legacy gateway reads it.
+///
+///     simple    00 | token length 2 | token | payload length 2 | payload
+///     enhanced  01 | identifier 4 | expiry 4 | token length 2 | token | payload length 2 | payload
+///     frame     02 | frame length 4 | items: id 1, length 2, data
+///
+/// Numbers are big-endian. Source: Apple, "Binary Provider API" (archived).
+public struct BinaryNotification: Sendable, Equatable {
+    /// Which form.
+    public var command: BinaryCommand
+    /// Opaque, echoed in errors; nil where the form or the frame has none.
+    public var identifier: UInt32?
+    /// Unix seconds; 0: not stored; nil where the form or the frame has none.
+    public var expiration: UInt32?
+    /// 10 or 5; nil: 10.
+    public var priority: UInt8?
+    /// Octets, not digits.
+    public var token: [UInt8]
+    /// JSON.
+    public var payload: [UInt8]
+
+    /// A notification of these parts; those that the command does not have are not written.
+    public init(
+        command: BinaryCommand, identifier: UInt32? = nil, expiration: UInt32? = nil,
+        priority: UInt8? = nil, token: [UInt8], payload: [UInt8]
+    ) {
+        self.command = command
+        self.identifier = identifier
+        self.expiration = expiration
+        self.priority = priority
+        self.token = token
+        self.payload = payload
+    }
+
+    /// The octets on the wire.
+    public var encoded: [UInt8] {
+        var octets: [UInt8] = [command.rawValue]
+        switch command {
+        case .simple:
+            break
+        case .enhanced:
+            octets += Self.bigEndian(identifier ?? 0) + Self.bigEndian(expiration ?? 0)
+        case .frame:
+            let items = self.items
+            return octets + Self.bigEndian(UInt32(items.count)) + items
+        }
+        return octets + Self.counted(token) + Self.counted(payload)
+    }
+
+    private var items: [UInt8] {
+        var items: [UInt8] = []
+        func add(_ item: BinaryItem, _ data: [UInt8]?) {
+            guard let data else { return }
+            items.append(item.rawValue)
+            items += Self.counted(data)
+        }
+        add(.token, token)
+        add(.payload, payload)
+        add(.identifier, identifier.map(Self.bigEndian))
+        add(.expiration, expiration.map(Self.bigEndian))
+        add(.priority, priority.map { [$0] })
+        return items
+    }
+
+    private static func counted(_ data: [UInt8]) -> [UInt8] {
+        [UInt8(data.count >> 8), UInt8(data.count & 0xff)] + data
+    }
+
+    static func bigEndian(_ value: UInt32) -> [UInt8] {
+        [
+            UInt8(value >> 24), UInt8(value >> 16 & 0xff), UInt8(value >> 8 & 0xff),
+            UInt8(value & 0xff),
+        ]
+    }
+}

@@ -1,0 +1,135 @@
+/// Reads what a provider writes to the legacy gateway, however the stream is cut.
+public struct BinaryNotificationReader: Sendable {
+    /// What the octets say next.
+    public enum Event: Sendable, Equatable {
+        case notification(BinaryNotification)
+        /// A notification with a mistake of form: the status, and its identifier where it was read.
+        case malformed(BinaryStatus, identifier: UInt32?)
+    }
+
+    /// The most octets of a frame's items; more is no notification.
+    public static let frameLimit = 4096
+
+    private var pending: [UInt8] = []
+    private var offset = 0
+
+    /// Nothing was read yet.
+    public init() {}
+
+    /// Takes octets in.
+    public mutating func append(_ octets: some Sequence<UInt8>) {
+        if offset > 0 {
+            pending.removeFirst(offset)
+            offset = 0
+        }
+        pending.append(contentsOf: octets)
+    }
+
+    /// The next whole notification; nil where more octets are needed. After `malformed` the stream
+    /// means nothing any more.
+    public mutating func next() -> Event? {
+        guard offset < pending.count else { return nil }
+        guard let command = BinaryCommand(rawValue: pending[offset]) else {
+            return .malformed(.protocolError, identifier: nil)
+        }
+        switch command {
+        case .simple: return plain(command, tokenAt: 1)
+        case .enhanced: return plain(command, tokenAt: 9)
+        case .frame: return frame()
+        }
+    }
+
+    private func number(at place: Int, count: Int) -> UInt32? {
+        guard offset + place + count <= pending.count else { return nil }
+        let start = offset + place
+        return pending[start..<(start + count)].reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    private mutating func plain(_ command: BinaryCommand, tokenAt place: Int) -> Event? {
+        guard let tokenCount = number(at: place, count: 2).map(Int.init) else { return nil }
+        let identifier = command == .enhanced ? number(at: 1, count: 4) : nil
+        let expiration = command == .enhanced ? number(at: 5, count: 4) : nil
+        if tokenCount > BinaryCommand.tokenLimit {
+            return .malformed(.invalidTokenSize, identifier: identifier)
+        }
+        guard let payloadCount = number(at: place + 2 + tokenCount, count: 2).map(Int.init) else {
+            return nil
+        }
+        if payloadCount > command.payloadLimit {
+            return .malformed(.invalidPayloadSize, identifier: identifier)
+        }
+        let payloadAt = offset + place + 4 + tokenCount
+        guard payloadAt + payloadCount <= pending.count else { return nil }
+        let tokenAt = offset + place + 2
+        let notification = BinaryNotification(
+            command: command, identifier: identifier, expiration: expiration,
+            token: Array(pending[tokenAt..<(tokenAt + tokenCount)]),
+            payload: Array(pending[payloadAt..<(payloadAt + payloadCount)]))
+        offset = payloadAt + payloadCount
+        return .notification(notification)
+    }
+
+    private mutating func frame() -> Event? {
+        guard let count = number(at: 1, count: 4).map(Int.init) else { return nil }
+        if count > Self.frameLimit { return .malformed(.protocolError, identifier: nil) }
+        guard offset + 5 + count <= pending.count else { return nil }
+        let items = pending[(offset + 5)..<(offset + 5 + count)]
+        offset += 5 + count
+        return Self.read(items: items)
+    }
+
+    private static func read(items: ArraySlice<UInt8>) -> Event {
+        var rest = items
+        var result = BinaryNotification(command: .frame, token: [], payload: [])
+        var seen: Set<UInt8> = []
+        var isWhole = true
+        while !rest.isEmpty {
+            guard rest.count >= 3 else {
+                isWhole = false
+                break
+            }
+            let start = rest.startIndex
+            let count = Int(rest[start + 1]) << 8 | Int(rest[start + 2])
+            let number = rest[start]
+            rest = rest.dropFirst(3)
+            guard count <= rest.count, seen.insert(number).inserted else {
+                isWhole = false
+                break
+            }
+            isWhole = take(number, Array(rest.prefix(count)), into: &result) && isWhole
+            rest = rest.dropFirst(count)
+        }
+        let identifier = result.identifier
+        if !isWhole { return .malformed(.protocolError, identifier: identifier) }
+        if !seen.contains(BinaryItem.token.rawValue) {
+            return .malformed(.missingDeviceToken, identifier: identifier)
+        }
+        if !seen.contains(BinaryItem.payload.rawValue) {
+            return .malformed(.missingPayload, identifier: identifier)
+        }
+        if result.token.count > BinaryCommand.tokenLimit {
+            return .malformed(.invalidTokenSize, identifier: identifier)
+        }
+        if result.payload.count > BinaryCommand.frame.payloadLimit {
+            return .malformed(.invalidPayloadSize, identifier: identifier)
+        }
+        return .notification(result)
+    }
+
+    /// - Returns: False where the item is none that a frame may hold.
+    private static func take(
+        _ number: UInt8, _ data: [UInt8], into result: inout BinaryNotification
+    ) -> Bool {
+        let value = data.count <= 4 ? data.reduce(0) { $0 << 8 | UInt32($1) } : 0
+        switch BinaryItem(rawValue: number) {
+        case .token: result.token = data
+        case .payload: result.payload = data
+        case .identifier where data.count == 4: result.identifier = value
+        case .expiration where data.count == 4: result.expiration = value
+        case .priority where data.count == 1 && (data[0] == 5 || data[0] == 10):
+            result.priority = data[0]
+        default: return false
+        }
+        return true
+    }
+}

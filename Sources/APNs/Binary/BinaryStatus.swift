@@ -1,0 +1,107 @@
+/// Why the legacy gateway closes a connection: the status of its error packet.
+///
+/// What each means for the notification that the packet names; all that was written behind it on
+/// the connection was discarded, all before it was accepted.
+///
+///     status  meaning                  row                     campaign
+///     1       processing error         after a delay           -
+///     2       missing device token     rejected                -
+///     3       missing topic            remains                 refusesCredential
+///     4       missing payload          rejected                refusesRequest
+///     5       invalid token size       rejected                -
+///     6       invalid topic size       remains                 refusesCredential
+///     7       invalid payload size     rejected                -
+///     8       invalid token            rejected                badDeviceToken
+///     10      shutdown                 accepted: the last one  -
+///     128     protocol error           rejected                refusesRequest
+///     255     unknown                  after a delay           -
+///
+/// A number that is none of these is taken for 255. Source: Apple, "Binary Provider API", table of
+/// error codes; 10 came in 2013, 128 later.
+public enum BinaryStatus: UInt8, Sendable, CaseIterable {
+    case noError = 0
+    case processingError = 1
+    case missingDeviceToken = 2
+    case missingTopic = 3
+    case missingPayload = 4
+    case invalidTokenSize = 5
+    case invalidTopicSize = 6
+    case invalidPayloadSize = 7
+    case invalidToken = 8
+    case shutdown = 10
+    case protocolError = 128
+    case unknown = 255
+
+    /// How ledgers and exports name it: the provider API's word where it has one for the same.
+    public var reason: Reason {
+        switch self {
+        case .noError, .unknown: .unknownError
+        case .processingError: .processingError
+        case .missingDeviceToken: .missingDeviceToken
+        case .missingTopic: .missingTopic
+        case .missingPayload: .payloadEmpty
+        case .invalidTokenSize: .invalidTokenSize
+        case .invalidTopicSize: .invalidTopicSize
+        case .invalidPayloadSize: .payloadTooLarge
+        case .invalidToken: .badDeviceToken
+        case .shutdown: .shutdown
+        case .protocolError: .protocolError
+        }
+    }
+
+    /// What becomes of the row that the packet names.
+    public var row: AnswerClass.RowAction {
+        switch self {
+        case .noError, .processingError, .unknown: .retryAfterDelay
+        case .missingTopic, .invalidTopicSize: .remainUnsettled
+        case .shutdown: .accepted
+        case .missingDeviceToken, .missingPayload, .invalidTokenSize, .invalidPayloadSize,
+            .invalidToken, .protocolError:
+            .rejected
+        }
+    }
+
+    /// What the campaign learns.
+    public var campaign: AnswerClass.CampaignSignal {
+        switch self {
+        case .missingTopic, .invalidTopicSize: .refusesCredential
+        case .missingPayload, .protocolError: .refusesRequest
+        case .invalidToken: .badDeviceToken
+        default: .none
+        }
+    }
+}
+
+/// The six octets that the gateway says before it closes: 8, a status, an identifier.
+public struct BinaryErrorPacket: Sendable, Equatable {
+    /// Its length on the wire.
+    public static let count = 6
+    /// Its first octet.
+    public static let command: UInt8 = 8
+
+    /// The status as it came.
+    public var status: UInt8
+    /// Which notification; 0 may mean none.
+    public var identifier: UInt32
+
+    /// A packet of these parts.
+    public init(status: UInt8, identifier: UInt32) {
+        self.status = status
+        self.identifier = identifier
+    }
+
+    /// Reads six octets; nil where they are no error packet.
+    public init?(_ octets: [UInt8]) {
+        guard octets.count == Self.count, octets[0] == Self.command else { return nil }
+        status = octets[1]
+        identifier = octets[2...].reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    /// The octets on the wire.
+    public var encoded: [UInt8] {
+        [Self.command, status] + BinaryNotification.bigEndian(identifier)
+    }
+
+    /// What the status means.
+    public var meaning: BinaryStatus { BinaryStatus(rawValue: status) ?? .unknown }
+}

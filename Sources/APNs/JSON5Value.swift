@@ -1,0 +1,51 @@
+/// A value of a JSON5 text (json5.org, version 1.0.0), and where it stands.
+///
+/// For files that people write, of a few kilobytes: a tree, read whole.
+public struct JSON5Value: Sendable, Equatable {
+    /// What a value is.
+    public indirect enum Content: Sendable, Equatable {
+        case null
+        case boolean(Bool)
+        case number(Double)
+        case string(String)
+        case array([JSON5Value])
+        case object([Member])
+    }
+
+    /// A member of an object.
+    public struct Member: Sendable, Equatable {
+        /// The name, its escapes resolved.
+        public var name: String
+        /// Where the name stands.
+        public var position: JSON5Position
+        /// What it names.
+        public var value: JSON5Value
+    }
+
+    /// What it is.
+    public var content: Content
+    /// Where its first octet stands.
+    public var position: JSON5Position
+}
+
+/// A place in a text that a person edits: both from 1, columns counted in characters.
+public struct JSON5Position: Sendable, Equatable {
+    /// The line.
+    public var line: Int
+    /// The column.
+    public var column: Int
+
+    /// A place.
+    public init(line: Int, column: Int) {
+        self.line = line
+        self.column = column
+    }
+}
+
+/// Why a text is no JSON5, in words without a full stop, and where.
+public struct JSON5Error: Error, Sendable, Equatable {
+    /// What is wrong and how to mend it.
+    public var message: String
+    /// Where it was seen.
+    public var position: JSON5Position
+}

@@ -1,0 +1,39 @@
+internal import Glibc
+import TLS
+
+/// A file that nobody else should be able to read, whole. Its octets are read into one array and
+/// nowhere else: whoever gets it cleanses it.
+func readSecret(
+    _ path: String, option: String, limit: Int, _ warnings: inout [String]
+) throws(BroadsideError) -> [UInt8] {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+        throw .request("--\(option) \(path): \(describe(errno: errno)): name a readable file")
+    }
+    defer { close(descriptor) }
+    var failure: Int32 = 0
+    var bytes = unsafe [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, count in
+        while count <= limit {
+            let room = unsafe UnsafeMutableRawBufferPointer(
+                rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
+            let result = unsafe read(descriptor, room.baseAddress, room.count)
+            if result < 0 { failure = errno }
+            guard result > 0 else { return }
+            count += result
+        }
+    }
+    guard failure == 0 else {
+        throw .request("--\(option) \(path): \(describe(errno: failure)): name a readable file")
+    }
+    guard bytes.count <= limit else {
+        bytes.cleanse()
+        throw .request("--\(option) \(path): larger than \(limit) bytes: is it the right file?")
+    }
+    var status = stat()
+    if unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+        status.st_mode & 0o044 != 0
+    {
+        warnings.append("--\(option) \(path) can be read by others: chmod 600 \(path)")
+    }
+    return bytes
+}

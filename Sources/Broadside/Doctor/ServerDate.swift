@@ -1,0 +1,78 @@
+import HPACK
+
+/// The server's clock, where it tells it: the `date` of its responses (RFC 9110 section 6.6.1).
+/// APNs is not known to send one; proxies and other servers do.
+struct ServerDate {
+    /// The octets of frames that are looked at; what follows later is passed over.
+    private static let octetsLimit = 1 << 16
+    private static let headersFrame: UInt8 = 1
+    /// `date` in HPACK's static table (RFC 7541 appendix A).
+    private static let staticIndex = 33
+
+    private var octets: [UInt8] = []
+
+    /// Takes what the server said, as it came out of TLS.
+    mutating func take(_ bytes: RawSpan) {
+        guard octets.count + bytes.byteCount <= Self.octetsLimit else { return }
+        unsafe bytes.withUnsafeBytes { unsafe octets.append(contentsOf: $0) }
+    }
+
+    /// Seconds since 1970; nil where no response told.
+    var unixSeconds: UInt64? {
+        var found: UInt64?
+        var at = 0
+        while at + 9 <= octets.count {
+            let count = Int(octets[at]) << 16 | Int(octets[at + 1]) << 8 | Int(octets[at + 2])
+            let (type, flags) = (octets[at + 3], octets[at + 4])
+            at += 9
+            guard at + count <= octets.count else { break }
+            // Padded and prioritised headers are nothing that a response needs.
+            if type == Self.headersFrame, flags & 0x28 == 0 {
+                found = Self.date(in: Array(octets[at..<at + count])) ?? found
+            }
+            at += count
+        }
+        return found
+    }
+
+    private static func date(in block: [UInt8]) -> UInt64? {
+        let span = unsafe block.span.bytes
+        var walker = BlockWalker()
+        while let field = try? walker.next(span) {
+            guard field.representation != .indexed, field.index == staticIndex else { continue }
+            let range = field.value.offset..<field.value.offset + field.value.count
+            guard field.value.isHuffman else { return parse(Array(block[range])) }
+            let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 8)
+            defer { unsafe room.deallocate() }
+            var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+            guard (try? Huffman.decode(span.extracting(range), into: &output)) != nil else {
+                return nil
+            }
+            let count = unsafe output.finalize(for: room)
+            return parse(unsafe Array(room[..<count]))
+        }
+        return nil
+    }
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7), the one form that is sent today.
+    static func parse(_ text: [UInt8]) -> UInt64? {
+        let words = String(decoding: text, as: UTF8.self).split(separator: " ")
+        let months = [
+            "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+        ]
+        guard words.count == 6, words[5] == "GMT", let day = UInt64(words[1]), day >= 1, day <= 31,
+            let month = months.firstIndex(of: String(words[2])), let year = UInt64(words[3]),
+            year >= 1970, year < 10_000
+        else { return nil }
+        let clock = words[4].split(separator: ":").compactMap { UInt64($0) }
+        guard clock.count == 3, clock[0] < 24, clock[1] < 60, clock[2] <= 60 else { return nil }
+        // Days by the civil calendar, counted in years that begin in March.
+        let shifted = month < 2 ? year - 1 : year
+        let monthFromMarch = UInt64((month + 10) % 12)
+        let days =
+            365 * shifted + shifted / 4 - shifted / 100 + shifted / 400
+            + (153 * monthFromMarch + 2) / 5 + day - 1
+        // 719,468 days from the first of March of year 0 to the first of January 1970.
+        return (days - 719_468) * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2]
+    }
+}

@@ -1,0 +1,99 @@
+import APNs
+import Campaign
+internal import Glibc
+import TLS
+
+/// A ledger of what a feedback service said: every tuple a row that is `rejected` as Unregistered,
+/// with the service's own time, so that `prune` uses it like any other.
+final class FeedbackLedger {
+    private let directory: LedgerDirectory
+    private var manifest: Manifest
+    private var writer: LedgerWriter
+    private let descriptor: Int32
+    private let path: String
+    /// Tuples recorded so far.
+    private(set) var count: UInt64 = 0
+    private var byteOffset: UInt64 = 0
+
+    init(path: String, now: Now) throws(BroadsideError) {
+        self.path = path
+        directory = try LedgerDirectory.create(path)
+        let number = randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) }
+        manifest = Manifest(
+            campaign: number,
+            identity: CampaignIdentity(
+                listByteCount: nil, listFormat: "feedback", columns: [], payloadSHA256: "",
+                topic: nil, pushType: "", priority: 10, expiration: nil, collapseID: nil,
+                environment: "", shard: nil, suppressSHA256: nil),
+            firstStartedAtMilliseconds: now.wallMilliseconds, listPath: nil)
+        let epoch = manifest.beginEpoch(atMilliseconds: now.wallMilliseconds)
+        try directory.save(manifest)
+        writer = LedgerWriter(campaign: number, epoch: epoch, reactor: 0)
+        descriptor = try directory.createSegment(epoch: epoch, reactor: 0)
+        directory.syncDirectory()
+    }
+
+    deinit { close(descriptor) }
+
+    /// Records tuples; when it returns they outlive a power cut. Reading has cleared them at the
+    /// service, so nothing else knows them any more.
+    func append(_ tuples: [FeedbackTuple], now: Now) throws(BroadsideError) {
+        guard !tuples.isEmpty else { return }
+        let byteCount = tuples.reduce(0) { $0 + 6 + UInt64($1.token.count) }
+        writer.reserve(
+            ChunkReservation(
+                firstRow: count, rowCount: tuples.count, byteOffset: byteOffset,
+                byteCount: byteCount, firstLine: count + 1, lineCount: UInt64(tuples.count),
+                hash: 0, reopens: []),
+            nowMilliseconds: now.wallMilliseconds)
+        byteOffset += byteCount
+        for tuple in tuples {
+            let milliseconds = UInt64(tuple.unixSeconds) * 1000
+            let digits = Array(hexadecimal(tuple.token).utf8)
+            // SAFETY: octets have no padding.
+            // The service's time decides against other ledgers: dead on Monday, accepted on Tuesday
+            // stays, whenever the service was read.
+            writer.settled(
+                row: count, state: .rejected, status: 410, reason: Reason.unregistered.rawValue,
+                attempts: 0, timestamp: milliseconds, token: unsafe digits.span.bytes,
+                tokenIsText: false, nowMilliseconds: milliseconds)
+            count += 1
+        }
+        try write()
+    }
+
+    private func write() throws(BroadsideError) {
+        while let next = unsafe writer.nextWrite() {
+            let written = unsafe pwrite(
+                descriptor, next.bytes.baseAddress, next.bytes.count, off_t(next.offset))
+            guard written > 0 else { throw failure() }
+            writer.writeCompleted(written)
+        }
+        guard fsync(descriptor) == 0 else { throw failure() }
+        writer.syncCompleted(upTo: writer.writtenPosition)
+    }
+
+    private func failure() -> BroadsideError {
+        BroadsideError(
+            "--ledger \(path): \(describe(errno: errno)): \(count) tokens were recorded before",
+            exitCode: 5)
+    }
+
+    /// Closes the ledger.
+    func finish() throws(BroadsideError) {
+        try write()
+        manifest.rowCount = count
+        manifest.endEpoch(
+            lengths: [SegmentLength(reactor: 0, byteCount: writer.writtenPosition)],
+            isFinished: true)
+        try directory.save(manifest)
+    }
+
+    /// Takes back a ledger in which nothing was recorded.
+    func discard() {
+        for name in [LedgerFormat.segmentName(epoch: 1, reactor: 0), "manifest.json", "lock"] {
+            _ = unsafe unlink("\(path)/\(name)")
+        }
+        _ = unsafe rmdir(path)
+    }
+}

@@ -1,0 +1,112 @@
+import APNs
+import Ring
+import TLS
+
+/// `feedback`: reads a legacy feedback service to its end, into a ledger.
+public enum FeedbackRun {
+    /// The service's port where the endpoint names none.
+    private static let defaultPort: UInt16 = 2196
+    /// The longest silence in the middle of the list.
+    private static let silenceSeconds = 30
+
+    /// Connects, reads, records.
+    ///
+    /// - Parameter options: `endpoint`, `caFile`, `certificate`, `privateKey`, `passphraseFile` and
+    ///   `ledger` of a send.
+    /// - Returns: 0.
+    /// - Throws: What went wrong, with the exit code; what was read until then is in the ledger.
+    public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
+        guard let endpoint = options.endpoint else {
+            throw .request("--endpoint is missing: add --endpoint HOST[:PORT]")
+        }
+        guard let (host, port) = parseEndpoint(endpoint, defaultPort: defaultPort) else {
+            throw .request(
+                "--endpoint '\(endpoint)' is no HOST[:PORT]: write it like localhost:2196")
+        }
+        guard options.certificate != nil else {
+            throw .request("--certificate is missing: the service knows its lists by it")
+        }
+        guard let path = options.ledger else {
+            throw .request("--ledger is missing: add --ledger DIR, a directory that does not exist")
+        }
+        var warnings: [String] = []
+        let credential = try Credential.read(options, warnings: &warnings)
+        for warning in warnings { standardError("broadside: warning: \(warning)") }
+        let context = try CampaignRun.tlsContext(options, credential)
+        // Before anything is read: reading clears the service's list.
+        let ledger = try FeedbackLedger(path: path, now: Clock.now())
+        do {
+            let stream = try connect(host: host, port: port, context: context)
+            try read(stream, into: ledger, place: "\(host):\(port)")
+        } catch {
+            if ledger.count == 0 {
+                ledger.discard()
+            } else {
+                try ledger.finish()
+            }
+            throw error
+        }
+        try ledger.finish()
+        standardError("\(ledger.count) tokens whose app is gone are in \(path)")
+        return 0
+    }
+
+    private static func connect(
+        host: String, port: UInt16, context: TLSContext
+    ) throws(BroadsideError) -> BlockingStream {
+        let addresses: [SocketAddress]
+        do {
+            addresses = try Resolver.resolve(host, port: port)
+        } catch {
+            throw BroadsideError("--endpoint \(host): \(error)", exitCode: 1)
+        }
+        let isAddress = SocketAddress(numeric: host, port: port) != nil
+        var last = "it has no address"
+        for address in addresses {
+            do {
+                return try BlockingStream(
+                    to: address, context: context,
+                    serverName: isAddress ? .address(host) : .host(host),
+                    silenceSeconds: silenceSeconds)
+            } catch {
+                last = "\(address): \(error.message)"
+            }
+        }
+        throw BroadsideError(
+            "the feedback service can't be reached: \(last): check --endpoint and --ca-file",
+            exitCode: 1)
+    }
+
+    private static func read(
+        _ stream: BlockingStream, into ledger: FeedbackLedger, place: String
+    ) throws(BroadsideError) {
+        var reader = FeedbackReader()
+        while true {
+            var problem: String?
+            var octets: [UInt8] = []
+            do {
+                octets = try stream.next()
+            } catch {
+                problem = error.message
+            }
+            reader.append(octets)
+            var tuples: [FeedbackTuple] = []
+            do throws(FeedbackReader.Problem) {
+                while let tuple = try reader.next() { tuples.append(tuple) }
+            } catch {
+                problem = "a tuple names a token of \(error.tokenCount) octets, which none has"
+            }
+            try ledger.append(tuples, now: Clock.now())
+            if octets.isEmpty, problem == nil, reader.pendingCount > 0 {
+                problem = "the list ends within a tuple after \(reader.pendingCount) octets of it"
+            }
+            if let problem {
+                throw BroadsideError(
+                    "\(place): \(problem): the \(ledger.count) tokens before it are recorded, so "
+                        + "use them and read again into another --ledger",
+                    exitCode: 1)
+            }
+            if octets.isEmpty { return }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Campaign
+internal import Glibc
+internal import TLS
+
+/// One `ledger merge`: the ledgers of a campaign's shards, put together as one.
+public enum LedgerMerge {
+    /// Copies the ledgers into a new directory, once they are known to be whole.
+    ///
+    /// - Returns: What was done, for people.
+    public static func run(
+        output: String, ledgers paths: [String]
+    ) throws(BroadsideError) -> String {
+        guard !LedgerDirectory.exists(output) else {
+            throw .request("--output \(output) exists: name a new directory")
+        }
+        var ledgers: [(directory: LedgerDirectory, manifest: Manifest)] = []
+        for (place, path) in paths.enumerated() {
+            let identity = FileIdentity(path: path)
+            for other in paths[..<place]
+            where identity != nil && FileIdentity(path: other) == identity {
+                throw .request("\(other) and \(path) are the same ledger: name one ledger a shard")
+            }
+            // Locked: a run that goes on would write to what is being copied.
+            let directory = try LedgerDirectory.openLocked(path)
+            for ledger in try directory.ledgers() { ledgers.append(ledger) }
+        }
+        let order = try check(ledgers)
+        for ledger in ledgers { try verify(ledger.directory, ledger.manifest) }
+        let merged = try LedgerDirectory.create(output)
+        do throws(BroadsideError) {
+            var names: [String] = []
+            for (number, place) in order.enumerated() {
+                let digits = String(number + 1)
+                names.append(
+                    "shard-" + String(repeating: "0", count: 4 - min(4, digits.count)) + digits)
+                try ledgers[place].directory.copyLedger(to: "\(output)/\(names[number])")
+            }
+            let first = ledgers[order[0]].directory
+            if first.hasSpool { try first.copyFile(LedgerDirectory.spoolName, to: output) }
+            merged.syncDirectory()
+            let campaign = randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) }
+            let manifest = Manifest(
+                campaign: campaign, merging: order.map { ledgers[$0].manifest }, names: names)
+            try merged.save(manifest)
+            return "merged \(names.count) shards' ledgers into \(output)"
+        } catch {
+            merged.discardCopies()
+            throw error
+        }
+    }
+
+    private static func check(
+        _ ledgers: [(directory: LedgerDirectory, manifest: Manifest)]
+    ) throws(BroadsideError) -> [Int] {
+        do throws(ShardSet.Problem) {
+            return try ShardSet(ledgers.map(\.manifest)).order
+        } catch {
+            throw .request(error.description { ledgers[$0].directory.path })
+        }
+    }
+
+    private static func verify(
+        _ directory: LedgerDirectory, _ manifest: Manifest
+    ) throws(BroadsideError) {
+        let segments = try directory.segments()
+        do throws(LedgerError) {
+            _ = try LedgerVerification(checking: segments, manifest: manifest)
+        } catch {
+            throw BroadsideError("\(directory.path): \(error)", exitCode: 5)
+        }
+    }
+}
+
+extension ShardSet.Problem {
+    /// One line: what is wrong, and how to mend it.
+    func description(_ path: (Int) -> String) -> String {
+        switch self {
+        case .noShard(let place):
+            "\(path(place)) was sent without --shard: name the ledgers of one campaign's shards"
+        case .otherCampaign(let place, let difference):
+            "\(path(place)) is another campaign's than \(path(0)): \(difference): name the ledgers "
+                + "of one campaign's shards"
+        case .sameShard(let first, let second):
+            "\(path(first)) and \(path(second)) are of the same shard: name one ledger a shard"
+        case .missing(let index, let count):
+            "the ledger of shard \(index)/\(count) is missing: name it, too"
+        case .notAdjacent(let first, let second):
+            "\(path(second)) does not begin where \(path(first)) ends: they are not of the same list"
+        }
+    }
+}
+
+extension LedgerDirectory {
+    /// The ledgers that stand for this one: itself, or those of a merged one's shards.
+    func ledgers() throws(BroadsideError) -> [(directory: LedgerDirectory, manifest: Manifest)] {
+        let manifest = try readManifest()
+        guard let shards = manifest.shards else { return [(self, manifest)] }
+        var ledgers: [(directory: LedgerDirectory, manifest: Manifest)] = []
+        for name in shards {
+            let directory = try LedgerDirectory.openToRead("\(path)/\(name)")
+            ledgers.append((directory, try directory.readManifest()))
+        }
+        return ledgers
+    }
+
+    /// Copies what makes up a ledger into a new directory, so that it survives a power cut.
+    func copyLedger(to target: String) throws(BroadsideError) {
+        let copy = try LedgerDirectory.create(target)
+        for segment in try segments() { try copyFile(segment.name, to: target) }
+        try copyFile("manifest.json", to: target)
+        copy.syncDirectory()
+    }
+
+    /// Copies one file into another directory.
+    func copyFile(_ name: String, to target: String) throws(BroadsideError) {
+        let source = try FileBytes("\(path)/\(name)")
+        let copy = "\(target)/\(name)"
+        let descriptor = unsafe open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw BroadsideError("\(copy): \(describe(errno: errno))", exitCode: 5)
+        }
+        defer { close(descriptor) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 4_096)
+        defer { unsafe buffer.deallocate() }
+        var offset: UInt64 = 0
+        while true {
+            let count: Int
+            do throws(LedgerError) {
+                count = try unsafe source.read(at: offset, into: buffer)
+            } catch {
+                throw BroadsideError("\(error)", exitCode: 5)
+            }
+            if count == 0 { break }
+            let piece = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            try unsafe writeAll(piece, to: descriptor, name: copy)
+            offset += UInt64(count)
+        }
+        guard fsync(descriptor) == 0 else {
+            throw BroadsideError("\(copy): \(describe(errno: errno))", exitCode: 5)
+        }
+    }
+
+    /// Takes a merge away that could not be finished.
+    func discardCopies() {
+        guard isNew, !hasManifest, let names = try? names() else { return }
+        for name in names where name.hasPrefix("shard-") {
+            let below = LedgerDirectory.unlocked("\(path)/\(name)")
+            for file in (try? below.names()) ?? [] { _ = unsafe unlink("\(path)/\(name)/\(file)") }
+            _ = unsafe rmdir("\(path)/\(name)")
+        }
+        discardUnlessBegun()
+    }
+}

@@ -1,0 +1,186 @@
+package import TLS
+
+/// The opening of a connection through an HTTP proxy (RFC 9110 section 9.3.6), without any I/O.
+///
+///     unasked -- request --> asked -- 1xx --.       .-- 2xx --> open: what follows is the server's
+///                              ^            |       |
+///                              '------------+-------+-- else --> refused: the proxy's own words
+package struct ProxyTunnelStateMachine: ~Copyable {
+    /// Which tunnel is asked for.
+    package struct Recipe: Sendable {
+        /// The proxy as messages name it, `HOST:PORT`.
+        package var proxy: String
+        /// Where the tunnel leads, `HOST:PORT`: the name goes to the proxy, nobody here looks it up.
+        package var target: String
+        /// The value of Proxy-Authorization; nil: none is sent.
+        package var authorization: SecretBytes?
+
+        package init(proxy: String, target: String, authorization: SecretBytes?) {
+            self.proxy = proxy
+            self.target = target
+            self.authorization = authorization
+        }
+    }
+
+    /// What received bytes mean.
+    package enum Action: Sendable {
+        /// The answer is not complete.
+        case wait
+        /// The tunnel stands; whatever follows comes from its other end.
+        case open
+        /// There will be no tunnel.
+        case refused(RecordLayerError)
+    }
+
+    private enum Phase {
+        case unasked
+        case asked
+        case open
+        case refused(RecordLayerError)
+    }
+
+    /// The most that a proxy may say before its answer's end. Proxies add a few hundred octets.
+    package static let answerLimit = 8192
+
+    private let recipe: Recipe
+    private var phase = Phase.unasked
+    private var head: [UInt8] = []
+
+    package init(_ recipe: Recipe) {
+        self.recipe = recipe
+    }
+
+    /// True once bytes come from the server and no longer from the proxy.
+    package var isOpen: Bool {
+        if case .open = phase { return true }
+        return false
+    }
+
+    /// Takes what the proxy says, up to the end of its answer; called first with no input at all,
+    /// which makes it ask.
+    package mutating func receive(
+        _ input: RawSpan, at offset: inout Int, output: inout OutputRawSpan
+    ) -> Action {
+        if case .unasked = phase {
+            phase = .asked
+            var request = request
+            for octet in request { output.append(octet) }
+            request.cleanse()
+        }
+        while offset < input.byteCount {
+            guard case .asked = phase else { break }
+            // SAFETY: the offset is within the span, and every octet is a valid UInt8.
+            let octet = unsafe input.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+            offset += 1
+            head.append(octet)
+            if octet == 0x0a { endLine() }
+            if case .asked = phase, head.count >= Self.answerLimit {
+                refuse("answers with more than \(Self.answerLimit) bytes: \(Self.wrongPort)")
+            }
+        }
+        switch phase {
+        case .open: return .open
+        case .refused(let error): return .refused(error)
+        case .unasked, .asked: return .wait
+        }
+    }
+
+    /// What it means that the proxy closed the connection before its answer.
+    package var closedEarly: RecordLayerError {
+        error("closed the connection without an answer to CONNECT: \(Self.wrongPort)")
+    }
+
+    private var request: [UInt8] {
+        var request = Array("CONNECT \(recipe.target) HTTP/1.1\r\nHost: \(recipe.target)\r\n".utf8)
+        // Room for all, so that no shorter copy of the secret is left behind.
+        request.reserveCapacity(request.count + (recipe.authorization?.count ?? 0) + 32)
+        if let authorization = recipe.authorization {
+            request += "Proxy-Authorization: ".utf8
+            authorization.withBytes { bytes in
+                unsafe bytes.withUnsafeBytes { unsafe request.append(contentsOf: $0) }
+            }
+            request += "\r\n".utf8
+        }
+        request += "\r\n".utf8
+        return request
+    }
+
+    // MARK: The answer
+
+    private static let wrongPort = "check that --proxy names an HTTP proxy"
+
+    /// Looks at what is there after each line: a first line that is no HTTP ends it at once.
+    private mutating func endLine() {
+        let lines = head.split(separator: 0x0a, omittingEmptySubsequences: false).dropLast().map {
+            $0.last == 0x0d ? $0.dropLast() : $0
+        }
+        guard let first = lines.first, let status = Self.status(first) else {
+            refuse("does not answer as a proxy does: \(Self.wrongPort)")
+            return
+        }
+        guard lines.count > 1, lines.last?.isEmpty == true else { return }
+        defer { head.removeAll() }
+        switch status.code {
+        case 100..<200: break
+        // "Any 2xx (Successful) response indicates that the sender … will switch to tunnel mode."
+        case 200..<300: phase = .open
+        default:
+            refuse(status.code, status.words, offered: Self.schemes(lines.dropFirst()))
+        }
+    }
+
+    /// `HTTP/1.1 407 Proxy Authentication Required`: the code, and the code with its words.
+    private static func status(_ line: ArraySlice<UInt8>) -> (code: Int, words: String)? {
+        let parts = line.split(separator: 0x20, maxSplits: 2)
+        guard parts.count >= 2, parts[0].starts(with: "HTTP/1.".utf8), parts[1].count == 3,
+            let code = Int(String(decoding: parts[1], as: UTF8.self)), code >= 100
+        else { return nil }
+        let phrase = parts.count > 2 ? parts[2].filter { $0 >= 0x20 && $0 < 0x7f }.prefix(60) : []
+        return (code, "\(code) " + String(decoding: phrase, as: UTF8.self))
+    }
+
+    /// The schemes of Proxy-Authenticate (RFC 9110 section 11.7.1), in lower case.
+    private static func schemes(_ lines: ArraySlice<ArraySlice<UInt8>>) -> [String] {
+        lines.compactMap { line in
+            let text = String(decoding: line, as: UTF8.self).lowercased()
+            guard text.hasPrefix("proxy-authenticate:") else { return nil }
+            return text.dropFirst(19).split(separator: " ").first.map(String.init)
+        }
+    }
+
+    private mutating func refuse(_ code: Int, _ words: String, offered: [String]) {
+        let target = recipe.target
+        switch code {
+        case 407 where !offered.isEmpty && !offered.contains("basic"):
+            refuse(
+                "refused CONNECT with \(words) and asks for \(offered.joined(separator: ", ")): "
+                    + "only basic authentication is spoken here", isLasting: true)
+        // RFC 9110 section 15.5.8 asks for 407; tinyproxy says 401 to a wrong password.
+        case 401 where recipe.authorization != nil, 407 where recipe.authorization != nil:
+            refuse(
+                "refused CONNECT with \(words): check user and password in --proxy-auth-file",
+                isLasting: true)
+        case 407:
+            refuse("refused CONNECT with \(words): give --proxy-auth-file", isLasting: true)
+        case 400..<500:
+            refuse(
+                "refused CONNECT to \(target) with \(words): have its rules allow that host and "
+                    + "port", isLasting: true)
+        default:
+            refuse(
+                "could not open a tunnel to \(target) (\(words)): check the endpoint, and what "
+                    + "stands between the proxy and it")
+        }
+    }
+
+    private mutating func refuse(_ what: String, isLasting: Bool = false) {
+        phase = .refused(error(what, isLasting: isLasting))
+    }
+
+    private func error(_ what: String, isLasting: Bool = false) -> RecordLayerError {
+        var error = RecordLayerError(
+            message: "the proxy \(recipe.proxy) \(what)", isLasting: isLasting)
+        error.namesPlace = true
+        return error
+    }
+}

@@ -1,0 +1,106 @@
+package import APNs
+
+/// How a campaign goes to a legacy gateway.
+package struct BinarySettings: Sendable {
+    package var command: BinaryCommand
+    /// Unix seconds; nil: as long as the gateway keeps notifications.
+    package var expiration: UInt32?
+    /// 10 or 5; only a frame carries it.
+    package var priority: UInt8
+    /// The gateway says nothing of what it took: a notification of which it has said nothing for so
+    /// long, nanoseconds, counts as accepted.
+    package var silence: UInt64
+
+    /// `silence` unless told otherwise. Apple's own gateway was reported to say what is wrong within a
+    /// second or two.
+    package static var defaultSilence: UInt64 { 5 * second }
+
+    /// What an enhanced notification carries where the campaign has no expiration: its field must
+    /// hold something, and 0 would forbid storing. The last second of 2037 is far enough.
+    package static var farFuture: UInt32 { 2_145_916_799 }
+
+    package init(
+        command: BinaryCommand, expiration: UInt32?, priority: UInt8,
+        silence: UInt64 = Self.defaultSilence
+    ) {
+        self.command = command
+        self.expiration = expiration
+        self.priority = priority
+        self.silence = silence
+    }
+
+    /// The most octets that one notification takes.
+    func countLimit(payloadCount: Int) -> Int {
+        command.count(
+            tokenCount: BinaryCommand.tokenLimit, payloadCount: payloadCount, hasPriority: true)
+    }
+}
+
+/// What is out on one connection to a legacy gateway: rows in the order written, numbered from 1 by
+/// the identifier that errors name.
+///
+///     written --- silence for long enough, or an error that names a later one ---> accepted
+///        |------- an error names it ---> what its status means
+///        |------- an error names an earlier one ---> discarded: again, on another connection
+///        '------- the connection ends without an error packet ---> in doubt
+@safe struct BinaryConnection: ~Copyable {
+    private let tags: UnsafeMutablePointer<RowTag>
+    private let capacity: Int
+    /// The identifier of the oldest row that is out.
+    private(set) var firstIdentifier: UInt32 = 1
+    private(set) var count = 0
+    /// The first identifier that was not handed to the kernel as a whole yet.
+    private(set) var unsentIdentifier: UInt32 = 1
+    private var packet: [UInt8] = []
+    /// Nothing can be written any more; what the gateway says about it may still arrive.
+    var isBroken = false
+
+    /// - Parameter capacity: The most rows that may be out.
+    init(capacity: Int) {
+        self.capacity = capacity
+        unsafe tags = .allocate(capacity: capacity)
+    }
+
+    deinit { unsafe tags.deallocate() }
+
+    /// Rows that may still be written.
+    var room: Int { capacity - count }
+
+    /// The identifier behind the last that was given.
+    var nextIdentifier: UInt32 { firstIdentifier + UInt32(count) }
+
+    /// Takes a row that is written next; returns its identifier.
+    mutating func append(_ tag: RowTag) -> UInt32 {
+        precondition(count < capacity)
+        let identifier = nextIdentifier
+        unsafe tags[Int(identifier) % capacity] = tag
+        count += 1
+        return identifier
+    }
+
+    /// The oldest row that is out.
+    var oldest: RowTag? {
+        count > 0 ? unsafe tags[Int(firstIdentifier) % capacity] : nil
+    }
+
+    /// True where the kernel has the oldest.
+    var isOldestSent: Bool { firstIdentifier < unsentIdentifier }
+
+    mutating func popOldest() -> RowTag? {
+        guard let tag = oldest else { return nil }
+        firstIdentifier += 1
+        count -= 1
+        return tag
+    }
+
+    /// All that was written so far is with the kernel.
+    mutating func noteFlushed() { unsentIdentifier = nextIdentifier }
+
+    /// Takes received octets in; the packet once it is whole. What follows it means nothing.
+    mutating func receive(_ bytes: RawSpan) -> [UInt8]? {
+        for offset in 0..<bytes.byteCount where packet.count < BinaryErrorPacket.count {
+            packet.append(unsafe bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self))
+        }
+        return packet.count == BinaryErrorPacket.count ? packet : nil
+    }
+}

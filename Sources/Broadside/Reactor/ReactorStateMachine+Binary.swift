@@ -1,0 +1,220 @@
+import APNs
+import Campaign
+
+/// The legacy gateway's protocol: notifications one behind the other, silence for success, one error
+/// packet and the end for failure (Apple, "Binary Provider API", archived; Technical Note TN2265).
+extension ReactorStateMachine where Records: ~Copyable {
+    /// A connection that takes nothing any more gets so long to say why.
+    private static var brokenLimit: UInt64 { 2 * second }
+
+    /// TLS stands, and the gateway says nothing: notifications may follow.
+    mutating func startBinary(_ index: Int, now: Now) {
+        connections[index].binary = BinaryConnection(capacity: settings.streamsPerConnection)
+        connections[index].isReady = true
+        addresses.ready(connections[index].address)
+        shared.noteReady()
+    }
+
+    /// Fills the record with notifications.
+    ///
+    /// - Returns: How many were written.
+    mutating func writeBinary(
+        _ index: Int, _ binary: BinarySettings, budget: Int, staged: inout Int, limit: Int, now: Now
+    ) -> Int {
+        let most = binary.countLimit(payloadCount: settings.payload.count)
+        var written = 0
+        while written < budget, staged + most <= limit, let tag = takeRow(now) {
+            let identifier = connections[index].binary.append(tag)
+            let state = unsafe slab.state(tag)
+            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: staging[staged..<limit])
+            var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+            unsafe Self.write(
+                binary, token: slab.tokenBytes(tag), payload: settings.payload,
+                identifier: identifier, into: &output)
+            staged += unsafe output.finalize(for: room)
+            unsafe noteSent(state, now: now)
+            written += 1
+        }
+        return written
+    }
+
+    /// Notifications that the kernel has and of which the gateway has said nothing for long enough
+    /// were accepted.
+    mutating func confirmSilent(_ index: Int, now: Now) {
+        guard let binary = settings.binary else { return }
+        if connections[index].binary.isBroken {
+            if now.nanoseconds - connections[index].phaseSince > Self.brokenLimit {
+                receiveEnded(index, errno: 0, now: now)
+            }
+            return
+        }
+        if connections[index].sealedCount == 0 { connections[index].binary.noteFlushed() }
+        while let tag = connections[index].binary.oldest, connections[index].binary.isOldestSent {
+            let sent = unsafe slab.state(tag).pointee.sentNanoseconds
+            guard now.nanoseconds > sent, now.nanoseconds - sent > binary.silence else { return }
+            _ = connections[index].binary.popOldest()
+            confirm(tag, connection: index, now: now)
+        }
+    }
+
+    /// The gateway reads no more, and its packet may be on its way: only the stream's end says that
+    /// none comes.
+    mutating func stopSending(_ index: Int, now: Now) {
+        connections[index].binary.isBroken = true
+        connections[index].sentCount = 0
+        connections[index].sealedCount = 0
+        connections[index].enter(.draining, now: now.nanoseconds)
+    }
+
+    /// Takes what the gateway says: it is the last of this connection.
+    mutating func handlePacket(_ index: Int, in bytes: RawSpan, now: Now) {
+        guard let octets = connections[index].binary.receive(bytes) else { return }
+        let address = addresses.entries[connections[index].address].address
+        guard let packet = BinaryErrorPacket(octets) else {
+            fail(
+                index, message: "\(address): the server says what is no error packet of a gateway",
+                isLasting: false, now: now)
+            return
+        }
+        follow(packet, index, now: now)
+        // All that is still out was written behind the one that is named: discarded, so sent again.
+        while let tag = connections[index].binary.popOldest() {
+            inFlight -= 1
+            sendElsewhere(tag)
+        }
+        if connections[index].answers == 0 {
+            addresses.failed(
+                connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
+                random: &random)
+        } else {
+            addresses.succeeded(connections[index].address, now: now.nanoseconds)
+        }
+        beginClose(index, now: now)
+    }
+
+    /// Settles what the packet tells of the rows up to the one that it names.
+    private mutating func follow(_ packet: BinaryErrorPacket, _ index: Int, now: Now) {
+        let address = addresses.entries[connections[index].address].address
+        let meaning = packet.meaning
+        shared.note(failure: "\(address): error \(packet.status) (\(meaning.reason.text))")
+        let first = connections[index].binary.firstIdentifier
+        let next = connections[index].binary.nextIdentifier
+        // 0 names nothing, and so does what was never sent: how far the gateway came is not known.
+        guard packet.identifier > 0, packet.identifier < next else {
+            shared.count(meaning.campaign, status: UInt16(packet.status), reason: meaning.reason)
+            loseStreams(index, now: now)
+            return
+        }
+        // An error about one that silence has settled came too late to change it.
+        guard packet.identifier >= first else {
+            shared.note(
+                failure: "\(address): error \(packet.status) came later than notifications are "
+                    + "waited for")
+            connections[index].noteAnswer(now)
+            return
+        }
+        for identifier in first...packet.identifier {
+            guard let tag = connections[index].binary.popOldest() else { return }
+            if identifier < packet.identifier || meaning == .shutdown {
+                confirm(tag, connection: index, now: now)
+            } else {
+                refuse(tag, packet, connection: index, now: now)
+            }
+        }
+    }
+
+    private mutating func confirm(_ tag: RowTag, connection index: Int, now: Now) {
+        connections[index].noteAnswer(now)
+        inFlight -= 1
+        settleAccepted(tag, now: now)
+    }
+
+    private mutating func refuse(
+        _ tag: RowTag, _ packet: BinaryErrorPacket, connection index: Int, now: Now
+    ) {
+        connections[index].noteAnswer(now)
+        shared.noteAnswer(now)
+        inFlight -= 1
+        let meaning = packet.meaning
+        let state = unsafe slab.state(tag)
+        unsafe state.pointee.lastStatus = UInt16(packet.status)
+        unsafe state.pointee.lastReason = meaning.reason.rawValue
+        // Guards count answers in their order.
+        shared.count(accepted: acceptedSinceReport)
+        acceptedSinceReport = 0
+        switch meaning.row {
+        case .remainUnsettled:
+            holdBack(tag, now: now)
+        case .retryAfterDelay:
+            retryLater(tag, retryAfter: nil, now: now)
+        default:
+            settle(
+                tag, state: .rejected, status: UInt16(packet.status),
+                reasonCode: meaning.reason.rawValue, now: now)
+        }
+        shared.count(meaning.campaign, status: UInt16(packet.status), reason: meaning.reason)
+    }
+
+    /// Lays one notification down: see `BinaryNotification` for its form.
+    private static func write(
+        _ binary: BinarySettings, token: UnsafeRawBufferPointer, payload: [UInt8],
+        identifier: UInt32, into output: inout OutputRawSpan
+    ) {
+        let tokenCount = token.count / 2
+        func big(_ value: UInt32, _ output: inout OutputRawSpan) {
+            for shift in [24, 16, 8, 0] as [UInt32] {
+                output.append(UInt8(truncatingIfNeeded: value >> shift))
+            }
+        }
+        func count(_ count: Int, _ output: inout OutputRawSpan) {
+            output.append(UInt8(truncatingIfNeeded: count >> 8))
+            output.append(UInt8(truncatingIfNeeded: count))
+        }
+        func tokenBytes(_ output: inout OutputRawSpan) {
+            count(tokenCount, &output)
+            for place in 0..<tokenCount {
+                let high = unsafe digit(token[2 * place])
+                let low = unsafe digit(token[2 * place + 1])
+                output.append(high << 4 | low)
+            }
+        }
+        func payloadBytes(_ output: inout OutputRawSpan) {
+            count(payload.count, &output)
+            for octet in payload { output.append(octet) }
+        }
+        output.append(binary.command.rawValue)
+        switch binary.command {
+        case .simple, .enhanced:
+            if binary.command == .enhanced {
+                big(identifier, &output)
+                big(binary.expiration ?? BinarySettings.farFuture, &output)
+            }
+            tokenBytes(&output)
+            payloadBytes(&output)
+        case .frame:
+            let items =
+                3 + tokenCount + 3 + payload.count + 7 + (binary.expiration == nil ? 0 : 7) + 4
+            big(UInt32(items), &output)
+            output.append(BinaryItem.token.rawValue)
+            tokenBytes(&output)
+            output.append(BinaryItem.payload.rawValue)
+            payloadBytes(&output)
+            output.append(BinaryItem.identifier.rawValue)
+            count(4, &output)
+            big(identifier, &output)
+            if let expiration = binary.expiration {
+                output.append(BinaryItem.expiration.rawValue)
+                count(4, &output)
+                big(expiration, &output)
+            }
+            output.append(BinaryItem.priority.rawValue)
+            count(1, &output)
+            output.append(binary.priority)
+        }
+    }
+
+    /// The slab's digits are lower case and checked.
+    private static func digit(_ octet: UInt8) -> UInt8 {
+        octet < 0x3a ? octet - 0x30 : octet - 0x57
+    }
+}

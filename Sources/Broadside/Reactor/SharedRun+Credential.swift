@@ -1,0 +1,109 @@
+import APNs
+internal import Synchronization
+
+extension SharedRun {
+    /// Makes a `bearer ...` value for an issue time in seconds since 1970; nil where it can't.
+    package typealias Signer = @Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?
+
+    // MARK: Provider token
+
+    /// The value of `authorization` now, and its version.
+    func authorization() -> (value: [UInt8]?, version: UInt32) {
+        state.withLock { state in (state.token.current?.value, state.token.version) }
+    }
+
+    /// Asks for another provider token where that is due by age. Reactors ask; whoever watches over
+    /// them signs, keeps and hands it over by `renewToken`, so that no reactor waits for a disk.
+    func renewIfDue(_ now: Now) {
+        state.withLock { state in
+            guard state.sign != nil else { return }
+            state.token.wantIfDue(now.wallMilliseconds / 1000)
+        }
+    }
+
+    /// What to do about ExpiredProviderToken: one renewal for the whole process, none after it for
+    /// 20 minutes.
+    ///
+    /// - Returns: False where the token in use is younger than that: the clock is wrong.
+    func renewExpired(_ now: Now, usedVersion: UInt32) -> Bool {
+        state.withLock { state in
+            guard state.sign != nil || usedVersion != state.token.version else { return false }
+            let goesOn = state.token.wantExpired(
+                now.wallMilliseconds / 1000, usedVersion: usedVersion)
+            tokenStale.store(state.token.isStale, ordering: .relaxed)
+            return goesOn
+        }
+    }
+
+    /// What to do about TooManyProviderTokenUpdates: the token before it, and no renewal for 20
+    /// minutes.
+    func freezeRenewal(_ now: Now, usedVersion: UInt32) {
+        state.withLock { state in
+            state.token.freeze(now.wallMilliseconds / 1000, usedVersion: usedVersion)
+            publish(state.token)
+        }
+    }
+
+    /// True once another token is wanted.
+    package var wantsToken: Bool { state.withLock { $0.token.isWanted } }
+
+    /// Makes the token that is wanted, where one is. Called by one thread, which may wait.
+    ///
+    /// - Parameter keep: Puts a new token where a later process finds it, before it is used: a run
+    ///   that is killed and resumed must not make another one.
+    /// - Returns: True where there is another token now.
+    package func renewToken(_ now: Now, keep: ([UInt8], _ issuedAt: UInt64) -> Void) -> Bool {
+        let seconds = now.wallMilliseconds / 1000
+        let (renewal, sign) = state.withLock { ($0.token.renewal(seconds), $0.sign) }
+        switch renewal {
+        case .none: return false
+        case .use(let token):
+            keep(token.value, token.issuedAt)
+            take(authorization: token.value, issuedAt: token.issuedAt)
+        case .make:
+            guard let sign, let value = sign(seconds) else {
+                stop(.aborted("the signing key can't sign any more: check --auth-key"))
+                return false
+            }
+            keep(value, seconds)
+            take(authorization: value, issuedAt: seconds)
+        }
+        return true
+    }
+
+    /// Uses a token from elsewhere from now on.
+    package func take(authorization: [UInt8], issuedAt: UInt64) {
+        state.withLock { state in
+            state.token.take(.init(value: authorization, issuedAt: issuedAt))
+            publish(state.token)
+        }
+    }
+
+    /// Signs with another key from now on.
+    package func replaceSigner(_ sign: Signer?) {
+        state.withLock { $0.sign = sign }
+    }
+
+    private func publish(_ token: ProviderTokenLife) {
+        tokenVersion.store(token.version, ordering: .relaxed)
+        tokenStale.store(token.isStale, ordering: .relaxed)
+    }
+
+    /// Why there is no renewal where APNs calls the token expired.
+    var expiredMessage: String {
+        state.withLock { $0.sign == nil }
+            ? "the provider token of --auth-token-file has expired: put a new one there"
+            : "APNs calls a fresh provider token expired: check the clock of this machine"
+    }
+
+    // MARK: Connections
+
+    /// Has every connection that stands replaced, one after the other: what sessions are made from
+    /// has changed.
+    package func replaceConnections() {
+        sessionVersionCounter.add(1, ordering: .releasing)
+    }
+
+    /// Grows whenever sessions are made from something else.
+    var sessionVersion: UInt32 { sessionVersionCounter.load(ordering: .acquiring) }
+}

@@ -1,0 +1,181 @@
+import Campaign
+internal import Glibc
+
+/// The octets of a token list, decoded, wherever they lie.
+final class ListBytes: Sendable {
+    private enum Source: Sendable {
+        /// A file as it is: read at any place.
+        case file(descriptor: Int32, byteCount: UInt64)
+        /// A packed file, or standard input.
+        case stream(ListStream, descriptor: Int32, fileByteCount: UInt64)
+        case memory([UInt8])
+    }
+
+    private let source: Source
+    /// How messages call it.
+    let name: String
+    /// Where it was read, absolute; nil where it is no file.
+    let path: String?
+
+    /// A name that stands for standard input.
+    static let standardInput = "-"
+
+    /// Opens a list's file, or standard input.
+    ///
+    /// - Parameter option: the option that names it, for messages.
+    init(opening file: String, option: String) throws(BroadsideError) {
+        let isInput = file == Self.standardInput
+        name = isInput ? "standard input" : "--\(option) \(file)"
+        let descriptor = isInput ? dup(STDIN_FILENO) : unsafe open(file, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw .request("\(name): \(describe(errno: errno)): name a readable token list")
+        }
+        var information = stat()
+        unsafe fstat(descriptor, &information)
+        let isRegular = information.st_mode & S_IFMT == S_IFREG
+        guard isRegular || isInput else {
+            close(descriptor)
+            throw .request("\(name) is no regular file: name a token list")
+        }
+        path = isInput ? nil : absolutePath(file)
+        let byteCount = isRegular ? UInt64(information.st_size) : 0
+        do throws(BroadsideError) {
+            let compression =
+                isInput ? nil : try Self.compression(descriptor, file: file, name: name)
+            if isInput || compression != nil {
+                let stream = try ListStream(
+                    descriptor: descriptor, name: name, canRestart: !isInput,
+                    compression: compression)
+                source = .stream(stream, descriptor: descriptor, fileByteCount: byteCount)
+            } else {
+                source = .file(descriptor: descriptor, byteCount: byteCount)
+            }
+        } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+
+    /// Standard input, copied aside so that it can be read more than once.
+    init(spoolingAside: ()) throws(BroadsideError) {
+        let descriptor = try SpooledInput.spoolAside()
+        var information = stat()
+        unsafe fstat(descriptor, &information)
+        source = .file(descriptor: descriptor, byteCount: UInt64(information.st_size))
+        name = "standard input"
+        path = nil
+    }
+
+    /// Octets in memory.
+    init(_ octets: [UInt8]) {
+        source = .memory(octets)
+        name = "the list"
+        path = nil
+    }
+
+    deinit {
+        switch source {
+        case .file(let descriptor, _), .stream(_, let descriptor, _): close(descriptor)
+        case .memory: break
+        }
+    }
+
+    /// By the first octets; a name that promises more is not believed.
+    private static func compression(
+        _ descriptor: Int32, file: String, name: String
+    ) throws(BroadsideError) -> ListCompression? {
+        var mark: [UInt8] = [0, 0, 0, 0]
+        let count = unsafe pread(descriptor, &mark, mark.count, 0)
+        guard count >= 0 else {
+            throw .request("\(name): \(describe(errno: errno)): name a readable token list")
+        }
+        if let found = ListCompression.detect(Array(mark[..<count])) { return found }
+        guard let named = ListCompression.named(file) else { return nil }
+        guard count == 0 else {
+            throw .request("\(name) is no \(named.rawValue) file: name it as what it is")
+        }
+        // Nothing is no packed file either: it is told as cut off when it is read.
+        return named
+    }
+
+    /// How its file is packed.
+    var compression: ListCompression? {
+        if case .stream(let stream, _, _) = source { return stream.compression }
+        return nil
+    }
+
+    /// Whether it is a file as it is, so that it can be cut by bytes.
+    var isPlainFile: Bool {
+        if case .file = source { return true }
+        return false
+    }
+
+    /// How many octets there are; nil where nobody knows before the end was reached.
+    var byteCount: UInt64? {
+        switch source {
+        case .file(_, let byteCount): byteCount
+        case .stream(let stream, _, _): stream.decodedByteCount
+        case .memory(let octets): UInt64(octets.count)
+        }
+    }
+
+    /// How many octets there are, read to the end where that has to be.
+    func measure() throws(BroadsideError) -> UInt64 {
+        var octet: UInt8 = 0
+        while true {
+            if let byteCount { return byteCount }
+            let result = unsafe withUnsafeMutableBytes(of: &octet) { room in
+                Result { () throws(BroadsideError) in try unsafe read(at: .max, into: room) }
+            }
+            _ = try result.get()
+        }
+    }
+
+    /// About how many octets there are. Digits pack to half their size.
+    var estimatedByteCount: UInt64 {
+        if case .stream(let stream, _, let fileByteCount) = source {
+            // Nobody knows what comes through a pipe: enough for a second core.
+            return stream.decodedByteCount ?? (fileByteCount == 0 ? .max : fileByteCount * 2)
+        }
+        return byteCount ?? 0
+    }
+
+    /// How much of what has to be read was read, where the reader is at `offset`; a total of 0 is
+    /// unknown.
+    func progress(at offset: UInt64) -> (done: UInt64, total: UInt64) {
+        if case .stream(let stream, _, let fileByteCount) = source {
+            return (stream.inputOffset, fileByteCount)
+        }
+        return (offset, byteCount ?? 0)
+    }
+
+    /// Which file it is, whatever names it has; nil where it is none.
+    var identity: FileIdentity? {
+        switch source {
+        case .file(let descriptor, _), .stream(_, let descriptor, _):
+            FileIdentity(descriptor: descriptor)
+        case .memory: nil
+        }
+    }
+
+    /// Reads octets from a place on; 0 only at the end.
+    func read(
+        at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(BroadsideError) -> Int {
+        switch source {
+        case .memory(let octets):
+            guard offset < octets.count else { return 0 }
+            let piece = octets[Int(offset)...].prefix(buffer.count)
+            unsafe buffer.copyBytes(from: piece)
+            return piece.count
+        case .file(let descriptor, _):
+            let count = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
+            guard count >= 0 else {
+                throw BroadsideError("\(name): \(describe(errno: errno))", exitCode: 5)
+            }
+            return count
+        case .stream(let stream, _, _):
+            return try unsafe stream.read(at: offset, into: buffer)
+        }
+    }
+}

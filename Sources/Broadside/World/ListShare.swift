@@ -1,0 +1,92 @@
+import Campaign
+
+/// One of several parts of a list (`--shard K/N`).
+public struct ListShard: Sendable, Equatable {
+    /// Which part, from 1.
+    public var index: UInt32
+    /// Of how many.
+    public var count: UInt32
+
+    /// The most parts.
+    public static let countMax: UInt32 = 65_536
+
+    /// Reads `K/N`; nil for anything else.
+    public init?(_ text: String) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ $0.utf8.allSatisfy { (48...57) ~= $0 } }),
+            let index = UInt32(parts[0]), let count = UInt32(parts[1]), index >= 1, index <= count,
+            count <= Self.countMax
+        else { return nil }
+        (self.index, self.count) = (index, count)
+    }
+
+    /// How it is told from others of a campaign.
+    func identity(of list: TokenList) -> CampaignIdentity.Shard {
+        CampaignIdentity.Shard(index: index, count: count, isByRow: !list.isCutByBytes)
+    }
+
+    /// The last row of the list, not included, where only the shard's first rows are wanted.
+    func rowsLimit(_ limit: UInt64, part: ListGap, of list: TokenList) -> UInt64 {
+        if list.isCutByBytes { return part.firstRow + limit }
+        let (rows, overflow) = (limit - 1).multipliedReportingOverflow(by: UInt64(count))
+        return overflow ? .max : rows + UInt64(index)
+    }
+}
+
+extension TokenList {
+    /// How it is read, in a line for people.
+    func description(_ shard: ListShard?) -> String {
+        var text = "list         \(format.rawValue)"
+        if let compression = bytes.compression { text += " in \(compression.rawValue)" }
+        if format != .lines { text += ", token in column '\(layout.names[0])'" }
+        if let shard {
+            text += ", part \(shard.index) of \(shard.count) by \(isCutByBytes ? "bytes" : "rows")"
+        }
+        return text
+    }
+
+    /// Whether shards of it are ranges of bytes; else each row is in one by its number.
+    var isCutByBytes: Bool { bytes.isPlainFile && !isSpooled }
+
+    /// The rows that start in the Kth of N equal ranges of bytes; all of a list that is not cut so.
+    ///
+    /// A row's number, its line, and whether a line end lies in quotes, are known only to who has
+    /// read all before it.
+    func part(of shard: ListShard?) throws(BroadsideError) -> ListGap {
+        guard let shard, isCutByBytes, let byteCount else { return .wholeList }
+        let first = byteCount * UInt64(shard.index - 1) / UInt64(shard.count)
+        let last = byteCount * UInt64(shard.index) / UInt64(shard.count)
+        let pool = ChunkPool(limit: 3)
+        let source = try ListSource(list: self, pool: pool, plan: nil, rowsLimit: nil)
+        var reader = RowReader(layout: layout)
+        var start = shard.index == 1 ? ListPosition() : nil
+        var end: ListPosition?
+        let isLast = shard.index == shard.count
+        while start == nil || !isLast && end == nil, let chunk = try source.next(rowLimit: .max) {
+            if start == nil { start = rowStart(in: chunk, from: first, &reader) }
+            if !isLast, end == nil { end = rowStart(in: chunk, from: last, &reader) }
+            pool.giveBack(chunk)
+        }
+        let from = start ?? source.position
+        let to = isLast ? nil : end ?? source.position
+        return ListGap(
+            firstRow: from.row, byteOffset: from.byteOffset, firstLine: from.line,
+            endRow: to?.row, endByteOffset: to?.byteOffset)
+    }
+
+    /// The first row of a chunk that starts at an offset or behind it.
+    private func rowStart(
+        in chunk: RowChunk, from offset: UInt64, _ reader: inout RowReader
+    ) -> ListPosition? {
+        guard chunk.end.byteOffset > offset else { return nil }
+        reader.open(chunk)
+        defer { _ = reader.close() }
+        while let row = reader.next() {
+            let place = chunk.start.byteOffset + UInt64(row.start)
+            if place >= offset {
+                return ListPosition(byteOffset: place, row: row.number, line: row.line)
+            }
+        }
+        return nil
+    }
+}

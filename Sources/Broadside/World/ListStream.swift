@@ -1,0 +1,199 @@
+import Campaign
+internal import Glibc
+
+/// A list that can only be read from front to back: a packed file, or standard input. Decoded
+/// octets that were read of late are kept, so that a reader may go back a little; further back the
+/// file is read from its beginning again.
+///
+///     file ──▶ input ──▶ ListDecompressor ──▶ window ──▶ read
+///
+/// Used by one thread at a time, as the list's readers are: the main thread before a run and after
+/// it, the list's own during it.
+@safe final class ListStream: @unchecked Sendable {
+    /// Decoded octets that are kept; at least half of them lie behind the reader.
+    static let windowByteCount = 2 << 20
+    private static let inputByteCount = 128 << 10
+
+    private let descriptor: Int32
+    /// How messages call it.
+    private let name: String
+    let compression: ListCompression?
+    /// Whether its octets can be read again: false for a pipe.
+    private let canRestart: Bool
+    private var decompressor: ListDecompressor?
+
+    private let input: UnsafeMutableRawBufferPointer
+    private var inputRange = 0..<0
+    private var isInputAtEnd = false
+    /// Octets of the file that were read.
+    private(set) var inputOffset: UInt64 = 0
+
+    private let window: UnsafeMutableRawBufferPointer
+    private var windowStart: UInt64 = 0
+    private var windowCount = 0
+    private var isAtEnd = false
+    /// Why it can't be read on: found once all before it was handed out.
+    private var failure: BroadsideError?
+
+    /// - Parameters:
+    ///   - descriptor: stays the caller's, open as long as this is used.
+    ///   - canRestart: whether it is a file, that can be read anywhere.
+    ///   - compression: nil: as the first octets say.
+    init(
+        descriptor: Int32, name: String, canRestart: Bool, compression given: ListCompression?
+    ) throws(BroadsideError) {
+        self.descriptor = descriptor
+        self.name = name
+        self.canRestart = canRestart
+        unsafe input = .allocate(byteCount: Self.inputByteCount, alignment: 4_096)
+        unsafe window = .allocate(byteCount: Self.windowByteCount, alignment: 4_096)
+        var found = given
+        if found == nil {
+            // SAFETY: as many octets as are there are set.
+            var count = 0
+            while count < 4 {
+                let more = try unsafe Self.readMore(
+                    descriptor, name, canRestart ? UInt64(count) : nil, input, from: count)
+                if more == 0 { break }
+                count += more
+            }
+            found = unsafe ListCompression.detect(Array(input[..<min(count, 4)]))
+            inputRange = 0..<count
+            inputOffset = UInt64(count)
+        }
+        compression = found
+        decompressor = found.map { ListDecompressor($0) }
+    }
+
+    deinit {
+        // SAFETY: allocated in `init`, and reached only through this object.
+        unsafe input.deallocate()
+        unsafe window.deallocate()
+    }
+
+    /// How many decoded octets there are; nil before its end was reached.
+    var decodedByteCount: UInt64? { isAtEnd ? windowStart + UInt64(windowCount) : nil }
+
+    /// Reads decoded octets from a place on; 0 only at the end.
+    func read(
+        at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(BroadsideError) -> Int {
+        guard buffer.count > 0 else { return 0 }
+        if offset < windowStart { try restart() }
+        while true {
+            if offset < windowStart + UInt64(windowCount) {
+                let start = Int(offset - windowStart)
+                let count = min(windowCount - start, buffer.count)
+                // SAFETY: both ranges lie inside their memory.
+                unsafe buffer.copyMemory(
+                    from: UnsafeRawBufferPointer(rebasing: window[start..<(start + count)]))
+                return count
+            }
+            if let failure { throw failure }
+            if isAtEnd { return 0 }
+            try decodeMore()
+        }
+    }
+
+    private func restart() throws(BroadsideError) {
+        guard canRestart else {
+            throw BroadsideError(
+                "\(name) can't be read a second time: put the list into a file", exitCode: 1)
+        }
+        decompressor = compression.map { ListDecompressor($0) }
+        inputRange = 0..<0
+        isInputAtEnd = false
+        inputOffset = 0
+        windowStart = 0
+        windowCount = 0
+        isAtEnd = false
+        failure = nil
+    }
+
+    /// Adds to the window's end; sets `isAtEnd` or `failure` where nothing follows.
+    private func decodeMore() throws(BroadsideError) {
+        if windowCount == Self.windowByteCount {
+            let half = Self.windowByteCount / 2
+            // SAFETY: both halves lie inside the window.
+            unsafe window.baseAddress.unsafelyUnwrapped.copyMemory(
+                from: window.baseAddress.unsafelyUnwrapped + half, byteCount: half)
+            windowStart += UInt64(half)
+            windowCount = half
+        }
+        if inputRange.isEmpty, !isInputAtEnd {
+            let place = canRestart ? inputOffset : nil
+            let count = try unsafe Self.readMore(descriptor, name, place, input, from: 0)
+            inputRange = 0..<count
+            inputOffset += UInt64(count)
+            isInputAtEnd = count == 0
+        }
+        let source = unsafe UnsafeRawBufferPointer(rebasing: input[inputRange])
+        let room = unsafe UnsafeMutableRawBufferPointer(rebasing: window[windowCount...])
+        guard compression != nil else {
+            let count = min(source.count, room.count)
+            // SAFETY: both ranges lie inside their memory.
+            unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: source[..<count]))
+            inputRange = (inputRange.lowerBound + count)..<inputRange.upperBound
+            windowCount += count
+            isAtEnd = isInputAtEnd
+            return
+        }
+        do {
+            guard let progress = try unsafe decompressor?.decode(source, into: room) else { return }
+            inputRange = (inputRange.lowerBound + progress.consumed)..<inputRange.upperBound
+            windowCount += progress.produced
+            guard isInputAtEnd, progress.produced == 0 else { return }
+            isAtEnd = decompressor?.mayEnd ?? true
+            if !isAtEnd { failure = cutOff }
+        } catch {
+            failure = unreadable(error)
+        }
+    }
+
+    private static func readMore(
+        _ descriptor: Int32, _ name: String, _ offset: UInt64?,
+        _ buffer: UnsafeMutableRawBufferPointer, from start: Int
+    ) throws(BroadsideError) -> Int {
+        let room = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[start...])
+        while true {
+            // SAFETY: the system sets at most as many octets as there is room for.
+            let count =
+                if let offset {
+                    unsafe pread(descriptor, room.baseAddress, room.count, off_t(offset))
+                } else {
+                    unsafe Glibc.read(descriptor, room.baseAddress, room.count)
+                }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else {
+                throw BroadsideError("\(name): \(describe(errno: errno))", exitCode: 5)
+            }
+            return count
+        }
+    }
+
+    private var place: String {
+        "after \(windowStart + UInt64(windowCount)) bytes of the list"
+    }
+
+    private var cutOff: BroadsideError {
+        BroadsideError(
+            "\(name) is cut off: its \(compression?.rawValue ?? "") data ends too early, \(place): "
+                + "put the whole file in its place",
+            exitCode: 5)
+    }
+
+    private func unreadable(_ fault: ListDecompressor.Fault) -> BroadsideError {
+        switch fault {
+        case .corrupt(let words):
+            BroadsideError(
+                "\(name) is damaged \(place): \(words): put the file in its place as it was packed",
+                exitCode: 5)
+        case .windowTooLarge:
+            BroadsideError(
+                "\(name) needs a window of more than "
+                    + "\(ListDecompressor.windowByteCountMax >> 20) MiB to be unpacked: pack it "
+                    + "without --long and with a level up to 19",
+                exitCode: windowStart == 0 && windowCount == 0 ? 2 : 5)
+        }
+    }
+}

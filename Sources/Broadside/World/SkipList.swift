@@ -1,0 +1,168 @@
+import APNs
+import Campaign
+internal import Glibc
+
+/// The rows of a list that are settled as `skipped`, by their numbers, in a file: found once, before
+/// the first row is sent, and read along with the list. Memory does not grow with the list.
+///
+///     | mark | what was looked for | count | hash | row << 1 + 1 for a duplicate | … in list order
+///
+/// Used by one thread at a time.
+@safe final class SkipList: @unchecked Sendable {
+    /// How many rows are skipped, by reason.
+    struct Counts: Sendable {
+        var suppressed: UInt64 = 0
+        var duplicates: UInt64 = 0
+    }
+
+    /// "BSSKIPS1", read as a little-endian word.
+    private static let mark: UInt64 = 0x3153_5049_4b53_5342
+    private static let headerByteCount = 32
+    /// Entries that are read at once.
+    private static let windowCount = 4_096
+
+    private let descriptor: Int32
+    private let name: String
+    private var count: UInt64 = 0
+    private var window: [UInt64] = []
+    /// The first entry in the window.
+    private var windowStart: UInt64 = 0
+    /// The next entry, and from which row on it is the next.
+    private var next: UInt64 = 0
+    private var nextRow: UInt64 = 0
+
+    deinit { close(descriptor) }
+
+    /// Takes up a file that was written before.
+    ///
+    /// - Parameters:
+    ///   - descriptor: the file's, this list's from now on.
+    ///   - search: what was looked for; another one's list is refused.
+    /// - Returns: nil where it is no such list, or damaged.
+    init?(descriptor: Int32, name: String, search: SkipSearch) throws(BroadsideError) {
+        self.descriptor = descriptor
+        self.name = name
+        var information = stat()
+        unsafe fstat(descriptor, &information)
+        var header: [UInt64] = [0, 0, 0, 0]
+        guard Self.read(descriptor, 0, &header), header[0] == Self.mark, header[1] == search.code,
+            UInt64(information.st_size) == UInt64(Self.headerByteCount) + header[2] * 8
+        else { return nil }
+        count = header[2]
+        var hash: UInt64 = 0
+        var entry: UInt64 = 0
+        while entry < count {
+            try load(entry)
+            hash = Self.extend(hash, window)
+            entry += UInt64(window.count)
+        }
+        guard hash == header[3] else { return nil }
+    }
+
+    /// Marks the rows of a chunk that are skipped. A row that is settled stays so; one that an
+    /// earlier run left in doubt was skipped there, too.
+    func mark(_ chunk: RowChunk) throws(BroadsideError) {
+        let first = chunk.start.row
+        let end = first + UInt64(chunk.rowCount)
+        if first != nextRow { next = try lowerBound(first) }
+        nextRow = end
+        while next < count {
+            let entry = try entry(next)
+            guard entry >> 1 < end else { return }
+            next += 1
+            var dispositions =
+                chunk.dispositions
+                ?? Array(repeating: RowDisposition.send.rawValue, count: chunk.rowCount)
+            let place = Int(entry >> 1 - first)
+            if dispositions[place] != RowDisposition.settled.rawValue {
+                let disposition: RowDisposition = entry & 1 == 1 ? .duplicate : .suppressed
+                dispositions[place] = disposition.rawValue
+            }
+            chunk.dispositions = nil
+            chunk.dispositions = dispositions
+        }
+    }
+
+    /// The first entry of a row or one behind it.
+    private func lowerBound(_ row: UInt64) throws(BroadsideError) -> UInt64 {
+        var (low, high) = (UInt64(0), count)
+        while low < high {
+            let middle = (low + high) / 2
+            if try entry(middle) >> 1 < row { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    private func entry(_ index: UInt64) throws(BroadsideError) -> UInt64 {
+        if index < windowStart || index >= windowStart + UInt64(window.count) { try load(index) }
+        return window[Int(index - windowStart)]
+    }
+
+    private func load(_ index: UInt64) throws(BroadsideError) {
+        window = Array(repeating: 0, count: Int(min(UInt64(Self.windowCount), count - index)))
+        windowStart = index
+        guard Self.read(descriptor, UInt64(Self.headerByteCount) + index * 8, &window) else {
+            throw BroadsideError("\(name) can't be read", exitCode: 5)
+        }
+    }
+
+    private static func read(_ descriptor: Int32, _ offset: UInt64, _ words: inout [UInt64]) -> Bool
+    {
+        let size = words.count * 8
+        let got = unsafe words.withUnsafeMutableBytes { bytes in
+            unsafe pread(descriptor, bytes.baseAddress, size, off_t(offset))
+        }
+        return got == size
+    }
+
+    private static func extend(_ hash: UInt64, _ words: [UInt64]) -> UInt64 {
+        unsafe MixingHash.extend(hash, by: words.span.bytes)
+    }
+
+    /// Writes a list in row order.
+    struct Writer: ~Copyable {
+        private let descriptor: Int32
+        private let name: String
+        private var pending: [UInt64] = []
+        private var count: UInt64 = 0
+        private var hash: UInt64 = 0
+
+        init(descriptor: Int32, name: String) throws(BroadsideError) {
+            self.descriptor = descriptor
+            self.name = name
+            try writeAll([UInt8](repeating: 0, count: headerByteCount), to: descriptor, name: name)
+        }
+
+        mutating func append(row: UInt64, isDuplicate: Bool) throws(BroadsideError) {
+            pending.append(row << 1 | (isDuplicate ? 1 : 0))
+            if pending.count == windowCount { try flush() }
+        }
+
+        private mutating func flush() throws(BroadsideError) {
+            count += UInt64(pending.count)
+            hash = SkipList.extend(hash, pending)
+            let words = pending
+            let name = name
+            let descriptor = descriptor
+            let result = unsafe words.withUnsafeBytes { bytes in
+                Result { () throws(BroadsideError) in
+                    try unsafe writeAll(bytes, to: descriptor, name: name)
+                }
+            }
+            try result.get()
+            pending.removeAll(keepingCapacity: true)
+        }
+
+        /// Writes what is left, and what stands at the beginning.
+        mutating func finish(_ search: SkipSearch) throws(BroadsideError) {
+            try flush()
+            let header: [UInt64] = [mark, search.code, count, hash]
+            let written = unsafe header.withUnsafeBytes { bytes in
+                unsafe pwrite(descriptor, bytes.baseAddress, bytes.count, 0)
+            }
+            guard written == headerByteCount else {
+                throw BroadsideError("\(name): \(describe(errno: errno))", exitCode: 5)
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+import APNs
+import Campaign
+internal import Glibc
+internal import TLS
+
+/// What a run does not send: tokens of a list of opt-outs, later copies of a token.
+///
+///     opt-outs ──▶ digests ──┐
+///                            ├──▶ sorted by token ──▶ skipped rows ──▶ sorted by row ──▶ SkipList
+///     list ──▶ digests, rows ┘
+///
+/// Memory is bounded: both sorts spill to the disk. Tokens are compared by 128 bits of hash.
+struct SkipSearch {
+    /// The list of opt-outs; nil: none.
+    let suppress: TokenList?
+    /// SHA-256 of its decoded octets, hexadecimal.
+    let suppressSHA256: String?
+    let skipsDuplicates: Bool
+
+    /// Records in memory, of each of both sorts: 16 MiB.
+    private static let sorterLimit = 1 << 19
+    /// Bits of the filter that most tokens of no opt-out do not pass: 8 MiB of them.
+    private static let filterBitCount = 1 << 26
+
+    /// - Returns: nil where nothing is skipped.
+    init?(_ options: SendOptions) throws(BroadsideError) {
+        guard options.suppress != nil || options.skipsDuplicates else { return nil }
+        skipsDuplicates = options.skipsDuplicates
+        guard let path = options.suppress else {
+            (suppress, suppressSHA256) = (nil, nil)
+            return
+        }
+        let list = try Self.openList(path, tokenColumn: options.tokenColumn)
+        suppress = list
+        suppressSHA256 = try Self.sha256(of: list)
+    }
+
+    /// The token's column has the name that it has in the list, or its usual one.
+    private static func openList(
+        _ path: String, tokenColumn: String?
+    ) throws(BroadsideError) -> TokenList {
+        guard path != ListBytes.standardInput else {
+            throw .request("--suppress -: opt-outs are read more than once: name a file")
+        }
+        if let tokenColumn,
+            let list = try? TokenList(
+                .file(path), format: nil, tokenColumn: tokenColumn, option: "suppress")
+        {
+            return list
+        }
+        return try TokenList(.file(path), format: nil, tokenColumn: nil, option: "suppress")
+    }
+
+    private static func sha256(of list: TokenList) throws(BroadsideError) -> String {
+        var sum = SHA256Sum()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 4_096)
+        defer { unsafe buffer.deallocate() }
+        var offset: UInt64 = 0
+        while true {
+            let count = try unsafe list.read(at: offset, into: buffer)
+            if count == 0 { return hexadecimal(sum.finish()) }
+            unsafe sum.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            offset += UInt64(count)
+        }
+    }
+
+    /// What a file of its results says of it; the identity of the campaign says the rest.
+    var code: UInt64 { (suppress == nil ? 0 : 1) | (skipsDuplicates ? 2 : 0) }
+
+    /// Finds the rows, and writes them to a file.
+    ///
+    /// - Returns: how many there are.
+    func run(
+        _ list: TokenList, to descriptor: Int32, name: String
+    ) throws(BroadsideError) -> SkipList.Counts {
+        var tokens = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
+        var filter = [UInt64](repeating: 0, count: suppress == nil ? 0 : Self.filterBitCount / 64)
+        func place(_ digest: TokenDigest) -> (word: Int, bit: UInt64) {
+            let place = digest.low & UInt64(Self.filterBitCount - 1)
+            return (Int(place >> 6), 1 << (place & 63))
+        }
+        if let suppress {
+            let counts = try Self.read(suppress) { (digest, _) throws(BroadsideError) in
+                let (word, bit) = place(digest)
+                filter[word] |= bit
+                // No row of the list has this place: row r has r + 1.
+                try tokens.append(
+                    .init(first: digest.high, second: digest.low, third: 0, fourth: 0))
+            }
+            try Self.tell(counts, of: suppress)
+        }
+        _ = try Self.read(list) { (digest, row) throws(BroadsideError) in
+            if !skipsDuplicates {
+                let (word, bit) = place(digest)
+                if filter[word] & bit == 0 { return }
+            }
+            try tokens.append(
+                .init(first: digest.high, second: digest.low, third: row + 1, fourth: 0))
+        }
+        filter = []
+        return try write(&tokens, to: descriptor, name: name)
+    }
+
+    private func write(
+        _ tokens: inout RecordSorter, to descriptor: Int32, name: String
+    ) throws(BroadsideError) -> SkipList.Counts {
+        var counts = SkipList.Counts()
+        var rows = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
+        var first: RecordSorter.Record?
+        try tokens.merge { (record) throws(BroadsideError) in
+            guard let known = first, known.first == record.first, known.second == record.second
+            else {
+                first = record
+                return
+            }
+            // A second opt-out of the same token is no row.
+            guard record.third > 0 else { return }
+            let isSuppressed = known.third == 0
+            guard isSuppressed || skipsDuplicates else { return }
+            if isSuppressed { counts.suppressed += 1 } else { counts.duplicates += 1 }
+            try rows.append(
+                .init(
+                    first: record.third - 1, second: isSuppressed ? 0 : 1, third: 0, fourth: 0))
+        }
+        var writer = try SkipList.Writer(descriptor: descriptor, name: name)
+        try rows.merge { (record) throws(BroadsideError) in
+            try writer.append(row: record.first, isDuplicate: record.second == 1)
+        }
+        try writer.finish(self)
+        return counts
+    }
+
+    /// Hands out the token of each row that has one.
+    private static func read(
+        _ list: TokenList,
+        _ visit: (TokenDigest, _ row: UInt64) throws(BroadsideError) -> Void
+    ) throws(BroadsideError) -> ListSurvey.Counts {
+        let pool = ChunkPool(limit: 3)
+        let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
+        var survey = ListSurvey()
+        var reader = RowReader(layout: list.layout)
+        var progress = ReadingProgress(list)
+        while let chunk = try source.next(rowLimit: .max) {
+            progress.update(chunk.end.byteOffset)
+            reader.open(chunk)
+            while let row = reader.next() {
+                let count = survey.take(row, of: reader)
+                if count > 0 { try visit(TokenDigest(survey.token(count)), row.number) }
+            }
+            if let chunk = reader.close() { pool.giveBack(chunk) }
+        }
+        progress.end()
+        if let line = source.unclosedQuoteLine {
+            throw .request(
+                "\(list.name) ends inside quotes that open on line \(line): close them there")
+        }
+        return survey.counts
+    }
+
+    /// An opt-out that can't be read is one that is not honoured: better known before than after.
+    private static func tell(
+        _ counts: ListSurvey.Counts, of list: TokenList
+    ) throws(BroadsideError) {
+        guard let bad = counts.firstBadRows.first else { return }
+        guard counts.valid > 0 else {
+            throw .request(
+                "\(list.name) holds no device token, \(bad.reason.text) on line \(bad.line): name "
+                    + "a list of tokens")
+        }
+        standardError(
+            "broadside: warning: \(list.name): \(counts.invalid) rows hold no device token, the "
+                + "first on line \(bad.line)")
+    }
+}
+
+extension SkipSearch {
+    /// The rows to be skipped: those that an earlier run found, or found now.
+    ///
+    /// - Parameter isNew: Whether no run has begun the campaign.
+    func list(
+        in directory: LedgerDirectory, of list: TokenList, isNew: Bool
+    ) throws(BroadsideError) -> SkipList {
+        let name = LedgerDirectory.skipsName
+        let path = "\(directory.path)/\(name)"
+        if !isNew {
+            let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+            if descriptor >= 0,
+                let known = try SkipList(descriptor: descriptor, name: path, search: self)
+            {
+                return known
+            }
+        }
+        let descriptor = try directory.createFile(name)
+        do throws(BroadsideError) {
+            _ = try run(list, to: descriptor, name: path)
+            try directory.putInPlace(name, descriptor)
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        return try taken(descriptor, name: path)
+    }
+
+    /// The rows to be skipped, in a file that is gone with the process.
+    func listAside(of list: TokenList) throws(BroadsideError) -> SkipList {
+        let name = "a temporary file in \(temporaryDirectory())"
+        let descriptor = try openNameless(in: temporaryDirectory())
+        do throws(BroadsideError) {
+            _ = try run(list, to: descriptor, name: name)
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        return try taken(descriptor, name: name)
+    }
+
+    private func taken(_ descriptor: Int32, name: String) throws(BroadsideError) -> SkipList {
+        guard let list = try SkipList(descriptor: descriptor, name: name, search: self) else {
+            throw BroadsideError("\(name) is not what was written there", exitCode: 5)
+        }
+        return list
+    }
+}

@@ -1,0 +1,55 @@
+import Broadside
+
+/// `broadside feedback`.
+enum FeedbackCommand {
+    static let description = CommandDescription(
+        name: "feedback",
+        summary: "read a (legacy) feedback service into a ledger",
+        usage: "--endpoint HOST[:PORT] --certificate FILE --ledger DIR [OPTIONS]",
+        discussion: """
+            Reads the list of tokens whose app is gone, to its end, and records each as Unregistered
+            with the service's own time; broadside prune --ledger DIR then uses it. Reading clears
+            the list at the service, so what arrived is synced to disk as it comes: where the
+            connection breaks, all whole tuples before are in the ledger.
+
+            Exit codes: 0 read to the end; 1 the service can't be reached, or the list is torn; 2
+            the request is wrong; 5 a disk error.
+            """,
+        sections: [
+            OptionSection(
+                title: "Where from",
+                options: [
+                    .init("endpoint", "HOST[:PORT]", "the service (default port: 2196)"),
+                    .init("ca-file", "FILE", "certificates to trust there (default: the system's)"),
+                    .init(
+                        "certificate", "FILE",
+                        "client certificate: PEM, with or without its key, or PKCS#12"),
+                    .init("private-key", "FILE", "the certificate's key, PEM"),
+                    .init(
+                        "passphrase-file", "FILE",
+                        "the first line opens a protected key or PKCS#12"),
+                ]),
+            OptionSection(
+                title: "Results",
+                options: [.init("ledger", "DIR", "where the tokens go; must not exist")]),
+        ],
+        run: { (arguments) throws(CommandFailure) in
+            guard arguments.words.isEmpty else {
+                throw .usage(
+                    "feedback takes no word '\(arguments.words[0])': options begin with --")
+            }
+            var options = SendOptions()
+            options.wireProtocol = .binary
+            options.endpoint = arguments.string("endpoint")
+            options.caFile = arguments.string("ca-file")
+            options.certificate = arguments.string("certificate")
+            options.privateKey = arguments.string("private-key")
+            options.passphraseFile = arguments.string("passphrase-file")
+            options.ledger = arguments.string("ledger")
+            do throws(BroadsideError) {
+                return try FeedbackRun.run(options)
+            } catch {
+                throw CommandFailure(message: error.message, exitCode: error.exitCode)
+            }
+        })
+}

@@ -1,0 +1,94 @@
+internal import HPACK
+
+extension ResponseHeaders {
+    /// Reads a block as servers write it: static entries, and literals that are not inserted, whose
+    /// integers take an octet or two. False where anything else comes, or nothing sensible: the walk
+    /// in full knows what to say of it.
+    ///
+    /// `readAnything` without its descriptions of fields, which cost more than reading them.
+    mutating func readOrdinary(_ block: RawSpan) -> Bool {
+        var offset = 0
+        while offset < block.byteCount {
+            let first = block.octet(at: offset)
+            offset += 1
+            if first & 0x80 != 0 {
+                let index = Int(first & 0x7f)
+                guard index >= 1, index <= StaticTable.count else { return false }
+                takeStatic(index)
+                continue
+            }
+            // Literals without indexing and never indexed (RFC 7541 sections 6.2.2 and 6.2.3).
+            guard first & 0xe0 == 0 else { return false }
+            var index = Int(first & 0x0f)
+            if index == 0x0f {
+                guard offset < block.byteCount else { return false }
+                let rest = Int(block.octet(at: offset))
+                guard rest <= StaticTable.count - 0x0f else { return false }
+                index += rest
+                offset += 1
+            }
+            var name: ShortText?
+            if index == 0 {
+                name = ShortText(block, &offset)
+                guard name != nil else { return false }
+            }
+            guard let value = ShortText(block, &offset) else { return false }
+            if let name, name.isIdentifierName(in: block) {
+                sawRegularField = true
+                if !value.isHuffman { checkValue(value.octets(in: block)) }
+                continue
+            }
+            do throws(HPACKError) {
+                if let name {
+                    try takeLiteral(
+                        name.octets(in: block), isHuffman: name.isHuffman,
+                        value.octets(in: block), isHuffmanValue: value.isHuffman)
+                } else {
+                    try takeNamed(
+                        index, value.octets(in: block), isHuffman: value.isHuffman)
+                }
+            } catch {
+                return false
+            }
+        }
+        return true
+    }
+}
+
+/// A string of a header block whose length is in one octet (RFC 7541 section 5.2).
+private struct ShortText {
+    var offset: Int
+    var count: Int
+    var isHuffman: Bool
+
+    /// The string at `offset`, which moves behind it; nil if it is longer than 126 octets or is not
+    /// all there.
+    @inline(__always)
+    init?(_ block: RawSpan, _ offset: inout Int) {
+        guard offset < block.byteCount else { return nil }
+        let length = block.octet(at: offset)
+        count = Int(length & 0x7f)
+        isHuffman = length & 0x80 != 0
+        self.offset = offset + 1
+        guard count < 0x7f, count <= block.byteCount - self.offset else { return nil }
+        offset = self.offset + count
+    }
+
+    @inline(__always)
+    @_lifetime(copy block)
+    func octets(in block: RawSpan) -> RawSpan {
+        block.extracting(offset..<offset + count)
+    }
+
+    /// Whether it is `apns-id`, raw or Huffman-coded: the one literal name of APNs' ordinary answer,
+    /// told apart at a glance.
+    @inline(__always)
+    func isIdentifierName(in block: RawSpan) -> Bool {
+        if isHuffman {
+            return count == 5 && block.uint32(at: offset) == 0x1d75_2163
+                && block.octet(at: offset + 4) == 0x49
+        }
+        return count == 7 && block.uint32(at: offset) == 0x6170_6e73  // "apns"
+            && block.uint32(at: offset + 3) == 0x732d_6964  // "s-id"
+    }
+}

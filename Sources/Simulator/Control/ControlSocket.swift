@@ -1,0 +1,159 @@
+internal import Glibc
+internal import Ring
+
+/// A Unix socket that takes commands, a line each, and answers each with a line.
+///
+/// Its file belongs to the owner alone (mode 0600). A connection may send any number of lines. A
+/// thread of its own serves all, one after the other: commands are rare and short.
+final class ControlSocket: Sendable {
+    /// Connections at a time; more wait to be accepted.
+    private static let maximumConnections = 8
+    /// Octets of a line; a longer one ends its connection.
+    private static let maximumLine = 4096
+
+    private let thread: EndpointThread
+    private let path: String
+
+    /// Starts listening.
+    ///
+    /// - Parameter answer: Gets a line without its end, returns one likewise.
+    init(
+        path: String, answer: @escaping @Sendable (String) -> String
+    ) throws(SimulatorError) {
+        self.path = path
+        let listener = try Self.listen(path)
+        do throws(RingError) {
+            thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
+                isReady()
+                Self.serve(listener, stopDescriptor: stopDescriptor, answer)
+                return SimulatorTotals()
+            }
+        } catch {
+            _ = close(listener)
+            throw SimulatorError(error.description, exitCode: 1)
+        }
+    }
+
+    /// Ends all connections and removes the socket's file. Called once.
+    func stop() {
+        thread.wake()
+        _ = thread.join()
+        _ = unsafe unlink(path)
+    }
+
+    private static func listen(_ path: String) throws(SimulatorError) -> Int32 {
+        func failure(_ text: String) -> SimulatorError {
+            SimulatorError("--control \(path): \(text)", exitCode: 2)
+        }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let name = Array(path.utf8)
+        let room = MemoryLayout.size(ofValue: address.sun_path)
+        guard !name.isEmpty, name.count < room else {
+            throw failure("the path is longer than \(room - 1) octets: name a shorter one")
+        }
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: name) }
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw failure(describe(errno: errno)) }
+        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+        func call(_ body: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Bool {
+            unsafe withUnsafePointer(to: &address) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    unsafe body(descriptor, $0, size) == 0
+                }
+            }
+        }
+        // What a simulator that was killed left behind answers nobody; anything else stays.
+        if unsafe call({ unsafe connect($0, $1, $2) }) {
+            _ = close(descriptor)
+            throw failure("somebody listens there already: name another path")
+        }
+        if errno == ECONNREFUSED { _ = unsafe unlink(path) }
+        // Nobody else may connect, not even for the moment before a chmod.
+        let mask = umask(0o177)
+        let isBound = unsafe call { unsafe bind($0, $1, $2) }
+        let code = errno
+        _ = umask(mask)
+        guard isBound, Glibc.listen(descriptor, 8) == 0 else {
+            _ = close(descriptor)
+            throw failure("\(describe(errno: code)): name a path that can be made")
+        }
+        return descriptor
+    }
+
+    private struct Connection {
+        let descriptor: Int32
+        var line: [UInt8] = []
+    }
+
+    private static func serve(
+        _ listener: Int32, stopDescriptor: Int32, _ answer: (String) -> String
+    ) {
+        var connections: [Connection] = []
+        defer {
+            for connection in connections { _ = close(connection.descriptor) }
+            _ = close(listener)
+        }
+        while true {
+            var waited = [
+                pollfd(fd: stopDescriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(
+                    fd: connections.count < maximumConnections ? listener : -1,
+                    events: Int16(POLLIN), revents: 0),
+            ]
+            waited += connections.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+            guard unsafe poll(&waited, nfds_t(waited.count), -1) >= 0 || errno == EINTR else {
+                return
+            }
+            if waited[0].revents != 0 { return }
+            for index in connections.indices.reversed() where waited[2 + index].revents != 0 {
+                if !take(&connections[index], answer) {
+                    _ = close(connections[index].descriptor)
+                    connections.remove(at: index)
+                }
+            }
+            if waited[1].revents != 0 {
+                let descriptor = accept(listener, nil, nil)
+                guard descriptor >= 0 else { continue }
+                var timeout = timeval(tv_sec: 1, tv_usec: 0)
+                // Nobody holds the thread up by not reading its answer.
+                _ = unsafe setsockopt(
+                    descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout,
+                    socklen_t(MemoryLayout<timeval>.size))
+                connections.append(Connection(descriptor: descriptor))
+            }
+        }
+    }
+
+    /// Reads what has come and answers whole lines; false where the connection is at its end.
+    private static func take(
+        _ connection: inout Connection, _ answer: (String) -> String
+    ) -> Bool {
+        var octets = [UInt8](repeating: 0, count: maximumLine)
+        let count = unsafe recv(connection.descriptor, &octets, octets.count, Int32(MSG_DONTWAIT))
+        guard count > 0 else { return false }
+        connection.line += octets[..<count]
+        while let end = connection.line.firstIndex(of: 0x0a) {
+            let line = String(decoding: connection.line[..<end], as: UTF8.self)
+            connection.line.removeSubrange(...end)
+            guard send(Array((answer(line) + "\n").utf8), to: connection.descriptor) else {
+                return false
+            }
+        }
+        return connection.line.count < maximumLine
+    }
+
+    private static func send(_ octets: [UInt8], to descriptor: Int32) -> Bool {
+        var offset = 0
+        while offset < octets.count {
+            let count = unsafe octets.withUnsafeBytes {
+                unsafe Glibc.send(
+                    descriptor, $0.baseAddress! + offset, $0.count - offset,
+                    Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return false }
+            offset += count
+        }
+        return true
+    }
+}

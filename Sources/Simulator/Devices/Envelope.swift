@@ -1,0 +1,22 @@
+internal import APNs
+
+/// What becomes of a notification for a device that is away depends on this, not on its payload.
+struct Envelope: Sendable, Equatable {
+    /// The bundle ID: a push type's suffix is no part of it.
+    var topic: [UInt8]
+    /// `apns-collapse-id`; nil where there is none.
+    var collapseIdentifier: [UInt8]?
+    /// `apns-expiration`, Unix seconds; 0: one attempt, never stored; nil: as long as APNs likes.
+    var expirationUnixSeconds: UInt64?
+}
+
+extension Envelope {
+    /// Of a request's header fields, which were found in order.
+    init(_ head: borrowing RequestHead, topics: TopicTable) {
+        topic = unsafe topics.bundle(of: head[.topic])
+        collapseIdentifier = unsafe head[.collapseIdentifier].map { unsafe Array($0) }
+        expirationUnixSeconds = unsafe head[.expiration].flatMap {
+            unsafe UInt64(String(decoding: $0, as: UTF8.self))
+        }
+    }
+}

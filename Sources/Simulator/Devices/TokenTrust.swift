@@ -1,0 +1,83 @@
+internal import TLS
+
+/// Device tokens that this APNs issued: each decrypts, authenticated, to its device, topic and
+/// environment (Apple, "Local and Remote Notification Programming Guide", "Token Trust").
+///
+///     token   = nonce (12) ciphertext (20) tag (16), AES-256-GCM
+///     message = device (8, big-endian) environment (1) SHA-256 of the topic (11, its beginning)
+///     nonce   = SHA-256 of key and message (12, its beginning): a device's token is always the same
+struct TokenTrust: Sendable {
+    /// Octets of an issued token.
+    static let tokenCount = 48
+    private static let messageCount = 20
+    private static let topicCount = 11
+
+    enum Judgement: Equatable {
+        case good(device: UInt64)
+        /// Not issued here, or for the other environment.
+        case bad
+        /// Issued for another topic.
+        case otherTopic
+    }
+
+    private let key: [UInt8]
+    private let cipher: AuthenticatedCipher
+    private let environment: SimulatorEnvironment
+
+    init(key: [UInt8], environment: SimulatorEnvironment) {
+        self.key = key
+        cipher = AuthenticatedCipher(key: key)
+        self.environment = environment
+    }
+
+    /// The token of a device for a bundle ID.
+    func issue(
+        device: UInt64, topic: [UInt8], environment: SimulatorEnvironment
+    ) -> [UInt8] {
+        var message: [UInt8] = []
+        for shift in stride(from: 56, through: 0, by: -8) {
+            message.append(UInt8(truncatingIfNeeded: device >> UInt64(shift)))
+        }
+        message.append(environment.octet)
+        message += sha256(topic).prefix(Self.topicCount)
+        let nonce = Array(sha256(key + message).prefix(AuthenticatedCipher.nonceCount))
+        return nonce + cipher.seal(message, nonce: nonce)
+    }
+
+    /// What a token is worth for a topic, of which a push type's suffix is no part.
+    func judge(_ token: [UInt8], topic: [UInt8]) -> Judgement {
+        guard token.count == Self.tokenCount else { return .bad }
+        let nonce = Array(token[..<AuthenticatedCipher.nonceCount])
+        guard
+            let message = cipher.open(
+                Array(token[AuthenticatedCipher.nonceCount...]), nonce: nonce),
+            message.count == Self.messageCount, message[8] == environment.octet
+        else { return .bad }
+        guard message[9...].elementsEqual(sha256(topic).prefix(Self.topicCount)) else {
+            return .otherTopic
+        }
+        return .good(device: message[..<8].reduce(0) { $0 << 8 | UInt64($1) })
+    }
+
+    /// The octets that digits spell; nil where they spell none.
+    static func octets(ofDigits digits: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        var octets: [UInt8] = []
+        octets.reserveCapacity(digits.count / 2)
+        for position in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = unsafe TokenFate.hexValue(digits[position]),
+                let low = unsafe TokenFate.hexValue(digits[position + 1])
+            else { return nil }
+            octets.append(high << 4 | low)
+        }
+        return octets
+    }
+}
+
+/// Which of Apple's two environments is simulated; they share nothing.
+public enum SimulatorEnvironment: String, Sendable, CaseIterable, Codable {
+    case production, development
+
+    var octet: UInt8 { self == .production ? 1 : 2 }
+    var other: SimulatorEnvironment { self == .production ? .development : .production }
+}

@@ -1,0 +1,157 @@
+internal import Glibc
+internal import Ring
+
+/// Time, and what scenarios do to whole connections.
+extension EndpointWorker {
+    // MARK: Alarms
+
+    /// Sees to it that the connection's alarm rings.
+    func watch(_ connection: EndpointConnection) {
+        nextAlarm = min(nextAlarm, connection.alarm)
+    }
+
+    /// Does what is due at this time.
+    func ringAlarms() {
+        if outageChange <= context.now { changeOutage() }
+        guard nextAlarm <= context.now else { return }
+        nextAlarm = .max
+        for slot in connections.indices {
+            guard let connection = connections[slot] else { continue }
+            if connection.alarm <= context.now { alarmRang(connection) }
+            watch(connection)
+        }
+    }
+
+    private func alarmRang(_ connection: EndpointConnection) {
+        if connection.phase == .handshaking {
+            context.totals.handshakesFailed += 1
+            breakOff(connection)
+            return
+        }
+        if connection.stalledUntil > 0 {
+            connection.stalledUntil = 0
+            if connection.reading == nil { takeHeld(connection, connection.held.count) }
+        } else {
+            if connection.readingDue <= context.now, let reading = connection.reading {
+                takeHeld(connection, reading.count)
+                connection.readingDue = context.now + reading.intervalNanoseconds
+            }
+            if case .strict(let session) = connection.session { session.tick() }
+        }
+        touch(connection)
+    }
+
+    // MARK: Input that is held back
+
+    /// Keeps received bytes for later.
+    func hold(_ bytes: UnsafeRawBufferPointer, on connection: EndpointConnection) {
+        if connection.held.count == 0, let reading = connection.reading {
+            connection.readingDue = context.now + reading.intervalNanoseconds
+        }
+        unsafe connection.held.append(bytes)
+        if connection.held.count > SimulatorLimits.heldInputCount, !connection.isPaused {
+            connection.isPaused = true
+            let target = userData(
+                .receive, slot: connection.slot, generation: connection.generation)
+            ring.cancel(target, userData: userData(.cancel))
+        }
+        watch(connection)
+    }
+
+    /// Reads so many of the octets that were held back, and lets the kernel go on once none are.
+    private func takeHeld(_ connection: EndpointConnection, _ count: Int) {
+        let count = min(count, connection.held.count)
+        if count > 0, connection.phase == .open {
+            // A copy: reading may hold back more.
+            let portion = unsafe [UInt8](UnsafeRawBufferPointer(rebasing: connection.held.bytes[..<count]))
+            connection.held.removeFirst(count)
+            unsafe portion.withUnsafeBytes { unsafe take($0, on: connection) }
+        }
+        guard connection.isPaused, connection.held.count == 0, connection.phase != .broken else {
+            return
+        }
+        // A receive that is being cancelled may still be there; it is armed anew when it has gone.
+        connection.isPaused = false
+        if !connection.isReceiving { armReceive(connection) }
+    }
+
+    // MARK: Strikes
+
+    /// Does to a connection what the scenario wants; false where nothing is left of it.
+    func suffer(_ strike: ConnectionStrike, _ connection: EndpointConnection) -> Bool {
+        switch strike {
+        case .reset:
+            reset(connection)
+            return false
+        case .close:
+            connection.phase = .finishing
+            return true
+        case .stall(let until):
+            connection.stalledUntil = until
+            return true
+        }
+    }
+
+    /// Ends a connection with a TCP reset: what waits on either side is lost.
+    private func reset(_ connection: EndpointConnection) {
+        disconnect(connection.descriptor)
+        ring.cancelAll(on: connection.descriptor, userData: userData(.cancel))
+        breakOff(connection)
+    }
+
+    /// Closes an accepted socket with a reset.
+    func resetAndClose(_ descriptor: Int32) {
+        disconnect(descriptor)
+        Socket.close(descriptor)
+    }
+
+    /// Dissolves the association: Linux sends RST at once (connect(2), AF_UNSPEC), while operations
+    /// in flight still hold the socket.
+    private func disconnect(_ descriptor: Int32) {
+        var nowhere = sockaddr(sa_family: sa_family_t(AF_UNSPEC), sa_data: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+        _ = unsafe connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+    }
+
+    private func changeOutage() {
+        guard let run = context.run else {
+            outageChange = .max
+            return
+        }
+        isOutage = run.isOutage(at: context.now)
+        outageChange = run.nextOutageChange(after: context.now) ?? .max
+        guard isOutage else { return }
+        context.totals.countFault(.outage)
+        for slot in connections.indices {
+            if let connection = connections[slot], connection.phase != .broken { reset(connection) }
+        }
+    }
+
+    // MARK: The end
+
+    /// Tells all clients that the endpoint goes away.
+    func sayShutdown() {
+        for slot in connections.indices {
+            guard let connection = connections[slot] else { continue }
+            switch (connection.phase, connection.session) {
+            case (.open, .strict(let session)):
+                session.shutDown("Shutdown", form: context.run?.scenario.debug ?? .json)
+                touch(connection)
+            case (.finishing, _), (.lingering, _): break
+            default: breakOff(connection)
+            }
+        }
+        flushTouched()
+    }
+
+    /// Nothing is on its way to anybody.
+    var isQuiet: Bool {
+        connections.allSatisfy { connection in
+            guard let connection else { return true }
+            switch connection.phase {
+            case .broken: return true
+            case .lingering: return !connection.isSending && connection.outgoing.count == 0
+            case .handshaking, .open, .finishing: return connection.stalledUntil > 0
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+internal import Glibc
+internal import Ring
+
+/// What goes out, and how connections end.
+extension EndpointWorker {
+    func touch(_ connection: EndpointConnection) {
+        guard !connection.isTouched else { return }
+        connection.isTouched = true
+        touched.append(connection)
+    }
+
+    func deliverDueAnswers() {
+        while let answer = context.queue.pop(now: context.now) {
+            guard let connection = connections[Int(answer.slot)],
+                connection.generation == answer.generation, connection.phase == .open
+            else { continue }
+            connection.deliver(answer)
+            touch(connection)
+        }
+    }
+
+    func flushTouched() {
+        var position = 0
+        while position < touched.count {
+            let connection = touched[position]
+            connection.isTouched = false
+            flush(connection)
+            position += 1
+        }
+        touched.removeAll(keepingCapacity: true)
+    }
+
+    private func flush(_ connection: EndpointConnection) {
+        if connection.phase == .broken {
+            breakOff(connection)
+            return
+        }
+        if let strike = connection.takeStrike() {
+            guard suffer(strike, connection) else { return }
+        }
+        if connection.stalledUntil > 0 {
+            watch(connection)
+            return
+        }
+        if connection.phase == .open || connection.phase == .finishing {
+            guard connection.sealOutput(staging: &staging) else {
+                breakOff(connection)
+                return
+            }
+            if connection.phase == .open, connection.isSessionFinished {
+                connection.phase = .finishing
+            }
+            watch(connection)
+        }
+        let limit =
+            SimulatorLimits.unreadOutputCount + Int(context.options.maxStreams) * 256
+        guard connection.outgoing.count <= limit else {
+            context.totals.violations += 1
+            breakOff(connection)
+            return
+        }
+        if connection.phase == .finishing {
+            connection.sealEnd()
+            connection.phase = .lingering
+            connection.lingersUntil = context.now + Self.lingerNanoseconds
+            lingering.append(connection)
+        }
+        guard !connection.isSending else { return }
+        if connection.prepareSend() {
+            connection.isSending = true
+            // SAFETY: `sending` is left alone until this send has completed.
+            let bytes = unsafe UnsafeRawBufferPointer(
+                rebasing: connection.sending.bytes[connection.sentCount...])
+            unsafe ring.send(
+                connection.descriptor, bytes,
+                userData: userData(
+                    .send, slot: connection.slot, generation: connection.generation))
+        } else if connection.phase == .lingering {
+            // All is sent. Closing with unread input would reset the connection, and GOAWAY might
+            // be lost: end our side and let the client end its own.
+            _ = shutdown(connection.descriptor, Int32(SHUT_WR))
+        }
+    }
+
+    // MARK: Ends
+
+    /// No more input or output; the connection goes when the kernel has let go of it.
+    func breakOff(_ connection: EndpointConnection) {
+        if connection.phase != .broken {
+            connection.phase = .broken
+            _ = shutdown(connection.descriptor, Int32(SHUT_RDWR))
+        }
+        guard !connection.isReceiving, !connection.isSending, !connection.isTouched else { return }
+        let slot = Int(connection.slot)
+        guard slot < connections.count, connections[slot] === connection else { return }
+        connections[slot] = nil
+        freeSlots.append(connection.slot)
+        Socket.close(connection.descriptor)
+    }
+
+    func endLingering() {
+        guard !lingering.isEmpty else { return }
+        lingering.removeAll { connection in
+            if connection.phase == .broken { return true }
+            guard connection.lingersUntil <= context.now else { return false }
+            breakOff(connection)
+            return true
+        }
+    }
+}

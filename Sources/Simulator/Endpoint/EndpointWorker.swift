@@ -1,0 +1,309 @@
+internal import APNs
+internal import Glibc
+internal import Ring
+internal import Synchronization
+internal import TLS
+
+/// One thread of the endpoint: a ring, a listening socket, and the connections it accepted.
+///
+///     wait -> received bytes -> TLS -> HTTP/2 -> answers, at once or from the queue when due
+///      ^                                                          |
+///      +---- one send a connection <- TLS <- HTTP/2 <- touched connections
+@safe final class EndpointWorker {
+    enum Operation: UInt64 {
+        case accept = 1, receive, send, look, cancel
+    }
+
+    let context: WorkerContext
+    let credentials: EndpointCredentials
+    private let listener: Int32
+    private let stopDescriptor: Int32
+    let shared: EndpointShared
+    var ring: Ring
+    private var batch = CompletionBatch(capacity: 512)
+    var connections: [EndpointConnection?] = []
+    private var generations: [UInt32] = []
+    var freeSlots: [UInt32] = []
+    var touched: [EndpointConnection] = []
+    var lingering: [EndpointConnection] = []
+    private var isStopping = false
+    /// When a connection's alarm rings next, nanoseconds, at the earliest.
+    var nextAlarm: UInt64 = .max
+    /// When an outage begins or ends, nanoseconds.
+    var outageChange: UInt64 = .max
+    var isOutage = false
+    /// What was published last.
+    private var published = (open: 0, requests: UInt64(0), accepted: UInt64(0))
+    let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 64)
+    var staging = ByteBuffer(capacity: 65_536)
+
+    /// For how long a connection whose end was said may go on sending.
+    static let lingerNanoseconds: UInt64 = 2_000_000_000
+
+    /// Made on the thread that it runs on: a ring belongs to one.
+    init(
+        context: WorkerContext, credentials: EndpointCredentials, listener: Int32,
+        stopDescriptor: Int32, shared: EndpointShared
+    ) throws(RingError) {
+        self.context = context
+        self.credentials = credentials
+        self.listener = listener
+        self.stopDescriptor = stopDescriptor
+        self.shared = shared
+        ring = try Ring(entries: 1024, bufferCount: 256, bufferSize: 16_384)
+    }
+
+    deinit { unsafe scratch.deallocate() }
+
+    /// Serves until it is told to stop; answers that wait are given for a moment longer.
+    func run() throws(RingError) {
+        ring.acceptMultishot(listener, userData: userData(.accept))
+        ring.poll(stopDescriptor, userData: userData(.look))
+        look()
+        var stopsAt: UInt64?
+        while true {
+            try ring.submitAndWait(atLeast: 1, timeoutNanoseconds: waitNanoseconds(stopsAt))
+            context.readClock()
+            while ring.reap(into: &batch) > 0 {
+                for position in 0..<batch.count { handle(batch[position]) }
+            }
+            deliverDueAnswers()
+            ringAlarms()
+            flushTouched()
+            endLingering()
+            if let due = context.journal?.flushDue, due <= context.now { context.journal?.flush() }
+            publish()
+            guard isStopping else { continue }
+            if let stopsAt {
+                if stopsAt <= context.now || isQuiet { break }
+            } else {
+                stopsAt = context.now + SimulatorLimits.stopNanoseconds
+                sayShutdown()
+                if isQuiet { break }
+            }
+        }
+        context.journal?.flush()
+        context.totals.journalFailed = context.journal?.hasFailed ?? false
+    }
+
+    /// Tells the others what this thread has seen.
+    private func publish() {
+        let totals = context.totals
+        let open = connections.count - freeSlots.count
+        shared.publish(
+            opened: open - published.open, requests: totals.requests - published.requests,
+            accepted: totals.accepted - published.accepted)
+        published = (open, totals.requests, totals.accepted)
+    }
+
+    /// Somebody changed what the threads share.
+    private func look() {
+        isStopping = shared.isStopping
+        let run = shared.scenario
+        guard context.run !== run else { return }
+        context.run = run
+        isOutage = false
+        outageChange = run == nil ? .max : context.now
+        // A scenario's times hold for the connections that are there.
+        nextAlarm = context.now
+    }
+
+    /// What this thread saw, once it has stopped and its connections are gone.
+    func finish() -> SimulatorTotals {
+        for connection in connections {
+            if let connection { Socket.close(connection.descriptor) }
+        }
+        touched = []
+        lingering = []
+        connections = []
+        return context.totals
+    }
+
+    private func waitNanoseconds(_ stopsAt: UInt64?) -> UInt64? {
+        var due = min(nextAlarm, outageChange, stopsAt ?? .max, context.queue.firstDue ?? .max)
+        if let flush = context.journal?.flushDue { due = min(due, flush) }
+        for connection in lingering { due = min(due, connection.lingersUntil) }
+        if let devices = context.devices,
+            let rest = devices.flushIfDue(microseconds: context.nowMicroseconds)
+        {
+            due = min(due, context.now + rest * 1000)
+        }
+        guard due < .max else { return nil }
+        let now = ClockStart.monotonicNanoseconds()
+        return due > now ? due - now : 0
+    }
+
+    func userData(
+        _ operation: Operation, slot: UInt32 = 0, generation: UInt32 = 0
+    ) -> UInt64 {
+        operation.rawValue << 56 | UInt64(slot) << 32 | UInt64(generation)
+    }
+
+    // MARK: Completions
+
+    private func handle(_ completion: Completion) {
+        guard let operation = Operation(rawValue: completion.userData >> 56) else { return }
+        switch operation {
+        case .look:
+            var counter: UInt64 = 0
+            _ = unsafe read(stopDescriptor, &counter, 8)
+            look()
+            ring.poll(stopDescriptor, userData: userData(.look))
+        case .cancel: break
+        case .accept:
+            if completion.result >= 0 { accept(completion.result) }
+            if !completion.hasMore { ring.acceptMultishot(listener, userData: userData(.accept)) }
+        case .receive:
+            if let connection = connection(completion) { received(completion, on: connection) }
+            if let buffer = completion.bufferID { ring.giveBack(buffer) }
+        case .send:
+            if let connection = connection(completion) { sent(completion.result, on: connection) }
+        }
+    }
+
+    private func connection(_ completion: Completion) -> EndpointConnection? {
+        let slot = Int(completion.userData >> 32 & 0xff_ffff)
+        guard slot < connections.count, let connection = connections[slot],
+            connection.generation == UInt32(truncatingIfNeeded: completion.userData)
+        else { return nil }
+        return connection
+    }
+
+    private func accept(_ descriptor: Int32) {
+        if isOutage || isStopping {
+            resetAndClose(descriptor)
+            return
+        }
+        let slot: UInt32
+        if let free = freeSlots.popLast() {
+            slot = free
+        } else if connections.count < SimulatorLimits.connectionsPerThread {
+            slot = UInt32(connections.count)
+            connections.append(nil)
+            generations.append(0)
+        } else {
+            context.totals.connectionsRefused += 1
+            Socket.close(descriptor)
+            return
+        }
+        Socket.disableDelay(descriptor)
+        generations[Int(slot)] &+= 1
+        do throws(TLSError) {
+            let connection = try EndpointConnection(
+                descriptor: descriptor, slot: slot, generation: generations[Int(slot)],
+                number: shared.nextConnection(), context: credentials.tls)
+            connections[Int(slot)] = connection
+            connection.handshakeUntil =
+                context.now
+                + (context.run?.scenario.handshakeNanoseconds
+                    ?? SimulatorLimits.handshakeNanoseconds)
+            watch(connection)
+            context.totals.connections += 1
+            armReceive(connection)
+        } catch {
+            context.totals.handshakesFailed += 1
+            freeSlots.append(slot)
+            Socket.close(descriptor)
+        }
+    }
+
+    func armReceive(_ connection: EndpointConnection) {
+        connection.isReceiving = true
+        ring.receiveMultishot(
+            connection.descriptor,
+            userData: userData(
+                .receive, slot: connection.slot, generation: connection.generation))
+    }
+
+    private func received(_ completion: Completion, on connection: EndpointConnection) {
+        if !completion.hasMore { connection.isReceiving = false }
+        guard completion.result > 0 else {
+            // The buffers ran out: they are given back at the end of each turn.
+            if completion.result == -ENOBUFS, connection.phase != .broken {
+                armReceive(connection)
+            } else if completion.result == -ECANCELED, connection.phase != .broken {
+                // It was paused; what was held back is read first.
+                if !connection.isPaused, !connection.isReceiving { armReceive(connection) }
+            } else if !connection.isReceiving {
+                breakOff(connection)
+            }
+            return
+        }
+        if connection.phase == .handshaking || connection.phase == .open {
+            let bytes = unsafe ring.unsafeBytes(of: completion)
+            if connection.holdsInput {
+                unsafe hold(bytes, on: connection)
+            } else {
+                unsafe take(bytes, on: connection)
+            }
+        }
+        if !connection.isReceiving, !connection.isPaused, connection.phase != .broken {
+            armReceive(connection)
+        }
+    }
+
+    /// Reads ciphertext.
+    func take(_ bytes: UnsafeRawBufferPointer, on connection: EndpointConnection) {
+        let outcome = unsafe connection.receive(bytes, scratch: scratch) { records in
+            openSession(connection, records)
+        }
+        switch outcome {
+        case .more: break
+        case .handshakeFailed:
+            context.totals.handshakesFailed += 1
+            connection.phase = .finishing
+        case .ended, .failed: connection.phase = .finishing
+        }
+        touch(connection)
+    }
+
+    private func openSession(
+        _ connection: EndpointConnection, _ records: borrowing TLSSession
+    ) -> EndpointConnection.Session {
+        var topics = context.tokenTopics
+        var hasCertificate = false
+        if let certificate = records.peerCertificate {
+            hasCertificate = true
+            topics = CertificateTopics.table(of: certificate)
+        }
+        let credential = ConnectionCredential(hasCertificate: hasCertificate)
+        if context.options.isFast {
+            return .fast(
+                FastSession(
+                    context: context, credential: credential, topics: topics,
+                    slot: connection.slot, generation: connection.generation))
+        }
+        let session = ServerSession(
+            context: context, credential: credential, topics: topics, slot: connection.slot,
+            generation: connection.generation, number: connection.number)
+        session.start()
+        if let refusal = certificateRefusal(records) { session.refuseCertificate(refusal) }
+        connection.reading = context.run?.scenario.reading
+        return .strict(session)
+    }
+
+    /// Why a client certificate that the authority signed is still refused; nil where it is not.
+    private func certificateRefusal(_ records: borrowing TLSSession) -> Reason? {
+        guard let certificate = records.peerCertificate else { return nil }
+        let fingerprint = sha256(certificate.der)
+        if credentials.revoked.contains(fingerprint) { return .badCertificate }
+        let isDevelopment =
+            certificate.extensionValue(CertificateTopics.developmentIdentifier) != nil
+        let isProduction =
+            certificate.extensionValue(CertificateTopics.productionIdentifier) != nil
+        // One that names no environment is taken, as in tests that make their own.
+        guard isDevelopment || isProduction else { return nil }
+        let fits = context.options.environment == .production ? isProduction : isDevelopment
+        return fits ? nil : .badCertificateEnvironment
+    }
+
+    private func sent(_ result: Int32, on connection: EndpointConnection) {
+        connection.isSending = false
+        guard result >= 0 else {
+            breakOff(connection)
+            return
+        }
+        connection.sentCount += Int(result)
+        touch(connection)
+    }
+}

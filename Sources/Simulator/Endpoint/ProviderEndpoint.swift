@@ -1,0 +1,222 @@
+internal import APNs
+internal import Glibc
+internal import Ring
+internal import Synchronization
+internal import TLS
+
+/// What the threads of an endpoint need to know whom they talk to.
+struct EndpointCredentials: Sendable {
+    let tls: TLSContext
+    let keys: [ProviderKey]
+    let topics: TopicTable
+    /// SHA-256 of client certificates that are refused.
+    var revoked: [[UInt8]] = []
+}
+
+/// A local APNs: the HTTP/2 provider API on a port of this machine.
+///
+/// Each thread has a ring and a listening socket of its own on the same port (SO_REUSEPORT); the
+/// kernel spreads connections over them.
+public final class ProviderEndpoint: Sendable {
+    /// Where it listens, numeric: `127.0.0.1:2197`, `[::1]:2197`.
+    public let address: String
+    /// The port it listens on.
+    public let port: UInt16
+    /// The files that its clients need.
+    public let state: StateDirectory
+    private let options: SimulatorOptions
+    private let threads: [EndpointThread]
+    private let journal: JournalFile?
+    private let shared: EndpointShared
+    private let devices: DeviceStore?
+    private let control: ControlSocket?
+    private let gateway: LegacyService?
+    private let feedback: LegacyService?
+    private let start: ClockStart
+
+    /// Starts listening. When it returns, connections are accepted.
+    public init(_ options: SimulatorOptions) throws(SimulatorError) {
+        try options.validate()
+        self.options = options
+        raiseDescriptorLimit()
+        let state = try StateDirectory(path: options.state)
+        self.state = state
+        let credentials = try state.credentials()
+        let start = ClockStart.now()
+        self.start = start
+        let scenario = try options.scenario.map { text throws(SimulatorError) in
+            ScenarioRun(try Scenario.find(text), now: start.nanoseconds)
+        }
+        shared = EndpointShared(scenario: scenario)
+        devices = try Self.deviceStore(options)
+        let trust = try options.issuedTokens.map { count throws(SimulatorError) in
+            try state.issueTokens(count, environment: options.environment)
+        }
+        let listeners = try Self.listen(options)
+        do throws(SimulatorError) {
+            journal = try options.journal.map { path throws(SimulatorError) in
+                try JournalFile(path: path)
+            }
+            let address = try Self.address(of: listeners[0])
+            self.address = address.description
+            port = address.port
+        } catch {
+            for listener in listeners { Socket.close(listener) }
+            throw error
+        }
+        let (shared, devices, journal) = (shared, devices, journal)
+        var threads: [EndpointThread] = []
+        do throws(RingError) {
+            for (index, listener) in listeners.enumerated() {
+                let seed = UInt64(index) << 40 ^ start.nanoseconds
+                let thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
+                    defer { Socket.close(listener) }
+                    let context = WorkerContext(
+                        options: options, tokenTopics: credentials.topics, keys: credentials.keys,
+                        journal: journal, start: start, seed: seed, devices: devices,
+                        trust: trust)
+                    let worker = try EndpointWorker(
+                        context: context, credentials: credentials, listener: listener,
+                        stopDescriptor: stopDescriptor, shared: shared)
+                    isReady()
+                    try worker.run()
+                    return worker.finish()
+                }
+                threads.append(thread)
+            }
+            for thread in threads { try thread.waitUntilReady() }
+        } catch {
+            shared.isStopping = true
+            for thread in threads { thread.wake() }
+            for thread in threads { _ = thread.join() }
+            throw SimulatorError(error.description, exitCode: 1)
+        }
+        self.threads = threads
+        do throws(SimulatorError) {
+            (gateway, feedback) = try Self.legacyServices(
+                options, state: state,
+                world: LegacyWorld(
+                    fate: TokenFate(
+                        badToken: options.badToken, unregistered: options.unregistered,
+                        seed: options.seed), trust: trust, devices: devices, shared: shared,
+                    journal: journal, start: start))
+            control = try options.control.map { path throws(SimulatorError) in
+                let commands = ControlCommands(
+                    shared: shared, devices: devices, threads: threads, start: start)
+                return try ControlSocket(path: path) { commands.answer($0) }
+            }
+        } catch {
+            shared.isStopping = true
+            for thread in threads { thread.wake() }
+            for thread in threads { _ = thread.join() }
+            throw error
+        }
+    }
+
+    /// The legacy gateway and the feedback service, where they are asked for.
+    private static func legacyServices(
+        _ options: SimulatorOptions, state: StateDirectory, world: LegacyWorld
+    ) throws(SimulatorError) -> (gateway: LegacyService?, feedback: LegacyService?) {
+        guard let listen = options.binaryListen else { return (nil, nil) }
+        let tls = try state.legacyContext()
+        let gateway = try LegacyService(
+            .gateway, listen: try SimulatorOptions.address(listen, option: "binary-listen"),
+            tls: tls, world: world)
+        guard let listen = options.feedbackListen else { return (gateway, nil) }
+        return (
+            gateway,
+            try LegacyService(
+                .feedback, listen: try SimulatorOptions.address(listen, option: "feedback-listen"),
+                tls: tls, world: world)
+        )
+    }
+
+    private static func deviceStore(
+        _ options: SimulatorOptions
+    ) throws(SimulatorError) -> DeviceStore? {
+        guard options.offline != nil || options.deliveries != nil || options.control != nil else {
+            return nil
+        }
+        var presence = DevicePresence(share: 0, seed: options.seed)
+        if let offline = options.offline {
+            if let share = Double(offline), (0...1).contains(share) {
+                presence = DevicePresence(share: share, seed: options.seed)
+            } else {
+                try presence.read(offline)
+            }
+        }
+        return try DeviceStore(
+            presence: presence, deliveries: options.deliveries,
+            keepNanoseconds: options.storeNanoseconds)
+    }
+
+    /// Ends all connections and threads, and writes what the journal still has to hold. Called
+    /// once.
+    public func stop() -> SimulatorTotals {
+        var totals = SimulatorTotals()
+        control?.stop()
+        if let gateway { totals.add(gateway.stop()) }
+        if let feedback { totals.add(feedback.stop()) }
+        shared.isStopping = true
+        for thread in threads { thread.wake() }
+        for thread in threads { totals.add(thread.join()) }
+        journal?.finish()
+        if let devices {
+            totals.devices = devices.counts(microseconds: start.microsecondsNow())
+            if !devices.finish() { totals.deliveriesFailed = true }
+        }
+        return totals
+    }
+
+    /// The command line that sends to this endpoint, complete but for files of the user's own.
+    public var sendCommand: String {
+        "broadside send --endpoint \(address) --ca-file \(state.file("ca.pem")) "
+            + "--auth-key \(state.authKeyFile) --key-id \(state.keyID) --team-id \(state.teamID) "
+            + "--topic \(state.topic) --tokens TOKENS --payload PAYLOAD --ledger LEDGER"
+    }
+
+    /// What there is beside the provider API, a line each.
+    public var otherServices: [String] {
+        var lines: [String] = []
+        if let gateway { lines.append("binary gateway on \(gateway.address)") }
+        if let feedback { lines.append("feedback service on \(feedback.address)") }
+        return lines
+    }
+
+    private static func listen(_ options: SimulatorOptions) throws(SimulatorError) -> [Int32] {
+        var address = try options.listenAddress()
+        var listeners: [Int32] = []
+        do throws(RingError) {
+            if options.threads > 1 {
+                // Sharing a port shares it with another simulator too: see that there is none.
+                Socket.close(try Socket.listen(on: address))
+            }
+            for _ in 0..<options.threads {
+                let listener = try Socket.listen(
+                    on: address, sharedPort: options.threads > 1)
+                listeners.append(listener)
+                address = try Socket.localAddress(of: listener)
+            }
+        } catch {
+            for listener in listeners { Socket.close(listener) }
+            throw SimulatorError("--listen: \(error.description)", exitCode: 1)
+        }
+        return listeners
+    }
+
+    private static func address(of listener: Int32) throws(SimulatorError) -> SocketAddress {
+        do throws(RingError) {
+            return try Socket.localAddress(of: listener)
+        } catch {
+            throw SimulatorError(error.description, exitCode: 1)
+        }
+    }
+}
+
+/// As many descriptors as the system lets this process have: each connection is one.
+private func raiseDescriptorLimit() {
+    var limit = rlimit()
+    guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+    limit.rlim_cur = limit.rlim_max
+    _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+}

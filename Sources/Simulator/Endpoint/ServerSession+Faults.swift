@@ -1,0 +1,196 @@
+internal import APNs
+internal import CNghttp2
+
+/// What a connection as a whole is to suffer.
+enum ConnectionStrike: Equatable {
+    case reset
+    case close
+    case stall(untilNanoseconds: UInt64)
+}
+
+/// What a scenario does to a session.
+extension ServerSession {
+    /// Lets the scenario strike a complete request; false where the request is not taken.
+    func suffer(
+        _ run: ScenarioRun, _ stream: UnsafeMutablePointer<StreamState>, _ answer: inout Answer
+    ) -> Bool {
+        if answer.status == 200, let rate = run.scenario.tokenRate,
+            let mark = unsafe stream.pointee.tokenMark,
+            !context.tokenRates.allows(mark, rate, now: context.now)
+        {
+            answer = .refused(.tooManyRequests)
+        }
+        guard let action = counters.next(run: run, connection: number, now: context.now) else {
+            return true
+        }
+        context.totals.countFault(action)
+        let streamID = unsafe stream.pointee.streamID
+        switch action {
+        case .answer(let other): answer = other
+        case .expireToken:
+            if let mark = credential.lastMark { run.expire(mark) }
+            answer = .refused(.expiredProviderToken)
+        case .settings(let change): announce(change)
+        case .refuse:
+            reset(streamID, ErrorCode.refusedStream.rawValue)
+            return false
+        case .resetStream(let code): reset(streamID, code)
+        case .goAway(let goAway):
+            if goAway.isBeforeRequest { unsafe letGo(stream) }
+            begin(goAway, lastStream: goAway.isBeforeRequest ? streamID - 2 : streamID)
+            return !goAway.isBeforeRequest
+        case .resetConnection:
+            strike = .reset
+            isBroken = true
+        case .close:
+            strike = .close
+            isBroken = true
+        case .stall(let nanoseconds):
+            strike = .stall(untilNanoseconds: nanoseconds.map { context.now + $0 } ?? .max)
+        case .outage: break
+        }
+        return true
+    }
+
+    /// Forgets a stream that GOAWAY says is not taken.
+    private func letGo(_ stream: UnsafeMutablePointer<StreamState>) {
+        _ = unsafe nghttp2_session_set_stream_user_data(
+            session, Int32(stream.pointee.streamID), nil)
+        unsafe closedStream(stream)
+    }
+
+    /// Announces settings that a scenario changes.
+    private func announce(_ change: SettingsChange) {
+        var entries: [nghttp2_settings_entry] = []
+        if let limit = change.maxStreams {
+            fullLimit = limit
+            announcedLimit = isGateOpen ? limit : min(1, limit)
+            entries.append(Self.unlimitedStreams)
+        }
+        for (identifier, value) in [
+            (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, change.headerTableSize),
+            (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, change.initialWindow),
+            (NGHTTP2_SETTINGS_MAX_FRAME_SIZE, change.maxFrameSize),
+            (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, change.maxHeaderListSize),
+        ] {
+            if let value { entries.append(Self.entry(identifier, value)) }
+        }
+        submit(limit: announcedLimit, entries)
+    }
+
+    /// Counts a refusal or an accepted notification, and does what too many refusals do.
+    func weigh(_ answer: Answer, _ limits: RefusalLimits) {
+        if answer.status == 200 {
+            refusalsInARow = 0
+            if isGateOpen, announcedLimit < fullLimit, limits.collapseAfter != nil {
+                announce(limit: fullLimit)
+            }
+            return
+        }
+        // "410 does not count"; nor is it the provider's fault when APNs is in trouble.
+        guard answer.status < 500, answer.status != 410 else { return }
+        refusalsInARow += 1
+        refusalCount += answer.reason == .badDeviceToken ? 2 : 1
+        if let most = limits.collapseAfter, refusalsInARow >= most, announcedLimit > 1 {
+            announce(limit: 1)
+        }
+        if let most = limits.goAwayAfter, refusalCount >= most, lastTaken == nil {
+            begin(
+                GoAway(code: ErrorCode.enhanceYourCalm.rawValue),
+                lastStream: lastProcessed)
+        }
+    }
+
+    // MARK: GOAWAY
+
+    /// Ends the connection in an orderly way with a reason of APNs.
+    func shutDown(_ reason: StaticString, form: DebugForm) {
+        guard !isEnding, !isBroken, lastTaken == nil else { return }
+        var goAway = GoAway()
+        switch form {
+        case .json: goAway.debug = Array("{\"reason\":\"\(reason)\"}".utf8)
+        case .text: goAway.debug = Array("\(reason)".utf8)
+        case .none: break
+        }
+        begin(
+            goAway, lastStream: lastProcessed)
+    }
+
+    /// A client certificate is refused: GOAWAY, no stream taken, and the end.
+    func refuseCertificate(_ reason: Reason) {
+        begin(
+            GoAway(debug: Array("{\"reason\":\"\(reason.text)\"}".utf8), isAbrupt: true),
+            lastStream: 0)
+    }
+
+    private var lastProcessed: UInt32 {
+        unsafe UInt32(nghttp2_session_get_last_proc_stream_id(session))
+    }
+
+    private func begin(_ goAway: GoAway, lastStream: UInt32) {
+        guard lastTaken == nil, goAwayDue == nil else { return }
+        if goAway.noticeNanoseconds > 0 {
+            // The highest number: requests on their way are still taken.
+            injected += FrameBytes.goAway(
+                lastStreamID: 0x7fff_ffff, code: goAway.code, debug: goAway.debug)
+            goAwayDue = (context.now + goAway.noticeNanoseconds, goAway)
+            return
+        }
+        lastTaken = lastStream
+        submitGoAway(goAway.code, goAway.debug, lastStream: Int32(lastStream))
+        if goAway.isAbrupt { isEnding = true }
+    }
+
+    // MARK: Time
+
+    /// When something is due here, nanoseconds; `.max` for nothing.
+    var alarm: UInt64 {
+        var due = min(windowDue, goAwayDue?.at ?? .max)
+        if lastTaken == nil, let idle = context.idleNanoseconds { due = min(due, lastRequest + idle) }
+        return due
+    }
+
+    /// Does what is due.
+    func tick() {
+        if let due = goAwayDue, due.at <= context.now {
+            goAwayDue = nil
+            var goAway = due.goAway
+            goAway.noticeNanoseconds = 0
+            begin(
+                goAway,
+                lastStream: lastProcessed)
+        }
+        if windowDue <= context.now { giveWindowBack() }
+        if lastTaken == nil, let idle = context.idleNanoseconds, lastRequest + idle <= context.now {
+            if openStreams == 0 {
+                shutDown("IdleTimeout", form: context.run?.scenario.debug ?? .json)
+            } else {
+                lastRequest = context.now
+            }
+        }
+    }
+
+    /// Gives a portion of credit back, to the connection and to each stream that waits for more.
+    private func giveWindowBack() {
+        guard let window else { return }
+        let portion = min(owedOctets, window.count)
+        if portion > 0 {
+            owedOctets -= portion
+            grow(0, portion)
+        }
+        var isOwed = owedOctets > 0
+        unsafe streams.forEachOpen { stream in
+            let portion = unsafe min(stream.pointee.owedOctets, window.count)
+            guard portion > 0, unsafe !stream.pointee.isComplete else { return }
+            unsafe stream.pointee.owedOctets -= portion
+            unsafe grow(Int32(stream.pointee.streamID), portion)
+            isOwed = unsafe isOwed || stream.pointee.owedOctets > 0
+        }
+        windowDue = isOwed ? context.now + window.intervalNanoseconds : .max
+    }
+
+    private func grow(_ streamID: Int32, _ octets: Int) {
+        _ = unsafe nghttp2_submit_window_update(
+            session, UInt8(NGHTTP2_FLAG_NONE.rawValue), streamID, Int32(octets))
+    }
+}

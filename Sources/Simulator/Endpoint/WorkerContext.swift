@@ -1,0 +1,191 @@
+internal import APNs
+internal import Glibc
+
+/// What the sessions of one thread share: the checks, the queue of answers, the journal, counts.
+///
+/// Used by its own thread only; a class, since nghttp2's callbacks reach it through a pointer.
+final class WorkerContext {
+    let options: SimulatorOptions
+    let checks: RequestChecks
+    /// The topics of connections without a client certificate.
+    let tokenTopics: TopicTable
+    var verifier: ProviderTokenVerifier
+    /// The scenario that is played; nil for none.
+    var run: ScenarioRun?
+    /// Which devices are online, and what is kept for the others; nil where nobody asks.
+    let devices: DeviceStore?
+    var tokenRates = TokenRateTable()
+    var queue = DueQueue()
+    var journal: JournalWriter?
+    var totals = SimulatorTotals()
+    let huffman = HuffmanReader()
+    /// Where `FastSession` decodes a whole header block to; nobody else may use it, since a block
+    /// that comes in pieces would mix with other connections' blocks.
+    var head: RequestHead
+    /// Monotonic, nanoseconds; read once a turn and once a batch of received bytes.
+    private(set) var now: UInt64
+    /// The same instant on the wall clock of the start.
+    var nowMicroseconds: UInt64 { epochMicroseconds + (now - startNanoseconds) / 1000 }
+    private(set) var nowUnixSeconds: UInt64
+    private let startNanoseconds: UInt64
+    private let epochMicroseconds: UInt64
+    private var random: UInt64
+    /// When the next answer may leave, where a scenario limits how many do; nanoseconds.
+    private var nextAnswer: UInt64 = 0
+
+    init(
+        options: SimulatorOptions, tokenTopics: TopicTable, keys: [ProviderKey],
+        journal: JournalFile?, start: ClockStart, seed: UInt64, devices: DeviceStore? = nil,
+        trust: TokenTrust? = nil
+    ) {
+        self.options = options
+        self.tokenTopics = tokenTopics
+        self.devices = devices
+        checks = RequestChecks(
+            fate: TokenFate(
+                badToken: options.badToken, unregistered: options.unregistered, seed: options.seed),
+            trust: trust)
+        verifier = ProviderTokenVerifier(keys: keys)
+        self.journal = journal.map { JournalWriter($0) }
+        head = RequestHead.withArena()
+        startNanoseconds = start.nanoseconds
+        epochMicroseconds = start.microseconds
+        now = start.nanoseconds
+        nowUnixSeconds = start.microseconds / 1_000_000
+        random = seed
+        readClock()
+    }
+
+    deinit { head.deallocateArena() }
+
+    /// Looks at the clock.
+    func readClock() {
+        now = ClockStart.monotonicNanoseconds()
+        nowUnixSeconds = nowMicroseconds / 1_000_000
+    }
+
+    /// Whether answers wait for a time instead of going out at once.
+    var delaysAnswers: Bool {
+        options.latencyNanoseconds > 0 || options.latencyJitterNanoseconds > 0
+            || run?.scenario.latency != nil
+    }
+
+    /// Whether somebody wants to know a request's device token once it is complete.
+    var keepsTokens: Bool {
+        journal != nil || devices != nil || run?.scenario.tokenRate != nil
+    }
+
+    /// For how long a connection may go without a request; nil: for as long as it likes.
+    var idleNanoseconds: UInt64? {
+        run?.scenario.idleNanoseconds ?? SimulatorLimits.idleNanoseconds
+    }
+
+    /// When an answer to a request that is complete now is due.
+    func dueTime() -> UInt64 {
+        if let latency = run?.scenario.latency { return dueTime(latency) }
+        let jitter = options.latencyJitterNanoseconds
+        guard jitter > 0 else { return now + options.latencyNanoseconds }
+        random &+= 0x9e37_79b9_7f4a_7c15
+        let spread = TokenFate.splitmix64(random) % (2 * jitter + 1)
+        let delay = options.latencyNanoseconds + spread
+        return now + (delay > jitter ? delay - jitter : 0)
+    }
+
+    private func dueTime(_ latency: Latency) -> UInt64 {
+        func share() -> Double {
+            random &+= 0x9e37_79b9_7f4a_7c15
+            return Double(TokenFate.splitmix64(random) >> 11) * 0x1p-53
+        }
+        var due = now + latency.sample(share(), share())
+        due += latency.perWaitingNanoseconds &* UInt64(queue.count)
+        if latency.capacityPerSecond > 0 {
+            nextAnswer = max(nextAnswer, now) + 1_000_000_000 / latency.capacityPerSecond
+            due = max(due, nextAnswer)
+        }
+        return due
+    }
+
+    /// Examines a header block for a connection.
+    func examine(
+        _ head: borrowing RequestHead, _ credential: inout ConnectionCredential, topics: TopicTable
+    ) -> Verdict {
+        let authorization = unsafe head[.authorization]
+        return unsafe checks.examine(
+            head, topics: topics,
+            allows: { topic in
+                guard let allowed = credential.topics(verifier) else { return true }
+                return unsafe allowed.contains(topics.bundle(of: topic))
+            },
+            authenticate: {
+                if let run, let mark = credential.lastMark, run.isExpired(mark) {
+                    credential.forgetLast()
+                }
+                if let reason = unsafe credential.refusal(
+                    authorization: authorization, verifier: &verifier,
+                    environment: options.environment, nowUnixSeconds: nowUnixSeconds)
+                {
+                    return reason
+                }
+                if let run, let mark = credential.lastMark, run.isExpired(mark) {
+                    return .expiredProviderToken
+                }
+                return nil
+            })
+    }
+
+    /// `apns-unique-id`, which APNs says in the development environment only.
+    func uniqueID() -> NotificationIDText? {
+        options.environment == .development ? newIdentifier() : nil
+    }
+
+    /// The request's `apns-id`, or a new one in upper case as APNs makes them.
+    func identifier(_ head: borrowing RequestHead) -> NotificationIDText {
+        if let given = unsafe head[.identifier], unsafe RequestChecks.isUUID(given) {
+            return NotificationIDText { position in unsafe given[position] }
+        }
+        return newIdentifier()
+    }
+
+    private func newIdentifier() -> NotificationIDText {
+        random &+= 2
+        let high = TokenFate.splitmix64(random)
+        let low = TokenFate.splitmix64(random &+ 1)
+        let digits: StaticString = "0123456789ABCDEF"
+        return NotificationIDText { position in
+            if position == 8 || position == 13 || position == 18 || position == 23 {
+                return UInt8(ascii: "-")
+            }
+            // Version 4 and variant 10 (RFC 9562 section 5.4).
+            if position == 14 { return UInt8(ascii: "4") }
+            let shift = UInt64(position % 16) * 4
+            var nibble = Int((position < 18 ? high : low) >> shift & 0xf)
+            if position == 19 { nibble = 8 | nibble & 3 }
+            return unsafe digits.utf8Start[nibble]
+        }
+    }
+}
+
+/// The instant from which all threads' clocks run.
+struct ClockStart: Sendable {
+    let nanoseconds: UInt64
+    let microseconds: UInt64
+
+    static func now() -> ClockStart {
+        var wall = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &wall)
+        return ClockStart(
+            nanoseconds: monotonicNanoseconds(),
+            microseconds: UInt64(wall.tv_sec) * 1_000_000 + UInt64(wall.tv_nsec) / 1000)
+    }
+
+    /// Microseconds since the epoch, on the clock that was set at the start.
+    func microsecondsNow() -> UInt64 {
+        microseconds + (Self.monotonicNanoseconds() - nanoseconds) / 1000
+    }
+
+    static func monotonicNanoseconds() -> UInt64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+}

@@ -1,0 +1,171 @@
+internal import APNs
+internal import Glibc
+internal import TLS
+
+/// One TLS connection of the gateway or the feedback service, on a socket that never blocks.
+///
+///     handshake -> reading -> condemned -> ending -> gone
+///                     |           (discards until its packet is due)
+///                     '--------------------^  the peer ends it
+final class LegacyConnection {
+    enum Phase: Equatable {
+        case handshake
+        case reading
+        /// Bad: the packet follows at that time, monotonic nanoseconds.
+        case condemned(due: UInt64)
+        /// All is said; closed once it is out and the peer has ended, or at that time.
+        case ending(due: UInt64)
+        case gone
+    }
+
+    let descriptor: Int32
+    let number: UInt64
+    var phase = Phase.handshake
+    /// The topics of the client's certificate.
+    private(set) var topics: [[UInt8]] = []
+    var reader = BinaryNotificationReader()
+    /// The identifier of the last accepted notification.
+    var lastAccepted: UInt32?
+    var accepted: UInt64 = 0
+    /// What is said when it is due.
+    var packet: BinaryErrorPacket?
+    /// How it ends.
+    var end = GatewayScript.End.fin
+
+    private var session: TLSSession
+    /// Ciphertext that waits for the socket.
+    private var output: [UInt8] = []
+    private var outputOffset = 0
+
+    /// For how long a connection whose end was said may go on sending.
+    private static let lingerNanoseconds: UInt64 = 2_000_000_000
+    private static let roomCount = 65_536
+
+    init(descriptor: Int32, number: UInt64, context: TLSContext) throws(TLSError) {
+        self.descriptor = descriptor
+        self.number = number
+        session = try TLSSession(context: context, serverName: nil)
+    }
+
+    deinit { _ = close(descriptor) }
+
+    /// Whether octets wait for the socket.
+    var wantsToWrite: Bool { outputOffset < output.count }
+
+    /// Reads what there is; the plaintext. The phase says whether the peer has ended.
+    func read() -> [UInt8] {
+        var opened: [UInt8] = []
+        var input = [UInt8](repeating: 0, count: 32_768)
+        let count = unsafe Glibc.read(descriptor, &input, input.count)
+        if count < 0, errno == EAGAIN || errno == EINTR { return [] }
+        guard count > 0 else {
+            phase = .gone
+            return []
+        }
+        var offset = 0
+        var plain = [UInt8](repeating: 0, count: Self.roomCount)
+        var cipher = [UInt8](repeating: 0, count: Self.roomCount)
+        while true {
+            let (result, plainCount, cipherCount) = unsafe input.withUnsafeBytes { source in
+                unsafe plain.withUnsafeMutableBytes { plainRoom in
+                    unsafe cipher.withUnsafeMutableBytes { cipherRoom in
+                        var plaintext = unsafe OutputRawSpan(
+                            buffer: plainRoom, initializedCount: 0)
+                        var replies = unsafe OutputRawSpan(
+                            buffer: cipherRoom, initializedCount: 0)
+                        // Safe: `count` octets were read, and nothing else touches the arrays.
+                        let bytes = unsafe RawSpan(
+                            _unsafeBytes: UnsafeRawBufferPointer(rebasing: source[..<count]))
+                        let result = session.receive(
+                            bytes, at: &offset, plaintext: &plaintext, ciphertext: &replies)
+                        let plainCount = unsafe plaintext.finalize(for: plainRoom)
+                        return (result, plainCount, unsafe replies.finalize(for: cipherRoom))
+                    }
+                }
+            }
+            opened += plain[..<plainCount]
+            output += cipher[..<cipherCount]
+            switch result {
+            case .plaintextFull, .ciphertextFull:
+                continue
+            case .more:
+                if phase == .handshake, session.isEstablished { establish() }
+                return opened
+            case .closed, .failed:
+                write()
+                phase = .gone
+                return opened
+            }
+        }
+    }
+
+    private func establish() {
+        phase = .reading
+        guard let certificate = session.peerCertificate else { return }
+        let named =
+            certificate.extensionValue(CertificateTopics.identifier)
+            .flatMap(CertificateTopics.decode) ?? []
+        topics = named.map { Array($0.utf8) }
+        if topics.isEmpty,
+            let userID = certificate.subjectAttribute(CertificateTopics.userIDIdentifier)
+        {
+            topics = [Array(userID.utf8)]
+        }
+    }
+
+    /// Seals octets for the peer.
+    func say(_ octets: [UInt8]) {
+        for start in stride(from: 0, to: octets.count, by: TLSSession.recordLimit) {
+            let piece = Array(octets[start..<min(start + TLSSession.recordLimit, octets.count)])
+            seal { session, output in
+                // SAFETY: octets have no padding.
+                _ = session.seal(unsafe piece.span.bytes, ciphertext: &output)
+            }
+        }
+    }
+
+    /// Says that nothing follows, and lets the rest out.
+    func finish(now: UInt64) {
+        seal { session, output in session.close(ciphertext: &output) }
+        phase = .ending(due: now + Self.lingerNanoseconds)
+        write()
+        if end == .rst {
+            var linger = linger(l_onoff: 1, l_linger: 0)
+            _ = unsafe setsockopt(
+                descriptor, SOL_SOCKET, SO_LINGER, &linger,
+                socklen_t(MemoryLayout<linger>.size))
+            phase = .gone
+        }
+    }
+
+    private func seal(_ body: (inout TLSSession, inout OutputRawSpan) -> Void) {
+        var cipher = [UInt8](repeating: 0, count: Self.roomCount)
+        let count = unsafe cipher.withUnsafeMutableBytes { room in
+            var span = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+            body(&session, &span)
+            return unsafe span.finalize(for: room)
+        }
+        output += cipher[..<count]
+    }
+
+    /// Writes what the socket takes.
+    func write() {
+        while wantsToWrite {
+            let count = unsafe output.withUnsafeBytes {
+                unsafe send(
+                    descriptor, $0.baseAddress! + outputOffset, $0.count - outputOffset,
+                    Int32(MSG_NOSIGNAL))
+            }
+            if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN { return }
+            guard count > 0 else {
+                phase = .gone
+                return
+            }
+            outputOffset += count
+        }
+        output = []
+        outputOffset = 0
+        if case .ending = phase { _ = shutdown(descriptor, Int32(SHUT_WR)) }
+    }
+}

@@ -1,0 +1,232 @@
+internal import APNs
+internal import Glibc
+internal import Ring
+internal import TLS
+
+/// The legacy binary gateway, or the feedback service: a thread that serves a port.
+///
+/// Whom a connection speaks for is said by its client certificate, which it must have. Source:
+/// Apple, "Binary Provider API" (archived).
+final class LegacyService: Sendable {
+    enum Kind: Sendable {
+        case gateway, feedback
+    }
+
+    /// Connections at a time; more wait to be accepted.
+    private static let connectionLimit = 256
+
+    /// Where it listens, numeric.
+    let address: String
+    private let thread: EndpointThread
+
+    init(
+        _ kind: Kind, listen: SocketAddress, tls: TLSContext, world: LegacyWorld
+    ) throws(SimulatorError) {
+        let option = kind == .gateway ? "--binary-listen" : "--feedback-listen"
+        do throws(RingError) {
+            let listener = try Socket.listen(on: listen)
+            address = try Socket.localAddress(of: listener).description
+            thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
+                isReady()
+                let loop = Loop(kind, listener: listener, tls: tls, world: world)
+                return loop.run(stopDescriptor: stopDescriptor)
+            }
+        } catch {
+            throw SimulatorError("\(option): \(error.description)", exitCode: 1)
+        }
+    }
+
+    /// Ends all connections, those of the gateway with status 10. Called once.
+    func stop() -> SimulatorTotals {
+        thread.wake()
+        return thread.join()
+    }
+
+    /// The thread's own.
+    private final class Loop {
+        private let kind: Kind
+        private let listener: Int32
+        private let tls: TLSContext
+        private let world: LegacyWorld
+        private var connections: [LegacyConnection] = []
+        private var journal: JournalWriter?
+        private var totals = SimulatorTotals()
+
+        init(_ kind: Kind, listener: Int32, tls: TLSContext, world: LegacyWorld) {
+            self.kind = kind
+            self.listener = listener
+            self.tls = tls
+            self.world = world
+            if kind == .gateway { journal = world.journal.map { JournalWriter($0) } }
+        }
+
+        func run(stopDescriptor: Int32) -> SimulatorTotals {
+            defer { Socket.close(listener) }
+            while true {
+                var waited = [
+                    pollfd(fd: stopDescriptor, events: Int16(POLLIN), revents: 0),
+                    pollfd(
+                        fd: connections.count < LegacyService.connectionLimit ? listener : -1,
+                        events: Int16(POLLIN), revents: 0),
+                ]
+                for connection in connections {
+                    let writes = connection.wantsToWrite ? Int16(POLLOUT) : 0
+                    waited.append(
+                        pollfd(
+                            fd: connection.descriptor, events: Int16(POLLIN) | writes, revents: 0))
+                }
+                _ = unsafe poll(&waited, nfds_t(waited.count), timeout())
+                if waited[0].revents != 0 { break }
+                for (place, connection) in connections.enumerated()
+                where waited[place + 2].revents != 0 {
+                    serve(connection, waited[place + 2].revents)
+                }
+                if waited[1].revents != 0 { accept() }
+                settleDue()
+            }
+            sayShutdown()
+            journal?.flush()
+            return totals
+        }
+
+        private func accept() {
+            let descriptor = Glibc.accept(listener, nil, nil)
+            guard descriptor >= 0 else { return }
+            _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            do throws(TLSError) {
+                connections.append(
+                    try LegacyConnection(
+                        descriptor: descriptor, number: world.shared.nextConnection(),
+                        context: tls))
+                totals.connections += 1
+            } catch {
+                _ = close(descriptor)
+            }
+        }
+
+        private func serve(_ connection: LegacyConnection, _ events: Int16) {
+            if events & Int16(POLLOUT) != 0 { connection.write() }
+            guard events & ~Int16(POLLOUT) != 0 else { return }
+            let was = connection.phase
+            let octets = connection.read()
+            connection.write()
+            if was == .handshake {
+                if connection.phase == .gone { totals.handshakesFailed += 1 }
+                if connection.phase == .reading, kind == .feedback { tell(connection) }
+            }
+            if kind == .gateway, connection.phase == .reading || connection.phase == .gone {
+                take(octets, from: connection)
+            }
+        }
+
+        private func take(_ octets: [UInt8], from connection: LegacyConnection) {
+            connection.reader.append(octets)
+            while connection.packet == nil, let event = connection.reader.next() {
+                switch event {
+                case .notification(let notification):
+                    let status = world.status(of: notification, topic: connection.topics.first)
+                    note(notification, status: status, on: connection)
+                case .malformed(let status, let identifier):
+                    condemn(connection, status: status.rawValue, identifier: identifier)
+                }
+            }
+            if journal?.flushDue != nil { journal?.flush() }
+        }
+
+        private func note(
+            _ notification: BinaryNotification, status: UInt8, on connection: LegacyConnection
+        ) {
+            totals.requests += 1
+            let reason = BinaryStatus(rawValue: status)?.reason
+            let isAccepted = status == BinaryStatus.noError.rawValue
+            let answer = Answer(
+                status: isAccepted ? 0 : UInt16(status), reason: isAccepted ? nil : reason)
+            unsafe LegacyWorld.digits(notification.token).withUnsafeBytes { digits in
+                unsafe journal?.append(
+                    microseconds: world.start.microsecondsNow(), connection: connection.number,
+                    stream: notification.identifier ?? 0,
+                    identifier: LegacyWorld.identifier(notification.identifier), token: digits,
+                    answer: answer, now: ClockStart.monotonicNanoseconds())
+            }
+            guard isAccepted, let topic = connection.topics.first else {
+                condemn(connection, status: status, identifier: notification.identifier)
+                return
+            }
+            totals.accepted += 1
+            world.deliver(notification, topic: topic)
+            connection.accepted += 1
+            connection.lastAccepted = notification.identifier
+            if let every = world.script.shutdownEvery, connection.accepted >= every {
+                condemn(
+                    connection, status: BinaryStatus.shutdown.rawValue,
+                    identifier: notification.identifier)
+            }
+        }
+
+        /// What follows on the connection is discarded; the packet comes after a while.
+        private func condemn(
+            _ connection: LegacyConnection, status: UInt8, identifier: UInt32?
+        ) {
+            let script = world.script
+            connection.packet = BinaryErrorPacket(status: status, identifier: identifier ?? 0)
+            connection.end = script.end
+            guard connection.phase == .reading else { return }
+            connection.phase = .condemned(
+                due: ClockStart.monotonicNanoseconds() + script.errorDelayNanoseconds)
+        }
+
+        /// The feedback service speaks first and alone.
+        private func tell(_ connection: LegacyConnection) {
+            let tuples = world.feedback.take(topics: connection.topics)
+            connection.say(tuples.flatMap(\.encoded))
+            connection.finish(now: ClockStart.monotonicNanoseconds())
+        }
+
+        private func settleDue() {
+            let now = ClockStart.monotonicNanoseconds()
+            for connection in connections {
+                switch connection.phase {
+                case .condemned(let due) where due <= now:
+                    // Command 0 has no identifier: its connection ends without a word.
+                    if let packet = connection.packet, packet.identifier != 0 {
+                        connection.say(packet.encoded)
+                    }
+                    connection.finish(now: now)
+                case .ending(let due) where due <= now:
+                    connection.phase = .gone
+                default:
+                    break
+                }
+            }
+            connections.removeAll { $0.phase == .gone }
+        }
+
+        /// Milliseconds until something is due; -1: nothing is.
+        private func timeout() -> Int32 {
+            let now = ClockStart.monotonicNanoseconds()
+            var soonest = UInt64.max
+            for connection in connections {
+                switch connection.phase {
+                case .condemned(let due), .ending(let due): soonest = min(soonest, due)
+                default: break
+                }
+            }
+            guard soonest < .max else { return -1 }
+            return soonest <= now ? 0 : Int32(clamping: (soonest - now) / 1_000_000 + 1)
+        }
+
+        private func sayShutdown() {
+            for connection in connections {
+                guard connection.phase == .reading, let last = connection.lastAccepted else {
+                    continue
+                }
+                connection.say(
+                    BinaryErrorPacket(
+                        status: BinaryStatus.shutdown.rawValue, identifier: last
+                    ).encoded)
+                connection.finish(now: ClockStart.monotonicNanoseconds())
+            }
+        }
+    }
+}

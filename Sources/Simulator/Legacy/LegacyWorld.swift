@@ -1,0 +1,79 @@
+internal import APNs
+
+/// What the gateway and the feedback service know of the rest of the simulated APNs.
+struct LegacyWorld: Sendable {
+    let fate: TokenFate
+    let trust: TokenTrust?
+    let devices: DeviceStore?
+    let feedback = FeedbackLists()
+    let shared: EndpointShared
+    let journal: JournalFile?
+    let start: ClockStart
+
+    /// What a scenario asks of the gateway at this moment.
+    var script: GatewayScript { shared.scenario?.scenario.gateway ?? GatewayScript() }
+
+    /// The status of a notification; `.noError` where it is accepted.
+    func status(of notification: BinaryNotification, topic: [UInt8]?) -> UInt8 {
+        if let status = script.statuses[notification.token] { return status }
+        if notification.token.isEmpty { return BinaryStatus.missingDeviceToken.rawValue }
+        if notification.payload.isEmpty { return BinaryStatus.missingPayload.rawValue }
+        guard let topic, !topic.isEmpty else { return BinaryStatus.missingTopic.rawValue }
+        if topic.count > Self.topicLimit { return BinaryStatus.invalidTopicSize.rawValue }
+        if let trust {
+            switch trust.judge(notification.token, topic: topic) {
+            case .good: break
+            case .bad, .otherTopic: return BinaryStatus.invalidToken.rawValue
+            }
+        }
+        switch answer(to: notification.token).reason {
+        case .badDeviceToken: return BinaryStatus.invalidToken.rawValue
+        default: return BinaryStatus.noError.rawValue
+        }
+    }
+
+    /// The longest topic that a certificate may name.
+    static let topicLimit = 255
+
+    private func answer(to token: [UInt8]) -> Answer {
+        var head: UInt64 = 0
+        for place in 0..<8 { head = head << 8 | UInt64(place < token.count ? token[place] : 0) }
+        return fate.answer(head: head)
+    }
+
+    /// An accepted notification goes to its device, or into the store; one whose app is gone is
+    /// told by the feedback service alone.
+    func deliver(_ notification: BinaryNotification, topic: [UInt8]) {
+        let now = start.microsecondsNow()
+        if answer(to: notification.token).reason == .unregistered {
+            feedback.add(
+                token: notification.token, topic: topic,
+                unixSeconds: UInt32(clamping: now / 1_000_000))
+            return
+        }
+        // "Less than zero", the text of 2010 says, is not stored either.
+        let expiration = notification.expiration.map { seconds in
+            Int32(bitPattern: seconds) <= 0 ? 0 : UInt64(seconds)
+        }
+        devices?.take(
+            Envelope(topic: topic, collapseIdentifier: nil, expirationUnixSeconds: expiration),
+            token: Self.digits(notification.token),
+            identifier: Self.identifier(notification.identifier), microseconds: now)
+    }
+
+    /// Lower-case hexadecimal digits.
+    static func digits(_ octets: [UInt8]) -> [UInt8] {
+        octets.flatMap { octet in
+            [octet >> 4, octet & 15].map { $0 < 10 ? $0 + 0x30 : $0 + 0x57 }
+        }
+    }
+
+    /// The notification's identifier where others have an apns-id: the last digits of a UUID.
+    static func identifier(_ identifier: UInt32?) -> NotificationIDText {
+        let digits = digits(BinaryErrorPacket(status: 0, identifier: identifier ?? 0).encoded)
+        return NotificationIDText { place in
+            if place == 8 || place == 13 || place == 18 || place == 23 { return 0x2d }
+            return place < 28 ? 0x30 : digits[place - 24]
+        }
+    }
+}

@@ -1,0 +1,33 @@
+internal import APNs
+
+extension Scenario {
+    /// The scenario that `--scenario` or the control socket names: one of the library, or a file.
+    /// What contains a slash or a dot is a file.
+    static func find(_ text: String) throws(SimulatorError) -> Scenario {
+        if let entry = ScenarioLibrary.entries.first(where: { $0.name == text }) {
+            return try read(Array(entry.text.utf8), name: text, place: "--scenario \(text)")
+        }
+        guard text.contains("/") || text.contains(".") else {
+            throw SimulatorError(
+                "--scenario '\(text)' is unknown: '--scenario list' shows what there is; "
+                    + "a file's name has a dot or a slash",
+                exitCode: 2)
+        }
+        return try read(
+            try PrivateFile.read(text, option: "--scenario"), name: text,
+            place: "--scenario \(text)")
+    }
+
+    static func read(
+        _ octets: [UInt8], name: String, place: String
+    ) throws(SimulatorError) -> Scenario {
+        do throws(ScenarioError) {
+            return try ScenarioReader.read(octets, name: name)
+        } catch {
+            throw SimulatorError(
+                "\(place), line \(error.position.line), column \(error.position.column): "
+                    + error.message,
+                exitCode: 2)
+        }
+    }
+}

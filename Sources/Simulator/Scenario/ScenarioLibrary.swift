@@ -1,0 +1,284 @@
+/// The scenarios that ship: each a text as it might stand in a file.
+enum ScenarioLibrary {
+    /// What `--scenario list` prints, a line each.
+    static var list: String {
+        let width = entries.map(\.name.count).max() ?? 0
+        return entries.map { entry in
+            let summary =
+                (try? ScenarioReader.read(Array(entry.text.utf8), name: entry.name))?.summary ?? ""
+            let blanks = String(repeating: " ", count: width - entry.name.count + 2)
+            return entry.name + blanks + summary
+        }.joined(separator: "\n")
+    }
+
+    static let entries: [(name: String, text: String)] = [
+        (
+            "calm",
+            """
+            { description: "nothing out of the ordinary" }
+            """
+        ),
+        (
+            "goaway",
+            """
+            {
+              description: "each connection ends after 500 requests: GOAWAY, reason Shutdown",
+              faults: [{ do: "goaway", at: 500, reason: "Shutdown" }],
+            }
+            """
+        ),
+        (
+            "goaway-notice",
+            """
+            {
+              description: "the same in two steps: a notice, the last stream 50 ms later",
+              faults: [{ do: "goaway", at: 500, reason: "Shutdown", notice: "50ms" }],
+            }
+            """
+        ),
+        (
+            "goaway-text",
+            """
+            {
+              description: "each connection ends before its 500th request is taken: no JSON",
+              faults: [{ do: "goaway", at: 500, before_request: true, text: "going away" }],
+            }
+            """
+        ),
+        (
+            "goaway-abrupt",
+            """
+            {
+              description: "four connections end in the midst: GOAWAY, open streams unanswered",
+              latency: "5ms",
+              faults: [
+                { do: "goaway", at: 500, limit: 4, code: "INTERNAL_ERROR", abrupt: true },
+              ],
+            }
+            """
+        ),
+        (
+            "refused-streams",
+            """
+            {
+              description: "each 7th request is refused, not acted on",
+              faults: [{ do: "refuse", every: 7 }],
+            }
+            """
+        ),
+        (
+            "reset-streams",
+            """
+            {
+              description: "20 requests are acted on, their answers lost: RST_STREAM",
+              faults: [{ do: "reset_stream", every: 50, limit: 20, code: "INTERNAL_ERROR" }],
+            }
+            """
+        ),
+        (
+            "resets",
+            """
+            {
+              description: "three connections are reset after 500 requests each",
+              faults: [{ do: "reset_connection", at: 500, limit: 3 }],
+            }
+            """
+        ),
+        (
+            "closes",
+            """
+            {
+              description: "three connections are closed after 500 requests each, without GOAWAY",
+              faults: [{ do: "close", at: 500, limit: 3 }],
+            }
+            """
+        ),
+        (
+            "stalls",
+            """
+            {
+              description: "four times a connection neither reads nor writes for 300 ms",
+              faults: [{ do: "stall", every: 200, limit: 4, stall_for: "300ms" }],
+            }
+            """
+        ),
+        (
+            "stall-for-good",
+            """
+            {
+              description: "one connection falls silent after 500 requests",
+              faults: [{ do: "stall", at: 500, limit: 1 }],
+            }
+            """
+        ),
+        (
+            "slow-reads",
+            """
+            {
+              description: "connections are read at 8 KB each 2 ms",
+              reading: { octets: 8192, every: "2ms" },
+            }
+            """
+        ),
+        (
+            "small-windows",
+            """
+            {
+              description: "streams have a window of 40 octets, which grows when it is used up",
+              settings: { initial_window: 40 },
+            }
+            """
+        ),
+        (
+            "dribbled-windows",
+            """
+            {
+              description: "window credit comes back 2,000 octets each 2 ms",
+              settings: { initial_window: 200 },
+              window: { octets: 2000, every: "2ms" },
+            }
+            """
+        ),
+        (
+            "changing-settings",
+            """
+            {
+              description: "stream limit, windows, frame size and table size change under way",
+              settings: { max_streams: 100 },
+              faults: [
+                { do: "settings", at: 100, max_streams: 1 },
+                { do: "settings", at: 120, max_streams: 500, initial_window: 1000 },
+                { do: "settings", at: 300, initial_window: 16 },
+                { do: "settings", at: 310, initial_window: 100000, max_frame_size: 32768 },
+                { do: "settings", at: 400, header_table_size: 0 },
+                { do: "settings", at: 500, header_table_size: 8192, max_streams: 20 },
+              ],
+            }
+            """
+        ),
+        (
+            "split-answers",
+            """
+            {
+              description: "answers in four header frames and DATA of 5 octets, all padded",
+              answers: { header_frames: 4, data_octets: 5, padding: 30 },
+            }
+            """
+        ),
+        (
+            "too-many-requests",
+            """
+            {
+              description: "30 requests are TooManyRequests, to be sent again after a second",
+              faults: [
+                { do: "answer", scope: "global", at: 200, count: 30, reason: "TooManyRequests",
+                  retry_after: 1 },
+              ],
+            }
+            """
+        ),
+        (
+            "server-errors",
+            """
+            {
+              description: "10 requests are InternalServerError, some later ones Shutdown",
+              faults: [
+                { do: "answer", scope: "global", at: 300, count: 10,
+                  reason: "InternalServerError" },
+                { do: "answer", scope: "global", at: 900, count: 5, reason: "Shutdown" },
+              ],
+            }
+            """
+        ),
+        (
+            "unavailable",
+            """
+            {
+              description: "a burst of ServiceUnavailable with Retry-After",
+              faults: [
+                { do: "answer", scope: "global", at: 500, count: 20, retry_after: 1,
+                  reason: "ServiceUnavailable" },
+              ],
+            }
+            """
+        ),
+        (
+            "expired-token",
+            """
+            {
+              description: "the provider token expires under way, once",
+              refusals: { collapse_after: 1 },
+              faults: [{ do: "expire_token", scope: "global", at: 700, limit: 1 }],
+            }
+            """
+        ),
+        (
+            "collapsing-limit",
+            """
+            {
+              description: "each refusal brings the stream limit down to 1 until the next success",
+              refusals: { collapse_after: 1 },
+            }
+            """
+        ),
+        (
+            "refusal-budget",
+            """
+            {
+              description: "a connection ends after 100 refusals",
+              refusals: { goaway_after: 100 },
+            }
+            """
+        ),
+        (
+            "busy-device",
+            """
+            {
+              description: "a device token takes two requests a second",
+              token_rate: { requests: 2, per: "1s" },
+            }
+            """
+        ),
+        (
+            "varying-latency",
+            """
+            {
+              description: "half of the answers take up to 10 ms, few very long",
+              latency: {
+                distribution: "lognormal", median: "10ms", sigma: 1, at_most: "500ms",
+              },
+            }
+            """
+        ),
+        (
+            "overload",
+            """
+            {
+              description: "4,000 answers a second and no more: latency grows with load",
+              latency: {
+                distribution: "exponential", mean: "2ms", capacity: 4000, per_waiting: "10us",
+              },
+            }
+            """
+        ),
+        (
+            "outage",
+            """
+            {
+              description: "no connections at all from 200 ms to 900 ms",
+              latency: "20ms",
+              faults: [{ do: "outage", from: "200ms", for: "700ms" }],
+            }
+            """
+        ),
+        (
+            "idle-timeout",
+            """
+            {
+              description: "a connection without requests for 300 ms ends: GOAWAY, IdleTimeout",
+              idle_timeout: "300ms",
+            }
+            """
+        ),
+    ]
+}

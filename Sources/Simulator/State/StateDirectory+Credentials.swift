@@ -1,0 +1,79 @@
+internal import FoundationEssentials
+internal import TLS
+
+extension StateDirectory {
+    /// Writes the files, the configuration last: it says that the others are whole.
+    func store(_ files: [(name: String, octets: [UInt8], isPrivate: Bool)]) throws(SimulatorError) {
+        for entry in files {
+            try PrivateFile.write(
+                file(entry.name), entry.octets, mode: entry.isPrivate ? 0o600 : 0o644)
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        guard let text = try? encoder.encode(config) else {
+            throw SimulatorError("--state \(path): the configuration can't be written", exitCode: 1)
+        }
+        try PrivateFile.write(file("config.json"), Array(text) + [0x0a], mode: 0o644)
+    }
+
+    /// What the endpoint shows, and whom it believes.
+    func credentials() throws(SimulatorError) -> EndpointCredentials {
+        var keys = [
+            try key(keyID, team: teamID, publicHalf: "AuthKey_\(keyID).pub.pem")
+        ]
+        for other in config.other_keys ?? [] {
+            var key = try key(other.key_id, team: other.team_id, publicHalf: other.public_key)
+            key.environment = other.environment
+            key.topics = other.topics.map { $0.map { Array($0.utf8) } }
+            key.relatedKeyID = other.related_key_id
+            keys.append(key)
+        }
+        let revoked = (config.revoked ?? []).compactMap { digits in
+            unsafe Array(digits.utf8).withUnsafeBytes { unsafe TokenTrust.octets(ofDigits: $0) }
+        }
+        let identity = TLSIdentity(
+            certificateChain: try PrivateFile.read(file("server.pem"), option: "--state"),
+            privateKey: try PrivateFile.read(file("server.key"), option: "--state"))
+        let authority = try PrivateFile.read(file("ca.pem"), option: "--state")
+        do throws(TLSError) {
+            var configuration = ServerConfiguration(identity: identity)
+            configuration.clientCertificates = .requested(authorities: authority)
+            return EndpointCredentials(
+                tls: try TLSContext(server: configuration), keys: keys,
+                topics: TopicTable(app: topic, otherApp: config.other_topic), revoked: revoked)
+        } catch {
+            throw SimulatorError("--state \(path): \(error.description)", exitCode: 2)
+        }
+    }
+
+    /// What the legacy gateway and the feedback service show: a client certificate is demanded, and
+    /// their protocols are older than ALPN.
+    func legacyContext() throws(SimulatorError) -> TLSContext {
+        let identity = TLSIdentity(
+            certificateChain: try PrivateFile.read(file("server.pem"), option: "--state"),
+            privateKey: try PrivateFile.read(file("server.key"), option: "--state"))
+        let authority = try PrivateFile.read(file("ca.pem"), option: "--state")
+        do throws(TLSError) {
+            var configuration = ServerConfiguration(identity: identity)
+            configuration.clientCertificates = .required(authorities: authority)
+            configuration.applicationProtocols = []
+            return try TLSContext(server: configuration)
+        } catch {
+            throw SimulatorError("--state \(path): \(error.description)", exitCode: 2)
+        }
+    }
+
+    private func key(
+        _ keyID: String, team: String, publicHalf: String
+    ) throws(SimulatorError) -> ProviderKey {
+        let pem = try PrivateFile.read(file(publicHalf), option: "--state")
+        do throws(TLSError) {
+            let key = try VerifyingKey(pem: pem)
+            return ProviderKey(keyID: keyID, teamID: team) { message, signature in
+                key.verifies(signature, over: message)
+            }
+        } catch {
+            throw SimulatorError("--state \(file(publicHalf)): \(error.description)", exitCode: 2)
+        }
+    }
+}

@@ -1,0 +1,187 @@
+internal import APNs
+internal import FoundationEssentials
+internal import Glibc
+internal import TLS
+
+/// The directory with the certificates and keys of a simulated APNs, filled on first use:
+///
+///     ca.pem                      what clients trust
+///     server.pem, server.key      for localhost, 127.0.0.1 and ::1
+///     client.pem, client.key      a provider certificate with the topics extension
+///     AuthKey_<key id>.p8         the key that signs provider tokens, as Apple hands it out
+///     AuthKey_<key id>.pub.pem    its public half
+///     config.json                 key_id, team_id, topic, other_topic; other_keys: further keys,
+///                                 each with its use; revoked: certificates that are refused
+///     other/                      credentials to be refused with: further keys, a revoked
+///                                 certificate, and one for each environment alone
+///
+/// Files that anyone could misuse have mode 0600. The authority's own key is not kept, so that
+/// nothing else can be signed in its name.
+public struct StateDirectory: Sendable {
+    /// The directory's path, as it was given.
+    public let path: String
+    private(set) var config: Config
+
+    /// What `config.json` holds.
+    struct Config: Codable, Equatable {
+        /// A key beside the directory's own, for connections that mix keys.
+        struct OtherKey: Codable, Equatable {
+            var key_id: String
+            var team_id: String
+            /// The public half's file, PEM, relative to the directory.
+            var public_key: String
+            /// What it is there for, in words.
+            var use: String?
+            /// The environment that it is for; absent: both.
+            var environment: SimulatorEnvironment?
+            /// The topics that it is for, without suffixes; absent: all of the team.
+            var topics: [String]?
+            /// The key that may take its place on a connection.
+            var related_key_id: String?
+        }
+
+        var key_id: String
+        var team_id: String
+        /// The app to which every device token belongs.
+        var topic: String
+        /// Another app of the team: DeviceTokenNotForTopic.
+        var other_topic: String
+        var other_keys: [OtherKey]?
+        /// SHA-256 of revoked certificates in DER, hexadecimal.
+        var revoked: [String]?
+    }
+
+    /// The provider key's identifier.
+    public var keyID: String { config.key_id }
+    /// The team's identifier.
+    public var teamID: String { config.team_id }
+    /// The app's topic, to which every device token belongs.
+    public var topic: String { config.topic }
+    /// The file of the key that signs provider tokens.
+    public var authKeyFile: String { file("AuthKey_\(keyID).p8") }
+
+    /// The path of a file in the directory.
+    public func file(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// Opens a directory, or fills an empty or missing one.
+    public init(path: String) throws(SimulatorError) {
+        self.path = path
+        if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
+            throw SimulatorError(
+                "--state \(path): \(describe(errno: errno)): name a directory that can be made",
+                exitCode: 2)
+        }
+        if unsafe access("\(path)/config.json", F_OK) != 0 {
+            config = Config(
+                key_id: Self.identifier(), team_id: Self.identifier(),
+                topic: "com.example.Broadside", other_topic: "com.example.Other", other_keys: nil)
+            try fill()
+        } else {
+            let octets = try PrivateFile.read("\(path)/config.json", option: "--state")
+            guard let config = try? JSONDecoder().decode(Config.self, from: Data(octets)),
+                ProviderTokenClaims.isIdentifier(config.key_id),
+                ProviderTokenClaims.isIdentifier(config.team_id)
+            else {
+                throw SimulatorError(
+                    "--state \(path)/config.json: not a configuration of the simulator: "
+                        + "mend it, or remove the directory to have it made anew",
+                    exitCode: 2)
+            }
+            self.config = config
+        }
+    }
+
+    /// Ten capital letters and digits.
+    private static func identifier() -> String {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+        return String(randomBytes(10).map { alphabet[Int($0) % alphabet.count] })
+    }
+
+    private mutating func fill() throws(SimulatorError) {
+        var files: [(name: String, octets: [UInt8], isPrivate: Bool)]
+        do throws(TLSError) {
+            let validity = CertificateValidity(until: 3650 * 86_400)
+            let authority = try CertificateAuthority(
+                commonName: "Broadside Simulator CA", validity: validity)
+            let server = try authority.server(
+                hosts: ["localhost"], addresses: ["127.0.0.1", "::1"], validity: validity)
+            let topics = [
+                (topic: topic, kind: "app"), (topic: "\(topic).voip", kind: "voip"),
+                (topic: "\(topic).complication", kind: "complication"),
+            ]
+            let (development, production) = (
+                CertificateTopics.developmentIdentifier, CertificateTopics.productionIdentifier
+            )
+            func client(_ environments: [String]) throws(TLSError) -> TLSIdentity {
+                try authority.client(
+                    subject: [
+                        ("UID", topic), ("CN", "Apple Push Services: \(topic)"), ("OU", teamID),
+                    ],
+                    extensions: environments.map { ($0, [5, 0]) } + [
+                        (CertificateTopics.identifier, CertificateTopics.encode(topics))
+                    ], validity: validity)
+            }
+            let clients = [
+                ("client", try client([development, production])),
+                ("other/client-development", try client([development])),
+                ("other/client-production", try client([production])),
+                ("other/client-revoked", try client([development, production])),
+            ]
+            let revoked = try Certificate.all(pem: clients[3].1.certificateChain)[0]
+            config.revoked = [Self.hexadecimal(sha256(revoked.der))]
+            let key = try SigningKey(PrivateKey.generate())
+            let publicHalf = try key.verifyingKey
+            files = [
+                ("ca.pem", authority.certificate.pem, false),
+                ("server.pem", server.certificateChain, false),
+                ("server.key", server.privateKey, true),
+                ("AuthKey_\(keyID).p8", key.pem, true),
+                ("AuthKey_\(keyID).pub.pem", publicHalf.pem, false),
+            ]
+            for (name, identity) in clients {
+                files.append(("\(name).pem", identity.certificateChain, false))
+                files.append(("\(name).key", identity.privateKey, true))
+            }
+            for other in try otherKeys() {
+                config.other_keys = (config.other_keys ?? []) + [other.entry]
+                files.append(("other/AuthKey_\(other.entry.key_id).p8", other.key.pem, true))
+                let publicHalf = try other.key.verifyingKey
+                files.append((other.entry.public_key, publicHalf.pem, false))
+            }
+        } catch {
+            throw SimulatorError("--state \(path): \(error.description)", exitCode: 1)
+        }
+        guard unsafe mkdir(file("other"), 0o700) == 0 || errno == EEXIST else {
+            throw SimulatorError("--state \(file("other")): \(describe(errno: errno))", exitCode: 2)
+        }
+        try store(files)
+    }
+
+    /// Keys that connections must not mix with the first, or only in one way.
+    private func otherKeys() throws(TLSError) -> [(entry: Config.OtherKey, key: SigningKey)] {
+        var keys: [(entry: Config.OtherKey, key: SigningKey)] = []
+        func add(
+            _ use: String, team: String? = nil, _ change: (inout Config.OtherKey) -> Void = { _ in }
+        ) throws(TLSError) {
+            let identifier = Self.identifier()
+            var entry = Config.OtherKey(
+                key_id: identifier, team_id: team ?? teamID,
+                public_key: "other/AuthKey_\(identifier).pub.pem", use: use)
+            change(&entry)
+            keys.append((entry, try SigningKey(PrivateKey.generate())))
+        }
+        try add("second key of the team")
+        try add("key of another team", team: Self.identifier())
+        try add("key for development") { $0.environment = .development }
+        try add("key for production") { $0.environment = .production }
+        try add("key for the topic") { $0.topics = [config.topic] }
+        try add("key related to the key for the topic") { $0.topics = [config.topic] }
+        keys[4].entry.related_key_id = keys[5].entry.key_id
+        keys[5].entry.related_key_id = keys[4].entry.key_id
+        return keys
+    }
+
+    private static func hexadecimal(_ octets: [UInt8]) -> String {
+        octets.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+}

@@ -1,0 +1,63 @@
+internal import COpenSSL
+
+/// AES-256-GCM (NIST SP 800-38D): what was sealed comes back as it was, or not at all.
+public struct AuthenticatedCipher: Sendable {
+    /// Octets of a key.
+    public static let keyCount = 32
+    /// Octets of a nonce, which no two different messages of a key may share.
+    public static let nonceCount = 12
+    /// Octets that sealing adds.
+    public static let tagCount = 16
+
+    private let key: [UInt8]
+
+    /// - Parameter key: `keyCount` octets.
+    public init(key: [UInt8]) {
+        precondition(key.count == Self.keyCount)
+        self.key = key
+    }
+
+    /// The ciphertext of a message, and its tag behind it.
+    public func seal(_ message: [UInt8], nonce: [UInt8]) -> [UInt8] {
+        precondition(nonce.count == Self.nonceCount && message.count <= 1 << 20)
+        let context = unsafe EVP_CIPHER_CTX_new()
+        defer { unsafe EVP_CIPHER_CTX_free(context) }
+        var sealed = [UInt8](repeating: 0, count: message.count + Self.tagCount)
+        var count: Int32 = 0
+        var ends: Int32 = 0
+        var tag = [UInt8](repeating: 0, count: Self.tagCount)
+        let isSealed =
+            unsafe EVP_EncryptInit_ex(context, EVP_aes_256_gcm(), nil, key, nonce) == 1
+            && EVP_EncryptUpdate(context, &sealed, &count, message, Int32(message.count)) == 1
+            && EVP_EncryptFinal_ex(context, &tag, &ends) == 1
+            && EVP_CIPHER_CTX_ctrl(
+                context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagCount), &tag) == 1
+        precondition(isSealed && Int(count) == message.count, "OpenSSL has no AES-256-GCM")
+        sealed.replaceSubrange(message.count..., with: tag)
+        return sealed
+    }
+
+    /// The message that was sealed with this key and nonce; nil where it was not.
+    public func open(_ sealed: [UInt8], nonce: [UInt8]) -> [UInt8]? {
+        guard nonce.count == Self.nonceCount, sealed.count >= Self.tagCount,
+            sealed.count <= 1 << 20
+        else { return nil }
+        let context = unsafe EVP_CIPHER_CTX_new()
+        defer { unsafe EVP_CIPHER_CTX_free(context) }
+        let messageCount = sealed.count - Self.tagCount
+        // One more, so that there is an address where the message is empty.
+        var message = [UInt8](repeating: 0, count: messageCount + 1)
+        var tag = Array(sealed[messageCount...])
+        var count: Int32 = 0
+        var ends: [UInt8] = Array(repeating: 0, count: 16)
+        var endCount: Int32 = 0
+        let isGenuine =
+            unsafe EVP_DecryptInit_ex(context, EVP_aes_256_gcm(), nil, key, nonce) == 1
+            && EVP_DecryptUpdate(context, &message, &count, sealed, Int32(messageCount)) == 1
+            && EVP_CIPHER_CTX_ctrl(
+                context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagCount), &tag) == 1
+            && EVP_DecryptFinal_ex(context, &ends, &endCount) == 1
+        ErrorQueue.clear()
+        return isGenuine ? Array(message[..<messageCount]) : nil
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import TestSupport
+
+/// What a run of the command allocated and how often it counted references.
+struct CallCounts {
+    private var numbers: [String: Int] = [:]
+
+    static let names = [
+        "own_allocations", "openssl_allocations", "retains", "releases", "accesses", "objects",
+    ]
+
+    /// Reads what the shim wrote.
+    init(text: String) throws {
+        for line in text.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            guard words.count == 2, let number = Int(words[1]) else {
+                throw TestFailure("no count: \(line)")
+            }
+            numbers[String(words[0])] = number
+        }
+        for name in Self.names where numbers[name] == nil {
+            throw TestFailure("the shim did not count \(name): \(text)")
+        }
+    }
+
+    subscript(name: String) -> Int { numbers[name]! }
+}
+
+/// `Tests/Shims/count-calls.c`, compiled for this machine.
+struct CallCounter {
+    private let directory: TemporaryDirectory
+    private let library: String
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        library = "\(directory.path)/count-calls.so"
+        try Subprocess.run(
+            "gcc",
+            [
+                "-O2", "-shared", "-fPIC", "-o", library,
+                "\(Tool.packageRoot)/Tests/Shims/count-calls.c", "-ldl",
+            ], in: directory)
+    }
+
+    /// Sends so many rows to the simulator, over so many connections, and counts.
+    func send(rows: Int, to simulation: Simulation, _ more: [String]) throws -> CallCounts {
+        let campaign = try Campaign(rows: rows)
+        let counts = "\(campaign.directory.path)/counts"
+        let arguments =
+            [
+                "send", "--tokens", campaign.list, "--payload", campaign.payloadFile,
+                "--endpoint", simulation.endpoint, "--ledger", campaign.ledger,
+                "--progress", "none", "--summary", "-",
+            ] + (try simulation.credentials()) + more
+        let process = try Subprocess(
+            Broadside.path(), arguments, in: campaign.directory,
+            environment: ["LD_PRELOAD": library, "COUNT_FILE": counts])
+        let finished = try process.wait(limit: 120)
+        guard finished.exitCode == 0 else {
+            throw TestFailure("send ended with \(finished.exitCode): \(finished.errors)")
+        }
+        let accepted = try SendSummary(json: finished.output).accepted
+        guard accepted == rows else { throw TestFailure("\(accepted) of \(rows) were accepted") }
+        return try CallCounts(text: String(contentsOfFile: counts, encoding: .utf8))
+    }
+}

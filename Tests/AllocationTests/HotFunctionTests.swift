@@ -1,0 +1,128 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Looks into the machine code of the functions that run for each notification: none may call the
+/// reference counting, the exclusivity checks or the allocator of the Swift runtime.
+///
+/// The names are pieces of mangled symbols. One that is not found fails the test: where the
+/// optimiser begins to inline a function, name the one that it is in now.
+@Suite(.timeLimit(.minutes(2)))
+struct HotFunctionTests {
+    struct HotFunction: CustomTestStringConvertible, Sendable {
+        var what: String
+        /// Pieces that the mangled symbol has, in this order.
+        var pieces: [String]
+
+        var testDescription: String { what }
+
+        /// Whether the symbol, a C string, has the pieces. 8,000 symbols are asked, so this is C's
+        /// search and not Foundation's.
+        func isSpelled(by symbol: String) -> Bool {
+            symbol.withCString { start in
+                var rest = start
+                for piece in pieces {
+                    guard let found = strstr(rest, piece) else { return false }
+                    rest = UnsafePointer(found) + strlen(piece)
+                }
+                return true
+            }
+        }
+    }
+
+    /// A method of the reactor in the form that runs: specialised for TLS.
+    private static func reactor(_ what: String, _ name: String) -> HotFunction {
+        HotFunction(
+            what: what, pieces: ["19ReactorStateMachine", name, "TLSRecordsV_Tg5"])
+    }
+
+    static let functions = [
+        HotFunction(what: "find a row", pieces: ["$s8Campaign9RowReaderV4nextAC"]),
+        HotFunction(what: "lower a token", pieces: ["$s4APNs9TokenTextO12canonicalize", "FZ"]),
+        HotFunction(what: "a token's fingerprint", pieces: ["$s4APNs9TokenTextO11fingerprint"]),
+        reactor("take a row", "7takeRow"),
+        reactor("take a row of the list", "11takeListRow"),
+        reactor("read its token", "9readToken"),
+        reactor("fill a record with requests", "13stageRequests"),
+        reactor("make a record", "11stageRecord"),
+        HotFunction(what: "lay down a request", pieces: ["$s9Broadside15RequestTemplateV5write"]),
+        HotFunction(what: "open a stream", pieces: ["28ClientConnectionStateMachineV10openStream"]),
+        HotFunction(
+            what: "streams and windows left",
+            pieces: ["28ClientConnectionStateMachineV15requestCapacity"]),
+        HotFunction(what: "take from the pace", pieces: ["$s8Campaign5PacerV4take"]),
+        HotFunction(what: "seal", pieces: ["$s3TLS10TLSSessionV4seal"]),
+        HotFunction(
+            what: "read frames", pieces: ["28ClientConnectionStateMachineV9nextEvent"]),
+        HotFunction(
+            what: "read DATA", pieces: ["28ClientConnectionStateMachineV11receiveData"]),
+        HotFunction(
+            what: "read a response's headers",
+            pieces: ["$s5HTTP215ResponseHeadersV12readOrdinary"]),
+        HotFunction(
+            what: "read a header with its name", pieces: ["$s5HTTP215ResponseHeadersV9takeField"]),
+        HotFunction(what: "walk a header block", pieces: ["$s5HPACK11BlockWalkerV4next"]),
+        HotFunction(what: "decode Huffman codes", pieces: ["$s5HPACK7HuffmanO6decode"]),
+        reactor("a verdict", "6accept"),
+        HotFunction(what: "its record", pieces: ["$s8Campaign12LedgerWriterV8accepted3row"]),
+        HotFunction(what: "its latency", pieces: ["$s9Broadside16LatencyHistogramV6record"]),
+    ]
+
+    private static let machineCode = Result { try MachineCode() }
+
+    @Test("No call to reference counting", arguments: functions)
+    func clean(_ function: HotFunction) throws {
+        let code = try Self.machineCode.get()
+        let symbols = code.calls.keys.filter { function.isSpelled(by: $0) }
+        #expect(!symbols.isEmpty, "no such function in the release binary: \(function.pieces)")
+        for symbol in symbols {
+            let calls = code.calls[symbol]!
+            #expect(calls.isEmpty, "\(symbol) calls \(calls.sorted())")
+        }
+    }
+
+    @Test("The look does find calls where there are some")
+    func finds() throws {
+        let code = try Self.machineCode.get()
+        #expect(code.calls.values.count { !$0.isEmpty } > 200)
+    }
+}
+
+/// What each function of the command calls of the runtime, by `objdump`.
+struct MachineCode {
+    /// The counting and allocating functions that are called, by the caller's symbol.
+    private(set) var calls: [String: Set<String>] = [:]
+
+    /// Reference counts, exclusivity checks, allocation.
+    private static let counting =
+        "swift_(retain|release|bridgeObjectRe|beginAccess|allocObject|unownedRe|weak"
+        + "|isUniquelyReferenced|once)"
+
+    init() throws {
+        let path = try Broadside.path()
+        guard path.contains("release") else {
+            throw TestFailure("machine code is looked at in a release build: build one")
+        }
+        let directory = try TemporaryDirectory()
+        // Headers of functions, and calls of what counts; the rest is long and not looked at.
+        let text = try Subprocess.run(
+            "bash",
+            [
+                "-c",
+                "set -o pipefail; objdump --disassemble --no-show-raw-insn \"$0\""
+                    + " | grep --only-matching --extended-regexp '<[^>]+>:$|<\(Self.counting)[^>+]*'",
+                path,
+            ], in: directory
+        ).output
+        var symbol = ""
+        for line in text.utf8.split(separator: 0x0a) {
+            if line.last == UInt8(ascii: ":") {
+                symbol = String(line.dropFirst().dropLast(2)) ?? ""
+                calls[symbol] = []
+            } else {
+                calls[symbol, default: []].insert(String(line.dropFirst()) ?? "")
+            }
+        }
+        guard calls.count > 1000 else { throw TestFailure("\(path) has no symbols") }
+    }
+}

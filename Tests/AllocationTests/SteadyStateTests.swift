@@ -1,0 +1,38 @@
+import TestSupport
+import Testing
+
+/// What one more notification costs in calls to the allocator and to the reference counting of the
+/// Swift runtime, seen from outside of the real command: the same run with more rows, the
+/// difference divided by the rows.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct SteadyStateTests {
+    private static let few = 50_000
+    private static let many = 150_000
+
+    @Test(
+        "A notification allocates nothing and counts no reference",
+        arguments: ["strict", "compact"])
+    func counts(discipline: String) throws {
+        let simulation = try Simulation(["--fast", "--hpack-lint-profile", discipline])
+        let counter = try CallCounter()
+        let options = ["--connections", "4", "--reactors", "1", "--hpack", discipline]
+        let few = try counter.send(rows: Self.few, to: simulation, options)
+        let many = try counter.send(rows: Self.many, to: simulation, options)
+        func each(_ name: String) -> Double {
+            Double(many[name] - few[name]) / Double(Self.many - Self.few)
+        }
+        // A chunk of the list holds a thousand rows and is an object; the list is read in pieces.
+        #expect(each("own_allocations") < 0.01)
+        #expect(each("objects") < 0.01)
+        // OpenSSL takes three pieces for a record that it seals and one for a record that it opens,
+        // and there are about thirty requests in a full record: never one a notification.
+        #expect(each("openssl_allocations") < 0.5)
+        // A turn of the reactor and a piece of the list count some; one a notification would be 1.
+        #expect(each("retains") < 0.25)
+        #expect(each("releases") < 0.25)
+        #expect(each("accesses") < 0.25)
+        // The shim does count: the start of a run allocates and retains thousands of times.
+        #expect(few["own_allocations"] > 500 && few["retains"] > 500 && few["accesses"] > 500)
+        #expect(few["openssl_allocations"] > 5000 && few["objects"] > 100)
+    }
+}

@@ -1,0 +1,31 @@
+import Foundation
+import Testing
+
+@testable import Broadside
+
+/// Dates as servers send them.
+struct ServerDateTests {
+    @Test("Dates over four centuries are what Foundation says")
+    func parses() throws {
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(identifier: "GMT")
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        for seconds in stride(from: 0, to: 12_000_000_000, by: 7_654_321) {
+            let text = formatter.string(from: Date(timeIntervalSince1970: Double(seconds)))
+            #expect(ServerDate.parse(Array(text.utf8)) == UInt64(seconds), "\(text)")
+        }
+        #expect(ServerDate.parse(Array("Sun, 06 Nov 1994 08:49:37 GMT".utf8)) == 784_111_777)
+    }
+
+    @Test(
+        "What is no date is none",
+        arguments: [
+            "", "Sun Nov  6 08:49:37 1994", "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49 GMT", "Sun, 32 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 25:49:37 GMT", "Sun, 06 Nov 99999999999999999999 08:49:37 GMT",
+        ])
+    func refuses(_ text: String) {
+        #expect(ServerDate.parse(Array(text.utf8)) == nil)
+    }
+}

@@ -1,0 +1,114 @@
+import Campaign
+import Foundation
+import Testing
+
+@testable import Broadside
+
+@Suite struct SkipListTests {
+    /// A list with opt-outs and copies, and what a slow and simple reading says of each row.
+    private struct Place: ~Copyable {
+        let path = FileManager.default.temporaryDirectory.path + "/skips-\(UUID().uuidString)"
+        var options = SendOptions()
+        var expected: [RowDisposition] = []
+
+        init(rows: Int, suppress: Int, duplicates: Bool) throws {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true)
+            var text = ""
+            var seen: Set<Int> = []
+            for row in 0..<rows {
+                let number = row % 3 == 0 ? Int.random(in: 0..<rows) : row
+                if row % 11 == 5 {
+                    text += "no token\n"
+                    expected.append(.send)
+                    continue
+                }
+                text += String(format: row % 2 == 0 ? "%08x\n" : "%08X\n", number)
+                let isCopy = !seen.insert(number).inserted
+                expected.append(
+                    number < suppress ? .suppressed : isCopy && duplicates ? .duplicate : .send)
+            }
+            try Data(text.utf8).write(to: URL(fileURLWithPath: path + "/list"))
+            options.skipsDuplicates = duplicates
+            if suppress > 0 {
+                let lines = (0..<suppress).map { String(format: " %08X\n", $0) }.joined()
+                try Data((lines + lines).utf8).write(to: URL(fileURLWithPath: path + "/opt-outs"))
+                options.suppress = path + "/opt-outs"
+            }
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    private func dispositions(
+        _ list: TokenList, _ skips: SkipList?, rowLimit: Int
+    ) throws -> [RowDisposition] {
+        let pool = ChunkPool(limit: 3)
+        let source = try ListSource(
+            list: list, pool: pool, plan: nil, rowsLimit: nil, part: .wholeList, selection: .all,
+            skips: skips)
+        var found: [RowDisposition] = []
+        while let chunk = try source.next(rowLimit: rowLimit) {
+            found +=
+                chunk.dispositions?.compactMap { RowDisposition(rawValue: $0) }
+                ?? Array(repeating: .send, count: chunk.rowCount)
+            pool.giveBack(chunk)
+        }
+        return found
+    }
+
+    @Test(
+        arguments: [(0, true), (1, false), (700, false), (700, true)], [1, 7, 1_000, Int.max])
+    func `Each row is marked as a simple reading says`(
+        what: (suppress: Int, duplicates: Bool), rowLimit: Int
+    ) throws {
+        let place = try Place(rows: 5_000, suppress: what.suppress, duplicates: what.duplicates)
+        let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
+        let search = try #require(try SkipSearch(place.options))
+        let skips = try search.listAside(of: list)
+        #expect(try dispositions(list, skips, rowLimit: rowLimit) == place.expected)
+        // Again from the start, as a list that goes back has to.
+        #expect(try dispositions(list, skips, rowLimit: 100) == place.expected)
+    }
+
+    @Test func `What an earlier run found is used again, unless it is damaged or another's`() throws
+    {
+        let place = try Place(rows: 500, suppress: 50, duplicates: true)
+        let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
+        let search = try #require(try SkipSearch(place.options))
+        let directory = try LedgerDirectory.create(place.path + "/ledger")
+        _ = try search.list(in: directory, of: list, isNew: true)
+        let file = place.path + "/ledger/skips"
+        let written = try #require(FileManager.default.contents(atPath: file))
+        func take(_ search: SkipSearch) throws -> SkipList? {
+            try SkipList(descriptor: open(file, O_RDONLY), name: file, search: search)
+        }
+        #expect(try take(search) != nil)
+        var others = place.options
+        others.skipsDuplicates = false
+        #expect(try take(#require(try SkipSearch(others))) == nil)
+        for offset in stride(from: 0, to: written.count, by: 5) {
+            var damaged = written
+            damaged[offset] ^= 4
+            try damaged.write(to: URL(fileURLWithPath: file))
+            #expect(try take(search) == nil, "octet \(offset)")
+        }
+        try written.dropLast(8).write(to: URL(fileURLWithPath: file))
+        #expect(try take(search) == nil)
+        let again = try search.list(in: directory, of: list, isNew: false)
+        #expect(try dispositions(list, again, rowLimit: 64) == place.expected)
+        #expect(FileManager.default.contents(atPath: file) == written)
+    }
+
+    @Test func `Opt-outs without any token are refused`() throws {
+        let place = try Place(rows: 5, suppress: 1, duplicates: false)
+        try Data("name\nmail\n".utf8).write(to: URL(fileURLWithPath: place.path + "/opt-outs"))
+        let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
+        let search = try #require(try SkipSearch(place.options))
+        var message = ""
+        do throws(BroadsideError) { _ = try search.listAside(of: list) } catch {
+            message = error.message
+        }
+        #expect(message.contains("--suppress") && message.contains("line 1"), "\(message)")
+    }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Disks that are full, too small or read-only: exit 5, what was recorded stays true, and with room
+/// again a resume goes on.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct DiskTests {
+    /// Whether this user may mount file systems that nobody else sees.
+    static let canMount: Bool = {
+        guard let directory = try? TemporaryDirectory() else { return false }
+        return
+            (try? Subprocess.run(
+                "unshare",
+                ["--mount", "mount", "-t", "tmpfs", "-o", "size=64k", "none", directory.path],
+                in: directory)) != nil
+    }()
+
+    /// Runs a script with the command as its first argument and a whole send as the others.
+    private func run(
+        _ script: String, _ campaign: Campaign, _ endpoint: String, unshared: Bool
+    ) throws -> Finished {
+        let shell = ["bash", "-c", script, "bash"]
+        let words =
+            (unshared ? ["unshare", "--mount"] + shell : shell) + [try Broadside.path()]
+            + campaign.arguments(to: endpoint, ["--connections", "4", "--reactors", "2"])
+        return try Subprocess(words[0], Array(words.dropFirst()), in: campaign.directory).wait()
+    }
+
+    @Test("A file that may not grow further ends the run with 5, and nothing goes out twice")
+    func fileSizeLimit() throws {
+        let server = try Nginx(requestsPerConnection: 1000)
+        let campaign = try Campaign(rows: 20_000)
+        // 64 KiB a file: some 4,000 rows. Where the signal isn't ignored it kills.
+        let stopped = try run(
+            "trap '' XFSZ; ulimit -f 64; exec \"$@\"", campaign, server.endpoint, unshared: false)
+        #expect(stopped.exitCode == 5, "\(stopped.errors)")
+        #expect(stopped.errorLines.count == 1, "\(stopped.errors)")
+        #expect(stopped.errors.contains("File too large"), "\(stopped.errors)")
+        try expectTrueAndResumable(campaign, server)
+    }
+
+    @Test("A full disk: likewise", .enabled(if: canMount, "mounting is not allowed here"))
+    func fullDisk() throws {
+        let server = try Nginx(requestsPerConnection: 1000)
+        let campaign = try Campaign(rows: 20_000)
+        // The ledger lies on a small file system of this script's own; what is left of it is copied.
+        let disk = "\(campaign.directory.path)/disk"
+        try FileManager.default.createDirectory(
+            atPath: disk, withIntermediateDirectories: false)
+        let script = """
+            mount -t tmpfs -o size=128k none \(disk)
+            "$@" --ledger \(disk)/ledger
+            code=$?
+            cp -a \(disk)/ledger \(campaign.ledger)
+            exit $code
+            """
+        let stopped = try Subprocess(
+            "unshare",
+            ["--mount", "bash", "-c", script, "bash", Broadside.path()]
+                + campaign.arguments(
+                    to: server.endpoint, ["--connections", "4", "--reactors", "2"],
+                    without: ["ledger"]), in: campaign.directory
+        ).wait()
+        #expect(stopped.exitCode == 5, "\(stopped.errors)")
+        #expect(stopped.errorLines.count == 1, "\(stopped.errors)")
+        #expect(stopped.errors.contains("No space left"), "\(stopped.errors)")
+        try expectTrueAndResumable(campaign, server)
+    }
+
+    @Test(
+        "A directory gone read-only ends a resume with 5 before anything is sent",
+        .enabled(if: canMount, "mounting is not allowed here"))
+    func readOnly() throws {
+        let server = try Nginx(requestsPerConnection: 1000)
+        let campaign = try Campaign(rows: 2000)
+        #expect(try campaign.send(to: server.endpoint, ["--limit", "500"]).exitCode == 0)
+        server.settle()
+        let script = """
+            mount --bind \(campaign.ledger) \(campaign.ledger)
+            mount -o remount,ro,bind \(campaign.ledger)
+            exec "$@" --resume
+            """
+        let refused = try run(script, campaign, server.endpoint, unshared: true)
+        #expect(refused.exitCode == 5, "\(refused.errors)")
+        #expect(refused.errorLines.count == 1, "\(refused.errors)")
+        #expect(refused.errors.contains("Read-only file system"), "\(refused.errors)")
+        #expect(try server.tally(campaign.tokens).total == 500)
+        let resumed = try campaign.send(to: server.endpoint, ["--resume"])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        server.settle()
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
+    /// What the ledger says is so, and a resume sends the rest once.
+    private func expectTrueAndResumable(_ campaign: Campaign, _ server: Nginx) throws {
+        server.settle()
+        let before = try server.tally(campaign.tokens)
+        #expect(before.total > 0 && before.missing > 0 && before.repeated == 0)
+        let verified = try campaign.ledger("verify")
+        #expect(verified.exitCode == 0, "\(verified.errors)")
+        let accepted = try campaign.export(["--state", "accepted"])
+        #expect(accepted.allSatisfy { before.counts[$0.line! - 1] == 1 })
+
+        let resumed = try campaign.send(to: server.endpoint, ["--resume", "--summary", "-"])
+        let summary = try SendSummary(json: resumed.output)
+        #expect(resumed.exitCode == (summary.unknown == 0 ? 0 : 3), "\(resumed.errors)")
+        #expect(summary.accepted + summary.unknown == campaign.tokens.count)
+        server.settle()
+        #expect(try server.tally(campaign.tokens).repeated == 0)
+        let retried = try campaign.send(to: server.endpoint, ["--resume", "--retry", "unknown"])
+        #expect(retried.exitCode == 0, "\(retried.errors)")
+        server.settle()
+        #expect(try server.tally(campaign.tokens).missing == 0)
+    }
+}

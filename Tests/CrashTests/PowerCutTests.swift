@@ -1,0 +1,66 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `kill -9`, and then what a power cut takes besides: whatever was written and not synced. By what
+/// is left nothing is sent twice, as the server's own log says.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct PowerCutTests {
+    static let rows = 10_000
+    static let trials =
+        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 3 : 60
+
+    @Test(
+        "Lost and torn octets that were not synced make nothing go out twice", arguments: 0..<trials
+    )
+    func nothingTwice(seed: Int) throws {
+        var random = SeededRandom(seed: UInt64(seed + 2000))
+        let campaign = try Campaign(rows: Self.rows)
+        let server = try Nghttpd()
+        let options = ["--connections", "4", "--reactors", "2", "--resume", "--summary", "-"]
+        for _ in 0...seed % 2 {
+            let before = server.logCount
+            let process = try Broadside.start(
+                campaign.arguments(to: server.endpoint, options), in: campaign.directory)
+            let goal = Int.random(in: 0..<Self.rows * 400, using: &random)
+            try process.wait { server.logCount - before >= goal }
+            process.send(signal: SIGKILL)
+            _ = try process.wait()
+            server.settle()
+            try cutPower(campaign, server.tally(campaign.tokens), Int(random.next() >> 40))
+            if FileManager.default.fileExists(atPath: campaign.ledger + "/manifest.json") {
+                let verified = try campaign.ledger("verify")
+                #expect(verified.exitCode == 0, "\(verified.errors)")
+            }
+        }
+        let resumed = try campaign.send(to: server.endpoint, options)
+        let summary = try SendSummary(json: resumed.output)
+        #expect(resumed.exitCode == (summary.unknown == 0 ? 0 : 3), "\(resumed.errors)")
+        #expect(summary.accepted + summary.unknown == Self.rows)
+        server.settle()
+        let seen = try server.tally(campaign.tokens)
+        #expect(seen.repeated == 0 && seen.strangers == 0)
+        let untrue = try campaign.export().enumerated().filter { row, exported in
+            exported.state == "accepted" && seen.counts[row] != 1
+        }
+        #expect(untrue.isEmpty, "\(untrue.count) rows")
+        let retried = try campaign.send(to: server.endpoint, options + ["--retry", "unknown"])
+        #expect(retried.exitCode == 0, "\(retried.errors)")
+        server.settle()
+        #expect(try server.tally(campaign.tokens).missing == 0)
+    }
+
+    private func cutPower(_ campaign: Campaign, _ seen: Tally, _ seed: Int) throws {
+        let names = (try? campaign.directory.names(in: campaign.ledger)) ?? []
+        guard names.contains(where: { $0.hasPrefix("segment-") }) else { return }
+        let rows = seen.counts.indices.filter { seen.counts[$0] > 0 }
+        let input = try campaign.directory.write(
+            rows.map { "\($0)\n" }.joined(), to: "seen")
+        let process = try Subprocess(
+            "python3",
+            ["-B", "\(Tool.packageRoot)/Tests/Reference/power_cut.py", campaign.ledger, "\(seed)"],
+            in: campaign.directory, input: input)
+        let finished = try process.wait()
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+    }
+}

@@ -1,0 +1,109 @@
+import APNs
+import Campaign
+import CZlib
+
+extension FuzzTarget {
+    /// A ledger's segment: its reader, the replay, the plan of a resume, the export.
+    ///
+    /// The first octet chooses whether checksums are put right first: without that little but the
+    /// checksum is ever tried. What was read is consistent: verification agrees with the counts, a
+    /// plan never sends a row that is settled.
+    static let ledgerSegment = FuzzTarget(name: "ledger-segment") { octets in
+        var input = FuzzInput(octets)
+        let isMended = input.choice(below: 4) != 0
+        let hasSecond = input.choice(below: 2) != 0
+        var first = input.octets
+        if isMended { seal(&first, epoch: 1) }
+        var segments = [LedgerSegment(epoch: 1, reactor: 0, bytes: LedgerMemory(first))]
+        if hasSecond {
+            // The same records by a later run, which may open rows again.
+            var second = input.octets
+            seal(&second, epoch: 2)
+            segments.append(LedgerSegment(epoch: 2, reactor: 0, bytes: LedgerMemory(second)))
+        }
+        guard let index = try? LedgerIndex(segments: segments, campaign: fuzzCampaign) else {
+            return
+        }
+        // A chunk has 65,536 rows at most, so a short input may still speak of many.
+        guard index.chunkCount <= 8 else { return }
+        check(index)
+    }
+
+    static let fuzzCampaign: UInt64 = 0x1234_5678_9ABC_DEF0
+
+    private static func check(_ index: LedgerIndex) {
+        guard let summary = try? LedgerSummary(index) else { return }
+        var rows = 0
+        var verdicts = ChunkVerdicts(of: index)
+        for chunk in 0..<index.chunkCount {
+            guard (try? verdicts.load(chunk: chunk)) != nil else { return }
+            rows += verdicts.rows.count
+            let place = index.chunk(chunk)
+            precondition(verdicts.rows.count == place.rowCount)
+            precondition(index.chunkIndex(ofRow: place.firstRow) == chunk)
+        }
+        let counted = RowState.allCases.reduce(0) { $0 + Int(summary.count($1)) }
+        precondition(counted == rows, "\(counted) of \(rows) rows are counted")
+
+        var export = LedgerExport(
+            of: index, states: Set(RowState.allCases), format: .csv,
+            reasonText: { code in "reason \(code)" },
+            appendNotificationID: { row, output in output += Array("\(row)".utf8) })
+        var list = NoLedgerList()
+        var text: [UInt8] = []
+        while (try? export.next(list: &list, into: &text)) == true { text.removeAll() }
+        plan(index)
+    }
+
+    private static func plan(_ index: LedgerIndex) {
+        var plan = ResumePlan(index: index, lostRows: .record, reopens: [])
+        var verdicts = ChunkVerdicts(of: index)
+        while let work = try? plan.next() {
+            guard case .chunk(let work) = work,
+                let chunk = index.chunkIndex(ofRow: work.chunk.firstRow),
+                (try? verdicts.load(chunk: chunk)) != nil
+            else { continue }
+            for (place, disposition) in work.dispositions.enumerated() {
+                let isSent = disposition == .send
+                precondition(
+                    !isSent || verdicts.rows[place].state == .remaining, "a settled row is sent")
+            }
+        }
+    }
+
+    /// Makes the checksums of a segment right, as far as its blocks' lengths allow.
+    private static func seal(_ octets: inout [UInt8], epoch: UInt32) {
+        func put<Number: FixedWidthInteger>(_ number: Number, at place: Int) {
+            for octet in 0..<MemoryLayout<Number>.size {
+                octets[place + octet] = UInt8(truncatingIfNeeded: number >> (8 * octet))
+            }
+        }
+        func checksum(_ range: Range<Int>, from seed: UInt) -> UInt {
+            octets[range].withUnsafeBufferPointer {
+                crc32(seed, $0.baseAddress, UInt32($0.count))
+            }
+        }
+        guard octets.count >= LedgerFormat.segmentHeaderByteCount else { return }
+        put(LedgerFormat.magic, at: 0)
+        put(LedgerFormat.version, at: 8)
+        put(UInt16(0), at: 10)
+        put(epoch, at: 12)
+        put(fuzzCampaign, at: 16)
+        put(UInt32(0), at: 24)
+        let seed = checksum(0..<28, from: 0)
+        put(UInt32(seed), at: 28)
+        var offset = LedgerFormat.segmentHeaderByteCount
+        while offset + LedgerFormat.blockHeaderByteCount < octets.count {
+            let slots = Int(octets[offset + 4]) | Int(octets[offset + 5]) << 8
+            let end =
+                offset + LedgerFormat.blockHeaderByteCount + slots * LedgerFormat.slotByteCount
+            guard end <= octets.count else { return }
+            put(UInt16(0xB10C), at: offset + 6)
+            let place = withUnsafeBytes(of: UInt64(offset).littleEndian) { bytes in
+                crc32(seed, bytes.bindMemory(to: UInt8.self).baseAddress, 8)
+            }
+            put(UInt32(checksum(offset + 4..<end, from: place)), at: offset)
+            offset = end
+        }
+    }
+}

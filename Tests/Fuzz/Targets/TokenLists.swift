@@ -1,0 +1,88 @@
+import APNs
+import Campaign
+
+extension FuzzTarget {
+    /// A token list in one of its formats: cutter, readers, and what a token is.
+    ///
+    /// However the list arrives it is cut alike, and its readers find as many rows as were counted.
+    static let tokenList = FuzzTarget(name: "token-list") { octets in
+        var input = FuzzInput(octets)
+        let format = ListFormat.allCases[input.choice(below: 4)]
+        let size = 1 + input.choice(below: 64)
+        let rowLimit = [Int.max, 1, 7][input.choice(below: 3)]
+        let list = input.octets
+        _ = ListFormat.detect(fileName: "", firstOctets: list, tokenColumn: "token")
+        let whole = cut(list.pieces(of: 1 << 20), format, rowLimit)
+        let torn = cut(list.pieces(of: size), format, rowLimit)
+        precondition(whole == torn, "how the list arrived changed how it was cut")
+    }
+
+    private struct Part: Equatable {
+        var start: ListPosition
+        var end: ListPosition
+        var hash: UInt64
+        var rows: [String]
+    }
+
+    private static func cut(
+        _ pieces: [[UInt8]], _ format: ListFormat, _ rowLimit: Int
+    ) -> [Part] {
+        let pool = ChunkPool(limit: 2)
+        var cutter = RowCutter(format: format, pool: pool, rowLimit: rowLimit)
+        var parts: [Part] = []
+        for piece in pieces {
+            var offset = 0
+            read: while true {
+                switch cutter.next(piece.span.bytes, at: &offset) {
+                case .chunk(let chunk): parts.append(read(chunk, cutter.header, format, pool))
+                case .needsInput: break read
+                case .poolEmpty: preconditionFailure("all chunks were given back")
+                }
+            }
+            precondition(offset == piece.count)
+        }
+        if let chunk = cutter.finish() { parts.append(read(chunk, cutter.header, format, pool)) }
+        for (part, next) in zip(parts, parts.dropFirst()) {
+            precondition(part.end.row == next.start.row, "row numbers have a gap")
+            precondition(part.end.byteOffset <= next.start.byteOffset, "chunks overlap")
+        }
+        return parts
+    }
+
+    private static func read(
+        _ chunk: RowChunk, _ header: [UInt8]?, _ format: ListFormat, _ pool: ChunkPool
+    ) -> Part {
+        var part = Part(start: chunk.start, end: chunk.end, hash: chunk.hash, rows: [])
+        let rowCount = chunk.rowCount
+        let isOverlong = chunk.isOverlong
+        defer { pool.giveBack(chunk) }
+        var names = ["token", "name"]
+        if let separator = format.separator {
+            // The header's own first two names, so that columns are found whatever they are called.
+            names = []
+            for name in RowLayout.columns(header ?? [], separator: separator)
+            where names.count < 2 && !names.contains(name) { names.append(name) }
+        }
+        guard let layout = try? RowLayout(format: format, names: names, header: header) else {
+            return part
+        }
+        var reader = RowReader(layout: layout)
+        var survey = ListSurvey()
+        var count = 0
+        reader.open(chunk)
+        while let row = reader.next() {
+            precondition(row.number == chunk.start.row + UInt64(count))
+            precondition(row.line >= chunk.start.line && row.line < max(chunk.end.line, 1))
+            count += 1
+            let digits = survey.take(row, of: reader)
+            precondition(digits <= TokenText.maximumDigitCount && digits.isMultiple(of: 2))
+            for index in layout.names.indices {
+                let field = reader.field(index)
+                part.rows.append("\(row.line) \(field.form) \(reader.value(field)) \(digits)")
+            }
+        }
+        _ = reader.close()
+        precondition(isOverlong || count == rowCount, "\(count) rows of \(rowCount)")
+        return part
+    }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the doctor tells apart beyond what `DoctorTests` shows: clocks, environments, ports.
+@Suite(.timeLimit(.minutes(5)))
+struct DoctorFindingsTests {
+    private let campaign: Campaign
+
+    init() throws { campaign = try Campaign(rows: 1) }
+
+    private func doctor(
+        _ endpoint: String, _ more: [String] = [], without: Set<String> = [],
+        environment: [String: String] = [:]
+    ) throws -> Finished {
+        let options = campaign.arguments(
+            to: endpoint, more,
+            without: without.union(["payload", "tokens", "ledger", "progress"]))
+        return try Broadside.run(
+            ["doctor"] + options.dropFirst(), in: campaign.directory, limit: 60,
+            environment: environment)
+    }
+
+    /// The line of the one check that failed, and what it advises.
+    private func failure(_ finished: Finished) throws -> String {
+        let lines = finished.output.split(separator: "\n").map(String.init)
+        let failed = lines.indices.filter { lines[$0].dropFirst(13).hasPrefix("failed") }
+        #expect(failed.count == 1, "\(finished.output)")
+        return lines[try #require(failed.first, "\(finished.output)")...].joined(separator: " ")
+    }
+
+    private static let keyOptions: Set<String> = ["auth-key", "key-id", "team-id"]
+
+    @Test("A clock that is two hours off, either way", arguments: ["+2h", "-2h"])
+    func clock(_ offset: String) throws {
+        let server = try LocalAPNs(clock: offset)
+        let found = try doctor(server.endpoint)
+        #expect(found.exitCode == 4, "\(found.output)\(found.errors)")
+        let words = try failure(found)
+        #expect(words.hasPrefix("clock"))
+        #expect(words.contains(offset == "+2h" ? "hour slow" : "one to three hours fast"))
+    }
+
+    @Test(
+        "A server that tells the time has it compared with the clock here",
+        arguments: [(-18_000, "ahead of"), (18_000, "behind"), (30, nil as String?)])
+    func date(_ offset: Int, _ word: String?) throws {
+        let server = try RecordingServer(
+            "reason", ["--reason", "InvalidProviderToken", "--date", "\(offset)"])
+        let found = try doctor(server.endpoint)
+        #expect(found.exitCode == 4)
+        let words = try failure(found)
+        #expect(words.hasPrefix(word == nil ? "credential" : "clock"), "\(words)")
+        if let word { #expect(words.contains("minutes \(word) the server's date"), "\(words)") }
+    }
+
+    @Test("A key file that is called otherwise than --key-id says")
+    func keyName() throws {
+        let server = try LocalAPNs()
+        let key = "\(campaign.directory.path)/AuthKey_ABC123DEFX.p8"
+        try FileManager.default.copyItem(atPath: campaign.authority.authKey, toPath: key)
+        #expect(chmod(key, 0o600) == 0)
+        let found = try doctor(server.endpoint, ["--auth-key", key, "--key-id", "ABC123DEFY"])
+        #expect(found.exitCode == 4)
+        #expect(found.output.contains("is the key ABC123DEFX by its name"), "\(found.output)")
+        #expect(try failure(found).hasPrefix("credential"))
+    }
+
+    @Test("Wrong environments, as APNs tells them of keys and of certificates")
+    func environments() throws {
+        let byKey = try RecordingServer("reason", ["--reason", "BadEnvironmentKeyIdInToken"])
+        let key = try doctor(byKey.endpoint)
+        #expect(key.exitCode == 4)
+        #expect(try failure(key).contains("the key is for the other environment"))
+
+        let identity = try campaign.authority.clientCertificate(
+            environments: [1], in: campaign.directory)
+        let options = ["--certificate", identity.certificate, "--private-key", identity.key]
+        let byCertificate = try RecordingServer(
+            "goaway-reason", ["--reason", "BadCertificateEnvironment"])
+        let certificate = try doctor(
+            byCertificate.endpoint, options, without: Self.keyOptions)
+        #expect(certificate.exitCode == 4, "\(certificate.output)")
+        #expect(
+            try failure(certificate).contains("the certificate is for the other environment"))
+
+        // Where the certificate says so itself nothing has to be asked.
+        let own = try doctor("x", options, without: Self.keyOptions.union(["endpoint", "ca-file"]))
+        #expect(own.exitCode == 2)
+        #expect(try failure(own).contains("--environment development"))
+        #expect(own.errorLines.count == 1)
+    }
+
+    @Test("A certificate that has ended, one for other topics, and those that end soon")
+    func certificates() throws {
+        let directory = campaign.directory
+        func examine(_ identity: ServerIdentity, _ more: [String] = []) throws -> Finished {
+            try doctor(
+                "localhost:1",
+                ["--certificate", identity.certificate, "--private-key", identity.key] + more,
+                without: Self.keyOptions)
+        }
+        let expired = try examine(
+            campaign.authority.clientCertificate(days: -1, in: directory, name: "expired"))
+        #expect(expired.exitCode == 2)
+        #expect(try failure(expired).contains("expired on"))
+        let other = try examine(
+            campaign.authority.clientCertificate(
+                userID: "com.example.stranger", in: directory, name: "other"))
+        #expect(other.exitCode == 2)
+        #expect(try failure(other).contains("com.example.stranger"))
+        let soon = try examine(
+            campaign.authority.clientCertificate(days: 9, in: directory, name: "soon"))
+        #expect(soon.exitCode == 1)
+        #expect(soon.output.contains("renew it"), "\(soon.output)")
+        let several = try doctor(
+            "localhost:1",
+            [
+                "--certificate",
+                campaign.authority.clientCertificate(
+                    topics: ["com.example.app", "com.example.app.voip"], in: directory,
+                    name: "several"
+                ).certificate, "--private-key", "\(directory.path)/several.key",
+            ], without: Self.keyOptions.union(["topic"]))
+        #expect(several.exitCode == 2)
+        #expect(try failure(several).contains("for several topics, name one of"))
+    }
+
+    @Test("A port that is closed and one that a firewall swallows are different troubles")
+    func ports() throws {
+        let closed = try doctor("127.0.0.1:\(try Ports.free())")
+        #expect(closed.exitCode == 1)
+        #expect(try failure(closed).contains("nothing listens there"))
+        let silent = try SilentPort()
+        let swallowed = try doctor("127.0.0.1:\(silent.port)")
+        #expect(swallowed.exitCode == 1)
+        let words = try failure(swallowed)
+        #expect(words.hasPrefix("connect"))
+        #expect(words.contains("a firewall swallows the packets"), "\(words)")
+    }
+
+    @Test("The findings are JSON too where the request itself is wrong")
+    func json() throws {
+        let wrong = try doctor(
+            "localhost:1", ["--auth-key", "/nonexistent", "--json"])
+        #expect(wrong.exitCode == 2)
+        let object = try #require(
+            try JSONSerialization.jsonObject(with: Data(wrong.output.utf8)) as? [String: Any])
+        #expect(object["outcome"] as? String == "failed")
+        #expect(wrong.errors.contains("--auth-key /nonexistent"))
+    }
+}

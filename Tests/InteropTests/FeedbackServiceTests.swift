@@ -1,0 +1,95 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `feedback` against a service that was written from the document's table.
+@Suite(.timeLimit(.minutes(5)))
+struct FeedbackServiceTests {
+    /// Reads a service that sends these octets.
+    private func read(_ octets: [UInt8], _ campaign: Campaign) throws -> Finished {
+        let directory = campaign.directory
+        let client = try campaign.authority.clientCertificate(in: directory)
+        let identity = campaign.authority.localhost
+        let list = try directory.write(octets, to: "feedback")
+        let server = try PythonServer(
+            "gateway.py",
+            [
+                "--certificate", identity.certificate, "--key", identity.key, "--record",
+                "\(directory.path)/record", "--feedback", list, "--client-ca",
+                campaign.authority.caFile,
+            ], in: directory)
+        return try Broadside.run(
+            [
+                "feedback", "--endpoint", "localhost:\(server.port)", "--ca-file",
+                campaign.authority.caFile, "--certificate", client.certificate, "--private-key",
+                client.key, "--ledger", campaign.ledger,
+            ], in: directory)
+    }
+
+    private func tuple(_ token: String, at seconds: UInt32) -> [UInt8] {
+        var octets = (0..<4).map { UInt8(seconds >> (24 - 8 * UInt32($0)) & 0xff) }
+        octets += [0, UInt8(token.utf8.count / 2)]
+        for place in stride(from: 0, to: token.utf8.count, by: 2) {
+            octets.append(UInt8(token.dropFirst(place).prefix(2), radix: 16)!)
+        }
+        return octets
+    }
+
+    @Test("Every tuple is in the ledger with its time, and prune goes by it")
+    func list() throws {
+        let campaign = try Campaign(rows: 5000)
+        let dead = (0..<1000).map { campaign.tokens.token($0 * 5) }
+        let octets = dead.enumerated().flatMap { tuple($1, at: 1_700_000_000 + UInt32($0)) }
+        let finished = try read(octets, campaign)
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        #expect(try campaign.ledger("verify").exitCode == 0)
+        let rows = try campaign.export(["--state", "rejected"])
+        #expect(rows.map(\.token) == dead)
+        #expect(rows.allSatisfy { $0.status == 410 && $0.reason == "Unregistered" })
+        #expect(rows.map(\.timestamp) == (0..<1000).map { "\(1_700_000_000_000 + $0 * 1000)" })
+
+        // One device came back, and its app has told so since.
+        var csv = "token,registered\n"
+        for row in 0..<5000 {
+            csv += "\(campaign.tokens.token(row)),\(row == 10 ? 1_800_000_000 : 1_600_000_000)\n"
+        }
+        let list = try campaign.directory.write(csv, to: "list.csv")
+        let output = "\(campaign.directory.path)/clean.csv"
+        let pruned = try Broadside.run(
+            [
+                "prune", "--ledger", campaign.ledger, "--tokens", list, "--output", output,
+                "--registered-column", "registered",
+            ], in: campaign.directory)
+        #expect(pruned.exitCode == 0, "\(pruned.errors)")
+        let kept = try String(contentsOfFile: output, encoding: .utf8).split(separator: "\n")
+        #expect(kept.count == 1 + 4000 + 1)
+        #expect(kept.contains { $0.hasPrefix(campaign.tokens.token(10)) })
+    }
+
+    @Test("A torn tuple is an error, and what came before it is not lost")
+    func torn() throws {
+        let campaign = try Campaign(rows: 3)
+        let octets = (0..<3).flatMap { tuple(campaign.tokens.token($0), at: 1_700_000_000) }
+        let finished = try read(octets.dropLast(7), campaign)
+        #expect(finished.exitCode == 1)
+        #expect(finished.errorLines.count == 1, "\(finished.errors)")
+        #expect(finished.errors.contains("31 octets"), "\(finished.errors)")
+        #expect(try campaign.ledger("verify").exitCode == 0)
+        #expect(
+            try campaign.export(["--state", "rejected"]).map(\.token)
+                == (0..<2).map { campaign.tokens.token($0) })
+    }
+
+    @Test("An empty list is a list; a service that is none is told, and leaves nothing")
+    func none() throws {
+        let empty = try Campaign(rows: 1)
+        #expect(try read([], empty).exitCode == 0)
+        #expect(try empty.export(["--state", "rejected"]).isEmpty)
+
+        let other = try Campaign(rows: 1)
+        let finished = try read(Array("HTTP/1.1 400 Bad Request\r\n".utf8), other)
+        #expect(finished.exitCode == 1)
+        #expect(finished.errorLines.count == 1, "\(finished.errors)")
+        #expect(!FileManager.default.fileExists(atPath: other.ledger))
+    }
+}

@@ -1,0 +1,199 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Campaigns over the binary protocol, against a gateway that was written from the documents' tables.
+@Suite(.timeLimit(.minutes(5)))
+struct LegacyGatewayTests {
+    private struct Notification {
+        var connection: Int
+        var command: Int
+        var identifier: Int?
+        var expiry: Int?
+        var priority: Int?
+        var token: String
+        var payload: String
+    }
+
+    private final class Gateway {
+        let server: PythonServer
+        let record: String
+        let options: [String]
+
+        init(_ campaign: Campaign, _ more: [String] = [], bad: [(String, Int)] = []) throws {
+            let directory = campaign.directory
+            let client = try campaign.authority.clientCertificate(in: directory)
+            let identity = campaign.authority.localhost
+            record = "\(directory.path)/record"
+            let list = try directory.write(
+                bad.map { "\($0.0) \($0.1)\n" }.joined(), to: "bad")
+            server = try PythonServer(
+                "gateway.py",
+                [
+                    "--certificate", identity.certificate, "--key", identity.key, "--record",
+                    record, "--client-ca", campaign.authority.caFile, "--bad", list,
+                ] + more, in: directory)
+            options = [
+                "--protocol", "binary", "--certificate", client.certificate, "--private-key",
+                client.key, "--request-timeout", "4s",
+            ]
+        }
+
+        func taken() throws -> [Notification] {
+            try String(contentsOfFile: record, encoding: .utf8).split(separator: "\n").map { line in
+                let fields = line.split(separator: " ").map(String.init)
+                return Notification(
+                    connection: Int(fields[0])!, command: Int(fields[1])!,
+                    identifier: Int(fields[2]), expiry: Int(fields[3]), priority: Int(fields[4]),
+                    token: fields[5], payload: fields[6])
+            }
+        }
+    }
+
+    private func send(
+        _ campaign: Campaign, to gateway: Gateway, _ more: [String] = []
+    ) throws -> Finished {
+        try Broadside.run(
+            campaign.arguments(
+                to: "localhost:\(gateway.server.port)", gateway.options + more,
+                without: ["auth-key", "key-id", "team-id", "topic"]), in: campaign.directory)
+    }
+
+    private func hexadecimal(_ text: String) -> String {
+        text.utf8.map { String(format: "%02x", $0) }.joined()
+    }
+
+    @Test(
+        "Every good token goes out once and each bad one is recorded with its status",
+        arguments: [(1, "fin"), (2, "close"), (2, "rst")])
+    func mixed(command: Int, end: String) throws {
+        let campaign = try Campaign(rows: 10_000)
+        let statuses = [8, 8, 5, 2, 7, 8, 8, 8, 5, 8]
+        let bad = (0..<50).map { place in
+            (campaign.tokens.token(place * 199 + 100), statuses[place % statuses.count])
+        }
+        let gateway = try Gateway(campaign, ["--end", end], bad: bad)
+        let sent = try send(campaign, to: gateway, ["--binary-command", "\(command)"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+
+        let taken = try gateway.taken()
+        #expect(taken.count == 9950)
+        #expect(Set(taken.map(\.token)).count == 9950)
+        #expect(taken.allSatisfy { $0.command == command })
+        #expect(taken.allSatisfy { $0.payload == hexadecimal(Campaign.payload) })
+        // Identifiers of a connection rise.
+        for (_, group) in Dictionary(grouping: taken, by: \.connection) {
+            let identifiers = group.compactMap(\.identifier)
+            #expect(identifiers.count == group.count)
+            #expect(zip(identifiers, identifiers.dropFirst()).allSatisfy { $0 < $1 })
+        }
+        let rows = try campaign.export()
+        #expect(rows.count == 10_000)
+        let expected = Dictionary(uniqueKeysWithValues: bad)
+        for row in rows {
+            if let status = expected[row.token] {
+                #expect(row.state == "rejected" && row.status == status, "\(row)")
+                #expect(
+                    row.reason
+                        == [
+                            8: "BadDeviceToken", 5: "InvalidTokenSize", 2: "MissingDeviceToken",
+                            7: "PayloadTooLarge",
+                        ][status])
+            } else {
+                #expect(row.state == "accepted", "\(row)")
+            }
+        }
+        #expect(try campaign.ledger("verify").exitCode == 0)
+    }
+
+    @Test("Shutdown names the last that was taken: what follows goes over another connection")
+    func shutdown() throws {
+        let campaign = try Campaign(rows: 2000)
+        let gateway = try Gateway(campaign, ["--shutdown-every", "300"])
+        let sent = try send(campaign, to: gateway, ["--connections", "1"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let taken = try gateway.taken()
+        #expect(taken.count == 2000)
+        #expect(Set(taken.map(\.token)).count == 2000)
+        #expect(taken.map(\.connection).max() == 7)
+        #expect(try campaign.statistics().accepted == 2000)
+    }
+
+    @Test("Expiration and priority stand where each command has them")
+    func fields() throws {
+        for (command, more, expiry, priority) in [
+            (0, [], nil, 10), (1, [], 2_145_916_799, 10), (1, ["--expiration", "0"], 0, 10),
+            (2, [], nil, 10),
+            (2, ["--expiration", "1900000000", "--priority", "5"], 1_900_000_000, 5),
+        ] as [(Int, [String], Int?, Int)] {
+            let campaign = try Campaign(rows: 3)
+            let gateway = try Gateway(campaign)
+            let sent = try send(campaign, to: gateway, ["--binary-command", "\(command)"] + more)
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+            let taken = try gateway.taken()
+            #expect(taken.map(\.token) == (0..<3).map { campaign.tokens.token($0) })
+            #expect(taken.allSatisfy { $0.expiry == expiry && $0.priority == priority })
+        }
+    }
+
+    @Test("Without the packet what was out is in doubt, and nothing of it is sent again")
+    func lostPacket() throws {
+        let campaign = try Campaign(rows: 400)
+        let gateway = try Gateway(
+            campaign, ["--lose-packet"], bad: [(campaign.tokens.token(200), 8)])
+        let sent = try send(campaign, to: gateway, ["--connections", "1"])
+        #expect(sent.exitCode == 3, "\(sent.errors)")
+        let counts = try campaign.statistics()
+        #expect(counts.unknown > 0)
+        #expect(counts.accepted + counts.unknown == 400)
+        let taken = try gateway.taken().map(\.token)
+        #expect(Set(taken).count == taken.count)
+        let accepted = Set(
+            try campaign.export(["--state", "accepted", "--tokens", campaign.list]).map(\.token))
+        #expect(accepted.isSubset(of: taken))
+    }
+
+    @Test("A resume sends what was left, and only that")
+    func resume() throws {
+        let campaign = try Campaign(rows: 1000)
+        let gateway = try Gateway(campaign, bad: [(campaign.tokens.token(700), 8)])
+        #expect(try send(campaign, to: gateway, ["--limit", "400"]).exitCode == 0)
+        #expect(try gateway.taken().count == 400)
+        let resumed = try send(campaign, to: gateway, ["--resume"])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        let taken = try gateway.taken()
+        #expect(taken.count == 999)
+        #expect(Set(taken.map(\.token)).count == 999)
+    }
+
+    @Test("A list of bad tokens only is stopped")
+    func onlyBad() throws {
+        let campaign = try Campaign(rows: 100)
+        let gateway = try Gateway(
+            campaign, ["--error-delay", "0"], bad: (0..<100).map { (campaign.tokens.token($0), 8) })
+        let sent = try send(campaign, to: gateway, ["--abort-after", "5"])
+        #expect(sent.exitCode == 4, "\(sent.errors)")
+        #expect(try campaign.statistics().rejected == 5)
+    }
+
+    @Test("What the protocol cannot carry is refused before anything is connected")
+    func refused() throws {
+        let campaign = try Campaign(rows: 1, payload: String(repeating: " ", count: 300) + "{}")
+        let gateway = try Gateway(campaign)
+        for (more, word) in [
+            (["--binary-command", "1"], "256"), (["--collapse-id", "a"], "--collapse-id"),
+            (["--priority", "1"], "--priority"), (["--binary-command", "3"], "--binary-command"),
+            (
+                ["--binary-command", "0", "--expiration", "0", "--payload", "@short"],
+                "--expiration"
+            ),
+        ] {
+            let short = try campaign.directory.write("{}", to: "short")
+            let sent = try send(campaign, to: gateway, more.map { $0 == "@short" ? short : $0 })
+            #expect(sent.exitCode == 2, "\(more): \(sent.errors)")
+            #expect(sent.errorLines.count == 1)
+            #expect(sent.errors.contains(word), "\(more): \(sent.errors)")
+        }
+        #expect(try gateway.taken().isEmpty)
+    }
+}

@@ -1,0 +1,202 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The same list in each format and packing makes the same campaign.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct ListFormsTests {
+    /// A row of an export in JSON Lines.
+    struct Row: Decodable {
+        var line: Int
+        var token: String?
+        var state: String
+        var status: Int?
+        var reason: String?
+        var apns_id: String
+    }
+
+    static func export(_ campaign: Campaign, _ more: [String] = []) throws -> [Row] {
+        let finished = try campaign.ledger("export", ["--format", "jsonl"] + more)
+        guard finished.exitCode == 0 else { throw TestFailure(finished.errors) }
+        let text = "[" + finished.output.dropLast().replacing("\n", with: ",") + "]"
+        return try JSONDecoder().decode([Row].self, from: Data(text.utf8))
+    }
+
+    @Test("10,000 rows, 300 broken in ten ways: same tokens, same states, right lines")
+    func everyForm() throws {
+        let list = BrokenList(count: 10_000, brokenCount: 300)
+        let server = try LocalAPNs(["--unregistered", "0.02", "--bad-token", "0.01"])
+        var states: [String]?
+        var campaigns: Set<String> = []
+        for format in ["lines", "csv", "tsv", "jsonl"] {
+            let (text, lines) = list.text(format)
+            for packing in Packing.allCases {
+                let campaign = try Campaign(rows: 0)
+                let name = format == "lines" ? "list.txt" : "list.\(format)"
+                let file = try packing.write(text, to: name, in: campaign.directory)
+                let sent = try campaign.send(
+                    to: server.endpoint, ["--tokens", file, "--summary", "-"])
+                #expect(sent.exitCode == 0, "\(format) \(packing): \(sent.errors)")
+                let rows = try Self.export(campaign)
+                #expect(rows.map(\.line) == lines, "\(format) \(packing)")
+                let found = rows.map { "\($0.state) \($0.status ?? 0)" }
+                #expect(states == nil || states == found, "\(format) \(packing)")
+                states = found
+                for (row, expected) in zip(rows, list.rows) {
+                    let isInvalid = row.state == "invalid"
+                    #expect(isInvalid == (expected.token == nil), "\(format) line \(row.line)")
+                    if isInvalid {
+                        let isMissing = expected.text == nil && format != "lines"
+                        #expect(row.reason == (isMissing ? "MissingColumn" : "MalformedToken"))
+                    } else {
+                        #expect(row.token == expected.token, "\(format) line \(row.line)")
+                    }
+                }
+                campaigns.insert(String(rows[0].apns_id.prefix(23)))
+                #expect(try campaign.ledger("verify").output.contains("finished"))
+            }
+        }
+        #expect(Set(states ?? []).count == 4)
+        // What arrived, by campaign.
+        var tokens: [String: [String]] = [:]
+        for request in try server.finish() {
+            tokens[String(request[3].prefix(23)), default: []].append(request[4])
+        }
+        #expect(Set(tokens.keys) == campaigns && tokens.count == 12)
+        let expected = list.rows.compactMap(\.token).sorted()
+        for (_, found) in tokens { #expect(found.sorted() == expected) }
+    }
+
+    @Test(
+        "A list that is cut off ends the run with exit 5; the whole one goes on",
+        arguments: [
+            Packing.gzip, .zstd,
+        ])
+    func cutOff(packing: Packing) throws {
+        let server = try Nghttpd()
+        let campaign = try Campaign(rows: 8_000)
+        let whole = try packing.write(campaign.tokens.list(), to: "list", in: campaign.directory)
+        let packed = try Data(contentsOf: URL(filePath: whole))
+        try packed.prefix(packed.count * 3 / 4).write(to: URL(filePath: whole))
+        let first = try campaign.send(to: server.endpoint, ["--tokens", whole, "--summary", "-"])
+        #expect(first.exitCode == 5)
+        #expect(first.errorLines.count == 1 && first.errors.contains("cut off"), "\(first.errors)")
+        #expect(first.errors.contains(whole) && first.errors.contains("--resume"))
+        let sent = try SendSummary(json: first.output)
+        #expect(sent.accepted > 0 && sent.accepted < 8_000 && sent.rows == nil)
+        #expect(try campaign.ledger("verify").exitCode == 0)
+        let early = try server.tally(campaign.tokens)
+        #expect(early.total == sent.accepted && early.repeated == 0)
+
+        try packed.write(to: URL(filePath: whole))
+        let second = try campaign.send(
+            to: server.endpoint, ["--tokens", whole, "--resume", "--summary", "-"])
+        #expect(second.exitCode == 0, "\(second.errors)")
+        try expectComplete(campaign, summary: SendSummary(json: second.output))
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
+    @Test("A packed list that changed since is another campaign's")
+    func changed() throws {
+        let server = try Nghttpd()
+        let campaign = try Campaign(rows: 3_000)
+        let file = try Packing.gzip.write(
+            campaign.tokens.list(), to: "list", in: campaign.directory)
+        let arguments = ["--tokens", file, "--limit", "1000"]
+        #expect(try campaign.send(to: server.endpoint, arguments).exitCode == 0)
+        // The same list packed otherwise is the same list.
+        let other = try Packing.zstd.write(
+            campaign.tokens.list(), to: "other", in: campaign.directory)
+        let same = try campaign.send(
+            to: server.endpoint, ["--tokens", other, "--limit", "2000", "--resume"])
+        #expect(same.exitCode == 0, "\(same.errors)")
+        var text = campaign.tokens.list()
+        text[65 * 1_500] ^= 1
+        for changed in [text, DeviceTokens(count: 3_000).list()] {
+            _ = try Packing.gzip.write(changed, to: "list", in: campaign.directory)
+            let refused = try campaign.send(to: server.endpoint, ["--tokens", file, "--resume"])
+            #expect(refused.exitCode == 2 && refused.errors.contains("--tokens \(file)"))
+            #expect(refused.errors.contains("not the list"), "\(refused.errors)")
+        }
+        #expect(try server.tally(campaign.tokens).total == 2_000)
+    }
+
+    @Test("Standard input is spooled, and a resume needs it no more")
+    func standardInput() throws {
+        let server = try Nghttpd()
+        let campaign = try Campaign(rows: 4_000)
+        let packed = try Packing.gzip.write(
+            campaign.tokens.list(), to: "list", in: campaign.directory)
+        let arguments = { (more: [String]) in
+            campaign.arguments(to: server.endpoint, ["--tokens", "-", "--summary", "-"] + more)
+        }
+        let first = try Broadside.run(
+            arguments(["--limit", "1500"]), in: campaign.directory, input: packed)
+        #expect(first.exitCode == 0, "\(first.errors)")
+        let spool = "\(campaign.ledger)/tokens"
+        #expect(
+            FileManager.default.contents(atPath: spool).map(Array.init) == campaign.tokens.list())
+        var information = stat()
+        #expect(stat(spool, &information) == 0 && information.st_mode & 0o777 == 0o600)
+
+        let second = try Broadside.run(arguments(["--resume"]), in: campaign.directory)
+        #expect(second.exitCode == 0, "\(second.errors)")
+        try expectComplete(campaign, summary: SendSummary(json: second.output))
+        #expect(try server.tally(campaign.tokens).isExact)
+        #expect(try campaign.export().map(\.token) == (0..<4_000).map(campaign.tokens.token))
+    }
+
+    @Test("Prune, export and probe take standard input as well")
+    func inputOfOthers() throws {
+        let server = try LocalAPNs(["--unregistered", "0.1"])
+        let campaign = try Campaign(rows: 2_000)
+        let packed = try Packing.zstd.write(
+            campaign.tokens.list(), to: "list", in: campaign.directory)
+        let output = "\(campaign.directory.path)/living.gz"
+        var arguments = campaign.arguments(to: server.endpoint, ["--tokens", "-"])
+        arguments[0] = "probe"
+        let place = try #require(arguments.firstIndex(of: "--payload"))
+        arguments.removeSubrange(place...(place + 1))
+        let probed = try Broadside.run(
+            arguments + ["--then-prune", output], in: campaign.directory, input: packed)
+        #expect(probed.exitCode == 0, "\(probed.errors)")
+        let rows = try campaign.export()
+        let living = rows.filter { $0.state == "accepted" }.map { $0.token + "\n" }.joined()
+        #expect(rows.count == 2_000 && living.utf8.count < 65 * 1_950)
+        #expect(try Packing.unpack(output, in: campaign.directory) == Array(living.utf8))
+
+        let again = "\(campaign.directory.path)/again"
+        let pruned = try Broadside.run(
+            ["prune", "--ledger", campaign.ledger, "--tokens", "-", "--output", again],
+            in: campaign.directory, input: packed)
+        #expect(pruned.exitCode == 0, "\(pruned.errors)")
+        #expect(try Packing.unpack(again, in: campaign.directory) == Array(living.utf8))
+        let spool = try campaign.ledger("export")
+        let piped = try Broadside.run(
+            ["ledger", "export", "--ledger", campaign.ledger, "--tokens", "-"],
+            in: campaign.directory, input: packed)
+        #expect(piped.exitCode == 0 && piped.output == spool.output, "\(piped.errors)")
+    }
+
+    @Test("What can't be sent from standard input leaves nothing behind")
+    func refusedInput() throws {
+        let campaign = try Campaign(rows: 100)
+        let packed = try Packing.zstd.write(
+            campaign.tokens.list(), to: "list", in: campaign.directory)
+        let half = try Data(contentsOf: URL(filePath: packed)).dropLast(9)
+        try half.write(to: URL(filePath: packed))
+        let table = try campaign.directory.write("name,device\na,aabb\n", to: "table")
+        for (input, more, code, says) in [
+            (packed, [String](), Int32(5), "standard input is cut off"),
+            (table, [], 2, "has no column 'token'"),
+            (table, ["--token-column", "device", "--payload", "/nowhere"], 2, "/nowhere"),
+        ] {
+            let finished = try Broadside.run(
+                campaign.arguments(to: "127.0.0.1:1", ["--tokens", "-"] + more),
+                in: campaign.directory, input: input, limit: 30)
+            #expect(
+                finished.exitCode == code && finished.errors.contains(says), "\(finished.errors)")
+            #expect(access(campaign.ledger, F_OK) != 0)
+        }
+    }
+}

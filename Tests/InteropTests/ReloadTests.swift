@@ -1,0 +1,120 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// SIGHUP in mid-run: credentials are read again, connections replaced one after the other.
+@Suite(.timeLimit(.minutes(5)))
+struct ReloadTests {
+    /// Waits until rows are being answered: so much lies in the ledger's segments.
+    private func waitForRows(_ campaign: Campaign, _ sending: Subprocess) throws {
+        try sending.wait {
+            let names = (try? campaign.directory.names(in: campaign.ledger)) ?? []
+            return names.contains { name in
+                let file = try? FileManager.default.attributesOfItem(
+                    atPath: "\(campaign.ledger)/\(name)")
+                return name.hasPrefix("segment") && (file?[.size] as? Int ?? 0) > 4096
+            }
+        }
+    }
+
+    @Test("With a signing key: nothing is lost or doubled, and the token stays the same")
+    func key() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 12_000)
+        let sending = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint, ["--rate", "4000", "--connections", "4"]),
+            in: campaign.directory)
+        try waitForRows(campaign, sending)
+        let kept = try String(contentsOfFile: campaign.ledger + "/provider-token", encoding: .utf8)
+        sending.send(signal: SIGHUP)
+        let sent = try sending.wait()
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(sent.errors.contains("credentials were read again"), "\(sent.errors)")
+        let journal = try server.finish()
+        #expect(journal.count == 12_000)
+        #expect(Set(journal.map { $0[4] }).count == 12_000)
+        #expect(journal.allSatisfy { $0[5] == "200" })
+        // Four before and their successors; on a slow machine the run may end before the last.
+        let connections = Set(journal.map { $0[1] }).count
+        #expect(connections > 4 && connections <= 8)
+        #expect(
+            try String(contentsOfFile: campaign.ledger + "/provider-token", encoding: .utf8)
+                == kept)
+        #expect(try campaign.statistics().accepted == 12_000)
+    }
+
+    @Test("A certificate that is replaced is shown from then on")
+    func certificate() throws {
+        let server = try Nginx(requestsPerConnection: 1_000_000, asksForCertificates: true)
+        let campaign = try Campaign(rows: 4000)
+        let directory = campaign.directory
+        func make(_ name: String) throws -> ServerIdentity {
+            try campaign.authority.clientCertificate(
+                userID: "com.example.\(name)", topics: [Campaign.topic], in: directory, name: name)
+        }
+        let first = try make("first")
+        let second = try make("second")
+        let sending = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint,
+                [
+                    "--certificate", first.certificate, "--private-key", first.key, "--rate",
+                    "1500", "--connections", "3",
+                ], without: ["auth-key", "key-id", "team-id"]), in: directory)
+        try waitForRows(campaign, sending)
+        // Half of it first, which has to be passed over: key and certificate don't fit.
+        #expect(rename(second.certificate, first.certificate) == 0)
+        sending.send(signal: SIGHUP)
+        try sending.wait {
+            try String(contentsOfFile: sending.errorsPath, encoding: .utf8).contains("stays in use")
+        }
+        #expect(rename(second.key, first.key) == 0)
+        sending.send(signal: SIGHUP)
+        let sent = try sending.wait()
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(sent.errors.contains("credentials were read again"), "\(sent.errors)")
+        let clients = try server.clients()
+        #expect(clients.count == 4000)
+        #expect(Set(clients).count == 2)
+        #expect(clients.first?.contains("com.example.first") == true)
+        #expect(clients.last?.contains("com.example.second") == true)
+        let tally = try server.tally(campaign.tokens)
+        #expect(tally.isExact, "missing \(tally.missing), repeated \(tally.repeated)")
+    }
+
+    @Test("Another key makes another token; each key's is kept")
+    func otherKey() throws {
+        let server = try RecordingServer(
+            "plain", ["--detail", (1...2000).map(String.init).joined(separator: ",")])
+        let campaign = try Campaign(rows: 1200)
+        let directory = campaign.directory
+        let key = "\(directory.path)/key.p8"
+        try FileManager.default.copyItem(atPath: campaign.authority.authKey, toPath: key)
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--auth-key", key, "--rate", "400"]),
+            in: directory)
+        try waitForRows(campaign, sending)
+        try Subprocess.run(
+            "openssl",
+            [
+                "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out",
+                key + ".new",
+            ], in: directory)
+        #expect(rename(key + ".new", key) == 0)
+        sending.send(signal: SIGHUP)
+        let sent = try sending.wait()
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let requests = try server.events().compactMap(\.fields)
+        #expect(requests.count == 1200)
+        #expect(Set(requests.map { $0.first { $0.name == ":path" }?.value }).count == 1200)
+        let used = requests.compactMap { $0.first { $0.name == "authorization" }?.value }
+        #expect(Set(used).count == 2)
+        let change = try #require(used.firstIndex(of: used.last!))
+        #expect(change > 0)
+        let kept = try String(contentsOfFile: campaign.ledger + "/provider-token", encoding: .utf8)
+        #expect(
+            Set(kept.split(separator: "\n").compactMap { $0.split(separator: " ").last })
+                == Set(used.map { $0.dropFirst(7) }))
+    }
+}

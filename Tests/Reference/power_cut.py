@@ -1,0 +1,87 @@
+"""Takes away from a killed run's segments what a power cut might have taken, by docs/ledger-format.md.
+
+    power_cut.py LEDGER SEED < rows that the server has seen, a number a line
+
+What had been synced stays: all before the offset of the last `synced` record, and each reservation of
+which a row was sent, for it is synced ahead of use. Of what lies behind the end is lost from a random
+octet on, reads as zeros, or is torn. Prints what it did.
+"""
+
+import json
+import os
+import random
+import struct
+import sys
+
+
+def blocks(octets):
+    """Offset, end and slots of each block."""
+    offset = 32
+    while offset + 8 <= len(octets):
+        slots = struct.unpack_from("<H", octets, offset + 4)[0]
+        end = offset + 8 + 16 * slots
+        if slots == 0 or end > len(octets):
+            return
+        yield offset, end, [
+            struct.unpack_from("<QQ", octets, at) for at in range(offset + 8, end, 16)]
+        offset = end
+
+
+def synced_end(octets, seen):
+    """How many octets were surely synced."""
+    kept = 0
+    for _, end, slots in blocks(octets):
+        at = 0
+        while at < len(slots):
+            first, second = slots[at]
+            kind = first >> 60
+            if kind == 5:
+                kept = max(kept, second)
+            if kind == 3:
+                row, count = first & (1 << 40) - 1, second & 0xFFFFFFFF
+                if any(number in seen for number in range(row, row + count)):
+                    kept = max(kept, end)
+            if kind == 2:
+                flags, token, text = second >> 24 & 0xFF, second >> 48 & 0xFF, second >> 56
+                rest = (8 if flags & 1 else 0) + token + text
+                at += (rest + 15) // 16
+            at += 3 if kind == 3 else 1
+    return kept
+
+
+def main():
+    ledger = sys.argv[1]
+    choice = random.Random(int(sys.argv[2]))
+    seen = {int(line) for line in sys.stdin}
+    names = sorted(name for name in os.listdir(ledger) if name.startswith("segment-"))
+    with open(os.path.join(ledger, "manifest.json")) as file:
+        epochs = json.load(file)["epochs"]
+    # Segments whose lengths are recorded were synced before: by their run's end, or a resume.
+    recorded = {epoch["number"] for epoch in epochs if "segments" in epoch}
+    for name in names:
+        if int(name.split("-")[1]) in recorded:
+            continue
+        path = os.path.join(ledger, name)
+        with open(path, "rb") as file:
+            octets = file.read()
+        kept = synced_end(octets, seen)
+        cut = choice.randint(kept, len(octets))
+        lost = len(octets) - cut
+        kind = choice.choice(["cut", "zeros", "torn"])
+        tail = b""
+        if kind == "zeros":
+            tail = bytes(lost)
+        if kind == "torn" and lost:
+            # Pages of a disk come back in any state: some of the new octets, some of nothing.
+            tail = bytearray(octets[cut:])
+            tail[0] ^= 0xFF
+            for at in range(0, lost, 512):
+                if choice.random() < 0.5:
+                    tail[at:at + 512] = bytes(len(tail[at:at + 512]))
+        with open(path, "wb") as file:
+            file.write(octets[:cut] + tail)
+        print(f"{name}: {kind} at {cut} of {len(octets)}, {kept} synced")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""A provider of the binary protocol's days, after the C listings of Apple's documents, for tests.
+
+    legacy_provider.py --port N --ca FILE --certificate FILE --key FILE [--feedback | NOTIFICATION...]
+
+A notification is `command:identifier:expiry:priority:token:payload`, token and payload hexadecimal;
+`raw:HEX` sends octets as they are. All are written in one go, then it listens for at most three
+seconds. Prints JSON: the error packet as [command, status, identifier] or null, and whether the
+gateway closed. With --feedback: the tuples as [seconds, token].
+"""
+import argparse
+import json
+import socket
+import ssl
+import struct
+
+
+def simple(token, payload):
+    """Listing "Sending a notification in the simple format via the binary interface"."""
+    return struct.pack("!BH", 0, len(token)) + token + struct.pack("!H", len(payload)) + payload
+
+
+def enhanced(identifier, expiry, token, payload):
+    """Listing "Sending a notification in the enhanced format via the binary interface"."""
+    head = struct.pack("!BIiH", 1, identifier, expiry, len(token))
+    return head + token + struct.pack("!H", len(payload)) + payload
+
+
+def framed(identifier, expiry, priority, token, payload):
+    def item(number, data):
+        return struct.pack("!BH", number, len(data)) + data
+    items = item(1, token) + item(2, payload) + item(3, struct.pack("!I", identifier))
+    items += item(4, struct.pack("!i", expiry)) + item(5, struct.pack("!B", priority))
+    return struct.pack("!BI", 2, len(items)) + items
+
+
+def octets(text):
+    if text.startswith("raw:"):
+        return bytes.fromhex(text[4:])
+    command, identifier, expiry, priority, token, payload = text.split(":")
+    token, payload = bytes.fromhex(token), bytes.fromhex(payload)
+    if command == "0":
+        return simple(token, payload)
+    if command == "1":
+        return enhanced(int(identifier), int(expiry), token, payload)
+    return framed(int(identifier), int(expiry), int(priority), token, payload)
+
+
+def everything(connection):
+    data = b""
+    try:
+        while True:
+            piece = connection.recv(65536)
+            if not piece:
+                return data, True
+            data += piece
+    except TimeoutError:
+        return data, False
+    except OSError:
+        return data, True
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--ca", required=True)
+    parser.add_argument("--certificate", required=True)
+    parser.add_argument("--key", required=True)
+    parser.add_argument("--feedback", action="store_true")
+    parser.add_argument("--wait", type=float, default=3)
+    parser.add_argument("notification", nargs="*")
+    options = parser.parse_args()
+    context = ssl.create_default_context(cafile=options.ca)
+    context.load_cert_chain(options.certificate, options.key)
+    plain = socket.create_connection(("127.0.0.1", options.port), 10)
+    connection = context.wrap_socket(plain, server_hostname="localhost")
+    connection.settimeout(options.wait)
+    if not options.feedback:
+        connection.sendall(b"".join(octets(text) for text in options.notification))
+        data, closed = everything(connection)
+        packet = list(struct.unpack("!BBI", data)) if data else None
+        print(json.dumps({"packet": packet, "closed": closed}))
+        return
+    data, closed = everything(connection)
+    tuples = []
+    while data:
+        seconds, count = struct.unpack("!IH", data[:6])
+        tuples.append([seconds, data[6:6 + count].hex()])
+        data = data[6 + count:]
+    print(json.dumps({"tuples": tuples, "closed": closed}))
+
+
+main()

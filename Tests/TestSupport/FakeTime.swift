@@ -1,0 +1,35 @@
+import Foundation
+
+/// Debian's libfaketime and nss_wrapper: another clock, and other names, for one process.
+package enum FakeTime {
+    /// The environment of a process whose wall clock is off by so much (`+2h`, `-25m`). Its
+    /// monotonic clock goes on as it is.
+    package static func fixed(_ offset: String) throws -> [String: String] {
+        try preload("faketime/libfaketimeMT.so.1", "faketime").merging([
+            "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        ]) { $1 }
+    }
+
+    /// The environment of a process whose wall clock is off by what a file says, at any time.
+    package static func following(_ file: String) throws -> [String: String] {
+        try preload("faketime/libfaketimeMT.so.1", "faketime").merging([
+            "FAKETIME_TIMESTAMP_FILE": file, "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        ]) { $1 }
+    }
+
+    /// The environment of a process that finds its names in a file like `/etc/hosts`.
+    package static func names(in hosts: String) throws -> [String: String] {
+        try preload("libnss_wrapper.so", "libnss-wrapper").merging(["NSS_WRAPPER_HOSTS": hosts]) {
+            $1
+        }
+    }
+
+    private static func preload(_ name: String, _ package: String) throws -> [String: String] {
+        for machine in ["x86_64", "aarch64"] {
+            let path = "/usr/lib/\(machine)-linux-gnu/\(name)"
+            if access(path, R_OK) == 0 { return ["LD_PRELOAD": path] }
+        }
+        throw TestFailure("\(package) is not installed: run tools/install-packages test")
+    }
+}

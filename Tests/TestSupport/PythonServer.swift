@@ -1,0 +1,35 @@
+import Foundation
+
+/// A server of the tests' own in Python that says `listening on PORT` and serves until it is stopped.
+package final class PythonServer {
+    package let port: Int
+    private let process: Subprocess
+    package let directory: TemporaryDirectory
+
+    /// Starts `Tests/Servers/SCRIPT` with these options.
+    package init(_ script: String, _ options: [String], in directory: TemporaryDirectory) throws {
+        self.directory = directory
+        process = try Subprocess(
+            "timeout",
+            ["300", Tool.path(of: "python3"), "-B", "\(Tool.packageRoot)/Tests/Servers/\(script)"]
+                + options, in: directory)
+        for _ in 0..<3000 {
+            let output = FileManager.default.contents(atPath: process.outputPath) ?? Data()
+            let line = String(decoding: output, as: UTF8.self)
+            if line.hasPrefix("listening on "), line.hasSuffix("\n"),
+                let port = Int(line.dropFirst(13).dropLast())
+            {
+                self.port = port
+                return
+            }
+            guard process.isRunning else { break }
+            usleep(10_000)
+        }
+        let errors = FileManager.default.contents(atPath: process.errorsPath) ?? Data()
+        throw TestFailure("\(script) does not listen: \(String(decoding: errors, as: UTF8.self))")
+    }
+
+    deinit { stop() }
+
+    package func stop() { process.stop() }
+}
