@@ -40,6 +40,7 @@ let package = Package(
         .systemLibrary(name: "CLiburing"),
         .systemLibrary(name: "COpenSSL"),
         .systemLibrary(name: "CNghttp2"),
+        .systemLibrary(name: "CMicrohttpd"),
         .systemLibrary(name: "CZlib"),
         .systemLibrary(name: "CZstd"),
 
@@ -54,7 +55,9 @@ let package = Package(
         module("Ring", ["CLiburing"]),
 
         // The engine that joins them, a local APNs, and the command.
-        module("Broadside", ["APNs", "HPACK", "HTTP2", "Campaign", "TLS", "Ring"]),
+        module(
+            "Broadside",
+            ["APNs", "HPACK", "HTTP2", "Campaign", "TLS", "Ring", "CMicrohttpd"]),
         module("Simulator", ["APNs", "HPACK", "TLS", "Ring", "CNghttp2"]),
         .executableTarget(
             name: "BroadsideCLI",

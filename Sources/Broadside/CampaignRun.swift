@@ -59,11 +59,13 @@ public enum CampaignRun {
         guard options.ledger != nil else {
             throw .request("--ledger is missing: add --ledger DIR, a directory that does not exist")
         }
-        if let summary = options.summary, summary != "-" { try checkWritable(summary) }
+        if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
+        if let path = options.report { try checkWritable(path, option: "report") }
         try confirm(plan, list)
         try raiseDescriptorLimit(plan)
         try checkRing()
         let signals = SignalWatch()
+        let outlets = try RunOutlets(options)
         let directory = if let spooling { spooling } else { try openLedger(options) }
         let session: RunSession
         do throws(BroadsideError) {
@@ -73,8 +75,16 @@ public enum CampaignRun {
             directory.discardUnlessBegun()
             throw error
         }
-        if session.isFinishedAlready { return try session.reportFinished() }
-        return try LiveRun(plan, session: session, list: list, context: context).run(signals)
+        if session.isFinishedAlready {
+            if let report = options.report, let ledger = options.ledger {
+                try LedgerReading(path: ledger).writeReport(
+                    to: try OutputFile(report, option: "report", permissions: nil), isOurs: true)
+            }
+            return try session.reportFinished()
+        }
+        return try LiveRun(
+            plan, session: session, list: list, context: context, outlets: outlets
+        ).run(signals)
     }
 
     private static func openList(
@@ -105,18 +115,6 @@ public enum CampaignRun {
         guard readLine() == "yes" else {
             throw .request("not confirmed: nothing was sent")
         }
-    }
-
-    /// Better known before the night than after it.
-    private static func checkWritable(_ path: String) throws(BroadsideError) {
-        if isSpecialFile(path) { return }
-        let probe = "\(path).\(getpid()).new"
-        let descriptor = unsafe open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else {
-            throw .request("--summary \(path): \(describe(errno: errno)): name a place to write to")
-        }
-        close(descriptor)
-        _ = unsafe unlink(probe)
     }
 
     static func tlsContext(

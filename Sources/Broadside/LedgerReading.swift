@@ -5,10 +5,10 @@ internal import Glibc
 /// A ledger, opened to be read: what `ledger stats`, `export`, `verify` and `find` stand on. A run
 /// may be writing to it meanwhile.
 public struct LedgerReading {
-    private let directory: LedgerDirectory
-    private let manifest: Manifest
+    let directory: LedgerDirectory
+    let manifest: Manifest
     /// The ledger itself, or those of the shards that it was merged from.
-    private let ledgers: [(directory: LedgerDirectory, manifest: Manifest)]
+    let ledgers: [(directory: LedgerDirectory, manifest: Manifest)]
 
     /// Opens a ledger's directory.
     public init(path: String) throws(BroadsideError) {
@@ -187,7 +187,7 @@ public struct LedgerReading {
         return found
     }
 
-    private func index(
+    func index(
         _ ledger: (directory: LedgerDirectory, manifest: Manifest)
     ) throws(BroadsideError) -> LedgerIndex {
         let segments = try ledger.directory.segments()
@@ -198,7 +198,7 @@ public struct LedgerReading {
         }
     }
 
-    private static func unreadable(
+    static func unreadable(
         _ error: LedgerError, _ directory: LedgerDirectory
     ) -> BroadsideError {
         BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)

@@ -17,13 +17,16 @@ struct LiveRun {
     private let services: ReactorServices
     private let pool: ChunkPool
     private let start: Now
+    private let outlets: RunOutlets
 
     init(
-        _ plan: Plan, session: RunSession, list: TokenList, context: TLSContext
+        _ plan: Plan, session: RunSession, list: TokenList, context: TLSContext,
+        outlets: RunOutlets
     ) throws(BroadsideError) {
         self.plan = plan
         self.session = session
         self.list = list
+        self.outlets = outlets
         start = Clock.now()
         recipe = TLSRecords.Recipe(plan.route.recipe(context))
         settings = plan.reactorSettings(manifest: session.manifest)
@@ -58,20 +61,26 @@ struct LiveRun {
             threads.append(
                 try ReactorThread(
                     reactor: reactor, settings: settings, shared: shared, services: services,
-                    recipe: recipe, pool: pool, layout: list.layout, session: session))
+                    recipe: recipe, pool: pool, layout: list.layout, session: session,
+                    trace: outlets.trace))
         }
         session.directory.syncDirectory()
         services.start(list: source)
         for thread in threads { thread.start() }
-        watch(threads, signals)
+        let teller = RunTeller(
+            plan, session: session, shared: shared, services: services, source: source,
+            outlets: outlets, start: start, wake: { for thread in threads { thread.wake() } })
+        watch(threads, signals, teller)
         for thread in threads { thread.join() }
         services.stop()
-        return try finish(threads, source: source, signals)
+        teller.reactorsEnded(Clock.now())
+        return try finish(threads, source: source, signals, teller)
     }
 
     /// Tells how it goes and passes signals on until every reactor has ended.
-    private func watch(_ threads: [ReactorThread], _ signals: SignalWatch) {
-        var progress = ProgressLine(plan.options.progress, now: start.nanoseconds)
+    private func watch(
+        _ threads: [ReactorThread], _ signals: SignalWatch, _ teller: RunTeller
+    ) {
         let credentialWatch = CredentialWatch(
             plan, directory: session.directory, shared: shared, recipe: recipe, now: start)
         let deadline = plan.options.deadline.map {
@@ -101,9 +110,8 @@ struct LiveRun {
             if credentialWatch.look(now) {
                 for thread in threads { thread.wake() }
             }
-            progress.update(services.statistics, rows: nil, now: now.nanoseconds)
+            teller.look(now)
         }
-        progress.finish()
     }
 
     /// A canary that passed is not sent once more by a resume.
@@ -117,7 +125,8 @@ struct LiveRun {
     }
 
     private func finish(
-        _ threads: [ReactorThread], source: ListSource, _ signals: SignalWatch
+        _ threads: [ReactorThread], source: ListSource, _ signals: SignalWatch,
+        _ teller: RunTeller
     ) throws(BroadsideError) -> Int32 {
         var statistics = RunStatistics()
         var latency = LatencyHistogram()
@@ -162,10 +171,11 @@ struct LiveRun {
                 lengths: threads.map(\.segmentLength), rows: endRow,
                 listByteCount: list.byteCount, isFinished: isWhole, statistics: statistics)
         }
+        let message = message(cause, statistics, summary, teller)
+        teller.end(summary, cause: message, now: Clock.now())
         try summary.write(to: plan.options)
-        if let message = message(cause, statistics, summary) {
-            standardError("broadside: \(message)")
-        }
+        try teller.writeReport(summary, now: Clock.now())
+        if let message { standardError("broadside: \(message)") }
         return code
     }
 
@@ -197,13 +207,16 @@ struct LiveRun {
     }
 
     private func message(
-        _ cause: StopCause?, _ statistics: RunStatistics, _ summary: Summary
+        _ cause: StopCause?, _ statistics: RunStatistics, _ summary: Summary,
+        _ teller: RunTeller
     ) -> String? {
         switch cause {
         case .aborted(let message), .diskFailed(let message): message
         case .listFailed(let message): "\(message), then --resume goes on"
         case .gaveUp(let message): "gave up on \(plan.place): \(message)"
-        case .signal: "stopped by a signal: --resume goes on"
+        case .signal:
+            "stopped by \(teller.isStoppedByOperator ? "broadside control" : "a signal"): "
+                + "--resume goes on"
         case .deadline: "the deadline has passed: --resume goes on without it"
         case nil:
             statistics.heldBack > 0
@@ -214,7 +227,7 @@ struct LiveRun {
 }
 
 /// A rate a second in the pacer's unit.
-private func milliRate(_ perSecond: Double) -> UInt64 {
+func milliRate(_ perSecond: Double) -> UInt64 {
     UInt64(min(max(1, (perSecond * 1000).rounded()), Double(Pacer.maximumMilliRate)))
 }
 

@@ -20,6 +20,12 @@ public struct SendOptions: Sendable {
         case json
     }
 
+    /// How the event log is written.
+    public enum LogFormat: String, Sendable, CaseIterable {
+        case text
+        case json
+    }
+
     /// Which header fields go into APNs' compression table.
     public enum HeaderIndexing: String, Sendable, CaseIterable {
         /// The names that Apple asks to be indexed once, and nothing else.
@@ -141,6 +147,16 @@ public struct SendOptions: Sendable {
     public var summary: String?
     /// What is shown while the run goes on.
     public var progress = Progress.auto
+    /// nil: text, and only what matters, where progress is shown.
+    public var log: LogFormat?
+    /// Where the report page goes.
+    public var report: String?
+    /// A file for Prometheus' textfile collector, or `HOST:PORT` to be scraped at.
+    public var metrics: String?
+    /// Where frames are written, a line of JSON each.
+    public var traceFrames: String?
+    /// Where the control socket is made.
+    public var control: String?
 
     /// The defaults of the contract.
     public init() {}

@@ -11,6 +11,8 @@ enum Program {
         TokensCommand.description,
         PayloadCommand.description,
         DoctorCommand.description,
+        ControlCommand.description,
+        ReportCommand.description,
         SimulateCommand.description,
         FeedbackCommand.description,
     ]

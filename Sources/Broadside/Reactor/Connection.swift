@@ -52,6 +52,8 @@ import Ring
     var lastAnswered: UInt64 = 0
     /// True once the server's SETTINGS arrived.
     var isReady = false
+    /// Over all connections that used the slot.
+    var tally = ConnectionTally()
     /// Which state of the credential it was made from, at the latest.
     var sessionVersion: UInt32 = 0
 
@@ -132,7 +134,13 @@ import Ring
     /// Requests whose answers are awaited.
     var openCount: Int { http.openStreamCount + binary.count }
 
-    /// A request was answered.
+    /// A request was answered that went out at `sent`.
+    mutating func noteAnswer(_ now: Now, sent: UInt64) {
+        tally.noteAnswer(latencyNanoseconds: now.nanoseconds - sent)
+        noteAnswer(now)
+    }
+
+    /// A request was answered, nobody knows how fast.
     mutating func noteAnswer(_ now: Now) {
         answers += 1
         lossesInARow = 0

@@ -157,6 +157,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ index: Int, message: String, isLasting: Bool, retryAfter: UInt64? = nil, now: Now
     ) {
         shared.note(failure: message)
+        noteFailure(index, message, now: now)
         let servedWell =
             connections[index].answers > 0 && connections[index].phase != .connecting
         if isLasting || !servedWell || !connections[index].http.isDraining {
@@ -198,6 +199,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func replaceUseless(_ index: Int, _ what: String, now: Now) {
         guard connections[index].phase == .open else { return }
         shared.note(failure: "\(place(index)): \(what)")
+        noteFailure(index, "\(place(index)): \(what)", now: now)
         addresses.failed(
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
             random: &random)
@@ -206,6 +208,9 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Says goodbye and closes once the bytes are out.
     mutating func flush(_ index: Int, now: Now) {
+        tell(
+            .connectionClosed, .info, connection: index,
+            "\(place(index)): closed after \(connections[index].answers) answers", now: now)
         if settings.binary == nil { connections[index].http.shutdown() }
         connections[index].enter(.flushing, now: now.nanoseconds)
     }
@@ -231,8 +236,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         replaceOutdated(now)
         exchangeRows(now)
-        guard case .running = phase, hasWork || inFlight > 0 else { return }
-        let last = max(shared.lastAnswer ?? 0, startedAt)
+        // Nobody answers what a pause keeps from being asked.
+        guard case .running = phase, hasWork || inFlight > 0, !shared.isPaused else { return }
+        let last = max(shared.lastAnswer ?? 0, startedAt, shared.lastPauseEnd)
         if now.nanoseconds > last, now.nanoseconds - last > settings.giveUpAfter {
             let trouble = shared.lastFailure.map { " (\($0))" } ?? ""
             shared.stop(
@@ -305,7 +311,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// The reactor's share of the rate: divided anew among the reactors that have rows.
     mutating func shareRate(_ now: Now) {
-        let share = shared.milliRate.map { $0 / UInt64(shared.hungryReactors) }
+        let share =
+            shared.isPaused ? 0 : shared.milliRate.map { $0 / UInt64(shared.hungryReactors) }
         if share != pacer.milliRate { pacer.setRate(milliRate: share, now: now.nanoseconds) }
     }
 }

@@ -69,18 +69,25 @@ extension ReactorStateMachine where Records: ~Copyable {
         while let event = connections[index].http.nextEvent(in: bytes, at: &offset) {
             switch event {
             case .response(let tag, 200):
-                connections[index].noteAnswer(now)
+                connections[index].noteAnswer(
+                    now, sent: unsafe slab.state(tag).pointee.sentNanoseconds)
                 if connections[index].answers == 1 {
                     addresses.succeeded(connections[index].address, now: now.nanoseconds)
                 }
                 inFlight -= 1
                 accept(tag, now: now)
             case .response(let tag, let status):
-                connections[index].noteAnswer(now)
+                connections[index].noteAnswer(
+                    now, sent: unsafe slab.state(tag).pointee.sentNanoseconds)
                 inFlight -= 1
                 refuse(tag, status: status, connection: index, now: now)
             case .ready:
                 connections[index].isReady = true
+                connections[index].tally.opened += 1
+                tell(
+                    .connectionOpen, .info, connection: index,
+                    "\(place(index)): open, at most \(connections[index].http.streamLimit) streams",
+                    now: now)
                 addresses.ready(connections[index].address)
                 shared.noteReady()
                 followSettings(index)
@@ -119,6 +126,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     ) {
         let message = "\(place(index)): the server broke HTTP/2: \(error.message)"
         shared.note(failure: message)
+        noteFailure(index, message, now: now)
         addresses.failed(
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
             random: &random)
@@ -130,6 +138,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func followGoAway(_ index: Int, code: ErrorCode, now: Now) {
         statistics.goAways += 1
         let answer = reasonOfGoAway(index)
+        noteGoAway(index, code: code, reason: answer?.text, now: now)
         if let answer {
             shared.note(failure: "\(place(index)): GOAWAY with reason \(answer.text)")
         } else if code != .noError {

@@ -66,6 +66,8 @@ import TLS
     var random: SplitMix64
     package var statistics = RunStatistics()
     package var latency = LatencyHistogram()
+    /// What is worth a line in the log; handed over with the next report.
+    var events = EventBuffer()
     var submissions: SubmissionQueue
 
     /// Since when no connection is ready, monotonic nanoseconds; nil while one is.
@@ -225,6 +227,11 @@ import TLS
         guard elapsed >= millisecond else { return }
         lastTurn = now.nanoseconds
         guard case .running = phase else { return }
+        if shared.isPaused {
+            for index in 0..<connections.count where connections[index].isActive {
+                connections[index].limitedBy = .rate
+            }
+        }
         for index in 0..<connections.count where connections[index].isActive {
             statistics.limited[connections[index].limitedBy.rawValue] += elapsed
         }

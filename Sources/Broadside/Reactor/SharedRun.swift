@@ -49,6 +49,8 @@ package final class SharedRun: Sendable {
     private let hungry = Atomic<Int>(0)
     /// Requests in 1,000 seconds over all reactors; the highest number: unlimited.
     private let rateLimit: Atomic<UInt64>
+    private let paused = Atomic<Bool>(false)
+    private let pauseEnd = Atomic<UInt64>(0)
 
     /// - Parameters:
     ///   - authorization: `bearer ...`, or nil with a client certificate.
@@ -79,6 +81,18 @@ package final class SharedRun: Sendable {
             return rate == .max ? nil : rate
         }
         set { rateLimit.store(newValue ?? .max, ordering: .relaxed) }
+    }
+
+    /// True while the operator wants no new requests; those in flight are answered.
+    package var isPaused: Bool { paused.load(ordering: .relaxed) }
+
+    /// When the last pause ended, monotonic nanoseconds; 0 before the first.
+    var lastPauseEnd: UInt64 { pauseEnd.load(ordering: .relaxed) }
+
+    /// Begins a pause, or ends it.
+    package func pause(_ isPaused: Bool, now: Now) {
+        if !isPaused { pauseEnd.store(now.nanoseconds, ordering: .relaxed) }
+        paused.store(isPaused, ordering: .releasing)
     }
 
     /// Changes with every new provider token.

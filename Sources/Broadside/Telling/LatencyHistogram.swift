@@ -5,10 +5,11 @@
     private static let subBuckets = 1 << subBucketBits
     /// Values from 2^40 ns (18 minutes) on share the last bucket.
     private static let powers = 40
-    private static let bucketCount = (powers - subBucketBits + 1) * subBuckets
+    static let bucketCount = (powers - subBucketBits + 1) * subBuckets
 
     private let buckets: UnsafeMutablePointer<UInt64>
     package private(set) var count: UInt64 = 0
+    private var sumNanoseconds: UInt64 = 0
     package private(set) var maximumNanoseconds: UInt64 = 0
 
     package init() {
@@ -24,6 +25,7 @@
     package mutating func record(_ nanoseconds: UInt64) {
         unsafe buckets[Self.bucket(of: nanoseconds)] &+= 1
         count &+= 1
+        sumNanoseconds &+= nanoseconds
         if nanoseconds > maximumNanoseconds { maximumNanoseconds = nanoseconds }
     }
 
@@ -33,7 +35,15 @@
             unsafe buckets[index] &+= other.buckets[index]
         }
         count += other.count
+        sumNanoseconds &+= other.sumNanoseconds
         maximumNanoseconds = max(maximumNanoseconds, other.maximumNanoseconds)
+    }
+
+    /// What it holds now, as a value for other threads.
+    package var counts: LatencyCounts {
+        LatencyCounts(
+            buckets: (0..<Self.bucketCount).map { unsafe buckets[$0] }, count: count,
+            sumNanoseconds: sumNanoseconds, maximumNanoseconds: maximumNanoseconds)
     }
 
     /// The value below which the given share of answers lies, nanoseconds; nil while nothing was
@@ -57,7 +67,7 @@
         return (shift + 1) * subBuckets + Int(value >> UInt64(shift)) - subBuckets
     }
 
-    private static func upperBound(of bucket: Int) -> UInt64 {
+    static func upperBound(of bucket: Int) -> UInt64 {
         if bucket < subBuckets { return UInt64(bucket) }
         let shift = bucket / subBuckets - 1
         let mantissa = bucket % subBuckets + subBuckets

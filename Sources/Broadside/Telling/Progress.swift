@@ -1,93 +1,69 @@
 internal import Glibc
+internal import Synchronization
 
-/// Says on stderr how a run goes on: a line redrawn in place on a terminal, a plain line every few
+/// Says on stderr how a run goes on: lines redrawn in place on a terminal, a plain line every few
 /// seconds elsewhere, or a JSON object a second.
-struct ProgressLine {
-    private enum Style {
-        case none, live, plain, json
+struct Progress {
+    private enum Mode {
+        case none, plain, json
+        case live(LiveView)
     }
 
-    private let style: Style
-    private let start: UInt64
-    private var nextLine: UInt64
-    private var lastSettled: UInt64 = 0
-    private var lastTime: UInt64
+    private let mode: Mode
+    /// Looks until the next line.
+    private var countdown: Int
 
-    init(_ progress: SendOptions.Progress, now: UInt64) {
+    /// Seconds between two plain lines.
+    private static let plainInterval = 5
+
+    init(_ progress: SendOptions.Progress) {
         switch progress {
-        case .none: style = .none
-        case .json: style = .json
-        case .auto: style = isatty(STDERR_FILENO) == 1 ? .live : .plain
+        case .none: mode = .none
+        case .json: mode = .json
+        case .auto:
+            mode =
+                isatty(STDERR_FILENO) == 1 && Self.environment("TERM") != "dumb"
+                ? .live(LiveView(style: Self.style)) : .plain
         }
-        start = now
-        lastTime = now
-        nextLine = now + (style == .live ? second / 4 : style == .json ? second : 5 * second)
+        countdown = Self.plainInterval
     }
 
-    private var interval: UInt64 {
-        switch style {
-        case .live: second / 4
-        case .json: second
-        case .plain, .none: 5 * second
-        }
+    /// What people asked their terminal to show (no-color.org; POSIX, section 8.2).
+    private static var style: LiveView.Style {
+        let locale = environment("LC_ALL") ?? environment("LC_CTYPE") ?? environment("LANG") ?? ""
+        let name = locale.lowercased()
+        return LiveView.Style(
+            hasColor: environment("NO_COLOR") == nil,
+            hasUnicode: name.contains("utf-8") || name.contains("utf8"))
     }
 
-    /// Prints a line where one is due.
-    mutating func update(_ statistics: RunStatistics, rows: UInt64?, now: UInt64) {
-        guard style != .none, now >= nextLine else { return }
-        nextLine = now + interval
-        let elapsed = Double(now - lastTime) / 1e9
-        let settled = statistics.settled
-        let rate = elapsed > 0 ? Double(settled - min(settled, lastSettled)) / elapsed : 0
-        lastSettled = settled
-        lastTime = now
-        let seconds = Double(now - start) / 1e9
-        switch style {
-        case .json:
-            standardError(
-                "{\"elapsed_seconds\":\(decimal(seconds, places: 1)),\"settled\":\(settled),"
-                    + "\"accepted\":\(statistics.accepted),\"rejected\":\(statistics.rejected),"
-                    + "\"in_flight\":\(statistics.inFlight),\"rate\":\(Int(rate)),"
-                    + "\"connections\":\(statistics.openConnections)}")
-        case .live, .plain:
-            var line = "\(settled)"
-            if let rows, rows > 0 {
-                line += " of \(rows) (\(settled * 100 / rows) %)"
-            }
-            line += ", \(Int(rate))/s, \(statistics.accepted) accepted"
-            if statistics.rejected > 0 { line += ", \(statistics.rejected) rejected" }
-            if statistics.failed + statistics.unknown > 0 {
-                line += ", \(statistics.failed + statistics.unknown) failed or unknown"
-            }
-            line +=
-                ", \(statistics.inFlight) in flight on \(statistics.openConnections) connections"
-            if style == .live {
-                write("\r\u{1b}[K" + line)
-            } else {
-                standardError(line)
-            }
+    /// A variable that is set and not empty.
+    private static func environment(_ name: String) -> String? {
+        guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
+        return unsafe String(cString: value)
+    }
+
+    /// Shows a look; called once a second.
+    mutating func show(_ snapshot: RunSnapshot) {
+        switch mode {
         case .none:
             break
+        case .json:
+            standardError(snapshot.json.object)
+        case .plain:
+            countdown -= 1
+            guard countdown == 0 else { return }
+            countdown = Self.plainInterval
+            standardError(LiveView.plainLine(snapshot))
+        case .live(let view):
+            LiveBlock.shared.withLock { block in
+                block.draw(view.lines(snapshot, width: LiveBlock.size().columns))
+            }
         }
     }
 
     /// Leaves the terminal as other output expects it.
     func finish() {
-        if style == .live { write("\r\u{1b}[K") }
-    }
-
-    private func write(_ text: String) {
-        var text = text
-        text.withUTF8 { bytes in
-            _ = unsafe Glibc.write(STDERR_FILENO, bytes.baseAddress, bytes.count)
-        }
-    }
-}
-
-/// One line on stderr.
-public func standardError(_ line: String) {
-    var line = line + "\n"
-    line.withUTF8 { bytes in
-        _ = unsafe write(STDERR_FILENO, bytes.baseAddress, bytes.count)
+        LiveBlock.shared.withLock { $0.erase() }
     }
 }

@@ -142,3 +142,15 @@ func isSpecialFile(_ path: String) -> Bool {
     guard unsafe stat(path, &information) == 0 else { return false }
     return information.st_mode & S_IFMT != S_IFREG
 }
+
+/// Better known before the night than after it.
+func checkWritable(_ path: String, option: String) throws(BroadsideError) {
+    if isSpecialFile(path) { return }
+    let probe = "\(path).\(getpid()).new"
+    let descriptor = unsafe open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else {
+        throw .request("--\(option) \(path): \(describe(errno: errno)): name a place to write to")
+    }
+    close(descriptor)
+    _ = unsafe unlink(probe)
+}

@@ -165,6 +165,13 @@ public struct Summary: Sendable, Encodable {
             text += line(
                 "latency", "p50 \(decimal(p50, places: 1)) ms, p99 \(decimal(p99, places: 1)) ms")
         }
+        let shares = LimitedBy.allCases.compactMap { cause -> (String, Double)? in
+            guard let share = limitedBy[cause.name], share >= 0.01 else { return nil }
+            return ("\(cause.words) \(percentText(share))", share)
+        }.sorted { $0.1 > $1.1 }
+        if !shares.isEmpty {
+            text += line("limited by", shares.prefix(3).map(\.0).joined(separator: ", "))
+        }
         return text
     }
 }

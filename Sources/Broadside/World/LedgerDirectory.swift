@@ -110,9 +110,26 @@ final class LedgerDirectory {
             throw BroadsideError(
                 "--ledger \(path): \(describe(errno: errno)): it must be writable", exitCode: 5)
         }
-        guard flock(lockDescriptor, LOCK_EX | LOCK_NB) == 0 else {
+        var isLocked = flock(lockDescriptor, LOCK_EX | LOCK_NB) == 0
+        // Who asks whether a run is under way holds the lock for a moment.
+        for _ in 0..<5 where !isLocked {
+            usleep(20_000)
+            isLocked = flock(lockDescriptor, LOCK_EX | LOCK_NB) == 0
+        }
+        guard isLocked else {
             throw .request("--ledger \(path) is in use by another process: wait for its end")
         }
+    }
+
+    /// True while a run holds the directory's lock.
+    var isInUse: Bool {
+        let descriptor = unsafe open(path + "/lock", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        // Shared, and for a moment: two readers don't take each other for a run.
+        guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return errno == EWOULDBLOCK }
+        flock(descriptor, LOCK_UN)
+        return false
     }
 
     // MARK: Manifest

@@ -1,4 +1,5 @@
 package import Campaign
+internal import Synchronization
 
 /// Hands a list out in chunks, in order: all of it, or what an earlier run left. Used by the list's
 /// thread alone.
@@ -36,6 +37,19 @@ package import Campaign
     private var bufferOffset: UInt64 = 0
     private var bufferCount = 0
     private var consumed = 0
+
+    /// How far the list is read, for those who watch.
+    private let readTo = Mutex(Progress())
+
+    /// How far a list is read: rows, and the bytes that they stood in.
+    struct Progress: Sendable {
+        var rows: UInt64 = 0
+        var bytes: UInt64 = 0
+        /// The list's end was seen, so that `rows` is all.
+        var isAtEnd = false
+    }
+
+    var progress: Progress { readTo.withLock { $0 } }
 
     /// Bytes that are read at once.
     static let readSize = 256 * 1024
@@ -78,6 +92,7 @@ package import Campaign
 
     /// The next chunk; nil at the end, and while the canary holds the rest back.
     package func next(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
+        defer { noteProgress() }
         if canary != nil {
             if let chunk = try nextOfCanary() { return chunk }
             if isHeld { return nil }
@@ -160,6 +175,15 @@ package import Campaign
 
     /// The header's text; known once the first chunk was handed out, or the list is at its end.
     var header: [UInt8]? { cutter.header }
+
+    private func noteProgress() {
+        let position = cutter.position
+        let (isAtEnd, limit) = (isAtEnd, rowsLimit)
+        readTo.withLock {
+            $0 = Progress(
+                rows: min(position.row, limit), bytes: position.byteOffset, isAtEnd: isAtEnd)
+        }
+    }
 
     private func nextWork() throws(BroadsideError) -> Work? {
         var next: ResumePlan.Work?

@@ -8,12 +8,13 @@ final class ReactorServices: @unchecked Sendable {
     private let route: Route
     private let lookups = BlockingQueue<Inbox>()
     private let chunkRequests = BlockingQueue<(rowLimit: Int, inbox: Inbox)>()
-    private let published: Mutex<[RunStatistics]>
+    private let published: Mutex<[ReactorReport]>
+    private let events = Mutex(EventBuffer())
     private var threads: [WorkerThread] = []
 
     init(route: Route, reactors: Int) {
         self.route = route
-        published = Mutex(Array(repeating: RunStatistics(), count: reactors))
+        published = Mutex(Array(repeating: ReactorReport(), count: reactors))
     }
 
     /// Starts the threads; `list` is read by one of them alone from now on.
@@ -42,19 +43,27 @@ final class ReactorServices: @unchecked Sendable {
         chunkRequests.put((rowLimit, inbox))
     }
 
-    /// Takes a reactor's counters, for those who tell how the run goes on.
-    func publish(_ statistics: RunStatistics, reactor: Int) {
-        published.withLock { $0[reactor] = statistics }
+    /// Takes a reactor's counters and events, for those who tell how the run goes on.
+    func publish(_ report: ReactorReport, _ new: EventBuffer, reactor: Int) {
+        published.withLock { $0[reactor] = report }
+        if !new.events.isEmpty || new.lost > 0 { events.withLock { $0.add(new) } }
     }
 
-    /// All reactors' counters, added up.
-    var statistics: RunStatistics {
+    /// What all reactors told last, added up.
+    var report: ReactorReport {
         published.withLock { published in
-            var sum = RunStatistics()
-            for statistics in published { sum.add(statistics) }
+            var sum = ReactorReport()
+            for report in published {
+                sum.statistics.add(report.statistics)
+                sum.latency.add(report.latency)
+                sum.connections += report.connections
+            }
             return sum
         }
     }
+
+    /// Events since the last look.
+    func takeEvents() -> EventBuffer { events.withLock { $0.takeAll() } }
 
     private func resolveForever() {
         let (host, port) = route.nameToResolve

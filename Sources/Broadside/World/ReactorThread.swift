@@ -13,6 +13,7 @@ final class ReactorThread: @unchecked Sendable {
     private let recipe: TLSRecords.Recipe
     private let pool: ChunkPool
     private let layout: RowLayout
+    private let trace: FrameTraceFile?
     private let inbox: Inbox
     private let segment: Int32
     private let campaign: UInt64
@@ -28,7 +29,8 @@ final class ReactorThread: @unchecked Sendable {
 
     init(
         reactor: Int, settings: ReactorSettings, shared: SharedRun, services: ReactorServices,
-        recipe: TLSRecords.Recipe, pool: ChunkPool, layout: RowLayout, session: RunSession
+        recipe: TLSRecords.Recipe, pool: ChunkPool, layout: RowLayout, session: RunSession,
+        trace: FrameTraceFile?
     ) throws(BroadsideError) {
         self.reactor = reactor
         self.settings = settings
@@ -37,6 +39,7 @@ final class ReactorThread: @unchecked Sendable {
         self.recipe = recipe
         self.pool = pool
         self.layout = layout
+        self.trace = trace
         campaign = session.campaign
         epoch = session.epoch
         inbox = try Inbox()
@@ -75,13 +78,25 @@ final class ReactorThread: @unchecked Sendable {
     }
 
     private func run() {
+        if let trace {
+            run(TracedRecords.self, TracedRecords.Recipe(records: recipe, file: trace))
+        } else {
+            run(TLSRecords.self, recipe)
+        }
+    }
+
+    /// Inlined, so that the machine is compiled for each record layer by itself.
+    @inline(__always)
+    private func run<Records: RecordLayer & ~Copyable>(
+        _ layer: Records.Type, _ recipe: Records.Recipe
+    ) {
         let now = Clock.now()
-        var machine = ReactorStateMachine<TLSRecords>(
+        var machine = ReactorStateMachine<Records>(
             settings: settings, shared: shared, reactor: reactor, recipe: recipe,
             ledger: LedgerWriter(campaign: campaign, epoch: epoch, reactor: UInt16(reactor)),
             chunkPool: pool, layout: layout, seed: settings.seed &+ UInt64(reactor), now: now)
         do {
-            var driver = try RingDriver<TLSRecords>(
+            var driver = try RingDriver<Records>(
                 slots: machine.slotCount, segment: segment, inbox: inbox, services: services,
                 reactor: reactor)
             try driver.run(&machine)

@@ -71,7 +71,7 @@ import Ring
             }
             if now.nanoseconds >= nextPublication || machine.isFinished {
                 nextPublication = now.nanoseconds + 250 * millisecond
-                services.publish(machine.snapshot(), reactor: reactor)
+                services.publish(machine.report(), machine.takeEvents(), reactor: reactor)
             }
             if machine.isFinished { break }
             let deadline = min(machine.nextDeadline, nextPublication)

@@ -155,8 +155,8 @@ enum SendCommand {
                     "retry", "STATES",
                     "with --resume: also send rows that are failed, unknown (failed,unknown)"),
                 .init("summary", "FILE", "write the summary as JSON; - for standard output"),
-                .init("progress", "auto|none|json", "live lines on stderr (default: auto)"),
             ]),
+        WatchOptions.section,
     ]
 
     /// Reads the options' values; what they mean together is the engine's to check.
@@ -284,9 +284,7 @@ enum SendCommand {
             }
         }
         options.summary = arguments.string("summary")
-        if let progress = try arguments.choice("progress", SendOptions.Progress.self) {
-            options.progress = progress
-        }
+        try WatchOptions.read(arguments, into: &options)
     }
 
     private static func priority(_ arguments: ParsedArguments) throws(CommandFailure) -> Priority? {

@@ -1,0 +1,151 @@
+import APNs
+internal import Glibc
+
+/// A connection to somebody's control socket.
+final class UnixConnection {
+    let descriptor: Int32
+
+    /// nil where nobody listens; errno says why.
+    init?(_ path: String) {
+        guard let address = unixAddress(path) else {
+            errno = ENAMETOOLONG
+            return nil
+        }
+        descriptor = socket(
+            AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return nil }
+        let descriptor = descriptor
+        guard unsafe withAddress(address, { unsafe connect(descriptor, $0, $1) == 0 }) else {
+            return nil
+        }
+    }
+
+    deinit {
+        guard descriptor >= 0 else { return }
+        let code = errno
+        close(descriptor)
+        errno = code
+    }
+}
+
+/// `broadside control`: says one line to a process that was started with `--control`, and tells its
+/// answer.
+public enum ControlClient {
+    /// The longest answer that is read.
+    private static let answerLimit = 1 << 20
+    /// Seconds that an answer may take.
+    private static let patience = 10
+
+    /// Asks.
+    ///
+    /// - Returns: The answer, one line of JSON.
+    /// - Throws: Exit code 1 where nobody answers.
+    public static func ask(path: String, request: String) throws(BroadsideError) -> String {
+        guard let connection = UnixConnection(path) else {
+            let cause = describe(errno: errno)
+            throw BroadsideError(
+                "nobody listens on \(path) (\(cause)): name the socket that a running send or "
+                    + "simulate was given by --control", exitCode: 1)
+        }
+        var limit = timeval(tv_sec: patience, tv_usec: 0)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            unsafe setsockopt(
+                connection.descriptor, SOL_SOCKET, option, &limit,
+                socklen_t(MemoryLayout<timeval>.size))
+        }
+        let line = Array(request.utf8) + [0x0a]
+        guard
+            unsafe send(
+                connection.descriptor, line, line.count, Int32(MSG_NOSIGNAL))
+                == line.count
+        else { throw silent(path) }
+        var answer: [UInt8] = []
+        var room = [UInt8](repeating: 0, count: 65_536)
+        while answer.last != 0x0a, answer.count < answerLimit {
+            let count = unsafe recv(connection.descriptor, &room, room.count, 0)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            answer += room[..<count]
+        }
+        guard answer.last == 0x0a else { throw silent(path) }
+        answer.removeLast()
+        return String(decoding: answer, as: UTF8.self)
+    }
+
+    private static func silent(_ path: String) -> BroadsideError {
+        BroadsideError("\(path) gives no answer: the process may just have ended", exitCode: 1)
+    }
+
+    /// What is wrong with the request, where the answer says so; nil for a good answer.
+    public static func error(in answer: String) -> String? {
+        let fields = Self.fields(of: answer)
+        if let message = fields.first(where: { $0.name == "error" }) { return message.value }
+        let isRefused = fields.contains { $0.name == "ok" && $0.value == "no" }
+        return isRefused ? "the request was refused" : nil
+    }
+
+    /// An answer for people: a line a field.
+    public static func text(of answer: String) -> String {
+        let fields = Self.fields(of: answer).filter { $0.name != "ok" }
+        guard !fields.isEmpty else { return answer + "\n" }
+        let width = min(30, fields.map(\.name.count).max() ?? 0) + 2
+        var text = ""
+        for field in fields {
+            let gap = String(repeating: " ", count: max(1, width - field.name.count))
+            text += "\(field.name)\(gap)\(field.value)\n"
+        }
+        return text
+    }
+
+    /// The members of the answer's objects in their order, names of inner ones behind the outer's.
+    private static func fields(of answer: String) -> [(name: String, value: String)] {
+        let bytes = Array(answer.utf8)
+        var tokenizer = JSONTokenizer()
+        var fields: [(name: String, value: String)] = []
+        var path: [String] = []
+        var key = ""
+        while let token = (try? unsafe tokenizer.next(in: bytes.span.bytes)) ?? nil {
+            let raw = String(decoding: bytes[token.range], as: UTF8.self)
+            switch token.kind {
+            case .objectStart, .arrayStart:
+                if tokenizer.depth > 1 { path.append(key) }
+            case .objectEnd, .arrayEnd:
+                if !path.isEmpty { key = path.removeLast() }
+            case .key:
+                key = raw.split(separator: "_").joined(separator: " ")
+            case .string:
+                fields.append((name(path, key), unescaped(raw)))
+            case .number: fields.append((name(path, key), raw))
+            case .true_: fields.append((name(path, key), "yes"))
+            case .false_: fields.append((name(path, key), "no"))
+            case .null: fields.append((name(path, key), "-"))
+            }
+        }
+        return fields
+    }
+
+    private static func name(_ path: [String], _ key: String) -> String {
+        // The objects of an array stand under the array's name.
+        var words: [String] = []
+        for word in path + [key] where word != words.last { words.append(word) }
+        return words.joined(separator: " ")
+    }
+
+    /// The escapes that our own answers hold.
+    private static func unescaped(_ raw: String) -> String {
+        guard raw.contains("\\") else { return raw }
+        var text = ""
+        var isEscaped = false
+        for character in raw {
+            if isEscaped {
+                text.append(character == "n" ? "\n" : character == "t" ? "\t" : character)
+                isEscaped = false
+            } else if character == "\\" {
+                isEscaped = true
+            } else {
+                text.append(character)
+            }
+        }
+        return text
+    }
+}

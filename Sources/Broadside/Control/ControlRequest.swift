@@ -1,0 +1,42 @@
+/// What the operator of a running send asks for: one line of text.
+package enum ControlRequest: Equatable, Sendable {
+    case status
+    /// Requests a second; nil: unlimited.
+    case rate(Double?)
+    case pause
+    case resume
+    case stop
+
+    /// The words of the contract, for messages.
+    package static let words = "status, rate N, pause, resume or stop"
+
+    /// Reads a line.
+    ///
+    /// - Throws: One sentence that says what is wrong with it.
+    package init(_ line: String) throws(BroadsideError) {
+        let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).map(String.init)
+        switch (words.first, words.count) {
+        case ("status", 1): self = .status
+        case ("pause", 1): self = .pause
+        case ("resume", 1): self = .resume
+        case ("stop", 1): self = .stop
+        case ("rate", 2):
+            if words[1] == "unlimited" {
+                self = .rate(nil)
+                return
+            }
+            guard let rate = Double(words[1]), rate >= 0.001, rate <= 100_000_000 else {
+                throw .request(
+                    "rate '\(words[1])' is no number of requests a second: write rate 5000, "
+                        + "rate unlimited, or pause")
+            }
+            self = .rate(rate)
+        case ("rate", _):
+            throw .request("rate wants one number of requests a second: write rate 5000")
+        case (nil, _):
+            throw .request("an empty request: use \(Self.words)")
+        default:
+            throw .request("unknown request '\(words.joined(separator: " "))': use \(Self.words)")
+        }
+    }
+}

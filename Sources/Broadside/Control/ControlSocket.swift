@@ -1,0 +1,165 @@
+internal import Glibc
+
+/// A Unix stream socket on which the owner of a run may ask and order: a line comes in, a line of
+/// JSON goes out. Looked at by the main thread a few times a second; nothing here ever waits.
+final class ControlSocket {
+    private struct Client {
+        var descriptor: Int32
+        var received: [UInt8] = []
+    }
+
+    private let path: String
+    private let descriptor: Int32
+    /// The socket's file, so that only our own is removed.
+    private let device: UInt
+    private let inode: UInt
+    private var clients: [Client] = []
+
+    /// Connections that are served at the same time; later ones wait for a place.
+    static let clientsLimit = 8
+    /// The longest line.
+    static let lineLimit = 1024
+    /// Requests of one connection that are answered in one look.
+    static let requestsAtOnce = 16
+
+    /// Makes the socket; a stale one is replaced, anything else stays untouched.
+    init(_ path: String) throws(BroadsideError) {
+        self.path = path
+        guard let address = unixAddress(path) else {
+            throw .request(
+                "--control \(path): longer than the 107 bytes of a socket's path: name a shorter one"
+            )
+        }
+        try Self.clearPlace(path)
+        let descriptor = socket(
+            AF_UNIX,
+            Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+                | Int32(SOCK_NONBLOCK.rawValue), 0)
+        guard descriptor >= 0 else { throw Self.failure(path) }
+        // No other thread runs yet: the mask is ours alone, and the file is never open to others.
+        let mask = umask(0o177)
+        let isBound = unsafe withAddress(address) { unsafe bind(descriptor, $0, $1) == 0 }
+        let bindError = errno
+        umask(mask)
+        guard isBound, listen(descriptor, 16) == 0 else {
+            if !isBound { errno = bindError }
+            let failure = Self.failure(path)
+            close(descriptor)
+            throw failure
+        }
+        var information = stat()
+        unsafe lstat(path, &information)
+        self.descriptor = descriptor
+        device = UInt(information.st_dev)
+        inode = UInt(information.st_ino)
+    }
+
+    deinit {
+        for client in clients { close(client.descriptor) }
+        close(descriptor)
+        var information = stat()
+        if unsafe lstat(path, &information) == 0, UInt(information.st_dev) == device,
+            UInt(information.st_ino) == inode
+        {
+            _ = unsafe unlink(path)
+        }
+    }
+
+    /// Removes a socket that nobody listens on any more.
+    private static func clearPlace(_ path: String) throws(BroadsideError) {
+        var information = stat()
+        guard unsafe lstat(path, &information) == 0 else { return }
+        guard information.st_mode & S_IFMT == S_IFSOCK else {
+            throw .request("--control \(path) exists and is no socket: name another place")
+        }
+        let probe = UnixConnection(path)
+        guard probe == nil else {
+            throw .request(
+                "--control \(path) is in use by a running process: name another place, or end that "
+                    + "one")
+        }
+        guard errno == ECONNREFUSED, information.st_uid == geteuid() else { throw failure(path) }
+        guard unsafe unlink(path) == 0 else { throw failure(path) }
+    }
+
+    private static func failure(_ path: String) -> BroadsideError {
+        .request("--control \(path): \(describe(errno: errno)): name a place for the socket")
+    }
+
+    /// Answers what has come in.
+    ///
+    /// - Parameter answer: Makes one line of JSON of a request.
+    func serve(_ answer: (String) -> String) {
+        while clients.count < Self.clientsLimit {
+            let client = accept(descriptor, nil, nil)
+            guard client >= 0 else { break }
+            _ = fcntl(client, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(client, F_SETFL, O_NONBLOCK)
+            clients.append(Client(descriptor: client))
+        }
+        for index in clients.indices.reversed() where !Self.serve(&clients[index], answer) {
+            close(clients[index].descriptor)
+            clients.remove(at: index)
+        }
+    }
+
+    /// Reads and answers whole lines; false where the connection is of no more use.
+    private static func serve(_ client: inout Client, _ answer: (String) -> String) -> Bool {
+        var room = [UInt8](repeating: 0, count: lineLimit)
+        let count = unsafe recv(client.descriptor, &room, room.count, 0)
+        if count < 0 { return errno == EAGAIN || errno == EINTR }
+        client.received += room[..<count]
+        var answered = 0
+        while let end = client.received.firstIndex(of: 0x0a) {
+            var line = client.received[..<end]
+            if line.last == 0x0d { line.removeLast() }
+            answered += 1
+            guard line.count <= lineLimit, answered <= requestsAtOnce else {
+                _ = reply(
+                    "{\"ok\":false,\"error\":\"too much at once: one line a request\"}", to: client)
+                return false
+            }
+            let text = answer(String(decoding: line, as: UTF8.self))
+            client.received.removeSubrange(...end)
+            guard reply(text, to: client) else { return false }
+        }
+        guard client.received.count <= lineLimit else {
+            _ = reply("{\"ok\":false,\"error\":\"the line is too long\"}", to: client)
+            return false
+        }
+        return count > 0
+    }
+
+    /// A client that does not read its answers is given up.
+    private static func reply(_ text: String, to client: Client) -> Bool {
+        let bytes = Array(text.utf8) + [0x0a]
+        return unsafe send(client.descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+            == bytes.count
+    }
+}
+
+/// The address of a socket in the file system; nil where the path is too long for one.
+func unixAddress(_ path: String) -> sockaddr_un? {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let bytes = Array(path.utf8)
+    guard !bytes.isEmpty, bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
+        return nil
+    }
+    unsafe withUnsafeMutableBytes(of: &address.sun_path) { room in
+        unsafe room.copyBytes(from: bytes)
+    }
+    return address
+}
+
+/// Hands an address over as the calls of sockets want it.
+func withAddress<Result>(
+    _ address: sockaddr_un, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+) -> Result {
+    unsafe withUnsafePointer(to: address) { pointer in
+        // Every kind of address begins as `sockaddr` does.
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            unsafe body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+        }
+    }
+}

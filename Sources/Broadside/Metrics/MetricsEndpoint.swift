@@ -1,0 +1,71 @@
+internal import CMicrohttpd
+internal import Glibc
+internal import Synchronization
+
+/// `GET /metrics`, served by libmicrohttpd on a thread of its own. It hands out the text that was
+/// published last and never looks at the run.
+@safe final class MetricsEndpoint: @unchecked Sendable {
+    /// What the thread hands out; outlives the daemon, which is stopped first.
+    private final class Page: Sendable {
+        let text = Mutex<[UInt8]>([])
+    }
+
+    private let page = Page()
+    private var daemon: OpaquePointer?
+    /// Where it listens, for people.
+    let url: String
+
+    /// Connections at the same time.
+    private static let connectionsLimit: UInt32 = 16
+    /// Seconds that a silent connection is kept.
+    private static let timeoutSeconds: UInt32 = 10
+
+    /// - Parameters:
+    ///   - host: A numeric address.
+    ///   - port: 0 picks a free one.
+    init(host: String, port: UInt16) throws(BroadsideError) {
+        let place = host.contains(":") ? "[\(host)]" : host
+        let context = unsafe Unmanaged.passUnretained(page).toOpaque()
+        let daemon = unsafe microhttpd_start(
+            host, port, Self.handler, context, Self.connectionsLimit, Self.timeoutSeconds)
+        guard let daemon = unsafe daemon else {
+            throw .request(
+                "--metrics \(place):\(port): \(describe(errno: errno)): name a free port, or :0")
+        }
+        unsafe self.daemon = daemon
+        url = "http://\(place):\(unsafe microhttpd_port(daemon))/metrics"
+    }
+
+    deinit {
+        if let daemon = unsafe daemon { unsafe MHD_stop_daemon(daemon) }
+    }
+
+    func publish(_ text: String) {
+        page.text.withLock { $0 = Array(text.utf8) }
+    }
+
+    private static let handler: MHD_AccessHandlerCallback = {
+        context, connection, url, method, _, _, _, _ in
+        // The page lives until the daemon is stopped; the texts until the handler returns.
+        guard let context = unsafe context, let connection = unsafe connection,
+            let url = unsafe url, let method = unsafe method
+        else { return MHD_Result(rawValue: 0)! }
+        let page = unsafe Unmanaged<Page>.fromOpaque(context).takeUnretainedValue()
+        let name = unsafe String(cString: method)
+        guard name == "GET" || name == "HEAD" else {
+            return unsafe reply(connection, 405, Array("only GET\n".utf8))
+        }
+        guard unsafe String(cString: url) == "/metrics" else {
+            return unsafe reply(connection, 404, Array("look at /metrics\n".utf8))
+        }
+        return unsafe reply(connection, 200, page.text.withLock { $0 })
+    }
+
+    private static func reply(
+        _ connection: OpaquePointer, _ status: UInt32, _ text: [UInt8]
+    ) -> MHD_Result {
+        unsafe text.withUnsafeBytes { bytes in
+            unsafe microhttpd_reply(connection, status, bytes.baseAddress, bytes.count)
+        }
+    }
+}

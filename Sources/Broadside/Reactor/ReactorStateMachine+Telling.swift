@@ -1,0 +1,67 @@
+import HTTP2
+
+/// What a reactor tells of itself a few times a second: copies, made by its own thread.
+package struct ReactorReport: Sendable {
+    package var statistics = RunStatistics()
+    package var latency = LatencyCounts()
+    /// By connection slot; the last one stands for all beyond the limit.
+    package var connections: [ConnectionTally] = []
+
+    package init() {}
+}
+
+extension ReactorStateMachine where Records: ~Copyable {
+    /// Everything that those who watch the run want to know.
+    package func report() -> ReactorReport {
+        var report = ReactorReport()
+        report.statistics = snapshot()
+        report.latency = latency.counts
+        let limit = max(1, ConnectionTally.rowsLimit / settings.reactors)
+        for index in 0..<connections.count where connections[index].tally != ConnectionTally() {
+            if report.connections.count < limit {
+                var tally = connections[index].tally
+                tally.number = number(of: index)
+                report.connections.append(tally)
+            } else {
+                report.connections[limit - 1].add(connections[index].tally)
+            }
+        }
+        return report
+    }
+
+    /// Hands over what is worth a line in the log.
+    mutating func takeEvents() -> EventBuffer { events.takeAll() }
+
+    /// The connection slot's number in the run, from 1.
+    private func number(of index: Int) -> Int { reactor * connections.count + index + 1 }
+
+    mutating func tell(
+        _ kind: RunEvent.Kind, _ level: RunEvent.Level, connection index: Int, _ message: String,
+        now: Now
+    ) {
+        events.append(
+            RunEvent(
+                kind, level, connection: number(of: index), message,
+                milliseconds: now.wallMilliseconds))
+    }
+
+    /// A GOAWAY, in words: the error's name, and APNs' reason where there is one.
+    mutating func noteGoAway(_ index: Int, code: ErrorCode, reason: String?, now: Now) {
+        var text = code.name?.description ?? "error \(code.rawValue)"
+        if let reason { text += ", \(reason)" }
+        connections[index].tally.goAways += 1
+        connections[index].tally.lastGoAway = text
+        let isOrderly = code == .noError && connections[index].answers > 0
+        tell(
+            .goAway, isOrderly ? .notice : .warning, connection: index,
+            "\(place(index)): GOAWAY \(text) after \(connections[index].answers) answers",
+            now: now)
+    }
+
+    /// A connection that is of no use any more.
+    mutating func noteFailure(_ index: Int, _ message: String, now: Now) {
+        connections[index].tally.failures += 1
+        connections[index].tally.lastFailure = message
+        tell(.connectionLost, .warning, connection: index, message, now: now)
+    }
+}

@@ -1,0 +1,207 @@
+/// One chart as SVG: curves or stacked areas over an axis. Letters keep their size at any width of
+/// the page, as only the curves are stretched.
+struct Chart {
+    /// What is drawn.
+    struct Series {
+        var name: String
+        /// Names a colour of the page's style.
+        var color: String
+        var isArea: Bool
+        /// Values in the chart's units, from left to right; nil: a gap. Areas are stacked.
+        var values: [Double?]
+    }
+
+    /// A text at a place of the horizontal axis, 0 to 1.
+    struct Tick {
+        var place: Double
+        var text: String
+    }
+
+    var identifier: String
+    var title: String
+    /// One sentence that says what the curves show, for those who don't see them.
+    var description: String
+    /// The left edges of the values' stretches, 0 to 1, and the right edge of the last.
+    var edges: [Double]
+    var series: [Series]
+    var ticks: [Tick]
+    /// Lines from top to bottom, with a text at their head.
+    var marks: [Tick] = []
+    var unit: String
+    /// The same numbers, to be read.
+    var table: String
+
+    private static let height = 200
+    /// Room for the unit and for what stands at the head of lines.
+    private static let top = 26
+    private static let left = 48
+    private static let wholeHeight = height + top + 24
+
+    var html: String {
+        let top = Self.niceTop(maximum)
+        return """
+            <figure>
+            <figcaption><h3>\(escapedHTML(title))</h3>\(legend)</figcaption>
+            <div class="chart">\(verticalAxis(top))<svg role="img" \
+            aria-labelledby="\(identifier)-t \(identifier)-d" height="\(Self.wholeHeight)">
+            <title id="\(identifier)-t">\(escapedHTML(title))</title>
+            <desc id="\(identifier)-d">\(escapedHTML(description))</desc>
+            <svg y="\(Self.top)" height="\(Self.height)" width="100%" \
+            viewBox="0 0 1000 \(Self.height)" preserveAspectRatio="none">
+            \(shapes(top))</svg>
+            \(horizontalAxis)</svg></div>
+            <details><summary>The numbers as a table</summary>
+            \(table)</details>
+            </figure>
+
+            """
+    }
+
+    /// The highest value that is drawn: of stacked areas their sum.
+    private var maximum: Double {
+        let count = max(0, edges.count - 1)
+        let sums = (0..<count).map { index in
+            series.filter(\.isArea).reduce(0) { $0 + ($1.values[index] ?? 0) }
+        }
+        let curves = series.filter { !$0.isArea }.flatMap { $0.values.compactMap { $0 } }
+        return (sums + curves).max() ?? 0
+    }
+
+    private var legend: String {
+        guard series.count > 1 else { return "" }
+        let items = series.map {
+            "<li><span class=\"key k-\($0.color)\"></span>\(escapedHTML($0.name))</li>"
+        }
+        return "<ul class=\"legend\">\(items.joined())</ul>"
+    }
+
+    // MARK: Axes
+
+    private func verticalAxis(_ top: Double) -> String {
+        var svg = "<svg class=\"axis\" aria-hidden=\"true\" width=\"\(Self.left)\" "
+        svg += "height=\"\(Self.wholeHeight)\">"
+        svg += "<text x=\"0\" y=\"10\">\(escapedHTML(unit))</text>"
+        for step in 0...4 {
+            let value = top * Double(step) / 4
+            let y = Double(Self.top) + Double(Self.height) * (1 - Double(step) / 4)
+            svg += "<text x=\"\(Self.left - 6)\" y=\"\(decimal(y + 4, places: 1))\" "
+            svg += "text-anchor=\"end\">\(Self.short(value))</text>"
+        }
+        return svg + "</svg>"
+    }
+
+    private var horizontalAxis: String {
+        var svg = "<g class=\"axis\" aria-hidden=\"true\">"
+        for tick in ticks {
+            let anchor = tick.place < 0.02 ? "start" : tick.place > 0.98 ? "end" : "middle"
+            svg += "<text x=\"\(Self.percent(tick.place))\" y=\"\(Self.top + Self.height + 18)\" "
+            svg += "text-anchor=\"\(anchor)\">\(escapedHTML(tick.text))</text>"
+        }
+        for mark in marks {
+            let anchor = mark.place > 0.7 ? "end" : "start"
+            svg += "<line class=\"mark\" x1=\"\(Self.percent(mark.place))\" y1=\"\(Self.top)\" "
+            svg += "x2=\"\(Self.percent(mark.place))\" y2=\"\(Self.top + Self.height)\"/>"
+            svg += "<text x=\"\(Self.percent(mark.place))\" y=\"\(Self.top - 6)\" "
+            svg += "text-anchor=\"\(anchor)\">\(escapedHTML(mark.text))</text>"
+        }
+        return svg + "</g>\n"
+    }
+
+    // MARK: Curves
+
+    private func shapes(_ top: Double) -> String {
+        var svg = ""
+        for step in 0...4 {
+            let y = decimal(Double(Self.height) * Double(step) / 4, places: 1)
+            svg += "<path class=\"grid\" d=\"M0 \(y)H1000\"/>\n"
+        }
+        var base = [Double](repeating: 0, count: max(0, edges.count - 1))
+        for one in series {
+            if one.isArea {
+                svg += area(one, over: &base, top: top)
+            } else {
+                svg += curve(one, top: top)
+            }
+        }
+        return svg
+    }
+
+    private func y(_ value: Double, _ top: Double) -> String {
+        decimal(Double(Self.height) * (1 - min(1, value / top)), places: 1)
+    }
+
+    private func x(_ edge: Double) -> String { decimal(edge * 1000, places: 1) }
+
+    /// Steps, as each value stands for its whole stretch.
+    private func area(_ one: Series, over base: inout [Double], top: Double) -> String {
+        guard base.count > 0 else { return "" }
+        var upper = ""
+        var lower: [String] = []
+        for index in base.indices {
+            let sum = base[index] + (one.values[index] ?? 0)
+            upper += "\(index == 0 ? "M" : "L")\(x(edges[index])) \(y(sum, top))"
+            upper += "H\(x(edges[index + 1]))"
+            lower.append(
+                "L\(x(edges[index + 1])) \(y(base[index], top))H\(x(edges[index]))")
+            base[index] = sum
+        }
+        return "<path class=\"area c-\(one.color)\" d=\"\(upper)"
+            + lower.reversed().joined() + "Z\"/>\n"
+    }
+
+    private func curve(_ one: Series, top: Double) -> String {
+        var path = ""
+        var isDrawing = false
+        for (index, value) in one.values.enumerated() {
+            guard let value else {
+                isDrawing = false
+                continue
+            }
+            let middle = (edges[index] + edges[index + 1]) / 2
+            if one.values.count == 1 {
+                path += "M\(x(0)) \(y(value, top))H1000"
+            } else {
+                path += "\(isDrawing ? "L" : "M")\(x(middle)) \(y(value, top))"
+            }
+            // A value between two gaps is still seen.
+            if !isDrawing { path += "h0.5" }
+            isDrawing = true
+        }
+        return "<path class=\"curve c-\(one.color)\" d=\"\(path)\"/>\n"
+    }
+
+    // MARK: Numbers
+
+    private static func percent(_ place: Double) -> String {
+        decimal(place * 100, places: 2) + "%"
+    }
+
+    /// The next number above that divides into four round parts.
+    static func niceTop(_ maximum: Double) -> Double {
+        guard maximum > 0 else { return 4 }
+        var scale = 1.0
+        while scale * 10 <= maximum { scale *= 10 }
+        while scale > maximum { scale /= 10 }
+        for step in [1.0, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10] where step * scale >= maximum {
+            return step * scale
+        }
+        return 10 * scale
+    }
+
+    /// A number for an axis, in four characters or so.
+    static func short(_ value: Double) -> String {
+        func cut(_ value: Double) -> String {
+            let text = decimal(value, places: value < 10 ? 2 : value < 100 ? 1 : 0)
+            guard text.contains(".") else { return text }
+            var short = Substring(text)
+            while short.hasSuffix("0") { short.removeLast() }
+            return String(short.hasSuffix(".") ? short.dropLast() : short)
+        }
+        switch value {
+        case 0: return "0"
+        case ..<1000: return cut(value)
+        case ..<1_000_000: return cut(value / 1000) + "k"
+        default: return cut(value / 1_000_000) + "M"
+        }
+    }
+}

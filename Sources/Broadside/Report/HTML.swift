@@ -1,0 +1,33 @@
+/// Text as HTML shows it, in elements and in quoted attributes.
+func escapedHTML(_ text: String) -> String {
+    var result = ""
+    for character in printable(text, limit: 4000) {
+        switch character {
+        case "&": result += "&amp;"
+        case "<": result += "&lt;"
+        case ">": result += "&gt;"
+        case "\"": result += "&quot;"
+        default: result.append(character)
+        }
+    }
+    return result
+}
+
+/// A table with a heading a column; the first column is text, the others are numbers.
+func tableHTML(_ headings: [String], _ rows: [[String]], textColumns: Set<Int> = [0]) -> String {
+    func cell(_ name: String, _ index: Int, _ text: String) -> String {
+        let isText = textColumns.contains(index)
+        let isWide = isText && index > 0 && index == headings.count - 1
+        let kind = isWide ? " class=\"w\"" : isText ? "" : " class=\"n\""
+        return "<\(name)\(kind)>\(escapedHTML(text))</\(name)>"
+    }
+    var html = "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>"
+    for (index, heading) in headings.enumerated() { html += cell("th", index, heading) }
+    html += "</tr></thead><tbody>\n"
+    for row in rows {
+        html += "<tr>"
+        for (index, text) in row.enumerated() { html += cell("td", index, text) }
+        html += "</tr>\n"
+    }
+    return html + "</tbody></table></div>\n"
+}

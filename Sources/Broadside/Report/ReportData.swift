@@ -1,0 +1,121 @@
+import APNs
+import Campaign
+
+/// Everything that a report page shows, gathered: by a run at its end, or from a ledger alone.
+struct ReportData {
+    /// Rows settled in a stretch of running time.
+    struct Throughput {
+        /// Seconds of running time since the campaign's start; the pauses between runs are left out.
+        var start: Double
+        var duration: Double
+        var accepted: UInt64
+        var rejected: UInt64
+        var others: UInt64
+    }
+
+    /// Where a run begins on the axis of running time.
+    struct RunMark {
+        var number: UInt32
+        var startedAtMilliseconds: UInt64
+        var start: Double
+        var elapsed: Double
+        var outcome: String?
+        var cause: String?
+        var retries: UInt64
+    }
+
+    var summary: Summary
+    var isInProgress = false
+    var ledgerPath: String
+    var listPath: String?
+    var runs: [RunMark] = []
+    var throughput: [Throughput] = []
+    /// Points of the telemetry, on the axis of running time.
+    var points: [TimeSeries.Point] = []
+    var latency = LatencyCounts()
+    /// Nanoseconds by `LimitedBy`, over all runs.
+    var limited: [UInt64] = []
+    var connections: [ConnectionTally] = []
+    var events: [Telemetry.Event] = []
+    var eventsLost: UInt64 = 0
+    var settings: [Telemetry.Setting] = []
+    var createdAtMilliseconds: UInt64 = 0
+
+    /// - Parameter course: What the ledger's rows tell of the time; nil: the telemetry is complete.
+    init(
+        summary: Summary, telemetry: Telemetry, epochs: [Manifest.Epoch], course: LedgerCourse?,
+        ledgerPath: String, listPath: String?, createdAtMilliseconds: UInt64
+    ) {
+        self.summary = summary
+        self.ledgerPath = ledgerPath
+        self.listPath = listPath
+        self.createdAtMilliseconds = createdAtMilliseconds
+        latency = telemetry.latency
+        connections = telemetry.connections
+        events = telemetry.events
+        eventsLost = telemetry.eventsLost
+        settings = telemetry.settings
+        limited = Array(repeating: 0, count: LimitedBy.allCases.count)
+        var axis = 0.0
+        for epoch in epochs {
+            let run = telemetry.runs.first { $0.number == epoch.number }
+            let bins = course?.bins(of: epoch.number) ?? []
+            let elapsed =
+                run.map { max($0.elapsedSeconds, bins.last?.start ?? 0) }
+                ?? bins.last.map { $0.start + $0.duration } ?? 0
+            runs.append(
+                RunMark(
+                    number: epoch.number, startedAtMilliseconds: epoch.startedAtMilliseconds,
+                    start: axis, elapsed: elapsed, outcome: run?.outcome, cause: run?.cause,
+                    retries: run?.retries ?? 0))
+            add(run, bins, at: axis)
+            axis += elapsed
+        }
+    }
+
+    private mutating func add(
+        _ run: Telemetry.Run?, _ bins: [LedgerCourse.Bin], at axis: Double
+    ) {
+        for var bin in bins {
+            // The last bin is as long as the run went on.
+            if let run, run.elapsedSeconds > bin.start {
+                let duration = min(bin.duration, run.elapsedSeconds - bin.start)
+                if duration < bin.duration / 2, bin.start > 0 {
+                    // Too short to tell a rate.
+                    let last = throughput.count - 1
+                    throughput[last].duration += duration
+                    throughput[last].accepted += bin.accepted
+                    throughput[last].rejected += bin.rejected
+                    throughput[last].others += bin.others
+                    continue
+                }
+                bin.duration = duration
+            }
+            throughput.append(
+                Throughput(
+                    start: axis + bin.start, duration: bin.duration, accepted: bin.accepted,
+                    rejected: bin.rejected, others: bin.others))
+        }
+        for var point in run?.points ?? [] {
+            point.start += axis
+            points.append(point)
+            guard bins.isEmpty else { continue }
+            throughput.append(
+                Throughput(
+                    start: point.start, duration: point.duration, accepted: point.accepted,
+                    rejected: point.rejected, others: point.others))
+        }
+        if let run, run.limited.count == limited.count {
+            for index in limited.indices { limited[index] &+= run.limited[index] }
+        }
+    }
+
+    /// Seconds that the campaign was under way, pauses between runs left out.
+    var runningSeconds: Double { runs.last.map { $0.start + $0.elapsed } ?? 0 }
+
+    /// The most rows a second in any stretch that is long enough to tell.
+    var peakRate: Double {
+        throughput.filter { $0.duration >= 0.5 }
+            .map { Double($0.accepted + $0.rejected + $0.others) / $0.duration }.max() ?? 0
+    }
+}

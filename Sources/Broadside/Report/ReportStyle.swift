@@ -1,0 +1,72 @@
+/// The page's style: light and dark, screen and paper, from 360 pixels of width on.
+enum ReportStyle {
+    static let css = """
+        :root{color-scheme:light dark;--ground:#fbfbfa;--sheet:#fff;--ink:#1c2127;--soft:#5b6570;\
+        --line:#dfe3e7;--good:#1f8a5b;--bad:#c2412d;--other:#8a6d1d;--first:#2563b8;--second:#b4552d;\
+        --focus:#2563b8}
+        @media(prefers-color-scheme:dark){:root{--ground:#14171a;--sheet:#1c2024;--ink:#e7eaed;\
+        --soft:#9aa5b0;--line:#32393f;--good:#4cc38a;--bad:#f0806c;--other:#d9b44a;--first:#7ab0f5;\
+        --second:#f0a27a;--focus:#7ab0f5}}
+        *{box-sizing:border-box}
+        body{margin:0;background:var(--ground);color:var(--ink);\
+        font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
+        main{max-width:1120px;margin:0 auto;padding:24px 20px 48px}
+        header p{margin:0;color:var(--soft)}
+        h1{font-size:25px;line-height:1.25;margin:4px 0 10px;max-width:46em;text-wrap:pretty}
+        h2{font-size:18px;margin:32px 0 10px}h3{font-size:15px;margin:0}
+        .status{display:inline-block;padding:1px 9px;border-radius:9px;font-weight:600;font-size:13px;\
+        color:var(--sheet);background:var(--good)}.status.bad{background:var(--bad)}\
+        .status.open{background:var(--other)}
+        .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(140px,1fr));gap:10px;\
+        margin:18px 0 0;padding:0;list-style:none}
+        .tiles li{background:var(--sheet);border:1px solid var(--line);border-radius:8px;padding:9px 12px}
+        .tiles b{display:block;font-size:21px;line-height:1.25;font-weight:650;\
+        font-variant-numeric:tabular-nums}.tiles span{color:var(--soft);font-size:13px}
+        .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,460px),1fr));gap:14px}
+        figure,.box{margin:0;background:var(--sheet);border:1px solid var(--line);border-radius:8px;\
+        padding:12px 14px;min-width:0}
+        figcaption{display:flex;flex-wrap:wrap;gap:2px 14px;align-items:baseline;\
+        justify-content:space-between;margin-bottom:6px}
+        .legend{display:flex;flex-wrap:wrap;gap:2px 12px;margin:0;padding:0;list-style:none;\
+        font-size:13px;color:var(--soft)}
+        .key{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:5px}
+        .chart{display:flex}.chart>svg{display:block;overflow:visible;flex:none}\
+        .chart>svg[role]{flex:1;min-width:0;width:0;margin-right:4px}
+        .axis text{fill:var(--soft);font-size:12px;font-variant-numeric:tabular-nums}
+        .grid{fill:none;stroke:var(--line);stroke-width:1;vector-effect:non-scaling-stroke}
+        .mark{stroke:var(--soft);stroke-dasharray:3 3}
+        .curve{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round;\
+        vector-effect:non-scaling-stroke}
+        .area{stroke:none;fill-opacity:.75}
+        .c-good{fill:var(--good);stroke:var(--good)}.c-bad{fill:var(--bad);stroke:var(--bad)}\
+        .c-other{fill:var(--other);stroke:var(--other)}.c-first{fill:var(--first);stroke:var(--first)}\
+        .c-second{fill:var(--second);stroke:var(--second)}.curve.curve{fill:none}.area.area{stroke:none}
+        .k-good{background:var(--good)}.k-bad{background:var(--bad)}.k-other{background:var(--other)}\
+        .k-first{background:var(--first)}.k-second{background:var(--second)}
+        details{margin-top:8px;font-size:13px}summary{cursor:pointer;color:var(--soft)}
+        details .scroll{max-height:260px;overflow:auto}
+        .scroll{overflow-x:auto}.scroll:focus-visible,summary:focus-visible{outline:2px solid var(--focus);\
+        outline-offset:2px}
+        table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
+        th,td{padding:4px 10px 4px 0;text-align:left;border-bottom:1px solid var(--line);\
+        vertical-align:top}th{font-weight:600;font-size:13px;color:var(--soft)}
+        th.n,td.n{text-align:right;white-space:nowrap;padding-right:20px}.share .n{text-align:right;white-space:nowrap}\
+        td{white-space:nowrap}td.w{white-space:normal;min-width:15em;overflow-wrap:anywhere}tbody tr:last-child td{border-bottom:0}
+        dl{display:grid;grid-template-columns:minmax(110px,max-content) 1fr;gap:3px 16px;margin:0}
+        dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+        code{display:block;background:var(--ground);border:1px solid var(--line);border-radius:6px;\
+        padding:8px 10px;font:13px/1.5 ui-monospace,"DejaVu Sans Mono",monospace;overflow-wrap:anywhere;\
+        white-space:pre-wrap}
+        .share{display:grid;grid-template-columns:minmax(96px,210px) 1fr 64px;gap:6px 12px;\
+        align-items:center;margin:0;padding:0;list-style:none}
+        .share li{display:contents}.share .bar{height:12px;border-radius:3px;background:var(--first);\
+        min-width:2px}
+        figure p,.box p{margin:0 0 8px}.box p:last-child{margin:0}
+        footer{margin-top:36px;color:var(--soft);font-size:13px}
+        @media print{:root{color-scheme:light;--ground:#fff;--sheet:#fff;--ink:#000;--soft:#444;\
+        --line:#bbb;--good:#1f8a5b;--bad:#c2412d;--other:#8a6d1d;--first:#2563b8;--second:#b4552d}\
+        body{font-size:12px}main{padding:0;max-width:none}figure,.box,.tiles li,tr{break-inside:avoid}\
+        details:not([open]){display:none}.scroll{overflow:visible}*{print-color-adjust:exact}}
+
+        """
+}

@@ -1,0 +1,42 @@
+/// What one connection slot carried in this process, over all connections that used it one after
+/// the other.
+package struct ConnectionTally: Sendable, Equatable, Codable {
+    /// The slot's number in the run, as the log has it; nil where it was not asked for.
+    var number: Int?
+    /// Connections that stood here; those after the first are reconnects.
+    var opened: UInt64 = 0
+    /// Requests that were answered.
+    var answers: UInt64 = 0
+    var latencySumNanoseconds: UInt64 = 0
+    var latencyMaximumNanoseconds: UInt64 = 0
+    var goAways: UInt64 = 0
+    /// Connections that ended otherwise than in order.
+    var failures: UInt64 = 0
+    /// What the last GOAWAY said.
+    var lastGoAway: String?
+    /// Why the last connection that failed did.
+    var lastFailure: String?
+
+    /// Rows that are kept apart; what comes after them is summed up in one more.
+    static let rowsLimit = 128
+
+    @inline(__always)
+    mutating func noteAnswer(latencyNanoseconds: UInt64) {
+        answers &+= 1
+        latencySumNanoseconds &+= latencyNanoseconds
+        if latencyNanoseconds > latencyMaximumNanoseconds {
+            latencyMaximumNanoseconds = latencyNanoseconds
+        }
+    }
+
+    mutating func add(_ other: ConnectionTally) {
+        opened += other.opened
+        answers += other.answers
+        latencySumNanoseconds &+= other.latencySumNanoseconds
+        latencyMaximumNanoseconds = max(latencyMaximumNanoseconds, other.latencyMaximumNanoseconds)
+        goAways += other.goAways
+        failures += other.failures
+        lastGoAway = other.lastGoAway ?? lastGoAway
+        lastFailure = other.lastFailure ?? lastFailure
+    }
+}

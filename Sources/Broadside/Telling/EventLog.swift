@@ -1,0 +1,87 @@
+import FoundationEssentials
+
+/// The event log on stderr: a line an event, as text or as JSON.
+struct EventLog {
+    /// How lines are written.
+    let format: SendOptions.LogFormat?
+    /// Events that matter less are left out.
+    let level: RunEvent.Level
+
+    private var windowStart: UInt64 = 0
+    private var linesInWindow = 0
+    private var suppressed: UInt64 = 0
+    private var lastSuppressed: UInt64 = 0
+
+    /// Lines in a second; what goes beyond is counted.
+    static let linesLimit = 20
+
+    /// The log that the options ask for: all of it where they name one, else what is worth knowing
+    /// to somebody who watches, and nothing where they want silence.
+    init(_ options: SendOptions) {
+        format = options.log ?? (options.progress == .auto ? .text : nil)
+        level = options.log == nil ? .notice : .info
+    }
+
+    mutating func write(_ event: RunEvent, now: UInt64) {
+        for line in lines(for: event, now: now) { standardError(line) }
+    }
+
+    /// Says what was left out, once its second is over.
+    mutating func flush(now: UInt64) {
+        guard let format, suppressed > 0, now - windowStart >= second else { return }
+        for line in openWindow(now, format) { standardError(line) }
+    }
+
+    /// The lines that an event makes: none where it is left out, and before it a line about others
+    /// that were.
+    mutating func lines(for event: RunEvent, now: UInt64) -> [String] {
+        guard let format, event.level >= level else { return [] }
+        var lines: [String] = []
+        if now - windowStart >= second { lines = openWindow(now, format) }
+        guard linesInWindow < Self.linesLimit else {
+            suppressed += 1
+            lastSuppressed = event.milliseconds
+            return lines
+        }
+        linesInWindow += 1
+        return lines + [Self.line(event, format)]
+    }
+
+    private mutating func openWindow(_ now: UInt64, _ format: SendOptions.LogFormat) -> [String] {
+        windowStart = now
+        linesInWindow = 0
+        guard suppressed > 0 else { return [] }
+        let event = RunEvent(
+            .eventsLost, .notice, "\(suppressed) more events within a second",
+            milliseconds: lastSuppressed)
+        suppressed = 0
+        linesInWindow = 1
+        return [Self.line(event, format)]
+    }
+
+    static func line(_ event: RunEvent, _ format: SendOptions.LogFormat) -> String {
+        let time = timeText(event.milliseconds)
+        switch format {
+        case .text:
+            let place = event.connection.map { "connection \($0): " } ?? ""
+            return "\(time) \(event.level.rawValue): \(place)\(printable(event.message))"
+        case .json:
+            var line = JSONLine()
+            line.add("time", time)
+            line.add("level", event.level.rawValue)
+            line.add("event", event.kind.rawValue)
+            if let connection = event.connection { line.add("connection", connection) }
+            line.add("message", event.message)
+            return line.object
+        }
+    }
+}
+
+/// Milliseconds since 1970 as ISO 8601 writes them, in UTC.
+func timeText(_ milliseconds: UInt64) -> String {
+    let fraction = String(milliseconds % 1000)
+    // Whole seconds are formatted, so that no rounding carries into them.
+    let whole = Date(timeIntervalSince1970: (Double(milliseconds / 1000)))
+    return whole.formatted(.iso8601).dropLast()
+        + "." + String(repeating: "0", count: 3 - fraction.count) + fraction + "Z"
+}

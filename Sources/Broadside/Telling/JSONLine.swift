@@ -1,0 +1,68 @@
+/// One JSON object on one line, keys in the order in which they are added.
+package struct JSONLine {
+    private var text = ""
+
+    package init() {}
+
+    /// The object.
+    package var object: String { "{\(text)}" }
+
+    package mutating func add(_ key: String, _ value: String?) {
+        addRaw(key, value.map(Self.quoted) ?? "null")
+    }
+
+    package mutating func add(_ key: String, _ value: UInt64?) {
+        addRaw(key, value.map { "\($0)" } ?? "null")
+    }
+
+    package mutating func add(_ key: String, _ value: Int) { addRaw(key, "\(value)") }
+
+    package mutating func add(_ key: String, _ value: Bool) { addRaw(key, "\(value)") }
+
+    /// A number with so many decimals.
+    package mutating func add(_ key: String, _ value: Double?, places: Int) {
+        addRaw(key, value.map { Self.trimmed(decimal($0, places: places)) } ?? "null")
+    }
+
+    package mutating func add(_ key: String, _ value: JSONLine) { addRaw(key, value.object) }
+
+    /// Adds all members of another object.
+    package mutating func append(_ other: JSONLine) {
+        guard !other.text.isEmpty else { return }
+        text += (text.isEmpty ? "" : ",") + other.text
+    }
+
+    /// Adds a value that is JSON already.
+    mutating func addRaw(_ key: String, _ value: String) {
+        if !text.isEmpty { text += "," }
+        text += "\(Self.quoted(key)):\(value)"
+    }
+
+    /// Without the zeros that say nothing.
+    private static func trimmed(_ number: String) -> String {
+        guard number.contains(".") else { return number }
+        var text = Substring(number)
+        while text.hasSuffix("0") { text.removeLast() }
+        if text.hasSuffix(".") { text.removeLast() }
+        return String(text)
+    }
+
+    /// A string as JSON writes it (RFC 8259 section 7), on one line.
+    static func quoted(_ value: String) -> String {
+        var text = "\""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            case "\t": text += "\\t"
+            case _ where scalar.value < 0x20 || scalar.value == 0x7f:
+                let digits = String(scalar.value, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text + "\""
+    }
+}

@@ -1,0 +1,40 @@
+import APNs
+
+extension Plan {
+    /// What was asked for, for people to read afterwards. Names of files, never what is in them;
+    /// no key, no token, no passphrase.
+    var settings: [Telemetry.Setting] {
+        var settings: [Telemetry.Setting] = []
+        func add(_ name: String, _ value: String?) {
+            if let value { settings.append(.init(name: name, value: printable(value))) }
+        }
+        add("endpoint", place)
+        if options.endpoint == nil { add("environment", options.environment.rawValue) }
+        if case .file(let path) = options.tokens { add("tokens", path) }
+        add("payload", options.payload.map { "\($0), \(payload.count) bytes" })
+        add("topic", headers.topic ?? credential.onlyTopic)
+        add("push type", headers.pushType.rawValue)
+        add("priority", "\(headers.priority.rawValue)")
+        add("collapse-id", headers.collapseID)
+        switch credential.kind {
+        case .providerToken:
+            add("credential", options.keyID.map { "provider token, key \($0)" } ?? "provider token")
+        default:
+            add("credential", "client certificate")
+        }
+        add("connections", "\(connections)")
+        add("reactors", "\(reactors)")
+        add("streams a connection", "at most \(streamsPerConnection)")
+        add("rate", options.rate.map { "\(rateText($0)) requests a second" } ?? "unlimited")
+        add(
+            "rate a connection",
+            options.ratePerConnection.map { "\(rateText($0)) requests a second" })
+        add(
+            "attempts",
+            "\(options.maxAttempts), for \(durationText(Double(options.retryFor) / 1e9))")
+        add("lost answers", options.onLost == .record ? "recorded as unknown" : "sent again")
+        add("deadline", options.deadline.map { durationText(Double($0) / 1e9) })
+        add("limit", options.limit.map { "\(grouped($0)) rows" })
+        return settings
+    }
+}

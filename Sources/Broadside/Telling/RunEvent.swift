@@ -1,0 +1,80 @@
+/// Something worth a line in the event log: never one notification.
+package struct RunEvent: Sendable, Equatable {
+    /// How much it matters.
+    package enum Level: String, Sendable, Codable, Comparable {
+        case info, notice, warning
+
+        private var rank: Int {
+            switch self {
+            case .info: 0
+            case .notice: 1
+            case .warning: 2
+            }
+        }
+
+        package static func < (one: Level, other: Level) -> Bool { one.rank < other.rank }
+    }
+
+    /// What kind of thing happened; the text is the log's and the report's name for it.
+    package enum Kind: String, Sendable, Codable {
+        case started
+        case connectionOpen = "connection-open"
+        case connectionClosed = "connection-closed"
+        case connectionLost = "connection-lost"
+        case goAway = "goaway"
+        case tokenRenewed = "token-renewed"
+        case retries
+        case control
+        case stopping
+        case eventsLost = "events-lost"
+        case ended
+    }
+
+    /// Milliseconds since 1970.
+    package var milliseconds: UInt64
+    package var level: Level
+    package var kind: Kind
+    /// The connection slot's number in the run, from 1.
+    package var connection: Int?
+    package var message: String
+
+    package init(
+        _ kind: Kind, _ level: Level, connection: Int? = nil, _ message: String,
+        milliseconds: UInt64
+    ) {
+        self.milliseconds = milliseconds
+        self.level = level
+        self.kind = kind
+        self.connection = connection
+        self.message = message
+    }
+}
+
+/// Events on their way out of a reactor, between two looks of the main thread. Bounded: a storm
+/// leaves its beginning and a count.
+struct EventBuffer: Sendable {
+    private(set) var events: [RunEvent] = []
+    private(set) var lost: UInt64 = 0
+
+    /// Events that are kept between two looks.
+    static let limit = 128
+
+    mutating func append(_ event: RunEvent) {
+        guard events.count < Self.limit else {
+            lost += 1
+            return
+        }
+        events.append(event)
+    }
+
+    /// Hands over what is there.
+    mutating func takeAll() -> EventBuffer {
+        defer { self = EventBuffer() }
+        return self
+    }
+
+    mutating func add(_ other: EventBuffer) {
+        for event in other.events { append(event) }
+        lost += other.lost
+    }
+}

@@ -1,0 +1,263 @@
+import Campaign
+
+/// Tells how a run goes on, and hears what its operator wants: the main thread calls it ten times a
+/// second. Everything it shows comes from one look a second at what the reactors published.
+final class RunTeller {
+    private let plan: Plan
+    private let session: RunSession
+    private let shared: SharedRun
+    private let services: ReactorServices
+    private let source: ListSource
+    private let outlets: RunOutlets
+    /// Makes the reactors look at the shared state.
+    private let wake: () -> Void
+
+    private var sampler: RunSampler
+    private var progress: Progress
+    private var log: EventLog
+    private var telemetry: Telemetry
+    private var report = ReactorReport()
+    private var nextSave: UInt64
+    private var tokenVersion: UInt32
+    private var retriesTold: UInt64 = 0
+    private var nextRetries: UInt64
+    private var hasToldStop = false
+    private var canSave = true
+    private var canPublish = true
+    private var hasEnded = false
+    /// True where the run ends because somebody said so on the control socket.
+    private(set) var isStoppedByOperator = false
+
+    /// Time between two writes of the telemetry.
+    private static var saveInterval: UInt64 { 15 * second }
+    /// Retries are summed up over so long.
+    private static var retriesInterval: UInt64 { 10 * second }
+
+    init(
+        _ plan: Plan, session: RunSession, shared: SharedRun, services: ReactorServices,
+        source: ListSource, outlets: RunOutlets, start: Now, wake: @escaping () -> Void
+    ) {
+        self.plan = plan
+        self.session = session
+        self.shared = shared
+        self.services = services
+        self.source = source
+        self.outlets = outlets
+        self.wake = wake
+        sampler = RunSampler(session.surroundings(plan, source: source), start: start)
+        progress = Progress(plan.options.progress)
+        log = EventLog(plan.options)
+        telemetry = Telemetry.read(from: session.directory) ?? Telemetry()
+        telemetry.begin(
+            session.epoch, atMilliseconds: start.wallMilliseconds, settings: plan.settings)
+        nextSave = start.nanoseconds + Self.saveInterval
+        nextRetries = start.nanoseconds + Self.retriesInterval
+        tokenVersion = shared.authorizationVersion
+        tell(
+            RunEvent(
+                .started, .info,
+                "run \(session.epoch) of campaign \(hexadecimal(session.campaign))"
+                    + " to \(plan.place)", milliseconds: start.wallMilliseconds), start)
+    }
+
+    /// Called again and again while the run goes on.
+    func look(_ now: Now) {
+        outlets.control?.serve { [self] line in answer(line, now) }
+        takeEvents(now)
+        guard sampler.isDue(now) else { return }
+        sample(now)
+        publishMetrics()
+        progress.show(sampler.snapshot)
+        if now.nanoseconds >= nextSave { save(now) }
+    }
+
+    /// The reactors have ended: nothing is redrawn any more.
+    func reactorsEnded(_ now: Now) {
+        hasEnded = true
+        takeEvents(now)
+        sample(now)
+        progress.finish()
+    }
+
+    /// The run's last word.
+    func end(_ summary: Summary, cause: String?, now: Now) {
+        publishMetrics()
+        telemetry.end(outcome: summary.outcome.rawValue, cause: cause)
+        tell(
+            RunEvent(
+                .ended, .info, "\(summary.outcome.rawValue): \(summary.accepted) accepted",
+                milliseconds: now.wallMilliseconds), now)
+        save(now)
+    }
+
+    /// Writes the page that `--report` asks for.
+    func writeReport(_ summary: Summary, now: Now) throws(BroadsideError) {
+        guard let path = plan.options.report else { return }
+        let data = ReportData(
+            summary: summary, telemetry: telemetry, epochs: session.manifest.epochs, course: nil,
+            ledgerPath: session.directory.path, listPath: session.manifest.listPath,
+            createdAtMilliseconds: now.wallMilliseconds)
+        try replaceFile(path, with: ReportPage(data: data).html)
+    }
+
+    private var phase: RunSnapshot.Phase {
+        hasEnded
+            ? .finished : shared.isStopping ? .stopping : shared.isPaused ? .paused : .running
+    }
+
+    private func sample(_ now: Now) {
+        report = services.report
+        sampler.look(
+            report, list: source.progress, phase: phase, milliRate: shared.milliRate, now: now)
+        telemetry.take(sampler.snapshot, sampler.series, report)
+    }
+
+    // MARK: Events
+
+    private func tell(_ event: RunEvent, _ now: Now) {
+        log.write(event, now: now.nanoseconds)
+        if event.level >= .notice { telemetry.add(event) }
+    }
+
+    private func takeEvents(_ now: Now) {
+        let new = services.takeEvents()
+        for event in new.events { tell(event, now) }
+        if new.lost > 0 { tell(.eventsLost, "\(new.lost) more events on connections", now) }
+        if shared.authorizationVersion != tokenVersion {
+            tokenVersion = shared.authorizationVersion
+            tell(.tokenRenewed, "a new provider token is in use", now)
+        }
+        if shared.isStopping, !hasToldStop {
+            hasToldStop = true
+            tell(.stopping, "no new requests: \(shared.stopCause?.words ?? "stopped")", now)
+        }
+        sumUpRetries(now)
+        log.flush(now: now.nanoseconds)
+    }
+
+    private func tell(_ kind: RunEvent.Kind, _ message: String, _ now: Now) {
+        tell(RunEvent(kind, .notice, message, milliseconds: now.wallMilliseconds), now)
+    }
+
+    private func sumUpRetries(_ now: Now) {
+        guard now.nanoseconds >= nextRetries else { return }
+        nextRetries = now.nanoseconds + Self.retriesInterval
+        let retries = report.statistics.retries
+        guard retries > retriesTold else { return }
+        tell(
+            .retries,
+            "\(retries - retriesTold) requests were sent again in the last "
+                + "\(Self.retriesInterval / second) s", now)
+        retriesTold = retries
+    }
+
+    /// Keeps what the report needs; a failure here is said once and ends nothing.
+    private func save(_ now: Now) {
+        nextSave = now.nanoseconds + Self.saveInterval
+        guard canSave else { return }
+        do throws(BroadsideError) {
+            try session.directory.replace(Telemetry.fileName, with: telemetry.encoded)
+        } catch {
+            canSave = false
+            standardError("broadside: warning: \(error.message): the report will lack its curves")
+        }
+    }
+
+    private func publishMetrics() {
+        guard canPublish, let metrics = outlets.metrics else { return }
+        do throws(BroadsideError) {
+            try metrics.publish(MetricsText(sampler.snapshot, use: ProcessUse.now()).text)
+        } catch {
+            canPublish = false
+            standardError("broadside: warning: \(error.message): the metrics stay as they are")
+        }
+    }
+
+    // MARK: Control
+
+    private func answer(_ line: String, _ now: Now) -> String {
+        var answer = JSONLine()
+        do throws(BroadsideError) {
+            let request = try ControlRequest(line)
+            try obey(request, now)
+            answer.add("ok", true)
+            if request == .status {
+                answer.add("campaign", hexadecimal(session.campaign))
+                var status = sampler.snapshot
+                status.phase = phase
+                status.rateLimit = shared.milliRate.map { Double($0) / 1000 }
+                answer.append(status.json)
+            } else {
+                answer.add("phase", phase.rawValue)
+                answer.add("rate_limit", shared.milliRate.map { Double($0) / 1000 }, places: 3)
+            }
+        } catch {
+            answer = JSONLine()
+            answer.add("ok", false)
+            answer.add("error", error.message)
+        }
+        return answer.object
+    }
+
+    private func obey(_ request: ControlRequest, _ now: Now) throws(BroadsideError) {
+        guard request != .status else { return }
+        guard !shared.isStopping else {
+            throw .request("the run is stopping already: start it again with --resume")
+        }
+        switch request {
+        case .status:
+            return
+        case .rate(let rate):
+            shared.milliRate = rate.map(milliRate)
+            tell(
+                .control,
+                "the operator set the rate to "
+                    + (rate.map {
+                        "\(rateText($0)) requests a second"
+                    } ?? "unlimited"), now)
+        case .pause:
+            shared.pause(true, now: now)
+            tell(.control, "the operator paused the run", now)
+        case .resume:
+            shared.pause(false, now: now)
+            tell(.control, "the operator let the run go on", now)
+        case .stop:
+            isStoppedByOperator = true
+            shared.stop(.signal)
+            tell(.control, "the operator stopped the run", now)
+        }
+        wake()
+        save(now)
+    }
+}
+
+extension StopCause {
+    /// In a few words, for the log.
+    var words: String {
+        switch self {
+        case .signal: "asked to stop"
+        case .deadline: "the deadline has passed"
+        case .aborted(let message), .gaveUp(let message), .diskFailed(let message),
+            .listFailed(let message):
+            message
+        }
+    }
+}
+
+extension RunSession {
+    /// What a sampler has to know of the campaign.
+    fileprivate func surroundings(_ plan: Plan, source: ListSource) -> RunSampler.Surroundings {
+        var earlier = RunSnapshot.Counts()
+        let retry = plan.options.retry
+        earlier.accepted = self.earlier.count(.accepted)
+        earlier.rejected = self.earlier.count(.rejected)
+        earlier.invalid = self.earlier.count(.invalid)
+        earlier.skipped = self.earlier.count(.skipped)
+        earlier.failed = retry.contains("failed") ? 0 : self.earlier.count(.failed)
+        earlier.unknown = retry.contains("unknown") ? 0 : self.earlier.count(.unknown)
+        return RunSampler.Surroundings(
+            campaign: hexadecimal(campaign), earlier: earlier, knownRows: manifest.rowCount,
+            listByteCount: source.list.byteCount, rowsLimit: plan.options.limit,
+            wantedConnections: plan.connections)
+    }
+}

@@ -1,0 +1,131 @@
+import APNs
+import Campaign
+import FoundationEssentials
+
+/// What a ledger's directory keeps besides its rows: how the runs went, for the report. A file of
+/// bounded size, replaced every few seconds; nothing depends on it but what people read.
+struct Telemetry: Codable, Sendable {
+    /// One process's part in the campaign.
+    struct Run: Codable, Sendable {
+        var number: UInt32
+        var startedAtMilliseconds: UInt64
+        var elapsedSeconds = 0.0
+        /// How it ended; nil: it did not say.
+        var outcome: String?
+        /// Why, where it did not simply reach its end.
+        var cause: String?
+        var retries: UInt64 = 0
+        var reconnects: UInt64 = 0
+        /// Connection nanoseconds by `LimitedBy`.
+        var limited: [UInt64] = []
+        var points: [TimeSeries.Point] = []
+    }
+
+    /// A line of the event log that is worth keeping.
+    struct Event: Codable, Sendable {
+        var milliseconds: UInt64
+        var kind: RunEvent.Kind
+        var message: String
+    }
+
+    /// A setting and its value; never a secret.
+    struct Setting: Codable, Sendable {
+        var name: String
+        var value: String
+    }
+
+    private(set) var version = 1
+    private(set) var runs: [Run] = []
+    private(set) var events: [Event] = []
+    /// Events that were too many.
+    private(set) var eventsLost: UInt64 = 0
+    /// Of the latest run.
+    var connections: [ConnectionTally] = []
+    var settings: [Setting] = []
+    /// Over all runs but the one under way.
+    private var earlierLatency = LatencyCounts()
+    private(set) var latency = LatencyCounts()
+
+    static let fileName = "telemetry.json"
+    static let currentVersion = 1
+    /// Points over all runs.
+    static let pointsLimit = 2 * TimeSeries.limit
+    /// Runs that are told apart; the oldest ones go.
+    static let runsLimit = 100
+    /// Events; of more, the first and the last stay.
+    static let eventsLimit = 400
+    /// No file of ours is larger.
+    static let byteLimit = 1 << 24
+
+    init() {}
+
+    /// Begins the part of a new process.
+    mutating func begin(_ number: UInt32, atMilliseconds: UInt64, settings: [Setting]) {
+        earlierLatency = latency
+        connections = []
+        self.settings = settings
+        if runs.count == Self.runsLimit { runs.removeFirst() }
+        runs.append(Run(number: number, startedAtMilliseconds: atMilliseconds))
+    }
+
+    /// Takes the latest look over.
+    mutating func take(_ snapshot: RunSnapshot, _ series: TimeSeries, _ report: ReactorReport) {
+        connections = report.connections
+        latency = earlierLatency
+        latency.add(snapshot.latencyCounts)
+        let last = runs.count - 1
+        runs[last].elapsedSeconds = snapshot.elapsedSeconds
+        runs[last].retries = report.statistics.retries
+        runs[last].reconnects = report.statistics.reconnects
+        runs[last].limited = report.statistics.limited
+        runs[last].points = series.points
+        while runs.lazy.map(\.points.count).reduce(0, +) > Self.pointsLimit,
+            let longest = runs.indices.dropLast().max(by: {
+                runs[$0].points.count < runs[$1].points.count
+            })
+        {
+            runs[longest].points = TimeSeries.halved(runs[longest].points)
+        }
+    }
+
+    mutating func end(outcome: String, cause: String?) {
+        runs[runs.count - 1].outcome = outcome
+        runs[runs.count - 1].cause = cause
+    }
+
+    mutating func add(_ event: RunEvent) {
+        if events.count == Self.eventsLimit {
+            events.remove(at: Self.eventsLimit / 2)
+            eventsLost += 1
+        }
+        events.append(
+            Event(
+                milliseconds: event.milliseconds, kind: event.kind,
+                message: (event.connection.map { "connection \($0): " } ?? "")
+                    + printable(event.message)))
+    }
+
+    var encoded: [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Numbers are finite: there is nothing that could not be encoded.
+        return ((try? encoder.encode(self)).map { Array($0) } ?? []) + [0x0a]
+    }
+
+    /// nil where the octets are no telemetry that this version knows.
+    init?(decoding octets: [UInt8]) {
+        guard let decoded = try? JSONDecoder().decode(Telemetry.self, from: Data(octets)),
+            decoded.version == Self.currentVersion
+        else { return nil }
+        self = decoded
+    }
+
+    /// What a directory keeps; nil where there is none, or none that can be read.
+    static func read(from directory: LedgerDirectory) -> Telemetry? {
+        let path = "\(directory.path)/\(fileName)"
+        guard LedgerDirectory.exists(path),
+            let bytes = try? readFile(path, option: "ledger", limit: byteLimit)
+        else { return nil }
+        return Telemetry(decoding: bytes)
+    }
+}

@@ -1,0 +1,56 @@
+/// A whole number with a comma after every three digits.
+func grouped(_ value: UInt64) -> String {
+    let digits = Array(String(value).utf8)
+    var text: [UInt8] = []
+    for (index, digit) in digits.enumerated() {
+        if index > 0, (digits.count - index) % 3 == 0 { text.append(UInt8(ascii: ",")) }
+        text.append(digit)
+    }
+    return String(decoding: text, as: UTF8.self)
+}
+
+func grouped(_ value: Int) -> String { grouped(UInt64(max(0, value))) }
+
+/// A rate, as precise as it is worth.
+func rateText(_ rate: Double) -> String {
+    rate < 10 && rate > 0 ? decimal(rate, places: 1) : grouped(UInt64(max(0, rate.rounded())))
+}
+
+/// Nanoseconds as milliseconds or seconds, with three digits at most.
+func latencyText(_ nanoseconds: UInt64) -> String {
+    let milliseconds = Double(nanoseconds) / 1e6
+    switch milliseconds {
+    case ..<10: return decimal(milliseconds, places: 1) + " ms"
+    case ..<1000: return decimal(milliseconds, places: 0) + " ms"
+    default: return decimal(milliseconds / 1000, places: milliseconds < 10_000 ? 1 : 0) + " s"
+    }
+}
+
+/// Seconds for people: `45 s`, `3 m 20 s`, `2 h 05 m`, `3 d 04 h`.
+func durationText(_ seconds: Double) -> String {
+    let whole = UInt64(min(max(0, seconds.rounded()), 1e9))
+    func two(_ value: UInt64) -> String { value < 10 ? "0\(value)" : "\(value)" }
+    switch whole {
+    case ..<60: return "\(whole) s"
+    case ..<3600: return "\(whole / 60) m \(two(whole % 60)) s"
+    case ..<86_400: return "\(whole / 3600) h \(two(whole / 60 % 60)) m"
+    default: return "\(whole / 86_400) d \(two(whole / 3600 % 24)) h"
+    }
+}
+
+/// The whole percent of a share; 100 only where all is done.
+func percentText(_ share: Double) -> String {
+    share >= 1 ? "100 %" : "\(Int(share * 100)) %"
+}
+
+/// Bytes that came from elsewhere, fit to be shown: nothing in them moves a terminal's cursor.
+func printable(_ text: String, limit: Int = 200) -> String {
+    var result = ""
+    for character in text.prefix(limit) {
+        let isControl = character.unicodeScalars.contains {
+            $0.value < 0x20 || (0x7f..<0xa0).contains($0.value)
+        }
+        result.append(isControl ? "?" : character)
+    }
+    return result
+}

@@ -1,0 +1,35 @@
+import Broadside
+
+/// `broadside report`: the page about a ledger.
+enum ReportCommand {
+    static let description = CommandDescription(
+        name: "report",
+        summary: "the report page of a ledger",
+        usage: "--ledger DIR [--output FILE.html]",
+        discussion: """
+            Writes one HTML page about a campaign, over all its runs: the outcome in a sentence,
+            curves, reasons, connections, what limited it, what to do next. It needs nothing from
+            elsewhere, and may be made at any time, while the campaign is still under way too.
+            """,
+        sections: [
+            OptionSection(
+                title: "Options",
+                options: [
+                    .init("ledger", "DIR", "the ledger's directory"),
+                    .init("output", "FILE", "where to (default: standard output)"),
+                ])
+        ],
+        run: { (arguments) throws(CommandFailure) in
+            guard arguments.words.isEmpty else {
+                throw .usage("report takes no word '\(arguments.words[0])': options begin with --")
+            }
+            let path = try arguments.required("ledger", "DIR")
+            do throws(BroadsideError) {
+                let ledger = try LedgerReading(path: path)
+                try ledger.writeReport(to: try OutputFile(arguments.string("output")))
+                return 0
+            } catch {
+                throw CommandFailure(message: error.message, exitCode: error.exitCode)
+            }
+        })
+}

@@ -1,0 +1,164 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `--control` and `broadside control`: what an operator says to a run under way.
+@Suite(.timeLimit(.minutes(5)))
+struct ControlTests {
+    private func control(_ campaign: Campaign, _ words: String...) throws -> Finished {
+        try Broadside.run(
+            ["control", socket(campaign), "--json"] + words, in: campaign.directory, limit: 30)
+    }
+
+    private func socket(_ campaign: Campaign) -> String { "\(campaign.directory.path)/control" }
+
+    private func status(_ campaign: Campaign) throws -> [String: Any] {
+        let answer = try control(campaign, "status")
+        guard answer.exitCode == 0 else { return [:] }
+        let object = try JSONSerialization.jsonObject(with: Data(answer.output.utf8))
+        return try #require(object as? [String: Any])
+    }
+
+    /// Times in the server's journal, seconds.
+    private func times(_ journal: [[String]]) throws -> [Double] {
+        try journal.map { try #require(Double($0[0])) / 1e6 }.sorted()
+    }
+
+    @Test("Pause, rate, resume and stop act within a second; nothing is lost or doubled")
+    func steering() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 60_000)
+        let process = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint,
+                [
+                    "--connections", "2", "--rate", "6000", "--control", socket(campaign),
+                    "--summary", "-", "--give-up-after", "5s", "--report",
+                    "\(campaign.directory.path)/report.html",
+                ]), in: campaign.directory)
+        try process.wait { FileManager.default.fileExists(atPath: socket(campaign)) }
+        try process.wait { try status(campaign)["settled"] as? Int ?? 0 >= 3000 }
+        #expect(try control(campaign, "pause").exitCode == 0)
+        // Longer than --give-up-after: a pause is no silence of the server.
+        Thread.sleep(forTimeInterval: 6)
+        #expect(process.isRunning)
+        #expect(try status(campaign)["phase"] as? String == "paused")
+        #expect(try status(campaign)["in_flight"] as? Int == 0)
+        #expect(try control(campaign, "rate", "1000").exitCode == 0)
+        #expect(try control(campaign, "resume").exitCode == 0)
+        let paused = try status(campaign)["settled"] as? Int ?? 0
+        try process.wait { try status(campaign)["settled"] as? Int ?? 0 >= paused + 2000 }
+        #expect(try control(campaign, "stop").exitCode == 0)
+        let stopped = try process.wait(limit: 60)
+        #expect(stopped.exitCode == 3)
+        #expect(stopped.errors.contains("--resume"), "\(stopped.errors)")
+        #expect(!FileManager.default.fileExists(atPath: socket(campaign)))
+        let summary = try SendSummary(json: stopped.output)
+        #expect(summary.unknown == 0 && summary.accepted < 60_000)
+        let page = try String(
+            contentsOfFile: "\(campaign.directory.path)/report.html", encoding: .utf8)
+        for words in ["paused the run", "1,000 requests a second", "go on", "stopped the run"] {
+            #expect(page.contains(words), "\(words)")
+        }
+
+        let resumed = try campaign.send(to: server.endpoint, ["--resume", "--summary", "-"])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        let journal = try server.finish()
+        #expect(journal.count == 60_000)
+        #expect(Set(journal.map { $0[4] }).count == 60_000)
+
+        // By the server's own clock.
+        let first = Array(try times(journal).prefix(summary.accepted))
+        let gap = try #require(
+            first.indices.dropLast().max {
+                first[$0 + 1] - first[$0] < first[$1 + 1] - first[$1]
+            })
+        #expect(first[gap + 1] - first[gap] > 5, "the pause of 6 s was felt within a second")
+        let slow = Array(first[(gap + 1)...])
+        let rate = Double(slow.count - 1) / (slow[slow.count - 1] - slow[0])
+        #expect(rate < 1100, "1,000 a second from the first request after the pause")
+    }
+
+    @Test("The socket is its owner's, replaced where it is stale, and nothing else is ever touched")
+    func socketFile() throws {
+        let server = try RecordingServer("stall")
+        let campaign = try Campaign(rows: 300)
+        let path = socket(campaign)
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--control", path]), in: campaign.directory)
+        try process.wait { FileManager.default.fileExists(atPath: path) }
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
+        #expect(mode as? Int == 0o600)
+        // In use: another run names another place, and has sent nothing.
+        let other = try campaign.send(
+            to: server.endpoint, ["--ledger", campaign.ledger + "2", "--control", path])
+        #expect(other.exitCode == 2 && other.errors.contains("in use"), "\(other.errors)")
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger + "2"))
+        process.send(signal: SIGKILL)
+        _ = try process.wait()
+        #expect(FileManager.default.fileExists(atPath: path), "a killed run leaves it")
+        let nobody = try control(campaign, "status")
+        #expect(nobody.exitCode == 1 && nobody.errors.contains("nobody listens"))
+
+        let fine = try RecordingServer()
+        let next = try Campaign(rows: 5)
+        let sent = try next.send(to: fine.endpoint, ["--control", path])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(!FileManager.default.fileExists(atPath: path))
+
+        let file = try next.directory.write("precious", to: "precious")
+        let refused = try next.send(
+            to: fine.endpoint, ["--ledger", next.ledger + "2", "--control", file])
+        #expect(refused.exitCode == 2 && refused.errors.contains("no socket"))
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "precious")
+    }
+
+    @Test("Requests that make no sense are refused, and the connection serves on")
+    func badRequests() throws {
+        let server = try RecordingServer("stall")
+        let campaign = try Campaign(rows: 300)
+        let path = socket(campaign)
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--control", path]), in: campaign.directory)
+        defer { process.send(signal: SIGKILL) }
+        try process.wait { FileManager.default.fileExists(atPath: path) }
+        for words in [["frob"], ["rate", "-5"], ["rate"], ["status", "now"]] {
+            let answer = try Broadside.run(["control", path] + words, in: campaign.directory)
+            #expect(answer.exitCode == 2 && answer.errorLines.count == 1, "\(answer.errors)")
+        }
+        let text = try Broadside.run(["control", path, "status"], in: campaign.directory)
+        #expect(text.exitCode == 0 && text.output.contains("phase"), "\(text.output)")
+
+        // Somebody who holds every place, says too much, or goes away.
+        let program = """
+            import json, socket, sys
+            def connect():
+                one = socket.socket(socket.AF_UNIX); one.settimeout(20); one.connect(sys.argv[1])
+                return one
+            many = connect()
+            many.sendall(b"status\\nfrob\\r\\nstat")
+            lines = b""
+            while lines.count(b"\\n") < 2: lines += many.recv(65536)
+            many.sendall(b"us\\n")
+            while lines.count(b"\\n") < 3: lines += many.recv(65536)
+            print([json.loads(line)["ok"] for line in lines.splitlines()])
+            long = connect(); long.sendall(b"x" * 5000)
+            rest = b""
+            try:
+                while True:
+                    part = long.recv(65536)
+                    if not part: break
+                    rest += part
+            except ConnectionError: pass
+            print(b"status" not in rest)
+            idle = [connect() for _ in range(7)]
+            for one in idle: one.close()
+            last = connect(); last.sendall(b"status\\n")
+            print(json.loads(last.recv(65536))["ok"])
+            """
+        let python = try Subprocess.run(
+            "python3", ["-c", program, path], in: campaign.directory, limit: 60)
+        #expect(python.output == "[True, False, True]\nTrue\nTrue\n", "\(python.errors)")
+        #expect(process.isRunning)
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The report page: made by a run and from a ledger, judged by a browser.
+@Suite(.timeLimit(.minutes(5)))
+struct ReportTests {
+    /// A campaign that was stopped once and resumed, with refusals.
+    private func campaign() throws -> Campaign {
+        let server = try LocalAPNs(["--unregistered", "0.1", "--seed", "7"])
+        let campaign = try Campaign(rows: 3000)
+        let page = "\(campaign.directory.path)/first.html"
+        let first = try campaign.send(
+            to: server.endpoint, ["--rate", "1000", "--deadline", "1500ms", "--report", page])
+        #expect(first.exitCode == 3, "\(first.errors)")
+        let text = try String(contentsOfFile: page, encoding: .utf8)
+        #expect(text.contains("Stopped after") && text.contains("--resume"))
+        let second = try campaign.send(
+            to: server.endpoint, ["--resume", "--report", "\(campaign.directory.path)/second.html"])
+        #expect(second.exitCode == 0, "\(second.errors)")
+        _ = try server.finish()
+        return campaign
+    }
+
+    @Test("The page says the outcome, hides secrets, and a browser shows it without a complaint")
+    func page() throws {
+        let campaign = try campaign()
+        let refused = try campaign.statistics().rejected
+        let made = try Broadside.run(
+            [
+                "report", "--ledger", campaign.ledger, "--output",
+                "\(campaign.directory.path)/ledger.html",
+            ],
+            in: campaign.directory)
+        #expect(made.exitCode == 0, "\(made.errors)")
+        for name in ["second.html", "ledger.html"] {
+            let page = "\(campaign.directory.path)/\(name)"
+            let text = try String(contentsOfFile: page, encoding: .utf8)
+            #expect(text.contains("All 3,000 rows are settled after"))
+            #expect(text.contains("and refused \(refused)."))
+            for part in [
+                "Rows settled a second", "How long answers took", "Answers by the time they took",
+                "What limited the run", "Unregistered", "Connections of the latest run",
+                "Settings of the latest run", "broadside prune --ledger", ">run 2<",
+            ] {
+                #expect(text.contains(part), "\(name): \(part)")
+            }
+            let key = try String(contentsOfFile: campaign.authority.authKey, encoding: .utf8)
+            for secret in key.split(separator: "\n").filter({ $0.count > 20 && !$0.hasPrefix("-") })
+            {
+                #expect(!text.contains(secret))
+            }
+            #expect(!text.contains("bearer") && !text.contains(campaign.tokens.token(0)))
+            // Nothing is fetched: no address but names of files.
+            for word in ["http://", "https://", "src=", "url(", "@import", "<script"] {
+                #expect(!text.contains(word), "\(word)")
+            }
+        }
+        for width in [390, 1280] {
+            try browse("\(campaign.directory.path)/ledger.html", width, campaign)
+        }
+    }
+
+    /// Headless Chromium loads the page: no word on its console, nothing wider than the window, a
+    /// title and a table for each chart.
+    private func browse(_ page: String, _ width: Int, _ campaign: Campaign) throws {
+        // The page forbids scripts; its copy measures itself.
+        let text = try String(contentsOfFile: page, encoding: .utf8)
+        let policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+        #expect(text.contains(policy))
+        let measuring = text.replacingOccurrences(
+            of: policy, with: policy + "; script-src 'unsafe-inline'"
+        ).replacingOccurrences(
+            of: "</body>",
+            with: """
+                <script>
+                const wide = [...document.querySelectorAll("main *")].filter(one =>
+                    !one.closest(".scroll") && one.getBoundingClientRect().right > innerWidth + 1);
+                document.title = JSON.stringify({wide: wide.map(one => one.outerHTML.slice(0, 90)),
+                    charts: document.querySelectorAll("figure svg[role=img] > title").length,
+                    tables: document.querySelectorAll("figure details table").length,
+                    page: document.documentElement.scrollWidth <= innerWidth});
+                </script></body>
+                """)
+        let copy = try campaign.directory.write(measuring, to: "measured-\(width).html")
+        let finished = try Subprocess(
+            "chromium",
+            [
+                "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                "--enable-logging=stderr", "--user-data-dir=\(campaign.directory.path)/browser",
+                "--window-size=\(width),900", "--dump-dom", "file://\(copy)",
+            ], in: campaign.directory
+        ).wait(limit: 60)
+        #expect(finished.exitCode == 0, "\(finished.errors.suffix(2000))")
+        #expect(!finished.errors.contains("CONSOLE"), "\(finished.errors)")
+        #expect(
+            finished.output.contains(
+                #"<title>{"wide":[],"charts":3,"tables":3,"page":true}</title>"#),
+            "\(width): \(finished.output.prefix { $0 != "\n" }) \(finished.output.split(separator: "\n").first { $0.contains("<title>") } ?? "")"
+        )
+    }
+
+    @Test("A ledger whose telemetry is gone or broken still has its page")
+    func withoutTelemetry() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 50)
+        #expect(try campaign.send(to: server.endpoint).exitCode == 0)
+        for content in [nil, "{", #"{"version":9}"#] as [String?] {
+            let file = "\(campaign.ledger)/telemetry.json"
+            try FileManager.default.removeItem(atPath: file)
+            if let content { try content.write(toFile: file, atomically: true, encoding: .utf8) }
+            let made = try Broadside.run(
+                ["report", "--ledger", campaign.ledger], in: campaign.directory)
+            #expect(made.exitCode == 0, "\(made.errors)")
+            #expect(made.output.contains("All 50 rows are settled"))
+            #expect(made.output.contains("Rows settled a second"))
+            if content == nil { try "".write(toFile: file, atomically: true, encoding: .utf8) }
+        }
+        #expect(try campaign.ledger("verify").exitCode == 0)
+        let wrong = try Broadside.run(["report", "--ledger", "/nowhere"], in: campaign.directory)
+        #expect(wrong.exitCode == 2)
+    }
+}

@@ -1,0 +1,241 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What tells of a run besides its ledger: terminal, metrics, report, event log, trace of frames.
+@Suite(.timeLimit(.minutes(5)))
+struct WatchTests {
+    /// Runs a command at a pseudo terminal; prints what it wrote, and whether the terminal's modes
+    /// are what they were.
+    private static let terminal = """
+        import fcntl, os, pty, select, signal, struct, sys, termios, time
+        columns, narrower, interrupt = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "yes"
+        master, slave = pty.openpty()
+        def resize(columns):
+            fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        resize(columns)
+        before = termios.tcgetattr(slave)
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+            os.dup2(slave, 0); os.dup2(slave, 2)
+            os.execv(sys.argv[4], sys.argv[4:])
+        text, end, acted = b"", time.time() + 60, False
+        while time.time() < end:
+            if select.select([master], [], [], 0.1)[0]: text += os.read(master, 65536)
+            if not acted and b" in flight" in text:
+                acted = True
+                if narrower: resize(narrower)
+                if interrupt: os.write(master, b"\\x03")
+            if os.waitpid(child, os.WNOHANG)[0]: break
+        while select.select([master], [], [], 0.2)[0]: text += os.read(master, 65536)
+        sys.stdout.write("sane\\n" if termios.tcgetattr(slave) == before else "changed\\n")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text)
+        """
+
+    private func atTerminal(
+        _ campaign: Campaign, _ arguments: [String], columns: Int, narrower: Int = 0,
+        interrupt: Bool = false, environment: [String: String] = [:]
+    ) throws -> String {
+        let process = try Subprocess(
+            "python3",
+            [
+                "-c", Self.terminal, "\(columns)", "\(narrower)", interrupt ? "yes" : "no",
+                try Broadside.path(),
+            ] + arguments, in: campaign.directory,
+            environment: ["LANG": "C.UTF-8", "TERM": "xterm", "LC_ALL": "", "NO_COLOR": ""].merging(
+                environment
+            ) {
+                $1
+            })
+        let finished = try process.wait(limit: 90)
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        #expect(finished.output.hasPrefix("sane\n"))
+        return finished.output
+    }
+
+    /// The rows of a screen of so many columns after all this was written to it.
+    private func screen(_ text: String) -> [String] {
+        var rows: [String] = [""]
+        var row = 0
+        var scalars = text.unicodeScalars.makeIterator()
+        while let scalar = scalars.next() {
+            switch scalar {
+            case "\r": break
+            case "\n":
+                row += 1
+                if row == rows.count { rows.append("") }
+                rows[row] = ""
+            case "\u{1b}":
+                var code = ""
+                while let next = scalars.next() {
+                    code.unicodeScalars.append(next)
+                    if next != "[" && next.properties.isAlphabetic { break }
+                }
+                if code.hasSuffix("A") { row -= Int(code.dropFirst().dropLast()) ?? 0 }
+                if code == "[J" {
+                    rows = Array(rows.prefix(max(0, row))) + [""]
+                }
+            default: rows[row].unicodeScalars.append(scalar)
+            }
+        }
+        return rows
+    }
+
+    @Test(
+        "On a terminal lines are redrawn in place, and gone when the run ends",
+        arguments: [40, 160])
+    func liveView(columns: Int) throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 400)
+        let output = try atTerminal(
+            campaign,
+            campaign.arguments(
+                to: server.endpoint,
+                ["--rate", "150", "--connections", "1", "--progress", "auto", "--yes"]),
+            columns: columns)
+        #expect(output.contains("\u{1b}[J") && output.contains("█") && output.contains("\u{1b}[1m"))
+        #expect(output.contains("limited by") && output.contains("150/s"))
+        let rows = screen(output)
+        #expect(!rows.contains { $0.contains("█") || $0.contains("in flight") }, "\(rows)")
+        #expect(rows.contains { $0.contains("accepted    400") }, "\(rows)")
+    }
+
+    @Test("NO_COLOR, a window that shrinks, and Ctrl-C leave a sane terminal")
+    func interrupted() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 3000)
+        let output = try atTerminal(
+            campaign,
+            campaign.arguments(
+                to: server.endpoint,
+                ["--rate", "150", "--connections", "1", "--progress", "auto", "--yes"]),
+            columns: 120, narrower: 50, interrupt: true, environment: ["NO_COLOR": "1"])
+        #expect(!output.contains("\u{1b}[1m") && !output.contains("\u{1b}[32m"))
+        #expect(output.contains("\u{1b}[J"))
+        #expect(output.contains("--resume goes on"), "\(output)")
+    }
+
+    @Test("--progress json: every line an object with all keys; the log as JSON beside it")
+    func jsonLines() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 250)
+        let sent = try campaign.send(
+            to: server.endpoint,
+            ["--rate", "100", "--connections", "1", "--progress", "json", "--log", "json"])
+        #expect(sent.exitCode == 0)
+        var events: Set<String> = []
+        for line in sent.errors.split(separator: "\n").filter({ $0.hasPrefix("{") }) {
+            let object = try #require(
+                try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+            if let event = object["event"] as? String {
+                events.insert(event)
+                #expect((object["time"] as? String)?.hasSuffix("Z") == true)
+                continue
+            }
+            #expect(object["rows"] as? Int == 250 && object["phase"] is String)
+            for key in ["accepted", "rate", "latency_ms", "limited_by", "eta_seconds"] {
+                #expect(object[key] != nil, "\(key)")
+            }
+        }
+        #expect(
+            events.isSuperset(of: ["started", "connection-open", "connection-closed", "ended"]))
+        #expect(!sent.errors.contains(campaign.tokens.token(0)))
+    }
+
+    @Test("promtool accepts the metrics of the file and of the endpoint")
+    func metrics() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 60)
+        let file = "\(campaign.directory.path)/broadside.prom"
+        let sent = try campaign.send(to: server.endpoint, ["--metrics", file])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        #expect(text.contains("broadside_rows_settled_total{state=\"accepted\"} 60\n"))
+        #expect(text.contains("broadside_phase{phase=\"finished\"} 1\n"))
+        try check(file, campaign)
+
+        let slow = try RecordingServer("stall")
+        let other = try Campaign(rows: 300)
+        let process = try Broadside.start(
+            other.arguments(to: slow.endpoint, ["--metrics", ":0"]), in: other.directory)
+        defer { process.send(signal: SIGKILL) }
+        var url = ""
+        try process.wait {
+            let errors = try String(contentsOfFile: process.errorsPath, encoding: .utf8)
+            guard errors.contains("/metrics\n"), let range = errors.range(of: "http://") else {
+                return false
+            }
+            url = String(errors[range.lowerBound...].prefix { $0 != "\n" })
+            return true
+        }
+        #expect(url.hasPrefix("http://127.0.0.1:"))
+        let scraped = "\(other.directory.path)/scraped"
+        try process.wait {
+            let curl = try Subprocess.run(
+                "curl", ["-sS", "--max-time", "10", "-o", scraped, url], in: other.directory)
+            return try curl.exitCode == 0
+                && String(contentsOfFile: scraped, encoding: .utf8).contains("in_flight")
+        }
+        try check(scraped, other)
+        let missing = try Subprocess(
+            "curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", "\(url)x"], in: other.directory
+        ).wait(limit: 30)
+        #expect(missing.output == "404")
+        let post = try Subprocess(
+            "curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", "-d", "x", url],
+            in: other.directory
+        ).wait(limit: 30)
+        #expect(post.output == "405")
+
+        let taken = try campaign.send(
+            to: server.endpoint,
+            ["--ledger", campaign.ledger + "2", "--metrics", String(url.dropFirst(7).dropLast(8))])
+        #expect(taken.exitCode == 2 && taken.errors.contains("--metrics"), "\(taken.errors)")
+    }
+
+    private func check(_ file: String, _ campaign: Campaign) throws {
+        let verdict = try Subprocess(
+            "promtool", ["check", "metrics"], in: campaign.directory, input: file
+        )
+        .wait(limit: 60)
+        #expect(
+            verdict.exitCode == 0 && verdict.errors.isEmpty && verdict.output.isEmpty,
+            "\(verdict.errors)\(verdict.output)")
+    }
+
+    @Test("A trace has every frame of both directions, and no secret")
+    func trace() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 20)
+        let file = "\(campaign.directory.path)/frames"
+        let sent = try campaign.send(
+            to: server.endpoint, ["--trace-frames", file, "--connections", "1"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        var types: [String: Int] = [:]
+        for line in text.split(separator: "\n") {
+            let frame = try #require(
+                try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+            let type = try #require(frame["type"] as? String)
+            types["\(frame["direction"] ?? "") \(type)", default: 0] += 1
+            #expect(frame["connection"] as? Int == 1 && frame["length"] is Int)
+            if type == "HEADERS" {
+                let headers = try #require(frame["headers"] as? [[String]])
+                #expect(headers.contains { $0[0] == ":path" || $0[0] == ":status" })
+            }
+        }
+        #expect(types["sent HEADERS"] == 20 && types["received HEADERS"] == 20)
+        #expect(types["sent DATA"] == 20 && types["sent SETTINGS"] == 2)
+        #expect(types["received SETTINGS"] == 2 && types["sent GOAWAY"] == 1)
+        for index in 0..<20 {
+            #expect(!text.contains(campaign.tokens.token(index)))
+            #expect(text.contains("/3/device/\(campaign.tokens.token(index).prefix(8))..."))
+        }
+        #expect(text.contains("bearer (") && !text.contains("bearer ey"))
+        let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions]
+        #expect(mode as? Int == 0o600)
+    }
+}
