@@ -11,11 +11,12 @@ extension Plan {
         add("endpoint", place)
         if options.endpoint == nil { add("environment", options.environment.rawValue) }
         if case .file(let path) = options.tokens { add("tokens", path) }
-        add("payload", options.payload.map { "\($0), \(payload.count) bytes" })
+        add("payload", options.payload.map { "\($0), \(payloads.description)" })
+        add("payload by", options.payloadBy)
         add("topic", headers.topic ?? credential.onlyTopic)
         add("push type", headers.pushType.rawValue)
         add("priority", "\(headers.priority.rawValue)")
-        add("collapse-id", headers.collapseID)
+        add("collapse-id", options.collapseID)
         switch credential.kind {
         case .providerToken:
             add("credential", options.keyID.map { "provider token, key \($0)" } ?? "provider token")
