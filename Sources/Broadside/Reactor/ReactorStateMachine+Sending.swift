@@ -127,7 +127,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             ? personalCapacity(index)
             : settings.binary != nil
                 ? connections[index].binary.room
-            : connections[index].http.requestCapacity(payloadCount: settings.payload.count)
+                : connections[index].http.requestCapacity(payloadCount: settings.payload.count)
         guard capacity > 0 else {
             if settings.binary != nil {
                 connections[index].limitedBy = .streams
