@@ -12,7 +12,9 @@ struct IndependentClient {
     enum Step {
         /// A request; it goes on when there is an answer, or the connection ends.
         case request([(String, String)], body: String)
-        /// The same without waiting.
+        /// A request whose body goes out as far as windows allow; each update of one is told.
+        case upload([(String, String)], body: String)
+        /// The same as `request` without waiting.
         case flood(count: Int, [(String, String)], body: String)
         /// Waits until all that is open is answered, or the connection ends.
         case answers
@@ -23,6 +25,8 @@ struct IndependentClient {
             switch self {
             case .request(let fields, let body):
                 ["do": "request", "fields": fields.map { [$0.0, $0.1] }, "body": body]
+            case .upload(let fields, let body):
+                ["do": "upload", "fields": fields.map { [$0.0, $0.1] }, "body": body]
             case .flood(let count, let fields, let body):
                 [
                     "do": "flood", "count": count, "fields": fields.map { [$0.0, $0.1] },
@@ -36,7 +40,7 @@ struct IndependentClient {
 
     /// What it saw.
     struct Event: Decodable, Equatable {
-        /// `answer`, `settings`, `reset`, `goaway`, `end` (of the connection).
+        /// `answer`, `settings`, `window`, `reset`, `goaway`, `end` (of the connection).
         var kind: String
         var stream: Int?
         var fields: [String: String]?
@@ -44,6 +48,10 @@ struct IndependentClient {
         var settings: [String: Int]?
         var code: Int?
         var debug: String?
+        /// From the last request to an answer.
+        var seconds: Double?
+        /// By how much a window grew.
+        var increment: Int?
 
         var status: Int? { fields?[":status"].flatMap { Int($0) } }
     }
@@ -68,7 +76,8 @@ struct IndependentClient {
         connection = h2.connection.H2Connection(h2.config.H2Configuration(
             validate_outbound_headers=False, normalize_outbound_headers=False,
             header_encoding="utf-8"))
-        events, open_streams, bodies, state = [], set(), {}, {"ended": False}
+        events, open_streams, bodies = [], set(), {}
+        state = {"ended": False, "asked": time.monotonic()}
 
         def flush():
             try:
@@ -103,8 +112,12 @@ struct IndependentClient {
             elif isinstance(event, h2.events.DataReceived):
                 bodies[stream]["body"] += event.data.decode()
             elif isinstance(event, h2.events.StreamEnded):
-                events.append(bodies.pop(stream))
+                answer = bodies.pop(stream)
+                answer["seconds"] = time.monotonic() - state["asked"]
+                events.append(answer)
                 open_streams.discard(stream)
+            elif isinstance(event, h2.events.WindowUpdated):
+                events.append({"kind": "window", "stream": stream or 0, "increment": event.delta})
             elif isinstance(event, h2.events.StreamReset):
                 events.append({"kind": "reset", "stream": stream, "code": int(event.error_code)})
                 open_streams.discard(stream)
@@ -117,7 +130,21 @@ struct IndependentClient {
                     "debug": (event.additional_data or b"").decode()})
                 state["goaway"] = True
 
+        def upload(fields, body):
+            stream, rest = connection.get_next_available_stream_id(), body.encode()
+            connection.send_headers(stream, fields)
+            open_streams.add(stream)
+            while rest and not state["ended"]:
+                room = min(connection.local_flow_control_window(stream), 16384, len(rest))
+                if room > 0:
+                    connection.send_data(stream, rest[:room], end_stream=room == len(rest))
+                    rest = rest[room:]
+                    flush()
+                else:
+                    pump(lambda: connection.local_flow_control_window(stream) > 0)
+
         def request(fields, body):
+            state["asked"] = time.monotonic()
             stream = connection.get_next_available_stream_id()
             connection.send_headers(stream, fields, end_stream=not body)
             if body: connection.send_data(stream, body.encode(), end_stream=True)
@@ -134,10 +161,12 @@ struct IndependentClient {
                 if step["do"] in ("request", "flood"):
                     for _ in range(step.get("count", 1)):
                         request([tuple(f) for f in step["fields"]], step["body"])
+                if step["do"] == "upload":
+                    upload([tuple(f) for f in step["fields"]], step["body"])
             except h2.exceptions.ProtocolError:
                 pass
             if step["do"] == "read": pump(lambda: False)
-            if step["do"] in ("request", "answers"): pump(lambda: not open_streams)
+            if step["do"] in ("request", "upload", "answers"): pump(lambda: not open_streams)
         print(json.dumps(events))
         """
 
