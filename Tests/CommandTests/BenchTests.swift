@@ -57,11 +57,18 @@ struct BenchTests {
         try FileManager.default.createDirectory(
             atPath: place, withIntermediateDirectories: false)
         let bench = try Broadside.start(
-            ["bench", "--duration", "10m", "--latency", "100ms"], in: directory,
-            environment: ["TMPDIR": place])
-        try bench.wait { try String(contentsOfFile: bench.errorsPath, encoding: .utf8) != "" }
-        let children = try children(of: bench.identifier)
-        #expect(!children.isEmpty)
+            [
+                "bench", "--duration", "10m", "--latency", "200ms", "--connections", "1",
+                "--streams", "10",
+            ], in: directory, environment: ["TMPDIR": place])
+        var children: [pid_t] = []
+        try bench.wait {
+            let told = try String(contentsOfFile: bench.errorsPath, encoding: .utf8)
+            guard told.contains("in the warm-up") else { return false }
+            children = try self.children(of: bench.identifier)
+            return children.count == 2
+        }
+        #expect(children.count == 2)
         bench.send(signal: SIGINT)
         let finished = try bench.wait(limit: 60)
         #expect(finished.exitCode == 3, "\(finished.errors)")

@@ -105,9 +105,14 @@ struct BenchSignals {
     /// Waits for a moment, or until a child ends.
     ///
     /// - Throws: Where the benchmark is to end.
-    func wait() throws(CommandFailure) {
+    func wait() throws(CommandFailure) { try take(nanoseconds: 20_000_000) }
+
+    /// Looks, without waiting.
+    func check() throws(CommandFailure) { try take(nanoseconds: 0) }
+
+    private func take(nanoseconds: Int) throws(CommandFailure) {
         var mask = mask
-        var limit = timespec(tv_sec: 0, tv_nsec: 20_000_000)
+        var limit = timespec(tv_sec: 0, tv_nsec: nanoseconds)
         let signal = unsafe sigtimedwait(&mask, nil, &limit)
         guard signal > 0, signal != SIGCHLD else { return }
         throw CommandFailure(

@@ -29,9 +29,10 @@ final class BenchFiles {
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
     /// Makes the list at least so long.
-    func extendList(to count: Int) throws(CommandFailure) {
+    func extendList(to count: Int, _ signals: BenchSignals) throws(CommandFailure) {
         let digits = Array("0123456789abcdef".utf8)
         while rows < count {
+            try signals.check()
             let end = min(count, rows + 16_384)
             var lines: [UInt8] = []
             lines.reserveCapacity((end - rows) * 65)

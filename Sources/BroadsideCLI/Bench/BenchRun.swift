@@ -23,27 +23,36 @@ struct BenchRun {
     /// Rows and milliseconds of the run that finds the rate.
     private static let warmUp = (rows: 1_000_000, milliseconds: 1000)
 
+    /// By so many latencies both are longer: connections take more only after their first answers.
+    private static let latencies = 4
+
     init(_ options: BenchOptions) throws(CommandFailure) {
         self.options = options
         files = try BenchFiles(payloadCount: options.payloadCount)
     }
 
     func run() throws(CommandFailure) -> BenchResult {
-        try files.extendList(to: Self.sample.rows)
+        try files.extendList(to: Self.sample.rows, signals)
         let trace = "\(files.path)/frames"
-        _ = try measure(
-            rows: Self.sample.rows, name: "sample", milliseconds: Self.sample.milliseconds,
+        let latency = Int(options.latencyNanoseconds / 1_000_000)
+        let sample = try measure(
+            rows: Self.sample.rows, name: "sample",
+            milliseconds: Self.sample.milliseconds + Self.latencies * latency,
             more: ["--trace-frames", trace, "--connections", "1"])
         let bytes = BenchTrace(BenchFiles.text(trace)).bytesEach
         let seconds = Double(options.durationNanoseconds) / 1e9
-        try files.extendList(to: Self.warmUp.rows)
+        try files.extendList(to: Self.warmUp.rows, signals)
+        let answer = sample.summary.latency.p50 ?? 0
         let found = try measure(
             rows: Self.warmUp.rows, name: "warm-up",
-            milliseconds: min(Self.warmUp.milliseconds, max(100, Int(seconds * 500))),
+            milliseconds: min(Self.warmUp.milliseconds, max(100, Int(seconds * 500)))
+                + Self.latencies * Int(answer),
             more: connections)
-        let rate = found.summary.notificationsPerSecond
+        // Until the first answers little is sent, and the last ones are only awaited.
+        let elapsed = found.summary.elapsedSeconds
+        let rate = found.answered / max(elapsed - 2 * answer / 1000, elapsed / 4)
         let rows = max(1, min(BenchFiles.rowsLimit, Int(rate * seconds)))
-        try files.extendList(to: rows)
+        try files.extendList(to: rows, signals)
         standardError(
             "broadside: \(BenchResult.grouped(rate)) a second in the warm-up: sending "
                 + "\(BenchResult.grouped(Double(rows))) notifications")

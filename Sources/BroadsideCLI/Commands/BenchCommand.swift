@@ -9,12 +9,13 @@ enum BenchCommand {
         discussion: """
             Needs no files: a simulated APNs is started as a process of its own, device tokens and a
             payload are made, 'broadside send' with its ledger sends them, and everything is removed
-            again. Simulator and engine share this machine's cores; what the simulator costs is shown
+            again; meanwhile it lies in TMPDIR, a list of at most 20 million rows (1.3 GB) and ledgers.
+            Simulator and engine share this machine's cores; what the simulator costs is shown
             apart. With --endpoint another server is measured, never Apple's: the tokens are made up.
 
-            A warm-up of at most a second finds the rate from which the rows for --duration are
-            computed; the run takes about so long, not exactly. Bytes are those of HEADERS and DATA
-            frames, without TLS, counted on a short run of its own.
+            A warm-up of at most a second and four times the latency finds the rate from which the
+            rows for --duration are computed; the run takes about so long, not exactly. Bytes are
+            those of HEADERS and DATA frames, without TLS, counted on a short run of its own.
             """,
         sections: [
             OptionSection(
