@@ -34,6 +34,7 @@ let package = Package(
     products: [
         .executable(name: "broadside", targets: ["BroadsideCLI"]),
         .library(name: "Broadside", targets: ["Broadside"]),
+        .library(name: "Simulator", targets: ["Simulator"]),
     ],
     targets: [
         // Debian's -dev packages; `tools/install-packages` names them.
@@ -112,6 +113,8 @@ let package = Package(
             "BroadsideTests", ["Broadside", "Campaign", "HTTP2", "HPACK", "TLS", "APNs", "Ring"]),
         tests("SimulatorTests", ["Simulator", "APNs", "HPACK", "TLS"]),
         tests("SimulationTests", ["SimulatedWorld"]),
+        // As a program of anyone's uses the two libraries.
+        tests("LibraryTests", ["Broadside", "Simulator"]),
 
         // These drive the real command, against servers that nobody here wrote.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: testSettings),

@@ -14,6 +14,7 @@ enum Program {
         ControlCommand.description,
         ReportCommand.description,
         SimulateCommand.description,
+        BenchCommand.description,
         FeedbackCommand.description,
     ]
 

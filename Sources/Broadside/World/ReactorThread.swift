@@ -51,12 +51,13 @@ final class ReactorThread: @unchecked Sendable {
         close(segment)
     }
 
-    /// Starts the thread; it rings the main thread's bell when the reactor has ended.
+    /// Starts the thread; it rings the caller's bell when the reactor has ended. The caller joins it.
     func start() {
+        let waiter = pthread_self()
         thread = WorkerThread { [self] in
             run()
             ended.store(true, ordering: .releasing)
-            SignalWatch.ring()
+            SignalWatch.ring(waiter)
         }
     }
 

@@ -40,8 +40,9 @@ struct SignalWatch {
         }
     }
 
-    /// Wakes the main thread.
-    static func ring() {
-        kill(getpid(), bell)
+    /// Wakes the thread that waits. The signal is for that thread alone: in a program of others, one
+    /// that does not block it would be killed by it.
+    static func ring(_ waiter: pthread_t) {
+        pthread_kill(waiter, bell)
     }
 }

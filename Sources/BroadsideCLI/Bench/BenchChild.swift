@@ -1,0 +1,121 @@
+import Broadside
+internal import FoundationEssentials
+internal import Glibc
+
+/// This very program once more, as a process of its own whose cost the kernel counts apart. Ended
+/// by its id, at the latest with this object.
+final class BenchChild {
+    /// How it ended, and what it took.
+    struct End {
+        /// The exit code; -n where signal n ended it.
+        var exitCode: Int32
+        /// User and system time of the whole process.
+        var cpuMicroseconds: Double
+    }
+
+    /// Where its stdout goes.
+    let outputPath: String
+    private let errorsPath: String
+    private var identifier = pid_t()
+    private var end: End?
+
+    /// - Parameter directory: Where files for what it writes are made, each with `name`.
+    init(_ arguments: [String], name: String, in directory: String) throws(CommandFailure) {
+        outputPath = "\(directory)/\(name).stdout"
+        errorsPath = "\(directory)/\(name).stderr"
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        for (descriptor, path) in [(STDOUT_FILENO, outputPath), (STDERR_FILENO, errorsPath)] {
+            unsafe posix_spawn_file_actions_addopen(
+                &actions, descriptor, path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        }
+        // The signals that `BenchSignals` blocks here are the child's to take.
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        unsafe sigemptyset(&none)
+        unsafe posix_spawnattr_setsigmask(&attributes, &none)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+
+        let settings = ProcessInfo.processInfo.environment.map { "\($0)=\($1)" }
+        // Copies that live until posix_spawn has returned, each list with the nil at its end.
+        let words = unsafe (["broadside"] + arguments).map { unsafe strdup($0) } + [nil]
+        let environment = unsafe settings.map { unsafe strdup($0) } + [nil]
+        defer {
+            unsafe words.forEach { unsafe free($0) }
+            unsafe environment.forEach { unsafe free($0) }
+        }
+        let code = unsafe posix_spawn(
+            &identifier, "/proc/self/exe", &actions, &attributes, words, environment)
+        guard code == 0 else {
+            throw CommandFailure(
+                message: "broadside can't start itself: error \(code) of posix_spawn: is /proc "
+                    + "mounted?", exitCode: 1)
+        }
+    }
+
+    deinit { stop(SIGKILL) }
+
+    /// Its end, where that has come.
+    func poll() -> End? { ended(WNOHANG) }
+
+    /// Sends a signal and waits for its end.
+    @discardableResult
+    func stop(_ signal: Int32) -> End? {
+        if end == nil { kill(identifier, signal) }
+        return ended(0)
+    }
+
+    private func ended(_ flags: Int32) -> End? {
+        if let end { return end }
+        var status: Int32 = 0
+        var usage = rusage()
+        guard unsafe wait4(identifier, &status, flags, &usage) == identifier else { return nil }
+        func microseconds(_ value: timeval) -> Double {
+            Double(value.tv_sec) * 1e6 + Double(value.tv_usec)
+        }
+        let signal = status & 0x7f
+        end = End(
+            exitCode: signal == 0 ? status >> 8 & 0xff : -signal,
+            cpuMicroseconds: microseconds(usage.ru_utime) + microseconds(usage.ru_stime))
+        return end
+    }
+
+    /// The last line that it wrote to stderr, without the program's name.
+    var lastWords: String {
+        let line = BenchFiles.text(errorsPath).split(separator: "\n").last ?? "it said nothing"
+        return String(line.hasPrefix("broadside: ") ? line.dropFirst(11) : line)
+    }
+}
+
+/// Ctrl-C and its like, and the end of a child, as something to wait for.
+struct BenchSignals {
+    private var mask = sigset_t()
+
+    /// Blocks them from now on.
+    init() {
+        unsafe sigemptyset(&mask)
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGCHLD] { unsafe sigaddset(&mask, signal) }
+        unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
+    }
+
+    /// Waits for a moment, or until a child ends.
+    ///
+    /// - Throws: Where the benchmark is to end.
+    func wait() throws(CommandFailure) { try take(nanoseconds: 20_000_000) }
+
+    /// Looks, without waiting.
+    func check() throws(CommandFailure) { try take(nanoseconds: 0) }
+
+    private func take(nanoseconds: Int) throws(CommandFailure) {
+        var mask = mask
+        var limit = timespec(tv_sec: 0, tv_nsec: nanoseconds)
+        let signal = unsafe sigtimedwait(&mask, nil, &limit)
+        guard signal > 0, signal != SIGCHLD else { return }
+        throw CommandFailure(
+            message: "stopped before the benchmark's end: start it again", exitCode: 3)
+    }
+}

@@ -1,0 +1,85 @@
+internal import FoundationEssentials
+internal import Glibc
+
+/// The files of a benchmark, in a directory that is removed with this object.
+final class BenchFiles {
+    let path: String
+    private var rows = 0
+
+    /// Rows of the list at most: its file has 65 octets each.
+    static let rowsLimit = 20_000_000
+
+    var list: String { "\(path)/tokens.txt" }
+    var payload: String { "\(path)/payload.json" }
+
+    init(payloadCount: Int) throws(CommandFailure) {
+        let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+        var template = Array("\(parent)/broadside-bench-XXXXXX".utf8CString)
+        guard unsafe mkdtemp(&template) != nil else {
+            throw CommandFailure(
+                message: "no directory can be made in \(parent): name another one with TMPDIR",
+                exitCode: 5)
+        }
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let (head, tail) = (#"{"aps":{"alert":""#, #""}}"#)
+        let filling = String(repeating: "x", count: payloadCount - head.count - tail.count)
+        try append(Array((head + filling + tail).utf8), to: payload)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// Makes the list at least so long.
+    func extendList(to count: Int, _ signals: BenchSignals) throws(CommandFailure) {
+        let digits = Array("0123456789abcdef".utf8)
+        while rows < count {
+            try signals.check()
+            let end = min(count, rows + 16_384)
+            var lines: [UInt8] = []
+            lines.reserveCapacity((end - rows) * 65)
+            for row in rows..<end {
+                for part in 0..<4 {
+                    var word = Self.mix(UInt64(row) << 2 | UInt64(part))
+                    for _ in 0..<16 {
+                        lines.append(digits[Int(word & 15)])
+                        word >>= 4
+                    }
+                }
+                lines.append(0x0a)
+            }
+            try append(lines, to: list)
+            rows = end
+        }
+    }
+
+    /// A file's text; empty where there is none.
+    static func text(_ path: String) -> String {
+        guard let data = FileManager.default.contents(atPath: path) else { return "" }
+        return String(decoding: data, as: UTF8.self)
+    }
+
+    private func append(_ octets: [UInt8], to file: String) throws(CommandFailure) {
+        let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        defer { if descriptor >= 0 { close(descriptor) } }
+        var rest = octets[...]
+        while !rest.isEmpty {
+            // The slice is alive, and its count is its own.
+            let count = unsafe rest.withUnsafeBytes {
+                unsafe write(descriptor, $0.baseAddress, $0.count)
+            }
+            guard count > 0 else {
+                throw CommandFailure(
+                    message: "\(file) can't be written: make room, or name another place with "
+                        + "TMPDIR", exitCode: 5)
+            }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// splitmix64: the same tokens every time, and no two alike in what matters here.
+    private static func mix(_ value: UInt64) -> UInt64 {
+        var z = value &+ 0x9e37_79b9_7f4a_7c15
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return z ^ (z >> 31)
+    }
+}

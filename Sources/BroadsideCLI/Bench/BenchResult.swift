@@ -1,0 +1,127 @@
+import Broadside
+internal import FoundationEssentials
+
+/// What a benchmark found, as the JSON has it. Keys are part of the contract.
+struct BenchResult: Encodable {
+    /// What the simulator took, of the same cores.
+    struct Simulator: Encodable {
+        var cpu_microseconds_per_notification: Double
+    }
+
+    var version = broadsideVersion
+    var notifications: Int
+    var seconds: Double
+    var notifications_per_second: Double
+    /// User and system time of the whole process, its start included, a notification.
+    var cpu_microseconds_per_notification: Double
+    /// Octets of the HEADERS and DATA frames of a request, without TLS; null where not known.
+    var bytes_per_notification: Double?
+    var payload_bytes: Int
+    var connections: Int
+    var latency_ms: BenchSummary.Latency
+    var limited_by: [String: Double]
+    var peak_rss_bytes: Int
+    /// null: another server was measured.
+    var simulator: Simulator?
+
+    init(_ measured: BenchRun.Measured, _ options: BenchOptions, bytesEach: Double?) {
+        let summary = measured.summary
+        notifications = summary.accepted + summary.rejected
+        seconds = summary.elapsedSeconds
+        notifications_per_second = summary.notificationsPerSecond
+        cpu_microseconds_per_notification = measured.cpuMicroseconds / measured.answered
+        bytes_per_notification = bytesEach
+        payload_bytes = options.payloadCount
+        connections = summary.connections
+        latency_ms = summary.latency
+        limited_by = summary.limitedBy
+        peak_rss_bytes = summary.peakResidentBytes
+        simulator = measured.simulatorMicroseconds.map {
+            Simulator(cpu_microseconds_per_notification: $0 / measured.answered)
+        }
+    }
+
+    private enum CodingKeys: CodingKey {
+        case version, notifications, seconds, notifications_per_second
+        case cpu_microseconds_per_notification, bytes_per_notification, payload_bytes, connections
+        case latency_ms, limited_by, peak_rss_bytes, simulator
+    }
+
+    /// All keys are always there; what is not known is null.
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(version, forKey: .version)
+        try container.encode(notifications, forKey: .notifications)
+        try container.encode(seconds, forKey: .seconds)
+        try container.encode(notifications_per_second, forKey: .notifications_per_second)
+        try container.encode(
+            cpu_microseconds_per_notification, forKey: .cpu_microseconds_per_notification)
+        try container.encode(bytes_per_notification, forKey: .bytes_per_notification)
+        try container.encode(payload_bytes, forKey: .payload_bytes)
+        try container.encode(connections, forKey: .connections)
+        try container.encode(latency_ms, forKey: .latency_ms)
+        try container.encode(limited_by, forKey: .limited_by)
+        try container.encode(peak_rss_bytes, forKey: .peak_rss_bytes)
+        try container.encode(simulator, forKey: .simulator)
+    }
+
+    /// The JSON text, with a line end.
+    var json: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+        guard let data = try? encoder.encode(self) else {
+            preconditionFailure("a result is plain numbers and texts")
+        }
+        return String(decoding: data, as: UTF8.self) + "\n"
+    }
+
+    /// The table for a terminal.
+    var table: String {
+        var lines = [
+            (
+                "notifications",
+                "\(Self.grouped(Double(notifications))) in \(Self.tenths(seconds)) s"
+            ),
+            ("rate", "\(Self.grouped(notifications_per_second)) a second"),
+            ("connections", "\(connections)"),
+            ("CPU each", "\(Self.hundredths(cpu_microseconds_per_notification)) us"),
+        ]
+        if let simulator {
+            let each = Self.hundredths(simulator.cpu_microseconds_per_notification)
+            lines.append(("simulator", "\(each) us of CPU each, beside it"))
+        }
+        if let bytes = bytes_per_notification {
+            let text = "\(Self.tenths(bytes)) in HTTP/2 frames, \(payload_bytes) of them payload"
+            lines.append(("bytes each", text))
+        }
+        let latencies = [
+            ("p50", latency_ms.p50), ("p90", latency_ms.p90), ("p99", latency_ms.p99),
+            ("p99.9", latency_ms.p999), ("max", latency_ms.max),
+        ].compactMap { name, value in value.map { "\(name) \(Self.tenths($0))" } }
+        lines.append(("latency, ms", latencies.joined(separator: ", ")))
+        let causes = limited_by.filter { $0.value >= 0.01 }
+            .sorted { ($0.value, $1.key) > ($1.value, $0.key) }
+            .map { "\($0.key) \(Int(($0.value * 100).rounded())) %" }
+        lines.append(("limited by", causes.joined(separator: ", ")))
+        lines.append(("memory", "\(peak_rss_bytes >> 20) MiB at most"))
+        return lines.map { name, value in
+            name + String(repeating: " ", count: 15 - name.count) + value + "\n"
+        }.joined()
+    }
+
+    /// A whole number in groups of three digits.
+    static func grouped(_ value: Double) -> String {
+        var text = ""
+        for (index, digit) in "\(Int(value.rounded()))".reversed().enumerated() {
+            if index > 0, index % 3 == 0 { text.append(",") }
+            text.append(digit)
+        }
+        return String(text.reversed())
+    }
+
+    private static func tenths(_ value: Double) -> String { "\((value * 10).rounded() / 10)" }
+
+    private static func hundredths(_ value: Double) -> String {
+        "\((value * 100).rounded() / 100)"
+    }
+}

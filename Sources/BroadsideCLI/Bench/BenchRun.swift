@@ -1,0 +1,165 @@
+import Broadside
+internal import FoundationEssentials
+internal import Glibc
+
+/// One benchmark: a short run for the bytes, one for the rate, and the one that counts.
+struct BenchRun {
+    /// A `send`, as its summary and the kernel tell of it.
+    struct Measured {
+        var summary: BenchSummary
+        var cpuMicroseconds: Double
+        /// nil: there is no simulator of ours.
+        var simulatorMicroseconds: Double?
+
+        var answered: Double { Double(summary.accepted + summary.rejected) }
+    }
+
+    private let options: BenchOptions
+    private let files: BenchFiles
+    private let signals = BenchSignals()
+
+    /// Rows and milliseconds of the run that counts bytes.
+    private static let sample = (rows: 1000, milliseconds: 300)
+    /// Rows and milliseconds of the run that finds the rate.
+    private static let warmUp = (rows: 1_000_000, milliseconds: 1000)
+
+    /// By so many latencies both are longer: connections take more only after their first answers.
+    private static let latencies = 4
+
+    init(_ options: BenchOptions) throws(CommandFailure) {
+        self.options = options
+        files = try BenchFiles(payloadCount: options.payloadCount)
+    }
+
+    func run() throws(CommandFailure) -> BenchResult {
+        try files.extendList(to: Self.sample.rows, signals)
+        let trace = "\(files.path)/frames"
+        let latency = Int(options.latencyNanoseconds / 1_000_000)
+        let sample = try measure(
+            rows: Self.sample.rows, name: "sample",
+            milliseconds: Self.sample.milliseconds + Self.latencies * latency,
+            more: ["--trace-frames", trace, "--connections", "1"])
+        let bytes = BenchTrace(BenchFiles.text(trace)).bytesEach
+        let seconds = Double(options.durationNanoseconds) / 1e9
+        try files.extendList(to: Self.warmUp.rows, signals)
+        let answer = sample.summary.latency.p50 ?? 0
+        let found = try measure(
+            rows: Self.warmUp.rows, name: "warm-up",
+            milliseconds: min(Self.warmUp.milliseconds, max(100, Int(seconds * 500)))
+                + Self.latencies * Int(answer),
+            more: connections)
+        // Until the first answers little is sent, and the last ones are only awaited.
+        let elapsed = found.summary.elapsedSeconds
+        let rate = found.answered / max(elapsed - 2 * answer / 1000, elapsed / 4)
+        let rows = max(1, min(BenchFiles.rowsLimit, Int(rate * seconds)))
+        try files.extendList(to: rows, signals)
+        standardError(
+            "broadside: \(BenchResult.grouped(rate)) a second in the warm-up: sending "
+                + "\(BenchResult.grouped(Double(rows))) notifications")
+        let measured = try measure(
+            rows: rows, name: "measured", milliseconds: nil, more: connections)
+        return BenchResult(measured, options, bytesEach: bytes)
+    }
+
+    private var connections: [String] {
+        options.connections.map { ["--connections", "\($0)"] } ?? []
+    }
+
+    /// Sends so many rows, to a fresh simulator where there is none to go to.
+    ///
+    /// - Parameter milliseconds: From then on no request is begun; nil: all rows are sent.
+    private func measure(
+        rows: Int, name: String, milliseconds: Int?, more: [String]
+    ) throws(CommandFailure) -> Measured {
+        var (simulator, target) = (BenchChild?.none, options.endpointArguments)
+        if target.isEmpty { (simulator, target) = try startSimulator("\(name)-simulator") }
+        let summary = "\(files.path)/\(name).json"
+        var arguments = [
+            "send", "--tokens", files.list, "--limit", "\(rows)", "--payload", files.payload,
+            "--ledger", "\(files.path)/\(name)-ledger", "--summary", summary, "--progress", "none",
+        ]
+        if let streams = options.streams { arguments += ["--max-streams", "\(streams)"] }
+        if let reactors = options.reactors { arguments += ["--reactors", "\(reactors)"] }
+        if let milliseconds { arguments += ["--deadline", "\(milliseconds)ms"] }
+        let sender = try BenchChild(arguments + target + more, name: name, in: files.path)
+        var end = sender.poll()
+        while end == nil {
+            try signals.wait()
+            end = sender.poll()
+        }
+        // A run that its deadline ends leaves rows over.
+        guard let end, end.exitCode == 0 || end.exitCode == 3 && milliseconds != nil,
+            let told = BenchSummary(BenchFiles.text(summary))
+        else {
+            throw CommandFailure(
+                message: "the \(name) run failed: \(sender.lastWords)",
+                exitCode: end.map { $0.exitCode > 0 ? $0.exitCode : 1 } ?? 1)
+        }
+        let measured = Measured(
+            summary: told, cpuMicroseconds: end.cpuMicroseconds,
+            simulatorMicroseconds: simulator?.stop(SIGTERM)?.cpuMicroseconds)
+        guard measured.answered > 0 else {
+            throw CommandFailure(
+                message: "no answer came in the \(name) run: look at the endpoint", exitCode: 1)
+        }
+        return measured
+    }
+
+    /// - Returns: The simulator, and the options of `send` that go to it.
+    private func startSimulator(
+        _ name: String
+    ) throws(CommandFailure) -> (BenchChild, [String]) {
+        let state = "\(files.path)/apns"
+        var arguments = [
+            "simulate", "--fast", "--listen", "127.0.0.1:0", "--state", state,
+            "--latency", "\(options.latencyNanoseconds / 1_000_000)ms",
+        ]
+        if let streams = options.streams { arguments += ["--max-streams", "\(streams)"] }
+        let child = try BenchChild(arguments, name: name, in: files.path)
+        let mark = "listening on "
+        while true {
+            let text = BenchFiles.text(child.outputPath)
+            if text.hasPrefix(mark), let end = text.firstIndex(of: "\n") {
+                let address = String(text[..<end].dropFirst(mark.count))
+                return (child, try BenchCredentials(state: state).arguments(to: address))
+            }
+            if let end = child.poll() {
+                throw CommandFailure(
+                    message: "the simulator did not start: \(child.lastWords)",
+                    exitCode: end.exitCode > 0 ? end.exitCode : 1)
+            }
+            try signals.wait()
+        }
+    }
+}
+
+/// The credentials that a simulator made, in its state directory.
+private struct BenchCredentials {
+    private struct Config: Decodable {
+        var key_id: String
+        var team_id: String
+        var topic: String
+    }
+
+    private let state: String
+    private let config: Config
+
+    init(state: String) throws(CommandFailure) {
+        self.state = state
+        let octets = Data(BenchFiles.text("\(state)/config.json").utf8)
+        guard let config = try? JSONDecoder().decode(Config.self, from: octets) else {
+            throw CommandFailure(
+                message: "\(state)/config.json can't be read: start the benchmark again",
+                exitCode: 5)
+        }
+        self.config = config
+    }
+
+    func arguments(to endpoint: String) -> [String] {
+        [
+            "--endpoint", endpoint, "--ca-file", "\(state)/ca.pem",
+            "--auth-key", "\(state)/AuthKey_\(config.key_id).p8", "--key-id", config.key_id,
+            "--team-id", config.team_id, "--topic", config.topic,
+        ]
+    }
+}

@@ -1,0 +1,67 @@
+internal import FoundationEssentials
+
+/// The part of a run's summary that a benchmark looks at.
+struct BenchSummary: Decodable {
+    /// Milliseconds; nil while nothing was answered.
+    struct Latency: Codable {
+        var p50: Double?
+        var p90: Double?
+        var p99: Double?
+        var p999: Double?
+        var max: Double?
+    }
+
+    var accepted: Int
+    var rejected: Int
+    var connections: Int
+    var elapsedSeconds: Double
+    var notificationsPerSecond: Double
+    var latency: Latency
+    var peakResidentBytes: Int
+    var limitedBy: [String: Double]
+
+    private enum CodingKeys: String, CodingKey {
+        case accepted, rejected, connections
+        case elapsedSeconds = "elapsed_seconds"
+        case notificationsPerSecond = "notifications_per_second"
+        case latency = "latency_ms"
+        case peakResidentBytes = "peak_rss_bytes"
+        case limitedBy = "limited_by"
+    }
+
+    /// nil where the text is no summary.
+    init?(_ json: String) {
+        guard let read = try? JSONDecoder().decode(Self.self, from: Data(json.utf8)) else {
+            return nil
+        }
+        self = read
+    }
+}
+
+/// What `--trace-frames` says of the requests of a run.
+struct BenchTrace {
+    /// Octets of HEADERS and DATA frames a request; nil where there was none.
+    private(set) var bytesEach: Double?
+
+    private struct Frame: Decodable {
+        var direction: String
+        var type: String
+        var stream: Int
+        var length: Int
+    }
+
+    /// A frame's own header (RFC 9113, 4.1).
+    private static let frameHeaderCount = 9
+
+    init(_ lines: String) {
+        var (requests, octets) = (0, 0)
+        for line in lines.split(separator: "\n") {
+            guard let frame = try? JSONDecoder().decode(Frame.self, from: Data(line.utf8)),
+                frame.direction == "sent", frame.type == "HEADERS" || frame.type == "DATA"
+            else { continue }
+            octets += frame.length + Self.frameHeaderCount
+            if frame.type == "HEADERS" { requests += 1 }
+        }
+        if requests > 0 { bytesEach = Double(octets) / Double(requests) }
+    }
+}

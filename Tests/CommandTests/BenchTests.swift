@@ -1,0 +1,96 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `broadside bench`, briefly: its figures, what it refuses, and that nothing is left of it.
+@Suite(.timeLimit(.minutes(3)))
+struct BenchTests {
+    private struct Figures: Decodable {
+        struct Latency: Decodable {
+            var p50: Double
+            var p99: Double
+        }
+        struct Simulator: Decodable {
+            var cpu_microseconds_per_notification: Double
+        }
+        var notifications: Int
+        var seconds: Double
+        var notifications_per_second: Double
+        var cpu_microseconds_per_notification: Double
+        var bytes_per_notification: Double
+        var payload_bytes: Int
+        var connections: Int
+        var latency_ms: Latency
+        var limited_by: [String: Double]
+        var simulator: Simulator
+    }
+
+    @Test("The figures are there as JSON, and no file is left")
+    func figures() throws {
+        let directory = try TemporaryDirectory()
+        let place = "\(directory.path)/place"
+        try FileManager.default.createDirectory(
+            atPath: place, withIntermediateDirectories: false)
+        let finished = try Broadside.run(
+            [
+                "bench", "--json", "--duration", "200ms", "--connections", "2", "--streams", "20",
+                "--reactors", "1", "--latency", "20ms", "--payload-bytes", "100",
+            ], in: directory, environment: ["TMPDIR": place])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let figures = try JSONDecoder().decode(Figures.self, from: Data(finished.output.utf8))
+        #expect(figures.notifications > 0 && figures.seconds > 0)
+        #expect(figures.notifications_per_second > 0)
+        #expect(figures.cpu_microseconds_per_notification > 0)
+        #expect(figures.simulator.cpu_microseconds_per_notification > 0)
+        // Two frame headers and the path's literal token are more than 50 octets.
+        #expect(figures.payload_bytes == 100 && figures.bytes_per_notification > 150)
+        #expect(figures.connections == 2)
+        #expect(figures.latency_ms.p50 >= 20 && figures.latency_ms.p99 >= figures.latency_ms.p50)
+        #expect(!figures.limited_by.isEmpty)
+        #expect(try directory.names(in: place).isEmpty)
+    }
+
+    @Test("A signal ends it with 3, its simulator as well, and no file is left")
+    func interrupted() throws {
+        let directory = try TemporaryDirectory()
+        let place = "\(directory.path)/place"
+        try FileManager.default.createDirectory(
+            atPath: place, withIntermediateDirectories: false)
+        let bench = try Broadside.start(
+            [
+                "bench", "--duration", "10m", "--latency", "200ms", "--connections", "1",
+                "--streams", "10",
+            ], in: directory, environment: ["TMPDIR": place])
+        var children: [pid_t] = []
+        try bench.wait {
+            let told = try String(contentsOfFile: bench.errorsPath, encoding: .utf8)
+            guard told.contains("in the warm-up") else { return false }
+            children = try self.children(of: bench.identifier)
+            return children.count == 2
+        }
+        #expect(children.count == 2)
+        bench.send(signal: SIGINT)
+        let finished = try bench.wait(limit: 60)
+        #expect(finished.exitCode == 3, "\(finished.errors)")
+        for child in children { #expect(kill(child, 0) == -1 && errno == ESRCH) }
+        #expect(try directory.names(in: place).isEmpty)
+    }
+
+    private func children(of process: pid_t) throws -> [pid_t] {
+        try String(contentsOfFile: "/proc/\(process)/task/\(process)/children", encoding: .utf8)
+            .split(separator: " ").compactMap { pid_t($0) }
+    }
+
+    @Test(
+        "Apple's hosts are refused",
+        arguments: [
+            "api.push.apple.com", "API.development.push.apple.com.:2197", "17.188.1.2:443",
+            "[2620:149:a44::1]:443",
+        ])
+    func apple(endpoint: String) throws {
+        let directory = try TemporaryDirectory()
+        let finished = try Broadside.run(
+            ["bench", "--endpoint", endpoint, "--ca-file", "/dev/null"], in: directory)
+        #expect(finished.exitCode == 2 && finished.errors.contains("is Apple's"))
+    }
+}

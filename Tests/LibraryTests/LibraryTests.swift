@@ -1,0 +1,35 @@
+import Broadside
+import Foundation
+import Simulator
+import Testing
+
+/// What the README shows of the library: public names alone, as a program of anyone's uses them.
+@Test("A program runs a local APNs and a campaign", .timeLimit(.minutes(2)))
+func campaignAgainstLocalAPNs() throws {
+    let folder = NSTemporaryDirectory() + "/broadside-library-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let tokens = (0..<1000).map { String(format: "%064x", $0) }.joined(separator: "\n")
+    try tokens.write(toFile: "\(folder)/tokens.txt", atomically: true, encoding: .utf8)
+
+    var simulator = SimulatorOptions(state: "\(folder)/apns")
+    simulator.listen = "127.0.0.1:0"
+    let apns = try ProviderEndpoint(simulator)
+
+    var send = SendOptions()
+    send.endpoint = apns.address
+    send.caFile = apns.state.file("ca.pem")
+    send.authKey = apns.state.authKeyFile
+    send.keyID = apns.state.keyID
+    send.teamID = apns.state.teamID
+    send.topic = apns.state.topic
+    send.tokens = .file("\(folder)/tokens.txt")
+    send.payloadOctets = Array(#"{"aps":{"alert":"Good evening"}}"#.utf8)
+    send.ledger = "\(folder)/ledger"
+    send.progress = .none
+    let exitCode = try CampaignRun.run(send)
+
+    let totals = apns.stop()
+    #expect(exitCode == 0)
+    #expect(totals.accepted == 1000)
+}
