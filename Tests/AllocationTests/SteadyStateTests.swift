@@ -4,7 +4,7 @@ import Testing
 /// What one more notification costs in calls to the allocator and to the reference counting of the
 /// Swift runtime, seen from outside of the real command: the same run with more rows, the
 /// difference divided by the rows.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct SteadyStateTests {
     private static let few = 50_000
     private static let many = 150_000

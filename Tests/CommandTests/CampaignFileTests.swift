@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A campaign in a file: read, overridden, written out and read back.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct CampaignFileTests {
     private let directory: TemporaryDirectory
     private let authority: TestAuthority

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A person at a terminal is asked before anything goes to Apple's production.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct ConfirmationTests {
     /// Runs a command on a terminal of its own and types an answer.
     private static let typing = """

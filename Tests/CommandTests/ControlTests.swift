@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `--control` and `broadside control`: what an operator says to a run under way.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct ControlTests {
     private func control(_ campaign: Campaign, _ words: String...) throws -> Finished {
         try Broadside.run(

@@ -20,7 +20,7 @@ extension MalformedRequest {
         .init(["--conections=4"], says: ["--conections", "--connections"]),
         .init(["--zzzzzzzzzz"], says: ["--zzzzzzzzzz", "--help"]),
         // Planned, not built: as unknown as any other.
-        .init(["--canary-max-rejected", "3"], says: ["unknown option --canary-max-rejected"]),
+        .init(["--canary-max-rejected", "3"], says: ["--canary-max-rejected", "add --canary N"]),
         .init(["-t", "x"], says: ["-t", "two dashes"]),
         .init(["extra"], says: ["'extra'"]),
         .init(["--limit"], says: ["--limit lacks its value"]),

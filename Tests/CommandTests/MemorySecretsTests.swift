@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What a running process shows of its secrets: in its memory, in a core dump, in process lists.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct MemorySecretsTests {
     private static let without: Set<String> = ["auth-key", "key-id", "team-id"]
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Packed lists, and standard input, for the commands that only look.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct PackedListTests {
     private let directory: TemporaryDirectory
     private let tokens = DeviceTokens(count: 3_000)

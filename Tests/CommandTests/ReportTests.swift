@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The report page: made by a run and from a ledger, judged by a browser.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct ReportTests {
     /// A campaign that was stopped once and resumed, with refusals.
     private func campaign() throws -> Campaign {

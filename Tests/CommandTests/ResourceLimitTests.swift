@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Limits of the system are raised where that is allowed, and named where it isn't.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct ResourceLimitTests {
     /// Runs a send under a shell that sets limits first.
     private func send(

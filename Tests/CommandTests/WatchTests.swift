@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What tells of a run besides its ledger: terminal, metrics, report, event log, trace of frames.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct WatchTests {
     /// Runs a command at a pseudo terminal; prints what it wrote, and whether the terminal's modes
     /// are what they were.

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The ways to a name: several addresses, IPv6.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct AddressTests {
     static let hasIPv6: Bool = {
         let descriptor = socket(AF_INET6, Int32(SOCK_STREAM.rawValue), 0)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `--canary`, by `broadside simulate`, whose token fates are known beforehand.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct CanaryTests {
     private static let rows = 5000
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `--hpack compact`: constant headers and the provider token are sent once a connection.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct CompactHeadersTests {
     private static let compact = ["--hpack", "compact"]
 

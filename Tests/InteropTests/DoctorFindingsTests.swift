@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What the doctor tells apart beyond what `DoctorTests` shows: clocks, environments, ports.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct DoctorFindingsTests {
     private let campaign: Campaign
 

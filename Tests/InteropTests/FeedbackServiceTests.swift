@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `feedback` against a service that was written from the document's table.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct FeedbackServiceTests {
     /// Reads a service that sends these octets.
     private func read(_ octets: [UInt8], _ campaign: Campaign) throws -> Finished {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Prune and dedupe against awk: 200,000 rows, or 10 million where BROADSIDE_LONG_TESTS is set.
-@Suite(.serialized, .timeLimit(.minutes(30)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct LargeListTests {
     private static let rows =
         ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 200_000 : 10_000_000

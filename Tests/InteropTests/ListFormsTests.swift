@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The same list in each format and packing makes the same campaign.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct ListFormsTests {
     /// A row of an export in JSON Lines.
     struct Row: Decodable {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Payloads that differ from row to row, as a server of another make receives them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct PersonalSendTests {
     /// The body of each row's requests, by the row.
     private func bodies(_ server: RecordingServer, _ tokens: DeviceTokens) throws -> [Int: [String]]

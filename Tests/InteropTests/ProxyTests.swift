@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Campaigns that go through a proxy which nobody here wrote.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct ProxyTests {
     private static let login = "marked-user marked-word"
 

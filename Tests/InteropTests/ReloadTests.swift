@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// SIGHUP in mid-run: credentials are read again, connections replaced one after the other.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct ReloadTests {
     /// Waits until rows are being answered: so much lies in the ledger's segments.
     private func waitForRows(_ campaign: Campaign, _ sending: Subprocess) throws {

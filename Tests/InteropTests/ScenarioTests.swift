@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Whole campaigns to a simulator that plays each scenario it ships with.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct ScenarioTests {
     /// What a scenario must come to.
     struct Expectation: Sendable, CustomTestStringConvertible {

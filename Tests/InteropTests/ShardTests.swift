@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Parts of a list that are sent by themselves, and their ledgers as one.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct ShardTests {
     private static let count = 1_200
 

@@ -4,7 +4,7 @@ import Testing
 
 /// The simulator's legacy gateway and feedback service, driven by a provider that was written from
 /// the documents' listings, and by our own command.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(60)))
 struct SimulatedGatewayTests {
     private struct Reply: Decodable {
         var packet: [Int]?

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What can be changed while `simulate` runs, and tokens that it issued.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct SimulatorControlTests {
     @Test("A scenario is switched on and off while it runs")
     func switchesScenario() throws {

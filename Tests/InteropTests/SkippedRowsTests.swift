@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Opt-outs and later copies of a token: never sent, whatever happens to the run.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct SkippedRowsTests {
     /// A list of the campaign's tokens with copies and broken rows, and what each row must become.
     private struct Night {

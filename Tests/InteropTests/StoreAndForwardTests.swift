@@ -4,7 +4,7 @@ import Testing
 
 /// A thousand devices of which three hundred are offline, three notifications each, and what each
 /// of them has got in the end, against a table that is worked out here.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct StoreAndForwardTests {
     static let devices = 1000
     /// The offline ones: the first of each ten, and the fourth and the eighth.

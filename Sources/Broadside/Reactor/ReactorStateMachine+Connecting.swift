@@ -153,6 +153,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// The connection is of no use any more: its streams are in doubt, its address is left alone
     /// for a while.
+    @inline(never)
     mutating func fail(
         _ index: Int, message: String, isLasting: Bool, retryAfter: UInt64? = nil, now: Now
     ) {
