@@ -34,6 +34,7 @@ enum Program {
         }
         return page
             + "\nbroadside help COMMAND, or COMMAND --help, says more. --version tells the version.\n"
+            + "help --man [COMMAND] and help --completion bash|zsh|fish are for tools/install.\n"
     }
 
     static func run(_ arguments: [String]) throws(CommandFailure) -> Int32 {
@@ -52,7 +53,11 @@ enum Program {
                 print(overview(), terminator: "")
                 return 0
             }
-            print(try command(named: arguments[1]).helpPage, terminator: "")
+            guard let document = try document(arguments.dropFirst()) else {
+                print(try command(named: arguments[1]).helpPage, terminator: "")
+                return 0
+            }
+            print(document, terminator: "")
             return 0
         default:
             let command = try command(named: first)

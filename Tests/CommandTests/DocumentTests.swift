@@ -1,0 +1,126 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Manual pages and completions: they know what `--help` knows.
+@Suite(.timeLimit(.minutes(60)))
+struct DocumentTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func run(_ arguments: [String]) throws -> String {
+        let finished = try Broadside.run(arguments, in: directory, limit: 120)
+        try #require(finished.exitCode == 0 && finished.errors.isEmpty, "\(arguments)")
+        return finished.output
+    }
+
+    /// The words of the left column of a help page that match.
+    private func leftColumn(of page: String, _ pattern: Regex<(Substring, Substring)>) -> [String] {
+        page.split(separator: "\n").compactMap { $0.prefixMatch(of: pattern).map { String($0.1) } }
+    }
+
+    /// Each command's options, by the help.
+    private func commands() throws -> [(name: String, options: [String])] {
+        let names = leftColumn(of: try run(["help"]), #/  ([a-z]+)(?: |$)/#)
+        try #require(names.contains("send") && names.contains("simulate") && names.count > 9)
+        return try names.map { name in
+            let options = leftColumn(of: try run([name, "--help"]), #/  --([a-z-]+)/#)
+            try #require(!options.isEmpty)
+            return (name, options)
+        }
+    }
+
+    @Test("The manual pages name every command and every option")
+    func manual() throws {
+        let overview = try run(["help", "--man"])
+        #expect(overview.hasPrefix(".TH \"BROADSIDE\" 1 "))
+        for (name, options) in try commands() {
+            #expect(overview.contains("\\fBbroadside\\-\(name)\\fR(1)"))
+            let page = try run(["help", "--man", name])
+            #expect(page.hasPrefix(".TH \"BROADSIDE\\-\(name.uppercased())\" 1 "))
+            let named = page.split(separator: "\n").compactMap { line in
+                line.prefixMatch(of: /\\fB\\-\\-([a-z\\-]+)\\fR/).map {
+                    String($0.1).replacing("\\-", with: "-")
+                }
+            }
+            #expect(named == options)
+            // A line that begins with a stop is a request to troff: only those that are meant.
+            for line in page.split(separator: "\n") where line.first == "." || line.first == "'" {
+                #expect(
+                    line.wholeMatch(of: /\.(?:TH|SH|SS) ".*|\.SH [A-Z]+|\.TP|\.PP|\.nh|\.ad l/)
+                        != nil)
+            }
+        }
+    }
+
+    @Test("bash completes every command, every option, choices and files")
+    func bash() throws {
+        let script = directory.fresh("completion.bash")
+        try run(["help", "--completion", "bash"]).write(
+            toFile: script, atomically: true, encoding: .utf8)
+        let folder = directory.fresh("folder")
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        try Data().write(to: URL(filePath: folder + "/tokens one.txt"))
+        var calls: [(words: [String], expected: [String])] = [
+            (["send", "--format", ""], ["lines", "csv", "tsv", "jsonl"]),
+            (["send", "--format", "=", "c"], ["csv"]),
+            (["send", "--environment", "d"], ["development"]),
+            (["send", "--push-type", "mdm"], ["mdm"]),
+            (["send", "--tokens", folder + "/t"], [folder + "/tokens one.txt"]),
+            (["send", "--tokens", "=", folder + "/t"], [folder + "/tokens one.txt"]),
+            (["send", "--rate", ""], []),
+            (["ledger", "me"], ["merge"]),
+            (["ledger", "merge", folder + "/t"], [folder + "/tokens one.txt"]),
+            (["help", "--completion", ""], ["bash", "zsh", "fish"]),
+        ]
+        let commands = try commands()
+        calls.append(([""], commands.map(\.name) + ["help", "--help", "--version"]))
+        for (name, options) in commands {
+            calls.append(([name, "-"], options.map { "--" + $0 } + ["--help"]))
+        }
+        var driver = "source '\(script)'\n"
+        for call in calls {
+            let words = (["broadside"] + call.words).map { "'\($0)'" }.joined(separator: " ")
+            driver += "COMP_WORDS=(\(words)) COMP_CWORD=\(call.words.count)\n_broadside\n"
+            driver += "(IFS='|'; echo \"${COMPREPLY[*]}\")\n"
+        }
+        let finished = try Subprocess.run("bash", ["-uc", driver], in: directory)
+        #expect(finished.exitCode == 0 && finished.errors.isEmpty, "\(finished.errors)")
+        let answers = finished.output.split(separator: "\n", omittingEmptySubsequences: false)
+        for (call, answer) in zip(calls, answers) {
+            #expect(answer == call.expected.joined(separator: "|"), "\(call.words)")
+        }
+        #expect(answers.count == calls.count + 1)
+    }
+
+    @Test("zsh and fish know every option of every command")
+    func otherShells() throws {
+        let zsh = try run(["help", "--completion", "zsh"])
+        let fish = try run(["help", "--completion", "fish"])
+        for (name, options) in try commands() {
+            let start = try #require(zsh.range(of: "\n    \(name))\n"))
+            let end = try #require(zsh.range(of: " ;;\n", range: start.upperBound..<zsh.endIndex))
+            let part = zsh[start.upperBound..<end.lowerBound]
+            for option in options {
+                #expect(part.contains(try Regex("'\\*?--\(option)=?\\[")), "\(name) \(option)")
+                let line = "complete -c broadside -n '__broadside_command \(name)' -l \(option) -"
+                #expect(fish.contains(line), "\(name) \(option)")
+            }
+        }
+    }
+
+    @Test("A shell or a command that is unknown is refused")
+    func unknown() throws {
+        let shell = try Broadside.run(
+            ["help", "--completion", "csh"], in: directory, limit: 120)
+        #expect(shell.exitCode == 2 && shell.output.isEmpty)
+        #expect(
+            shell.errorLines
+                == ["broadside: --completion 'csh' is no known shell: use bash, zsh or fish"])
+        let command = try Broadside.run(["help", "--man", "sned"], in: directory, limit: 120)
+        #expect(command.exitCode == 2 && command.output.isEmpty)
+        #expect(command.errorLines == ["broadside: unknown command 'sned': did you mean send?"])
+    }
+}
