@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `broadside bench`, briefly: its figures, what it refuses, and that nothing is left of it.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(60)))
 struct BenchTests {
     private struct Figures: Decodable {
         struct Latency: Decodable {

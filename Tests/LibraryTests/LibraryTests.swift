@@ -4,7 +4,7 @@ import Simulator
 import Testing
 
 /// What the README shows of the library: public names alone, as a program of anyone's uses them.
-@Test("A program runs a local APNs and a campaign", .timeLimit(.minutes(2)))
+@Test("A program runs a local APNs and a campaign", .timeLimit(.minutes(60)))
 func campaignAgainstLocalAPNs() throws {
     let folder = NSTemporaryDirectory() + "/broadside-library-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
