@@ -106,6 +106,46 @@ struct LegacyGatewayTests {
         #expect(try campaign.ledger("verify").exitCode == 0)
     }
 
+    @Test("What each status means for its row")
+    func meanings() throws {
+        let campaign = try Campaign(rows: 60)
+        let meanings: [(status: Int, state: String, reason: String)] = [
+            (0, "failed", "UnknownError"), (1, "failed", "ProcessingError"),
+            (2, "rejected", "MissingDeviceToken"), (4, "rejected", "PayloadEmpty"),
+            (5, "rejected", "InvalidTokenSize"), (7, "rejected", "PayloadTooLarge"),
+            (8, "rejected", "BadDeviceToken"), (77, "failed", "UnknownError"),
+            (128, "rejected", "ProtocolError"), (255, "failed", "UnknownError"),
+        ]
+        let bad = meanings.enumerated().map {
+            (campaign.tokens.token($0.offset * 5 + 3), $0.element.status)
+        }
+        let gateway = try Gateway(campaign, bad: bad)
+        let sent = try send(campaign, to: gateway, ["--max-attempts", "1", "--retry-for", "1ms"])
+        #expect(sent.exitCode == 3, "\(sent.errors)")
+        let rows = try campaign.export()
+        #expect(rows.count == 60)
+        for (place, row) in rows.enumerated() {
+            let (number, rest) = place.quotientAndRemainder(dividingBy: 5)
+            guard rest == 3, number < meanings.count else {
+                #expect(row.state == "accepted", "\(row)")
+                continue
+            }
+            let expected = meanings[number]
+            #expect(row.state == expected.state && row.reason == expected.reason, "\(row)")
+            #expect(row.status == expected.status || expected.status == 0, "\(row)")
+        }
+    }
+
+    @Test("A topic that the gateway refuses is the credential's fault", arguments: [3, 6])
+    func topics(_ status: Int) throws {
+        let campaign = try Campaign(rows: 20)
+        let gateway = try Gateway(campaign, bad: [(campaign.tokens.token(10), status)])
+        let sent = try send(campaign, to: gateway)
+        #expect(sent.exitCode == 4, "\(sent.errors)")
+        let counts = try campaign.statistics()
+        #expect(counts.accepted == 19 && counts.remaining == 1)
+    }
+
     @Test("Shutdown names the last that was taken: what follows goes over another connection")
     func shutdown() throws {
         let campaign = try Campaign(rows: 2000)

@@ -220,6 +220,33 @@ struct SimulatedGatewayTests {
         #expect(tuples.allSatisfy { abs($0.seconds - now) < 600 })
     }
 
+    @Test("A certificate of several topics reads the lists of all of them")
+    func topics() throws {
+        let world = try World(["--unregistered", "1"])
+        let authority = world.campaign.authority
+        let directory = world.campaign.directory
+        let tokens = (0..<2).map { world.campaign.tokens.token($0) }
+        for place in 0..<2 {
+            let single = try authority.clientCertificate(
+                userID: "com.example.\(place)", in: directory, name: "single\(place)")
+            _ = try world.provide([notification(2, 1, tokens[place])], identity: single)
+        }
+        let both = try authority.clientCertificate(
+            topics: ["com.example.0", "com.example.1"], in: directory, name: "both")
+        let tuples = try #require(try world.provide([], identity: both, feedback: true).tuples)
+        #expect(Set(tuples.map(\.token)) == Set(tokens))
+    }
+
+    @Test("An end by RST comes behind the packet", .timeLimit(.minutes(60)))
+    func reset() throws {
+        let world = try World(
+            ["--bad-token", "1"], scenario: "{gateway: {end: 'rst', error_delay: '10ms'}}")
+        // What the provider had not read is lost with the connection: the packet, or nothing.
+        let reply = try world.provide([notification(1, 5, world.campaign.tokens.token(0))])
+        #expect(reply.closed)
+        #expect(reply.packet == nil || reply.packet == [8, 8, 5])
+    }
+
     @Test("A notification that may not be stored is not, below zero as at zero")
     func expiry() throws {
         let directory = try TemporaryDirectory()

@@ -70,6 +70,16 @@ struct CurlTests {
         #expect(totals.accepted == (one.status == 200 ? 1 : 0))
     }
 
+    /// More than SETTINGS_MAX_HEADER_LIST_SIZE allows, which is advice (RFC 9113 section 6.5.2).
+    @Test(arguments: [false, true]) func headersAreTooLarge(isFast: Bool) throws {
+        let harness = try EndpointHarness { $0.isFast = isFast }
+        let response = try harness.curl(
+            authorization: try harness.providerToken(),
+            more: ["-H", "x-long: " + String(repeating: "a", count: 9000)])
+        #expect(response.status == 431, "\(response.errors)")
+        #expect(harness.stop().accepted == 0)
+    }
+
     @Test(arguments: [false, true]) func identifierIsMadeWhereMissing(isFast: Bool) throws {
         let harness = try EndpointHarness { $0.isFast = isFast }
         let response = try harness.curl(authorization: try harness.providerToken())
