@@ -42,6 +42,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             return
         }
+        if connections[index].waitingSince == nil {
+            connections[index].waitingSince = now.nanoseconds
+        }
         guard !connections[index].isSending else { return }
         connections[index].isSending = true
         let bytes = unsafe UnsafeRawBufferPointer(
