@@ -73,7 +73,7 @@ struct DocumentedStory {
         exec 3>&2
         outputs='\(outputs)' background=() said=() statuses=()
         trap 'statuses+=($?)' ERR
-        trap 'trap - ERR; kill "${background[@]}" 2>&-; wait "${background[@]}" 2>&-' EXIT
+        trap 'trap - ERR; kill $(jobs -p) 2>/dev/null; wait' EXIT
         fail() {
             { echo "\(name):$here: $1"; tail -n 20 "$outputs/$here"; } >&3
             exit 1
@@ -87,7 +87,7 @@ struct DocumentedStory {
         await() {
             local turn
             for turn in {1..900}; do
-                if "$@" >&- 2>&-; then return 0; fi
+                if "$@" >/dev/null 2>&1; then return 0; fi
                 sleep 0.2
             done
             fail "this does not happen: $*"
