@@ -10,7 +10,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Connection slots that the driver has to provide for.
-    package var slotCount: Int { connections.count }
+    package var slotCount: Int { connections.capacity }
 
     /// The segment's length once all is written.
     package var ledgerByteCount: UInt64 { ledger.writtenPosition }
