@@ -19,6 +19,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     package func snapshot() -> RunStatistics {
         var snapshot = statistics
         snapshot.inFlight = inFlight
+        snapshot.pausedAddresses = addresses.troubledCount
         snapshot.openConnections = (0..<connections.count).count {
             connections[$0].isReady && connections[$0].isListening
         }

@@ -240,10 +240,13 @@ public struct ConnectionGrowth: Sendable {
             }
             self.step = nil
         }
-        let total = Double(look.totalNanoseconds - since.totalNanoseconds)
+        func passed(_ time: KeyPath<Look, UInt64>) -> Double {
+            Double(look[keyPath: time] - min(look[keyPath: time], since[keyPath: time]))
+        }
+        let total = passed(\.totalNanoseconds)
         guard total > 0 else { return .stay(.notHeld) }
-        let held = Double(look.heldNanoseconds - since.heldNanoseconds) / total
-        let busy = Double(look.busyNanoseconds - since.busyNanoseconds) / total
+        let held = passed(\.heldNanoseconds) / total
+        let busy = passed(\.busyNanoseconds) / total
         let isSaturated = look.busiestThread >= Self.saturatedShare
         guard isSaturated ? held + busy >= Self.heldShare : held >= Self.heldShare else {
             return .stay(isSaturated ? .threadsBusy : .notHeld)
