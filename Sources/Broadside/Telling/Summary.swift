@@ -72,6 +72,8 @@ public struct Summary: Sendable, Encodable {
     public var retries: UInt64 = 0
     /// Connections that this run kept up.
     public var connections = 0
+    /// Why these, where the run chose them. No key of the JSON.
+    var connectionsReason: String?
     /// Connections that took another's place, over all runs.
     public var reconnects: UInt64 = 0
     /// How long this run took.
@@ -180,6 +182,9 @@ public struct Summary: Sendable, Encodable {
         if let p50 = latency.p50, let p99 = latency.p99 {
             text += line(
                 "latency", "p50 \(decimal(p50, places: 1)) ms, p99 \(decimal(p99, places: 1)) ms")
+        }
+        if let connectionsReason {
+            text += line("connections", "\(connections): \(connectionsReason)")
         }
         let shares = LimitedBy.allCases.compactMap { cause -> (String, Double)? in
             guard let share = limitedBy[cause.name], share >= 0.01 else { return nil }
