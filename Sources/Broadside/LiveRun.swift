@@ -39,8 +39,7 @@ struct LiveRun {
             maxBadTokensPercent: plan.options.maxBadTokens,
             canary: session.canaryGate(), sign: authorization.sign)
         services = ReactorServices(route: plan.route, reactors: plan.reactors)
-        // Each reactor holds one chunk and has two ahead; the cutter holds two more.
-        pool = ChunkPool(limit: plan.reactors * 3 + 3)
+        pool = ChunkPool(reactors: plan.reactors)
     }
 
     /// Runs to the end.
