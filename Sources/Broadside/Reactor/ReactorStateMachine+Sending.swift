@@ -152,7 +152,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let paced = min(
             pacer.allowance(now: now.nanoseconds),
             connections[index].pacer.allowance(now: now.nanoseconds))
-        guard paced > 0 else {
+        guard paced >= min(pacer.quantum, connections[index].pacer.quantum) else {
             connections[index].limitedBy = .rate
             waitForPace(index, now: now)
             return
@@ -179,8 +179,9 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Both paces have to let a request through: the run's and the connection's.
     private mutating func waitForPace(_ index: Int, now: Now) {
-        guard let run = pacer.nextAllowed(now: now.nanoseconds),
-            let connection = connections[index].pacer.nextAllowed(now: now.nanoseconds)
+        let count = min(pacer.quantum, connections[index].pacer.quantum)
+        guard let run = pacer.nextAllowed(count, now: now.nanoseconds),
+            let connection = connections[index].pacer.nextAllowed(count, now: now.nanoseconds)
         else { return }
         nextPaced = min(nextPaced, max(run, connection))
     }

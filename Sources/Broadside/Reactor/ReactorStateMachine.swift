@@ -96,8 +96,6 @@ import TLS
 
     /// Timers that need no precision are looked at this often.
     static var scanInterval: UInt64 { 50 * millisecond }
-    /// Chunks that are read ahead of the one being sent.
-    static var chunksAhead: Int { 2 }
     /// Rows that may wait for another try, beside those in flight. A reactor whose rows are all
     /// waiting takes no new ones.
     static var retryRowsLimit: Int { 65_536 }
@@ -208,7 +206,7 @@ import TLS
         chunkRows.adapt(now: now.nanoseconds)
         followTarget(now)
         openConnections(now)
-        requestChunks()
+        requestChunks(now)
         for step in 0..<connections.count {
             let index = (rotation + step) % connections.count
             if !connections[index].isSaturated { fill(index, now: now) }
