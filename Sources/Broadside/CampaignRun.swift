@@ -19,7 +19,8 @@ public enum CampaignRun {
         do throws(BroadsideError) {
             return try run(options, spooling: directory)
         } catch {
-            directory.discardUnlessBegun()
+            // What was spooled is kept for the resume of a run that a signal stopped.
+            if error.exitCode != 3 { directory.discardUnlessBegun() }
             throw error
         }
     }
@@ -72,16 +73,14 @@ public enum CampaignRun {
             session = try RunSession(
                 plan, list: list, skips: skips, directory: directory, now: Clock.now())
         } catch {
-            directory.discardUnlessBegun()
+            if error.exitCode == 3 {
+                try Summary.stoppedEarly(directory).write(to: options)
+            } else {
+                directory.discardUnlessBegun()
+            }
             throw error
         }
-        if session.isFinishedAlready {
-            if let report = options.report, let ledger = options.ledger {
-                try LedgerReading(path: ledger).writeReport(
-                    to: try OutputFile(report, option: "report", permissions: nil), isOurs: true)
-            }
-            return try session.reportFinished()
-        }
+        if session.isFinishedAlready { return try session.tellFinished(plan, outlets) }
         return try LiveRun(
             plan, session: session, list: list, context: context, outlets: outlets
         ).run(signals)

@@ -216,6 +216,9 @@ struct LiveRun {
         case .aborted(let message), .diskFailed(let message): message
         case .listFailed(let message): "\(message), then --resume goes on"
         case .gaveUp(let message): "gave up on \(plan.place): \(message)"
+        // The word to stop came when the last row was on its way: it is complete all the same.
+        case .signal where summary.remaining == 0, .deadline where summary.remaining == 0:
+            summary.openRowsAdvice
         case .signal:
             "stopped by \(teller.isStoppedByOperator ? "broadside control" : "a signal"): "
                 + "--resume goes on"

@@ -122,7 +122,17 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     mutating func receiveEnded(_ index: Int, errno: Int32, now: Now) {
         guard connections[index].isListening else { return }
+        if endsInOrder(index) {
+            beginClose(index, now: now)
+            return
+        }
         fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
+    }
+
+    /// We have said goodbye and await nothing: a server that answers it by closing is no failure
+    /// (RFC 9113, section 6.8: either side may close once the streams are done).
+    private func endsInOrder(_ index: Int) -> Bool {
+        connections[index].phase == .flushing && connections[index].openCount == 0
     }
 
     mutating func sent(_ index: Int, result: Int, now: Now) {
@@ -132,6 +142,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard result > 0 else {
             if settings.binary != nil {
                 stopSending(index, now: now)
+                return
+            }
+            if endsInOrder(index) {
+                beginClose(index, now: now)
                 return
             }
             let errno = Int32(truncatingIfNeeded: -result)
