@@ -77,11 +77,14 @@ enum SendCommand {
         OptionSection(
             title: "How fast",
             options: [
-                .init("connections", "N", "connections in all (default: chosen, and printed)"),
+                .init(
+                    "connections", "N",
+                    "connections in all (default: 4, or 1 for short lists and slow rates; up to 64 "
+                        + "while more pay)"),
                 .init(
                     "max-streams", "N",
                     "most requests in flight a connection; the server's limit always holds"),
-                .init("reactors", "N", "event-loop threads (default: chosen, and printed)"),
+                .init("reactors", "N", "event-loop threads (default: 1, and more while they pay)"),
                 .init(
                     "rate", "N",
                     "requests a second in all, retries counted (default: unlimited)"),
