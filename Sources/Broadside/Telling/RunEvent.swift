@@ -24,6 +24,7 @@ package struct RunEvent: Sendable, Equatable {
         case goAway = "goaway"
         case tokenRenewed = "token-renewed"
         case retries
+        case pace
         case control
         case stopping
         case eventsLost = "events-lost"

@@ -37,6 +37,8 @@ package struct RunStatistics: Sendable {
     package var connectionsOpened: UInt64 = 0
     package var reconnects: UInt64 = 0
     package var goAways: UInt64 = 0
+    /// What was found out of answers that slow down under load.
+    package var pace = PaceTally()
     package var openConnections = 0
     package var inFlight = 0
     /// Reason code -> rows not accepted, of the reasons that have a code.
@@ -66,6 +68,7 @@ package struct RunStatistics: Sendable {
         connectionsOpened += other.connectionsOpened
         reconnects += other.reconnects
         goAways += other.goAways
+        pace.add(other.pace)
         openConnections += other.openConnections
         inFlight += other.inFlight
         reasons.merge(other.reasons, uniquingKeysWith: +)
