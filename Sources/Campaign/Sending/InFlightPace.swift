@@ -40,7 +40,8 @@ public struct InFlightPace: Sendable {
     public private(set) var base = UInt64.max
 
     private var phase = Phase.open
-    /// Requests that went out before are no part of the window.
+    /// Requests that went out up to then are no part of the window: those that a higher limit let
+    /// go at once met the queue of the lower one.
     private var windowStart: UInt64
     private var shortest = UInt64.max
     private var samples = 0
@@ -69,8 +70,8 @@ public struct InFlightPace: Sendable {
     private static var lookInterval: UInt64 { 20_000_000_000 }
     private static var lookLatencies: UInt64 { 64 }
 
-    /// - Parameter now: When the connection became ready.
-    public init(now: UInt64) { windowStart = now }
+    /// - Parameter now: When the connection became ready: what goes out at once meets no queue.
+    public init(now: UInt64) { windowStart = now - min(1, now) }
 
     /// Above this, nanoseconds, answers are slow.
     ///
@@ -88,7 +89,7 @@ public struct InFlightPace: Sendable {
 
     /// A request was accepted that went out at `sent`.
     public mutating func noteAnswer(sent: UInt64, now: UInt64) {
-        guard sent >= windowStart else { return }
+        guard sent > windowStart else { return }
         samples &+= 1
         if now - sent < shortest { shortest = now - sent }
     }
