@@ -35,7 +35,7 @@ struct PaceWatch {
     /// The time from one turn to the next, smoothed, nanoseconds: so late does the reactor send and
     /// look at answers at the most, by itself.
     private(set) var lag: UInt64 = 0
-    private var lastTurn: UInt64
+    private(set) var lastTurn: UInt64
     /// The shortest base of any connection; `UInt64.max`: none is known.
     var base = UInt64.max
     /// When the reactor was found to have been away, nanoseconds.
@@ -88,8 +88,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             now.nanoseconds != paceWatch.lastAbsence
         else { return }
         paceWatch.lastAbsence = now.nanoseconds
+        let absence = now.nanoseconds - paceWatch.lastTurn
         for index in 0..<connections.count {
-            connections[index].pace.forgetWindow(now: now.nanoseconds)
+            connections[index].pace.noteAbsence(nanoseconds: absence)
         }
     }
 

@@ -39,6 +39,12 @@ package struct RunStatistics: Sendable {
     package var goAways: UInt64 = 0
     /// What was found out of answers that slow down under load.
     package var pace = PaceTally()
+    /// Connections that failed, and answers that asked for patience or refused the credential: a
+    /// run that finds them does not grow.
+    package var failures: UInt64 = 0
+    package var pushbacks: UInt64 = 0
+    /// Addresses in trouble.
+    package var pausedAddresses = 0
     package var openConnections = 0
     package var inFlight = 0
     /// Reason code -> rows not accepted, of the reasons that have a code.
@@ -69,6 +75,9 @@ package struct RunStatistics: Sendable {
         reconnects += other.reconnects
         goAways += other.goAways
         pace.add(other.pace)
+        failures += other.failures
+        pushbacks += other.pushbacks
+        pausedAddresses += other.pausedAddresses
         openConnections += other.openConnections
         inFlight += other.inFlight
         reasons.merge(other.reasons, uniquingKeysWith: +)

@@ -46,6 +46,8 @@ public struct InFlightPace: Sendable {
     private var shortest = UInt64.max
     private var samples = 0
     private var wasFull = false
+    /// How long the caller did not run in the window, nanoseconds.
+    private var away: UInt64 = 0
 
     private var slowWindows = 0
     /// Slow windows in a row that lead to a try; twice as many after each that was in vain.
@@ -97,13 +99,8 @@ public struct InFlightPace: Sendable {
     /// As many requests are in flight as may be.
     public mutating func noteFull() { wasFull = true }
 
-    /// The caller did not run for a while: what it thinks the latencies are may be its own absence.
-    public mutating func forgetWindow(now: UInt64) {
-        windowStart = now
-        shortest = .max
-        samples = 0
-        wasFull = false
-    }
+    /// The caller did not run for so long: by so much latencies may seem longer than they are.
+    public mutating func noteAbsence(nanoseconds: UInt64) { away &+= nanoseconds }
 
     /// Whether the window's answers are in.
     public func isDue(now: UInt64) -> Bool {
@@ -123,10 +120,20 @@ public struct InFlightPace: Sendable {
     ) -> Finding? {
         let latency = shortest
         let wasFull = wasFull
-        forgetWindow(now: now)
+        let away = away
+        windowStart = now
+        shortest = .max
+        samples = 0
+        self.wasFull = false
+        self.away = 0
         learn(latency, hint: hint)
+        guard away <= latency / 4 else {
+            // The caller's absence is a good part of what it saw.
+            if phase == .trying || phase == .looking { endTry() }
+            return nil
+        }
         switch phase {
-        case .open, .held: judge(latency, wasFull, allowed: allowed, lag: lag, now: now)
+        case .open, .held: judge(latency, wasFull, allowed: allowed, lag: lag + away / 2, now: now)
         case .trying: return judgeTry(latency, wasFull, allowed: allowed, lag: lag, now: now)
         case .looking: endLook(latency, wasFull, now: now)
         }

@@ -63,7 +63,9 @@ struct PacedServer {
                 connections[index].due[time % Self.ringCount] = []
                 connections[index].due[now % Self.ringCount] += late
             }
-            if isNoticed { connections[index].pace.forgetWindow(now: nanoseconds) }
+            if isNoticed {
+                connections[index].pace.noteAbsence(nanoseconds: UInt64(milliseconds) * 1_000_000)
+            }
         }
     }
 
