@@ -270,6 +270,7 @@ extension Plan {
         if payloads.set.isPersonal { settings.personal = payloads.set }
         if payloads.set.collapse != nil { settings.collapseIdentifier = nil }
         settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
+        settings.pace = options.pace
         settings.tunnelTarget = route.tunnel?.target
         settings.discipline =
             switch options.headerIndexing {

@@ -31,7 +31,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].phase == .open && connections[index].isReady
             && connections[index].sealedCount == connections[index].sentCount
             && connections[index].http.pendingOutputCount == 0
-            && connections[index].http.openStreamCount >= connections[index].http.streamLimit
+            && connections[index].http.openStreamCount
+                >= min(connections[index].http.streamLimit, connections[index].pace.limit)
     }
 
     private mutating func send(_ index: Int, now: Now) {
@@ -125,6 +126,11 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].limitedBy = retryQueue.count == 0 ? .input : .retry
             return
         }
+        let room = paceRoom(index, now: now)
+        guard room > 0 else {
+            connections[index].limitedBy = .streams
+            return
+        }
         let capacity =
             isPersonal
             ? personalCapacity(index)
@@ -144,7 +150,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             return
         }
-        var budget = min(capacity, earlyAllowance)
+        var budget = min(capacity, room, earlyAllowance)
         guard budget > 0 else {
             connections[index].limitedBy = .streams
             return
@@ -173,7 +179,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         pacer.take(written, now: now.nanoseconds)
         connections[index].pacer.take(written, now: now.nanoseconds)
-        if written == capacity { connections[index].limitedBy = .streams }
+        if written == min(capacity, room) { connections[index].limitedBy = .streams }
         if written == paced { waitForPace(index, now: now) }
     }
 

@@ -29,6 +29,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         for index in 0..<connections.count {
             scanConnection(index, now: now)
         }
+        renewPaceBase()
         replaceOutdated(now)
         exchangeRows(now)
         // Nobody answers what a pause keeps from being asked.

@@ -53,6 +53,7 @@ import TLS
     var personalizer: RowPersonalizer
     var personalTemplates = TemplateCache<PersonalTemplate>()
     var pacer: Pacer
+    var paceWatch: PaceWatch
     /// True where rows wait for the pace alone.
     /// When the pace lets a request through for which all else is there; `.max`: not waited for.
     var nextPaced = UInt64.max
@@ -138,6 +139,7 @@ import TLS
         pacer = Pacer(
             milliRate: shared.milliRate.map { $0 / UInt64(settings.reactors) }, now: now.nanoseconds
         )
+        paceWatch = PaceWatch(now: now)
         submissions = SubmissionQueue(capacity: connections.capacity * 4 + 16)
         lastTurn = now.nanoseconds
         startedAt = now.nanoseconds
@@ -196,6 +198,7 @@ import TLS
     package mutating func turn(_ now: Now) {
         if case .finished = phase { return }
         accountForTime(now)
+        paceWatch.noteTurn(now)
         if now.nanoseconds >= nextScan {
             nextScan = now.nanoseconds + Self.scanInterval
             scan(now)
