@@ -15,7 +15,10 @@ public struct PayloadReport: Sendable {
 
     /// Reads and checks a file.
     ///
-    /// - Parameter topic: Compared with the push type's suffix; nil: not looked at.
+    /// - Parameters:
+    ///   - file: The payload's path.
+    ///   - pushType: What it is sent as: it decides on the size and the keys that are allowed.
+    ///   - topic: Compared with the push type's suffix; nil: not looked at.
     /// - Throws: Where the file can't be read.
     public init(file: String, pushType: PushType, topic: String?) throws(BroadsideError) {
         self.file = file
