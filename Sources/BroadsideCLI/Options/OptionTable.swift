@@ -42,6 +42,8 @@ struct CommandDescription: Sendable {
     var subcommands: [String] = []
     /// Words that follow a path where the command takes one.
     var wordsAfterPath: [String] = []
+    /// Options of `send` that a campaign file may hold though the command has no use for them.
+    var passedOverInCampaign: Set<String> = []
     let run: @Sendable (ParsedArguments) throws(CommandFailure) -> Int32
 
     var options: [OptionDescription] { sections.flatMap(\.options) }
