@@ -3,6 +3,7 @@ import Campaign
 
 /// One `payload check`: what a payload file is, and what is wrong with it.
 public struct PayloadReport: Sendable {
+    /// The payload's path.
     public let file: String
     /// The file with the option that led to it.
     private let name: String

@@ -243,7 +243,8 @@ enum ShellCompletion: String, CaseIterable {
                 script += "\(start) -n '__broadside_no_word 2' -F\n"
                 script += "\(start) -n '__broadside_no_word 3' -a '\(words)'\n"
             } else if takesPaths(command) {
-                script += "\(start) -F\n"
+                let behind = command.subcommands.isEmpty ? "" : " -n 'not __broadside_no_word 2'"
+                script += "\(start)\(behind) -F\n"
             }
             for option in command.options {
                 script += "\(start) -l \(option.name)"
