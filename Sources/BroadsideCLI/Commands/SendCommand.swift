@@ -138,7 +138,8 @@ enum SendCommand {
                 .init("resume", nil, "go on with DIR's run: settled rows are not sent again"),
                 .init(
                     "retry", "STATES",
-                    "with --resume: also send rows that are failed, unknown (failed,unknown)"),
+                    "with --resume: also send rows that are failed, unknown (failed,unknown)",
+                    choices: ["failed", "unknown", "failed,unknown"]),
                 .init("summary", "FILE", "write the summary as JSON; - for standard output"),
             ]),
         WatchOptions.section,
