@@ -90,6 +90,10 @@ enum SendCommand {
                     "requests a second in all, retries counted (default: unlimited)"),
                 .init("rate-per-connection", "N", "requests a second a connection"),
                 .init(
+                    "pace", "adaptive|fixed",
+                    "adaptive: fewer requests in flight where answers slow down under load; not with "
+                        + "--protocol binary, which has no answers (default: adaptive)"),
+                .init(
                     "hpack", "strict|compact",
                     "headers put into APNs' table: apns-id, -expiration and -collapse-id once; or "
                         + "constant headers and the provider token too (default: strict)"),
@@ -134,7 +138,8 @@ enum SendCommand {
                 .init("resume", nil, "go on with DIR's run: settled rows are not sent again"),
                 .init(
                     "retry", "STATES",
-                    "with --resume: also send rows that are failed, unknown (failed,unknown)"),
+                    "with --resume: also send rows that are failed, unknown (failed,unknown)",
+                    choices: ["failed", "unknown", "failed,unknown"]),
                 .init("summary", "FILE", "write the summary as JSON; - for standard output"),
             ]),
         WatchOptions.section,
@@ -192,6 +197,7 @@ enum SendCommand {
         options.reactors = try arguments.integer("reactors", in: 1...256)
         options.rate = try arguments.positiveNumber("rate")
         options.ratePerConnection = try arguments.positiveNumber("rate-per-connection")
+        if let value = try arguments.choice("pace", PaceMode.self) { options.pace = value }
         if let value = try arguments.choice("hpack", SendOptions.HeaderIndexing.self) {
             options.headerIndexing = value
         }
