@@ -103,6 +103,8 @@ public struct SendOptions: Sendable {
     public var rate: Double?
     /// Requests a second a connection; nil: unlimited.
     public var ratePerConnection: Double?
+    /// Whether fewer requests are in flight where answers slow down under load.
+    public var pace = PaceMode.adaptive
 
     /// How requests are compressed.
     public var headerIndexing = HeaderIndexing.strict

@@ -101,7 +101,7 @@ extension LimitedBy {
         case .input: "reading the list"
         case .rate: "the rate"
         case .retry: "backing off and reconnecting"
-        case .streams: "the server's stream limit"
+        case .streams: "the limit on streams"
         case .window: "flow control windows"
         case .socket: "the network"
         case .cpu: "this machine's CPU"

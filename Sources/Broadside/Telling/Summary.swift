@@ -88,6 +88,9 @@ public struct Summary: Sendable, Encodable {
     public var peakResidentBytes: UInt64 = 0
     /// Shares, adding up to 1, of what the connections' time went to.
     public var limitedBy: [String: Double] = [:]
+    /// Why fewer requests were in flight than the server allowed; nil where they were not. No key
+    /// of the JSON.
+    public var paced: String?
 
     init(campaign: UInt64, outcome: Outcome) {
         self.campaign = hexadecimal(campaign)
@@ -193,6 +196,7 @@ public struct Summary: Sendable, Encodable {
         if !shares.isEmpty {
             text += line("limited by", shares.prefix(3).map(\.0).joined(separator: ", "))
         }
+        if let paced { text += line("paced", paced) }
         return text
     }
 }
