@@ -197,7 +197,9 @@ struct SimulatedGatewayTests {
         #expect(try world.provide([], feedback: true).tuples?.isEmpty == true)
         // The gateway's silence, newer or not, keeps none of them.
         let output = "\(world.campaign.directory.path)/clean.txt"
-        for ledgers in [[ledger], [ledger, world.campaign.ledger], [world.campaign.ledger, ledger]] {
+        for ledgers in [
+            [ledger], [ledger, world.campaign.ledger], [world.campaign.ledger, ledger],
+        ] {
             let pruned = try Broadside.run(
                 ["prune", "--tokens", world.campaign.list, "--output", output]
                     + ledgers.flatMap { ["--ledger", $0] }, in: world.campaign.directory)
