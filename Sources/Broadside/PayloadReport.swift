@@ -3,6 +3,7 @@ import Campaign
 
 /// One `payload check`: what a payload file is, and what is wrong with it.
 public struct PayloadReport: Sendable {
+    /// Its path.
     public let file: String
     /// The file with the option that led to it.
     private let name: String
@@ -27,6 +28,7 @@ public struct PayloadReport: Sendable {
         self.file = file
         self.pushType = pushType
         name = "--\(option) \(file)"
+        try PayloadFiles.checkFile(file, shownAs: name)
         let payload = try readFile(file, option: option, limit: PayloadFiles.fileLimit)
         byteCount = payload.count
         let bytes = unsafe payload.span.bytes
