@@ -84,10 +84,14 @@ public struct LedgerReading {
         }
     }
 
+    /// The names that `export` takes for its states.
+    package static var stateNames: [String] { RowState.allCases.map(\.name) }
+
     /// Writes rows in list order.
     ///
     /// - Parameters:
     ///   - tokens: The list; nil: where the run read it, if it is still there.
+    ///   - format: `csv`, with a header, or `jsonl`, an object a line.
     ///   - states: Which rows, by name; empty: all settled ones.
     ///   - output: Takes the text, a part at a time.
     public func export(
@@ -100,7 +104,7 @@ public struct LedgerReading {
         var wanted: Set<RowState> = []
         for name in states {
             guard let state = RowState(name: name) else {
-                let names = RowState.allCases.map(\.name)
+                let names = Self.stateNames
                 let nearest = nearestName(to: name, among: names).map { "did you mean \($0)? " }
                 let several = name.contains(",") ? "write --state once for each of them, " : ""
                 throw .request(
@@ -113,10 +117,14 @@ public struct LedgerReading {
         var parts = LedgerParts()
         for ledger in ledgers {
             let campaign = ledger.manifest.campaignNumber
+            let identity = ledger.manifest.identity
             let export = LedgerExport(
                 of: try index(ledger), states: wanted.isEmpty ? nil : wanted, format: format,
-                isPart: true, reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
+                isPart: true, acceptsBySilence: identity.acceptsBySilence,
+                reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
                 appendNotificationID: { row, bytes in
+                    // Only the provider API's requests carry one.
+                    guard identity.wireProtocol == nil else { return }
                     bytes += notificationIDText(campaign: campaign, row: row)
                 })
             var reader: ListPartReader?

@@ -37,10 +37,10 @@ struct LiveRun {
             milliRate: plan.options.rate.map(milliRate),
             abortAfter: plan.options.abortAfter,
             maxBadTokensPercent: plan.options.maxBadTokens,
-            canary: session.canaryGate(), sign: authorization.sign)
-        services = ReactorServices(route: plan.route, reactors: plan.reactors)
-        // Each reactor holds one chunk and has two ahead; the cutter holds two more.
-        pool = ChunkPool(limit: plan.reactors * 3 + 3)
+            canary: session.canaryGate(), connectionTarget: plan.connectionTarget,
+            sign: authorization.sign)
+        services = ReactorServices(route: plan.route, reactors: plan.shape.reactors)
+        pool = ChunkPool(reactors: plan.shape.reactors)
     }
 
     /// Runs to the end.
@@ -57,7 +57,7 @@ struct LiveRun {
             selection: session.manifest.identity.selection, skips: session.skips,
             canary: shared.canary)
         var threads: [ReactorThread] = []
-        for reactor in 0..<plan.reactors {
+        for reactor in 0..<plan.shape.reactors {
             threads.append(
                 try ReactorThread(
                     reactor: reactor, settings: settings, shared: shared, services: services,
@@ -166,7 +166,8 @@ struct LiveRun {
         summary.take(
             use: use, statistics: statistics, latency: latency, elapsed: elapsed,
             requests: statistics.requests)
-        summary.connections = plan.connections
+        summary.connections = shared.connectionTarget?.total ?? plan.shape.connections
+        summary.connectionsReason = teller.growthWords
         summary.retries = session.manifest.counters.retries + statistics.retries
         summary.reconnects = session.manifest.counters.reconnects + statistics.reconnects
         let isWhole = (summary.remaining ?? 1) == 0
@@ -258,6 +259,14 @@ func milliRate(_ perSecond: Double) -> UInt64 {
 }
 
 extension Plan {
+    /// What the run may change while it goes on; nil where it keeps what it begins with.
+    fileprivate var connectionTarget: ConnectionTarget? {
+        guard shape.grows else { return nil }
+        return ConnectionTarget(
+            connections: shape.connections, reactors: shape.reactors,
+            active: shape.reactorsAtFirst)
+    }
+
     /// What reactors need to know.
     func reactorSettings(manifest: Manifest) -> ReactorSettings {
         var settings = ReactorSettings(
@@ -268,7 +277,9 @@ extension Plan {
             expiration: manifest.expirationSeconds.map { Array("\($0)".utf8) },
             collapseIdentifier: headers.collapseID.map { Array($0.utf8) },
             payload: payloads.set.templates[0].constantPayload,
-            connections: (connections + reactors - 1) / reactors,
+            connections: shape.grows
+                ? shape.connectionsMost
+                : (shape.connections + shape.reactors - 1) / shape.reactors,
             streamsPerConnection: streamsPerConnection,
             milliRatePerConnection: options.ratePerConnection.map(milliRate),
             usesProviderToken: credential.kind == .providerToken,
@@ -278,10 +289,11 @@ extension Plan {
             requestTimeout: options.requestTimeout,
             giveUpAfter: options.giveUpAfter ?? SendOptions.defaultGiveUpAfter,
             giveUpAfterIsExplicit: options.giveUpAfter != nil, abortAfter: options.abortAfter,
-            reactors: reactors, seed: manifest.campaignNumber)
+            reactors: shape.reactors, seed: manifest.campaignNumber)
         if payloads.set.isPersonal { settings.personal = payloads.set }
         if payloads.set.collapse != nil { settings.collapseIdentifier = nil }
         settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
+        settings.pace = options.pace
         settings.tunnelTarget = route.tunnel?.target
         settings.discipline =
             switch options.headerIndexing {

@@ -156,7 +156,9 @@ final class RunSession {
             collapseID: plan.options.collapseID,
             environment: plan.options.environment.rawValue,
             shard: plan.options.shard?.identity(of: list), suppressSHA256: skips?.suppressSHA256,
-            duplicates: plan.options.skipsDuplicates ? "skip" : nil)
+            duplicates: plan.options.skipsDuplicates ? "skip" : nil,
+            wireProtocol: plan.options.wireProtocol == .binary
+                ? CampaignIdentity.binaryProtocol : nil)
     }
 
     /// The work that earlier runs left; nil where this is the first.

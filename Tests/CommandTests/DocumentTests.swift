@@ -54,6 +54,22 @@ struct DocumentTests {
         }
     }
 
+    @Test("The reference is what the command prints now")
+    func reference() throws {
+        let committed = try String(
+            contentsOfFile: Tool.packageRoot + "/docs/reference.md", encoding: .utf8)
+        let printed = try run(["help", "--markdown"])
+        #expect(committed == printed, "docs/reference.md is stale: run tools/reference")
+        // Of its own that it has all: options of every command below that command's heading.
+        let sections = printed.components(separatedBy: "\n## broadside ").dropFirst()
+        for (section, command) in zip(sections, try commands()) {
+            #expect(section.hasPrefix(command.name + "\n"))
+            let named = section.matches(of: /(?m)^\| `--([a-z-]+)/).map { String($0.1) }
+            #expect(named == command.options, "\(command.name)")
+        }
+        #expect(sections.count == (try commands()).count)
+    }
+
     @Test("bash completes every command, every option, choices and files")
     func bash() throws {
         let script = directory.fresh("completion.bash")
@@ -73,6 +89,13 @@ struct DocumentTests {
             (["send", "--rate", ""], []),
             (["ledger", "me"], ["merge"]),
             (["ledger", "merge", folder + "/t"], [folder + "/tokens one.txt"]),
+            (["ledger", "export", "--state", "re"], ["remaining", "rejected"]),
+            (["send", "--retry", "f"], ["failed", "failed,unknown"]),
+            (["send", "--hpack", ""], ["strict", "compact"]),
+            (["control", folder + "/t"], [folder + "/tokens one.txt"]),
+            (["control", "x", ""], ["status", "rate", "pause", "resume", "stop"]),
+            (["control", "x", "--j"], ["--json"]),
+            (["control", "x", "rate", ""], []),
             (["help", "--completion", ""], ["bash", "zsh", "fish"]),
         ]
         let commands = try commands()
@@ -99,6 +122,9 @@ struct DocumentTests {
     func otherShells() throws {
         let zsh = try run(["help", "--completion", "zsh"])
         let fish = try run(["help", "--completion", "fish"])
+        let verbs = "status rate pause resume stop"
+        #expect(zsh.contains("'1:path:_files' \\\n            '2:word:(\(verbs))'"))
+        #expect(fish.contains("__broadside_no_word 3' -a '\(verbs)'\n"))
         for (name, options) in try commands() {
             let start = try #require(zsh.range(of: "\n    \(name))\n"))
             let end = try #require(zsh.range(of: " ;;\n", range: start.upperBound..<zsh.endIndex))

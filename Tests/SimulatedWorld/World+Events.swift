@@ -25,7 +25,8 @@ extension World {
             connected(link, errno: errno)
         case .sendDone(let link):
             sendDone(link)
-        case .bytesToServer(let link, let bytes):
+        case .bytesToServer(let link, let bytes, let sentAt):
+            links[link].arrivingSentAt = sentAt
             bytesArrived(bytes, atServerOf: link)
         case .endToServer(let link):
             links[link].isOpenAtServer = false
@@ -55,6 +56,9 @@ extension World {
             note { "the rate is \(String(describing: rate)) from now on" }
             process.shared.milliRate = rate.map { $0 * 1000 }
             process.rates.append((clock, rate))
+        case .growth(let epoch, let connections, let reactors):
+            guard epoch == process.epoch else { return }
+            grow(to: connections, reactors: reactors)
         case .renewal(let epoch):
             guard epoch == process.epoch else { return }
             renewToken()
@@ -72,7 +76,7 @@ extension World {
     /// Until when what a server gets or does has to wait.
     private func stallEnd(of event: WorldEvent) -> UInt64? {
         switch event {
-        case .bytesToServer(let link, _), .endToServer(let link), .server(let link, _):
+        case .bytesToServer(let link, _, _), .endToServer(let link), .server(let link, _):
             links[link].stalledUntil
         default: nil
         }

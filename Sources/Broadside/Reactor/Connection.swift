@@ -29,6 +29,10 @@ import Ring
     var mirror = DynamicTableMirror()
     var templateKey: TemplateKey?
     var pacer: Pacer
+    /// How many requests may be in flight, where answers slow down under load.
+    var pace = InFlightPace(now: 0)
+    /// When it may be told again that they do, monotonic nanoseconds.
+    var nextPaceWord: UInt64 = 0
     var limitedBy = LimitedBy.retry
     /// All streams are in use and nothing has happened since: there is nothing to look at.
     var isSaturated = false
@@ -40,11 +44,15 @@ import Ring
     var sealedCount = 0
     var sentCount = 0
     var isSending = false
+    /// Since when the buffer is not empty, monotonic nanoseconds; nil while it is.
+    var waitingSince: UInt64?
 
     /// Monotonic nanoseconds.
     var phaseSince: UInt64 = 0
     var lastReceived: UInt64 = 0
     var pingSent: UInt64?
+    /// Since when nothing is in flight and there is no room for a request; nil while there is.
+    var starvedSince: UInt64?
     var answers: UInt64 = 0
     /// Requests that were reset or not answered in time, one after the other.
     var lossesInARow = 0
@@ -121,14 +129,21 @@ import Ring
         binary = BinaryConnection(capacity: 0)
         mirror = DynamicTableMirror()
         templateKey = nil
-        sealedCount = 0
-        sentCount = 0
+        clearOutgoing()
         lastReceived = now
         pingSent = nil
+        starvedSince = nil
         answers = 0
         lossesInARow = 0
         lastAnswered = 0
         isReady = false
+    }
+
+    /// Nothing waits to go out any more.
+    mutating func clearOutgoing() {
+        sealedCount = 0
+        sentCount = 0
+        waitingSince = nil
     }
 
     /// Requests whose answers are awaited.
@@ -163,16 +178,26 @@ import Ring
     }
 }
 
-/// The connection slots of a reactor, in memory that never moves.
+/// The connection slots of a reactor, in memory that never moves. There are as many as have been
+/// of use, so that those which never are cost nothing.
 @safe struct ConnectionTable<Records: RecordLayer & ~Copyable>: ~Copyable {
     private let memory: UnsafeMutablePointer<Connection<Records>>
-    let count: Int
+    /// The most slots that there may be.
+    let capacity: Int
+    private(set) var count = 0
 
-    init(count: Int, make: () -> Connection<Records>) {
-        self.count = count
-        unsafe memory = .allocate(capacity: count)
-        for index in 0..<count {
-            unsafe (memory + index).initialize(to: make())
+    init(capacity: Int) {
+        self.capacity = capacity
+        unsafe memory = .allocate(capacity: capacity)
+    }
+
+    /// Makes slots until there are so many.
+    mutating func grow(to count: Int, make: () -> Connection<Records>) {
+        precondition(count <= capacity)
+        while self.count < count {
+            // Memory below `capacity` that was not initialized before.
+            unsafe (memory + self.count).initialize(to: make())
+            self.count += 1
         }
     }
 

@@ -31,12 +31,15 @@ package struct ReactorSettings: Sendable {
     /// Which header fields go into the servers' tables.
     package var discipline = Discipline.strict
 
-    /// Connections that each reactor keeps up.
+    /// Connections that each reactor keeps up; the most that it ever does, where the run's
+    /// `ConnectionTarget` says how many.
     package var connections: Int
     /// Cap on the streams a connection; the server's limit holds besides.
     package var streamsPerConnection: Int
     /// Requests in 1,000 seconds a connection; nil: as many as go.
     package var milliRatePerConnection: UInt64?
+    /// Whether fewer requests are in flight where answers slow down under load.
+    package var pace = PaceMode.fixed
     /// True where requests carry a provider token: one request goes first on each connection.
     package var usesProviderToken: Bool
 

@@ -23,13 +23,17 @@ extension Plan {
         default:
             add("credential", "client certificate")
         }
-        add("connections", "\(connections)")
-        add("reactors", "\(reactors)")
+        add(
+            "connections",
+            "\(shape.connections)" + (shape.grows ? " to \(shape.connectionsMost)" : ""))
+        let threads = shape.reactorsAtFirst
+        add("reactors", "\(threads)" + (shape.reactors > threads ? " to \(shape.reactors)" : ""))
         add("streams a connection", "at most \(streamsPerConnection)")
         add("rate", options.rate.map { "\(rateText($0)) requests a second" } ?? "unlimited")
         add(
             "rate a connection",
             options.ratePerConnection.map { "\(rateText($0)) requests a second" })
+        if options.wireProtocol == .http2 { add("pace", options.pace.rawValue) }
         add(
             "attempts",
             "\(options.maxAttempts), for \(durationText(Double(options.retryFor) / 1e9))")

@@ -22,8 +22,10 @@ package struct RunEvent: Sendable, Equatable {
         case connectionClosed = "connection-closed"
         case connectionLost = "connection-lost"
         case goAway = "goaway"
+        case growth
         case tokenRenewed = "token-renewed"
         case retries
+        case pace
         case control
         case stopping
         case eventsLost = "events-lost"

@@ -44,6 +44,8 @@ package struct RunSnapshot: Sendable {
     package var elapsedSeconds = 0.0
     /// Milliseconds since 1970.
     package var wallMilliseconds: UInt64 = 0
+    /// Monotonic nanoseconds.
+    package var takenAt: UInt64 = 0
     /// Over all runs of the campaign.
     package var counts = Counts()
     /// All rows of the list; nil before anything is known.
@@ -99,7 +101,7 @@ extension LimitedBy {
         case .input: "reading the list"
         case .rate: "the rate"
         case .retry: "backing off and reconnecting"
-        case .streams: "the server's stream limit"
+        case .streams: "the limit on streams"
         case .window: "flow control windows"
         case .socket: "the network"
         case .cpu: "this machine's CPU"

@@ -72,6 +72,8 @@ public struct Summary: Sendable, Encodable {
     public var retries: UInt64 = 0
     /// Connections that this run kept up.
     public var connections = 0
+    /// Why these, where the run chose them. No key of the JSON.
+    var connectionsReason: String?
     /// Connections that took another's place, over all runs.
     public var reconnects: UInt64 = 0
     /// How long this run took.
@@ -86,6 +88,9 @@ public struct Summary: Sendable, Encodable {
     public var peakResidentBytes: UInt64 = 0
     /// Shares, adding up to 1, of what the connections' time went to.
     public var limitedBy: [String: Double] = [:]
+    /// Why fewer requests were in flight than the server allowed; nil where they were not. No key
+    /// of the JSON.
+    public var paced: String?
 
     init(campaign: UInt64, outcome: Outcome) {
         self.campaign = hexadecimal(campaign)
@@ -181,6 +186,9 @@ public struct Summary: Sendable, Encodable {
             text += line(
                 "latency", "p50 \(decimal(p50, places: 1)) ms, p99 \(decimal(p99, places: 1)) ms")
         }
+        if let connectionsReason {
+            text += line("connections", "\(connections): \(connectionsReason)")
+        }
         let shares = LimitedBy.allCases.compactMap { cause -> (String, Double)? in
             guard let share = limitedBy[cause.name], share >= 0.01 else { return nil }
             return ("\(cause.words) \(percentText(share))", share)
@@ -188,6 +196,7 @@ public struct Summary: Sendable, Encodable {
         if !shares.isEmpty {
             text += line("limited by", shares.prefix(3).map(\.0).joined(separator: ", "))
         }
+        if let paced { text += line("paced", paced) }
         return text
     }
 }

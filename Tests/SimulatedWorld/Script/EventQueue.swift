@@ -9,7 +9,8 @@ enum WorldEvent {
     case deliver(reactor: Int, epoch: Int, ReactorCompletion)
     case connected(link: Int, errno: Int32)
     case sendDone(link: Int)
-    case bytesToServer(link: Int, [UInt8])
+    /// `sentAt`: when they left the client's hands.
+    case bytesToServer(link: Int, [UInt8], sentAt: UInt64)
     /// The client's end arrives at the server.
     case endToServer(link: Int)
     case bytesToClient(link: Int, [UInt8])
@@ -23,6 +24,8 @@ enum WorldEvent {
     case signal(epoch: Int, isSecond: Bool)
     /// The operator changes the rate.
     case rate(epoch: Int, UInt64?)
+    /// The run gets more connections.
+    case growth(epoch: Int, connections: Int, reactors: Int)
     /// The provider token that is wanted is made and kept.
     case renewal(epoch: Int)
     /// The operator has the credentials read again.
