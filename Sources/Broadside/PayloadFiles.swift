@@ -82,6 +82,14 @@ struct PayloadFiles {
             column: column, names: places, fallback: places["default"] ?? common)
     }
 
+    /// A directory of payloads has an option of its own.
+    static func checkFile(_ path: String, shownAs name: String) throws(BroadsideError) {
+        guard LedgerDirectory.isDirectory(path) else { return }
+        throw .request(
+            "\(name) is a directory: name a file, or --payload-by COLUMN=DIR for a payload by "
+                + "each row's column")
+    }
+
     /// The two parts of `--payload-by COLUMN=DIR`.
     static func choiceDirectory(
         _ option: String
@@ -147,6 +155,7 @@ extension PayloadFiles {
         }
 
         mutating func add(_ path: String, shownAs name: String) throws(BroadsideError) -> Int {
+            try PayloadFiles.checkFile(path, shownAs: name)
             let payload = try readFile(
                 path, shownAs: name, limit: PayloadFiles.fileLimit)
             byteCount += payload.count

@@ -23,8 +23,8 @@ struct ReportPage {
             <main>
 
             """
-        page += header + charts + refusals + runs + connections + events + settings
-        page += nextSteps
+        // The list of events may be long: what to do comes before it.
+        page += header + charts + refusals + nextSteps + runs + connections + settings + events
         page += """
             <footer>Broadside \(broadsideVersion), \
             \(escapedHTML(Self.time(data.createdAtMilliseconds))). Ledger: \

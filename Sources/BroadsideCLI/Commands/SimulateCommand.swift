@@ -4,7 +4,7 @@ import Simulator
 
 /// `broadside simulate`.
 enum SimulateCommand {
-    static let description = CommandDescription(
+    static let description: CommandDescription = CommandDescription(
         name: "simulate",
         summary: "a local APNs to send to: the HTTP/2 provider API",
         usage: "--listen ADDRESS:PORT --state DIR [OPTIONS]",
@@ -138,9 +138,7 @@ enum SimulateCommand {
     /// Reads the options' values; what they mean together is the simulator's to check.
     static func options(from arguments: ParsedArguments) throws(CommandFailure) -> SimulatorOptions
     {
-        guard arguments.words.isEmpty else {
-            throw .usage("simulate takes no word '\(arguments.words[0])': options begin with --")
-        }
+        try arguments.refuseWords(of: description)
         var options = SimulatorOptions(state: try arguments.required("state", "DIR"))
         if let listen = arguments.string("listen") { options.listen = listen }
         if let value = try arguments.duration("latency") { options.latencyNanoseconds = value }
