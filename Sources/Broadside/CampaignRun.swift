@@ -180,11 +180,10 @@ extension Plan {
         let chosen = options.connections == nil ? " (chosen)" : ""
         return """
             endpoint     \(place)\(protocolWords)\(route.proxy.map { " through the proxy \($0.place)" } ?? "")
-            topic        \(headers.topic ?? credential.onlyTopic ?? "none"), push type \(headers.pushType.rawValue), priority \
-            \(headers.priority.rawValue)
+            topic        \(requestWords)
             payload      \(payloads.description)
             connections  \(connections)\(chosen) on \(reactors) reactor\(reactors == 1 ? "" : "s"), \
-            at most \(streamsPerConnection) streams each
+            at most \(streamsPerConnection) \(binaryWait == nil ? "streams" : "notifications out on") each\(silenceWords)
             rate         \(rate)
             """
     }

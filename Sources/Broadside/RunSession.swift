@@ -220,6 +220,7 @@ final class RunSession {
     /// A campaign with nothing left to do: tells so.
     func reportFinished() throws(BroadsideError) -> Int32 {
         var summary = Summary(campaign: campaign, outcome: .complete)
+        summary.acceptsBySilence = manifest.identity.acceptsBySilence
         summary.take(earlier, rows: manifest.ownRowCount)
         summary.retries = manifest.counters.retries
         summary.reconnects = manifest.counters.reconnects

@@ -42,8 +42,11 @@ struct ReportPage {
     private var header: String {
         let summary = data.summary
         var tiles: [(String, String)] = [
-            (grouped(summary.accepted), "accepted"),
-            (grouped(summary.rejected), "refused by APNs"),
+            (
+                grouped(summary.accepted),
+                summary.acceptsBySilence ? "accepted, by silence" : "accepted"
+            ),
+            (grouped(summary.rejected), summary.acceptsBySilence ? "refused" : "refused by APNs"),
         ]
         for (name, count) in [
             ("invalid", summary.invalid), ("skipped", summary.skipped),
@@ -113,7 +116,8 @@ struct ReportPage {
         switch summary.outcome {
         case .complete:
             var text = "All \(rows ?? grouped(settledCount)) rows are settled after \(time): "
-            text += "APNs accepted \(grouped(summary.accepted))"
+            text += summary.acceptsBySilence ? "the gateway took " : "APNs accepted "
+            text += grouped(summary.accepted)
             text += summary.rejected > 0 ? " and refused \(grouped(summary.rejected))." : "."
             if summary.failed + summary.unknown > 0 {
                 text += " \(grouped(summary.failed + summary.unknown)) ended failed or unknown."
@@ -163,13 +167,13 @@ struct ReportPage {
         guard let first = shares.first else { return "" }
         let items = shares.map { cause, share in
             let percent = decimal(share * 100, places: 1)
-            return "<li><span>\(escapedHTML(cause.words))</span><span class=\"bar\" "
+            return "<li><span>\(escapedHTML(words(cause)))</span><span class=\"bar\" "
                 + "style=\"width:\(percent)%\"></span><span class=\"n\">\(percent) %</span></li>"
         }
         return """
             <figure><figcaption><h3>What limited the run</h3></figcaption>
-            <p>Most of the connections' time was limited by \(escapedHTML(first.0.words)). \
-            \(escapedHTML(first.0.advice))</p>
+            <p>Most of the connections' time was limited by \(escapedHTML(words(first.0))). \
+            \(escapedHTML(advice(first.0)))</p>
             <ul class="share">\(items.joined())</ul></figure>
 
             """
@@ -198,8 +202,8 @@ struct ReportPage {
             let mean = tally.answers > 0 ? tally.latencySumNanoseconds / tally.answers : 0
             return [
                 "\(tally.number ?? index + 1)", grouped(tally.answers),
-                tally.answers > 0 ? latencyText(mean) : "",
-                tally.answers > 0 ? latencyText(tally.latencyMaximumNanoseconds) : "",
+                tally.latencySumNanoseconds > 0 ? latencyText(mean) : "",
+                tally.latencySumNanoseconds > 0 ? latencyText(tally.latencyMaximumNanoseconds) : "",
                 grouped(tally.opened - min(tally.opened, 1)), grouped(tally.failures),
                 grouped(tally.goAways), tally.lastGoAway ?? "", tally.lastFailure ?? "",
             ]
@@ -243,7 +247,7 @@ struct ReportPage {
         func add(_ text: String, _ command: String) {
             html += "<p>\(escapedHTML(text))</p><code>\(escapedHTML(command))</code>\n"
         }
-        let ledger = Self.shellWord(data.ledgerPath)
+        let ledger = shellWord(data.ledgerPath)
         if !isComplete, !data.isInProgress {
             add(
                 "Go on where it ended: the same command line with --resume. Settled rows are not "
@@ -258,67 +262,20 @@ struct ReportPage {
                 "broadside send ... --ledger \(ledger) --resume --retry \(names)")
         }
         if (summary.reasons["Unregistered"] ?? 0) + (summary.reasons["ExpiredToken"] ?? 0) > 0 {
-            let list = data.listPath.map(Self.shellWord) ?? "TOKENS"
+            let list = data.listPath.map(shellWord) ?? "TOKENS"
             add(
                 "Take the dead tokens out of the list.",
                 "broadside prune --ledger \(ledger) --tokens \(list) --output tokens.clean.txt")
+        }
+        if summary.acceptsBySilence {
+            add(
+                "A gateway takes notifications for apps that are gone, too. Its feedback service "
+                    + "tells which tokens those are.",
+                "broadside feedback --endpoint HOST --certificate FILE --ledger gone")
         }
         add(
             "See what became of each row.",
             "broadside ledger export --ledger \(ledger) --output outcomes.csv")
         return "<h2>What to do next</h2>\n<div class=\"box\">\(html)</div>\n"
-    }
-
-    // MARK: Words
-
-    static func meaning(of reason: String) -> String {
-        switch reason {
-        case "Unregistered", "ExpiredToken": "the app is gone from the device: prune the token"
-        case "BadDeviceToken": "no token of this environment: check where the list comes from"
-        case "DeviceTokenNotForTopic": "a token of another app"
-        case "Timeout": "no answer came in time"
-        case "ConnectionLost": "the connection ended before the answer"
-        case "MalformedToken": "not hexadecimal digits in pairs: never sent"
-        case "MissingColumn": "the row lacks a column: never sent"
-        case "PayloadTooLarge": "the payload is larger than APNs takes"
-        case "TooManyRequests": "too many pushes to one device in a row"
-        case "InternalServerError", "ServiceUnavailable", "Shutdown": "trouble at APNs"
-        default: ""
-        }
-    }
-
-    /// A word that a shell takes as it is.
-    private static func shellWord(_ text: String) -> String {
-        let isPlain = text.utf8.allSatisfy { octet in
-            (0x30...0x39).contains(octet) || (0x41...0x5a).contains(octet)
-                || (0x61...0x7a).contains(octet) || Array("/._-+:@%".utf8).contains(octet)
-        }
-        if isPlain, !text.isEmpty { return text }
-        return "'"
-            + text.split(separator: "'", omittingEmptySubsequences: false)
-            .joined(separator: "'\\''") + "'"
-    }
-
-    /// `2026-11-21 23:55 UTC`.
-    static func time(_ milliseconds: UInt64, withSeconds: Bool = false) -> String {
-        let text = timeText(milliseconds)
-        let clock = text.dropFirst(11).prefix(withSeconds ? 8 : 5)
-        // On one line: narrow tables scroll instead.
-        return "\(text.prefix(10))\u{a0}\(clock)\u{a0}UTC"
-    }
-}
-
-extension LimitedBy {
-    /// What to do about it.
-    fileprivate var advice: String {
-        switch self {
-        case .input: "Rows came no faster: a short list, or its end."
-        case .rate: "A higher --rate would have been faster."
-        case .retry: "Look at the connections below: they were being opened, or APNs asked to wait."
-        case .streams: "More --connections would have carried more at the same time."
-        case .window: "Longer payloads than the server's windows hold: more --connections help."
-        case .socket: "The way to the server carried no more."
-        case .cpu: "More --reactors, or a machine with more cores, would have been faster."
-        }
     }
 }
