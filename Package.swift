@@ -110,7 +110,8 @@ let package = Package(
         tests("TLSTests", ["TLS"]),
         tests("RingTests", ["Ring"]),
         tests(
-            "BroadsideTests", ["Broadside", "Campaign", "HTTP2", "HPACK", "TLS", "APNs", "Ring"]),
+            "BroadsideTests",
+            ["Broadside", "Campaign", "HTTP2", "HPACK", "TLS", "APNs", "Ring", "CNghttp2"]),
         tests("SimulatorTests", ["Simulator", "APNs", "HPACK", "TLS"]),
         tests("SimulationTests", ["SimulatedWorld"]),
         // As a program of anyone's uses the two libraries.

@@ -41,7 +41,7 @@ extension Plan {
     /// How long a legacy gateway's silence is waited for, nanoseconds; nil over HTTP/2.
     var binaryWait: UInt64? {
         guard options.wireProtocol == .binary else { return nil }
-        return min(BinarySettings.defaultSilence, options.requestTimeout / 2)
+        return options.requestTimeout / BinarySettings.silenceDivisor
     }
 
     /// Said where silence is success.

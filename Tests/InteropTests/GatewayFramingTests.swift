@@ -164,7 +164,9 @@ struct GatewayFramingTests {
             (5, "feedback", "tokens whose app is gone"),
         ] {
             let command = lines[place].replacing("PAYLOAD", with: payload)
-                .replacing("LEDGER", with: ledger).replacing("FEEDBACK", with: ledger)
+                .replacing("TOKENS", with: "\"\(state)/tokens.txt\"")
+                .replacing("LEDGER", with: "\(directory.path)/\(ledger)")
+                .replacing("FEEDBACK", with: "\(directory.path)/\(ledger)")
             let pasted = try Subprocess(
                 "sh", ["-c", "PATH=\(bin):$PATH; \(command)"], in: directory
             ).wait(limit: 120)

@@ -66,7 +66,7 @@ final class GatewayWorld {
     var binary: [String] {
         [
             "--protocol", "binary", "--certificate", client.certificate, "--private-key",
-            client.key, "--request-timeout", "4s",
+            client.key, "--request-timeout", "30s",
         ]
     }
 

@@ -47,9 +47,9 @@ final class PythonGateway {
         }
     }
 
-    /// - Parameter timeout: Half of it is the silence that is waited for; nil: as without the option.
+    /// - Parameter timeout: A sixth of it is the silence that is waited for; nil: as without the option.
     func send(
-        _ campaign: Campaign, _ more: [String] = [], timeout: String? = "4s"
+        _ campaign: Campaign, _ more: [String] = [], timeout: String? = "24s"
     ) throws -> Finished {
         let waits = timeout.map { ["--request-timeout", $0] } ?? []
         return try Broadside.run(

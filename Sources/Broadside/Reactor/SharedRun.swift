@@ -37,6 +37,8 @@ package final class SharedRun: Sendable {
     let exchange = RowExchange()
     /// Holds the list back until its first rows are answered; nil where there is none.
     package let canary: CanaryGate?
+    /// How many connections each reactor keeps up; nil: as many as the settings say.
+    package let connectionTarget: ConnectionTarget?
 
     let tokenVersion = Atomic<UInt32>(1)
     let tokenStale = Atomic<Bool>(false)
@@ -47,6 +49,7 @@ package final class SharedRun: Sendable {
     private let answered = Atomic<UInt64>(0)
     private let ready = Atomic<Bool>(false)
     private let hungry = Atomic<Int>(0)
+    private let listOver = Atomic<Bool>(false)
     /// Requests in 1,000 seconds over all reactors; the highest number: unlimited.
     private let rateLimit: Atomic<UInt64>
     private let paused = Atomic<Bool>(false)
@@ -59,9 +62,11 @@ package final class SharedRun: Sendable {
     ///     elsewhere.
     ///   - milliRate: Requests in 1,000 seconds in all; nil: unlimited.
     ///   - canary: nil: none.
+    ///   - connectionTarget: nil: each reactor keeps up what its settings say.
     package init(
         authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
-        maxBadTokensPercent: Double, canary: CanaryGate? = nil, sign: Signer?
+        maxBadTokensPercent: Double, canary: CanaryGate? = nil,
+        connectionTarget: ConnectionTarget? = nil, sign: Signer?
     ) {
         state = Mutex(
             State(
@@ -71,6 +76,7 @@ package final class SharedRun: Sendable {
                 guards: RefusalGuard(
                     abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent)))
         self.canary = canary
+        self.connectionTarget = connectionTarget
         rateLimit = Atomic(milliRate ?? .max)
     }
 
@@ -114,6 +120,11 @@ package final class SharedRun: Sendable {
         let time = answered.load(ordering: .relaxed)
         return time == 0 ? nil : time
     }
+
+    /// True once no reactor gets further rows of the list.
+    var isListOver: Bool { listOver.load(ordering: .acquiring) }
+
+    func noteListEnd() { listOver.store(true, ordering: .releasing) }
 
     func noteReady() { ready.store(true, ordering: .relaxed) }
 

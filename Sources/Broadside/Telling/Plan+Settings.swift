@@ -29,8 +29,11 @@ extension Plan {
         default:
             add("credential", "client certificate")
         }
-        add("connections", "\(connections)")
-        add("reactors", "\(reactors)")
+        add(
+            "connections",
+            "\(shape.connections)" + (shape.grows ? " to \(shape.connectionsMost)" : ""))
+        let threads = shape.reactorsAtFirst
+        add("reactors", "\(threads)" + (shape.reactors > threads ? " to \(shape.reactors)" : ""))
         add(
             binaryWait == nil ? "streams a connection" : "notifications out on a connection",
             "at most \(streamsPerConnection)")

@@ -23,6 +23,7 @@ package struct RunEvent: Sendable, Equatable {
         case connectionLost = "connection-lost"
         case goAway = "goaway"
         case errorPacket = "error-packet"
+        case growth
         case tokenRenewed = "token-renewed"
         case retries
         case control

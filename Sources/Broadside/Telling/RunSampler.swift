@@ -42,6 +42,9 @@ struct RunSampler {
         snapshot.wantedConnections = surroundings.wantedConnections
     }
 
+    /// The run keeps up so many connections from now on.
+    mutating func want(connections: Int) { snapshot.wantedConnections = connections }
+
     /// True when it is time for the next look.
     func isDue(_ now: Now) -> Bool { now.nanoseconds >= nextLook }
 
@@ -66,6 +69,7 @@ struct RunSampler {
         takeRows(list)
         let period = report.latency.since(before.latencyCounts)
         snapshot.latencyNow = RunSnapshot.Latency(period)
+        snapshot.takenAt = now.nanoseconds
         let untimed = report.statistics.untimedAnswers
         if elapsed > 0 {
             let new = period.count + untimed - before.statistics.untimedAnswers

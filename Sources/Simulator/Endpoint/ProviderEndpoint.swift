@@ -230,8 +230,7 @@ public final class ProviderEndpoint: Sendable {
     }
 
     private var files: [String] {
-        let tokens = options.issuedTokens == nil ? "TOKENS" : state.file("tokens.txt")
-        return ["--tokens", tokens, "--payload", "PAYLOAD", "--ledger", "LEDGER"]
+        ["--tokens", "TOKENS", "--payload", "PAYLOAD", "--ledger", "LEDGER"]
     }
 
     private static func listen(_ options: SimulatorOptions) throws(SimulatorError) -> [Int32] {
