@@ -26,7 +26,7 @@ public enum CampaignRun {
     }
 
     /// Where a ledger keeps the list that came from standard input.
-    public static func spooledList(ledger: String) -> String {
+    package static func spooledList(ledger: String) -> String {
         "\(ledger)/\(LedgerDirectory.spoolName)"
     }
 

@@ -85,10 +85,14 @@ public struct LedgerReading {
         }
     }
 
+    /// The names that `export` takes for its states.
+    package static var stateNames: [String] { RowState.allCases.map(\.name) }
+
     /// Writes rows in list order.
     ///
     /// - Parameters:
     ///   - tokens: The list; nil: where the run read it, if it is still there.
+    ///   - format: `csv`, with a header, or `jsonl`, an object a line.
     ///   - states: Which rows, by name; empty: all settled ones.
     ///   - output: Takes the text, a part at a time.
     public func export(
@@ -101,7 +105,7 @@ public struct LedgerReading {
         var wanted: Set<RowState> = []
         for name in states {
             guard let state = RowState(name: name) else {
-                let names = RowState.allCases.map(\.name).joined(separator: ", ")
+                let names = Self.stateNames.joined(separator: ", ")
                 throw .request("--state '\(name)' is unknown: one of \(names)")
             }
             wanted.insert(state)

@@ -40,8 +40,7 @@ struct LiveRun {
             canary: session.canaryGate(), connectionTarget: plan.connectionTarget,
             sign: authorization.sign)
         services = ReactorServices(route: plan.route, reactors: plan.shape.reactors)
-        // Each reactor holds one chunk and has two ahead; the cutter holds two more.
-        pool = ChunkPool(limit: plan.shape.reactors * 3 + 3)
+        pool = ChunkPool(reactors: plan.shape.reactors)
     }
 
     /// Runs to the end.
@@ -272,6 +271,7 @@ extension Plan {
         if payloads.set.isPersonal { settings.personal = payloads.set }
         if payloads.set.collapse != nil { settings.collapseIdentifier = nil }
         settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
+        settings.pace = options.pace
         settings.tunnelTarget = route.tunnel?.target
         settings.discipline =
             switch options.headerIndexing {

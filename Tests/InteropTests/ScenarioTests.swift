@@ -107,6 +107,7 @@ struct ScenarioTests {
         },
         Expectation(name: "varying-latency", holds: whole),
         Expectation(name: "overload", holds: whole),
+        Expectation(name: "knee", holds: whole),
         Expectation(name: "outage", send: ["--on-lost", "resend"]) { summary, _ in
             summary.accepted == rows
         },

@@ -86,6 +86,13 @@ package struct BinarySettings: Sendable {
     /// True where the kernel has the oldest.
     var isOldestSent: Bool { firstIdentifier < unsentIdentifier }
 
+    /// Calls `body` with each row that is out, oldest first.
+    func forEach(_ body: (RowTag) -> Void) {
+        for offset in 0..<count {
+            unsafe body(tags[(Int(firstIdentifier) + offset) % capacity])
+        }
+    }
+
     mutating func popOldest() -> RowTag? {
         guard let tag = oldest else { return nil }
         firstIdentifier += 1

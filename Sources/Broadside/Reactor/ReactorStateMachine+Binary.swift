@@ -80,8 +80,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// none comes.
     mutating func stopSending(_ index: Int, now: Now) {
         connections[index].binary.isBroken = true
-        connections[index].sentCount = 0
-        connections[index].sealedCount = 0
+        connections[index].clearOutgoing()
         connections[index].enter(.draining, now: now.nanoseconds)
     }
 

@@ -41,6 +41,7 @@ extension Plan {
         add(
             "rate a connection",
             options.ratePerConnection.map { "\(rateText($0)) requests a second" })
+        if options.wireProtocol == .http2 { add("pace", options.pace.rawValue) }
         add(
             "attempts",
             "\(options.maxAttempts), for \(durationText(Double(options.retryFor) / 1e9))")

@@ -26,6 +26,7 @@ package struct RunEvent: Sendable, Equatable {
         case growth
         case tokenRenewed = "token-renewed"
         case retries
+        case pace
         case control
         case stopping
         case eventsLost = "events-lost"

@@ -106,7 +106,7 @@ extension LimitedBy {
         case .rate: "the rate"
         case .retry: "backing off and reconnecting"
         case .streams:
-            acceptsBySilence ? "the wait for the gateway's silence" : "the server's stream limit"
+            acceptsBySilence ? "the wait for the gateway's silence" : "the limit on streams"
         case .window: "flow control windows"
         case .socket: "the network"
         case .cpu: "this machine's CPU"

@@ -39,6 +39,8 @@ package struct RunStatistics: Sendable {
     package var connectionsOpened: UInt64 = 0
     package var reconnects: UInt64 = 0
     package var goAways: UInt64 = 0
+    /// What was found out of answers that slow down under load.
+    package var pace = PaceTally()
     /// Connections that failed, and answers that asked for patience or refused the credential: a
     /// run that finds them does not grow.
     package var failures: UInt64 = 0
@@ -75,6 +77,7 @@ package struct RunStatistics: Sendable {
         connectionsOpened += other.connectionsOpened
         reconnects += other.reconnects
         goAways += other.goAways
+        pace.add(other.pace)
         failures += other.failures
         pushbacks += other.pushbacks
         pausedAddresses += other.pausedAddresses

@@ -57,6 +57,7 @@ extension Summary {
             p99: milliseconds(latency.quantile(0.99)),
             p999: milliseconds(latency.quantile(0.999)),
             max: latency.count > 0 ? milliseconds(latency.maximumNanoseconds) : nil)
+        paced = statistics.pace.worst.map { "answers slow down under load, \($0.words)" }
         let total = statistics.limited.reduce(0, +)
         for cause in LimitedBy.allCases {
             // A run too short to measure had nothing to send.

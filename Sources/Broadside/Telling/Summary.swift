@@ -90,6 +90,9 @@ public struct Summary: Sendable, Encodable {
     public var limitedBy: [String: Double] = [:]
     /// A legacy gateway was spoken to: what it said nothing of was accepted. No key of the JSON.
     public var acceptsBySilence = false
+    /// Why fewer requests were in flight than the server allowed; nil where they were not. No key
+    /// of the JSON.
+    public var paced: String?
 
     init(campaign: UInt64, outcome: Outcome) {
         self.campaign = hexadecimal(campaign)
@@ -198,6 +201,7 @@ public struct Summary: Sendable, Encodable {
         if !shares.isEmpty {
             text += line("limited by", shares.prefix(3).map(\.0).joined(separator: ", "))
         }
+        if let paced { text += line("paced", paced) }
         return text
     }
 }

@@ -24,7 +24,7 @@ enum BenchCommand {
                     .init("duration", "D", "about how long the measured run takes (default: 5s)"),
                     .init(
                         "payload-bytes", "N", "octets of the payload, 20 to 4096 (default: 242)"),
-                    .init("connections", "N", "connections in all (default: chosen)"),
+                    .init("connections", "N", "connections in all (default: 4)"),
                     .init("streams", "N", "streams a connection (default: the server's limit)"),
                     .init("reactors", "N", "event-loop threads (default: chosen)"),
                 ]),

@@ -23,6 +23,7 @@ enum ControlCommand {
                 title: "Options",
                 options: [.init("json", nil, "the answer as it came: one line of JSON")])
         ],
+        wordsAfterPath: ["status", "rate", "pause", "resume", "stop"],
         run: { (arguments) throws(CommandFailure) in
             guard let path = arguments.words.first, arguments.words.count > 1 else {
                 throw .usage(

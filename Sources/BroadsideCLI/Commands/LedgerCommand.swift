@@ -28,7 +28,7 @@ enum LedgerCommand {
                     .init(
                         "state", "STATE",
                         "export: only rows of this state; may be repeated; remaining and in-doubt too (default: all settled)",
-                        isRepeatable: true),
+                        isRepeatable: true, choices: LedgerReading.stateNames),
                     .init(
                         "output", "FILE",
                         "export: where to, .gz and .zst packed (default: standard output); merge: the new directory"

@@ -262,6 +262,15 @@ enum ScenarioLibrary {
             """
         ),
         (
+            "knee",
+            """
+            {
+              description: "800 answers a second a connection and no more, after 40 ms each",
+              latency: { value: "40ms", capacity: 800, capacity_by: "connection" },
+            }
+            """
+        ),
+        (
             "outage",
             """
             {

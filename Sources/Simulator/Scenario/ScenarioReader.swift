@@ -124,6 +124,10 @@ enum ScenarioReader {
         return result
     }
 
+    private enum CapacityScope: String, CaseIterable {
+        case thread, connection
+    }
+
     private enum DistributionName: String, CaseIterable {
         case constant, uniform, exponential, lognormal
     }
@@ -159,6 +163,8 @@ enum ScenarioReader {
         if let limit = try fields.duration("at_most") { latency.limitNanoseconds = limit }
         latency.perWaitingNanoseconds = try fields.duration("per_waiting") ?? 0
         latency.capacityPerSecond = try fields.integer("capacity", in: 1...1_000_000_000) ?? 0
+        latency.isCapacityByConnection =
+            try fields.choice("capacity_by", CapacityScope.self) == .connection
         try fields.finish("'latency'")
         return latency
     }
