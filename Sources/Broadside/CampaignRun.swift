@@ -177,11 +177,10 @@ extension Plan {
         let rate = options.rate.map { "\(rateText($0)) requests a second" } ?? "no rate limit"
         return """
             endpoint     \(place)\(protocolWords)\(route.proxy.map { " through the proxy \($0.place)" } ?? "")
-            topic        \(headers.topic ?? credential.onlyTopic ?? "none"), push type \(headers.pushType.rawValue), priority \
-            \(headers.priority.rawValue)
+            topic        \(requestWords)
             payload      \(payloads.description)
             connections  \(shape.words(options)), \
-            at most \(streamsPerConnection) streams each
+            at most \(streamsPerConnection) \(binaryWait == nil ? "streams" : "notifications out on") each\(silenceWords)
             rate         \(rate)
             """
     }

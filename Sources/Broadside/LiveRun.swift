@@ -158,6 +158,7 @@ struct LiveRun {
         }
         let rows = endRow.map { session.manifest.ownRowCount(upTo: $0) }
         var summary = Summary(campaign: session.campaign, outcome: .complete)
+        summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
         if session.isResumed {
             summary.take(try session.count(), rows: rows)
         } else {

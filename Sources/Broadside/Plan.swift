@@ -34,7 +34,7 @@ struct Plan {
             expirationUnixSeconds: nil, collapseID: payloads.collapseID)
         credential = try Credential.read(options, warnings: &warnings)
         if options.wireProtocol == .binary {
-            try Self.checkBinary(options, credential: credential, payloads: payloads)
+            try Self.checkBinary(options, credential: credential)
         } else {
             for problem in headers.validate(credential: credential.kind) {
                 let message = "--\(problem.option) \(problem.message)"

@@ -46,7 +46,8 @@ extension Summary {
         elapsed: Double, requests: UInt64
     ) {
         elapsedSeconds = elapsed
-        notificationsPerSecond = elapsed > 0 ? Double(latency.count) / elapsed : 0
+        let answers = latency.count + statistics.untimedAnswers
+        notificationsPerSecond = elapsed > 0 ? Double(answers) / elapsed : 0
         if requests > 0 {
             cpuMicrosecondsPerNotification = use.cpuMicroseconds / Double(requests)
         }

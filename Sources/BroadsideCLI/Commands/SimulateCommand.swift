@@ -122,8 +122,11 @@ enum SimulateCommand {
         do throws(SimulatorError) {
             let endpoint = try ProviderEndpoint(options)
             print("listening on \(endpoint.address)")
-            print(endpoint.sendCommand)
-            for line in endpoint.otherServices { print(line) }
+            print(endpoint.sendCommand.map(shellWord).joined(separator: " "))
+            for service in endpoint.otherServices {
+                print(service.place)
+                print(service.command.map(shellWord).joined(separator: " "))
+            }
             fflush(nil)
             var signal: Int32 = 0
             while unsafe sigwait(&signals, &signal) != 0 {}
