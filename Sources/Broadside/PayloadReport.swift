@@ -30,6 +30,7 @@ public struct PayloadReport: Sendable {
         self.file = file
         self.pushType = pushType
         name = "--\(option) \(file)"
+        try PayloadFiles.checkFile(file, shownAs: name)
         let payload = try readFile(file, option: option, limit: PayloadFiles.fileLimit)
         byteCount = payload.count
         let bytes = unsafe payload.span.bytes

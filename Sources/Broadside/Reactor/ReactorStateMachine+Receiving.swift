@@ -87,9 +87,10 @@ extension ReactorStateMachine where Records: ~Copyable {
                 connections[index].isReady = true
                 connections[index].pace = InFlightPace(now: now.nanoseconds)
                 connections[index].tally.opened += 1
+                let streams = connections[index].http.streamLimit
                 tell(
                     .connectionOpen, .info, connection: index,
-                    "\(place(index)): open, at most \(connections[index].http.streamLimit) streams",
+                    "\(place(index)): open, at most \(streams) stream\(streams == 1 ? "" : "s")",
                     now: now)
                 addresses.ready(connections[index].address)
                 shared.noteReady()

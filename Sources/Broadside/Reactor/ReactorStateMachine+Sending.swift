@@ -123,7 +123,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         guard hasRowReady(now) else {
-            connections[index].limitedBy = retryQueue.count == 0 ? .input : .retry
+            // At the list's end a legacy gateway's silence is all that is waited for.
+            let isSilence = settings.binary != nil && inFlight > 0 && chunks.isExhausted
+            connections[index].limitedBy =
+                retryQueue.count > 0 ? .retry : isSilence ? .streams : .input
             return
         }
         let room = paceRoom(index, now: now)
@@ -132,10 +135,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         let capacity =
-            isPersonal
-            ? personalCapacity(index)
-            : settings.binary != nil
-                ? connections[index].binary.room
+            settings.binary != nil
+            ? connections[index].binary.room
+            : isPersonal
+                ? personalCapacity(index)
                 : connections[index].http.requestCapacity(payloadCount: settings.payload.count)
         guard capacity > 0 else {
             if settings.binary != nil {

@@ -54,6 +54,7 @@ import TLS
     var personalTemplates = TemplateCache<PersonalTemplate>()
     var pacer: Pacer
     var paceWatch: PaceWatch
+    var patience = TurnPatience()
     /// True where rows wait for the pace alone.
     /// When the pace lets a request through for which all else is there; `.max`: not waited for.
     var nextPaced = UInt64.max
@@ -167,6 +168,9 @@ import TLS
         return false
     }
 
+    /// What is worth waiting for together after this turn; nil: the next completion.
+    var company: TurnPatience.Wait? { patience.wait(inFlight: inFlight) }
+
     /// The next thing to do in the outside world; nil when all was handed out.
     package mutating func nextSubmission() -> ReactorSubmission? {
         submissions.popFirst()
@@ -199,6 +203,7 @@ import TLS
         if case .finished = phase { return }
         accountForTime(now)
         paceWatch.noteTurn(now)
+        patience.noteTurn()
         if now.nanoseconds >= nextScan {
             nextScan = now.nanoseconds + Self.scanInterval
             scan(now)

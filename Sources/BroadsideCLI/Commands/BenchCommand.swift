@@ -2,7 +2,7 @@ import Broadside
 
 /// `broadside bench`.
 enum BenchCommand {
-    static let description = CommandDescription(
+    static let description: CommandDescription = CommandDescription(
         name: "bench",
         summary: "throughput of this machine against the simulator, or against an endpoint",
         usage: "[OPTIONS]",
@@ -55,9 +55,7 @@ enum BenchCommand {
 
     /// Reads the options' values and what they mean together.
     static func options(from arguments: ParsedArguments) throws(CommandFailure) -> BenchOptions {
-        guard arguments.words.isEmpty else {
-            throw .usage("bench takes no word '\(arguments.words[0])': options begin with --")
-        }
+        try arguments.refuseWords(of: description)
         var options = BenchOptions()
         if let duration = try arguments.duration("duration") {
             guard BenchOptions.durations.contains(duration) else {

@@ -2,7 +2,7 @@ import Broadside
 
 /// `broadside control`: a word to a process that listens on a control socket.
 enum ControlCommand {
-    static let description = CommandDescription(
+    static let description: CommandDescription = CommandDescription(
         name: "control",
         summary: "talk to a running send: PATH status | rate N | pause | resume | stop",
         usage: "PATH WORD... [--json]",

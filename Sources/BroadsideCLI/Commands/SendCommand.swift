@@ -147,9 +147,7 @@ enum SendCommand {
 
     /// Reads the options' values; what they mean together is the engine's to check.
     static func options(from arguments: ParsedArguments) throws(CommandFailure) -> SendOptions {
-        guard arguments.words.isEmpty else {
-            throw .usage("send takes no word '\(arguments.words[0])': options begin with --")
-        }
+        try arguments.refuseWords(of: description)
         var options = SendOptions()
         switch (arguments.string("tokens"), arguments.string("to")) {
         case (let file?, nil): options.tokens = .file(file)
