@@ -43,6 +43,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             return
         }
+        if connections[index].waitingSince == nil {
+            connections[index].waitingSince = now.nanoseconds
+        }
         guard !connections[index].isSending else { return }
         connections[index].isSending = true
         let bytes = unsafe UnsafeRawBufferPointer(
@@ -120,7 +123,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         guard hasRowReady(now) else {
-            connections[index].limitedBy = retryQueue.count == 0 ? .input : .retry
+            // At the list's end a legacy gateway's silence is all that is waited for.
+            let isSilence = settings.binary != nil && inFlight > 0 && chunks.isExhausted
+            connections[index].limitedBy =
+                retryQueue.count > 0 ? .retry : isSilence ? .streams : .input
             return
         }
         let room = paceRoom(index, now: now)
@@ -129,10 +135,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         let capacity =
-            isPersonal
-            ? personalCapacity(index)
-            : settings.binary != nil
-                ? connections[index].binary.room
+            settings.binary != nil
+            ? connections[index].binary.room
+            : isPersonal
+                ? personalCapacity(index)
                 : connections[index].http.requestCapacity(payloadCount: settings.payload.count)
         guard capacity > 0 else {
             if settings.binary != nil {
@@ -155,7 +161,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let paced = min(
             pacer.allowance(now: now.nanoseconds),
             connections[index].pacer.allowance(now: now.nanoseconds))
-        guard paced > 0 else {
+        guard paced >= min(pacer.quantum, connections[index].pacer.quantum) else {
             connections[index].limitedBy = .rate
             waitForPace(index, now: now)
             return
@@ -182,8 +188,9 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Both paces have to let a request through: the run's and the connection's.
     private mutating func waitForPace(_ index: Int, now: Now) {
-        guard let run = pacer.nextAllowed(now: now.nanoseconds),
-            let connection = connections[index].pacer.nextAllowed(now: now.nanoseconds)
+        let count = min(pacer.quantum, connections[index].pacer.quantum)
+        guard let run = pacer.nextAllowed(count, now: now.nanoseconds),
+            let connection = connections[index].pacer.nextAllowed(count, now: now.nanoseconds)
         else { return }
         nextPaced = min(nextPaced, max(run, connection))
     }

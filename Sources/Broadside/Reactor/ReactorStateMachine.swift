@@ -54,6 +54,7 @@ import TLS
     var personalTemplates = TemplateCache<PersonalTemplate>()
     var pacer: Pacer
     var paceWatch: PaceWatch
+    var patience = TurnPatience()
     /// True where rows wait for the pace alone.
     /// When the pace lets a request through for which all else is there; `.max`: not waited for.
     var nextPaced = UInt64.max
@@ -97,8 +98,6 @@ import TLS
 
     /// Timers that need no precision are looked at this often.
     static var scanInterval: UInt64 { 50 * millisecond }
-    /// Chunks that are read ahead of the one being sent.
-    static var chunksAhead: Int { 2 }
     /// Rows that may wait for another try, beside those in flight. A reactor whose rows are all
     /// waiting takes no new ones.
     static var retryRowsLimit: Int { 65_536 }
@@ -169,6 +168,9 @@ import TLS
         return false
     }
 
+    /// What is worth waiting for together after this turn; nil: the next completion.
+    var company: TurnPatience.Wait? { patience.wait(inFlight: inFlight) }
+
     /// The next thing to do in the outside world; nil when all was handed out.
     package mutating func nextSubmission() -> ReactorSubmission? {
         submissions.popFirst()
@@ -201,6 +203,7 @@ import TLS
         if case .finished = phase { return }
         accountForTime(now)
         paceWatch.noteTurn(now)
+        patience.noteTurn()
         if now.nanoseconds >= nextScan {
             nextScan = now.nanoseconds + Self.scanInterval
             scan(now)
@@ -211,7 +214,7 @@ import TLS
         chunkRows.adapt(now: now.nanoseconds)
         followTarget(now)
         openConnections(now)
-        requestChunks()
+        requestChunks(now)
         for step in 0..<connections.count {
             let index = (rotation + step) % connections.count
             if !connections[index].isSaturated { fill(index, now: now) }

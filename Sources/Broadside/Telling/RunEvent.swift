@@ -22,6 +22,7 @@ package struct RunEvent: Sendable, Equatable {
         case connectionClosed = "connection-closed"
         case connectionLost = "connection-lost"
         case goAway = "goaway"
+        case errorPacket = "error-packet"
         case growth
         case tokenRenewed = "token-renewed"
         case retries

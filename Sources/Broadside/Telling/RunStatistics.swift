@@ -34,6 +34,8 @@ package struct RunStatistics: Sendable {
     /// Requests beyond each row's first.
     package var retries: UInt64 = 0
     package var requests: UInt64 = 0
+    /// Answers without a time of their own: what a legacy gateway says by silence, and its errors.
+    package var untimedAnswers: UInt64 = 0
     package var connectionsOpened: UInt64 = 0
     package var reconnects: UInt64 = 0
     package var goAways: UInt64 = 0
@@ -71,6 +73,7 @@ package struct RunStatistics: Sendable {
         heldBack += other.heldBack
         retries += other.retries
         requests += other.requests
+        untimedAnswers += other.untimedAnswers
         connectionsOpened += other.connectionsOpened
         reconnects += other.reconnects
         goAways += other.goAways

@@ -46,7 +46,8 @@ extension Summary {
         elapsed: Double, requests: UInt64
     ) {
         elapsedSeconds = elapsed
-        notificationsPerSecond = elapsed > 0 ? Double(latency.count) / elapsed : 0
+        let answers = latency.count + statistics.untimedAnswers
+        notificationsPerSecond = elapsed > 0 ? Double(answers) / elapsed : 0
         if requests > 0 {
             cpuMicrosecondsPerNotification = use.cpuMicroseconds / Double(requests)
         }
@@ -151,6 +152,10 @@ func isSpecialFile(_ path: String) -> Bool {
 
 /// Better known before the night than after it.
 func checkWritable(_ path: String, option: String) throws(BroadsideError) {
+    var information = stat()
+    if unsafe stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFDIR {
+        throw .request("--\(option) \(path) is a directory: name a file in it")
+    }
     if isSpecialFile(path) { return }
     let probe = "\(path).\(getpid()).new"
     let descriptor = unsafe open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)

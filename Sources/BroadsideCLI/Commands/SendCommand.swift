@@ -77,11 +77,14 @@ enum SendCommand {
         OptionSection(
             title: "How fast",
             options: [
-                .init("connections", "N", "connections in all (default: chosen, and printed)"),
+                .init(
+                    "connections", "N",
+                    "connections in all (default: 4, or 1 for short lists and slow rates; up to 64 "
+                        + "while more pay)"),
                 .init(
                     "max-streams", "N",
                     "most requests in flight a connection; the server's limit always holds"),
-                .init("reactors", "N", "event-loop threads (default: chosen, and printed)"),
+                .init("reactors", "N", "event-loop threads (default: 1, and more while they pay)"),
                 .init(
                     "rate", "N",
                     "requests a second in all, retries counted (default: unlimited)"),
@@ -135,7 +138,8 @@ enum SendCommand {
                 .init("resume", nil, "go on with DIR's run: settled rows are not sent again"),
                 .init(
                     "retry", "STATES",
-                    "with --resume: also send rows that are failed, unknown (failed,unknown)"),
+                    "with --resume: also send rows that are failed, unknown (failed,unknown)",
+                    choices: ["failed", "unknown", "failed,unknown"]),
                 .init("summary", "FILE", "write the summary as JSON; - for standard output"),
             ]),
         WatchOptions.section,
@@ -143,9 +147,7 @@ enum SendCommand {
 
     /// Reads the options' values; what they mean together is the engine's to check.
     static func options(from arguments: ParsedArguments) throws(CommandFailure) -> SendOptions {
-        guard arguments.words.isEmpty else {
-            throw .usage("send takes no word '\(arguments.words[0])': options begin with --")
-        }
+        try arguments.refuseWords(of: description)
         var options = SendOptions()
         switch (arguments.string("tokens"), arguments.string("to")) {
         case (let file?, nil): options.tokens = .file(file)

@@ -289,5 +289,14 @@ enum ScenarioLibrary {
             }
             """
         ),
+        (
+            "gateway-shutdowns",
+            """
+            {
+              description: "the legacy gateway: shutdown after each 500 notifications, errors late",
+              gateway: { shutdown_every: 500, error_delay: "100ms" },
+            }
+            """
+        ),
     ]
 }
