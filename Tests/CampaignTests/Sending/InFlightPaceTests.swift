@@ -132,12 +132,13 @@ import Testing
         #expect(server.median < 130 * max(1, connections / 4), "\(server.median) ms")
     }
 
-    @Test("The engine's own absence is no evidence", arguments: [0, 3])
+    @Test("The engine's own absence is no evidence", arguments: [0, 2])
     func absence(offset: Int) {
         var server = PacedServer(milliseconds: 5)
         server.run(seconds: 1)
         for _ in 0..<40 {
-            server.run(seconds: 0.15 + Double(offset) / 1000)
+            // Too short for any answer: all are found after the absence.
+            server.run(seconds: 0.002 + Double(offset) / 1000)
             server.sleep(milliseconds: 250, isNoticed: true)
             #expect(server.limit == .max)
         }
@@ -149,7 +150,7 @@ import Testing
         server.capacity = 80
         for _ in 0..<1200 {
             server.run(seconds: 0.1)
-            #expect(server.limit >= InFlightPace.floor)
+            #expect(server.limit >= 32)
         }
         #expect(server.limit < 1000)
         server.forget()
