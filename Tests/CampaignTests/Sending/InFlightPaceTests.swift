@@ -80,7 +80,7 @@ import Testing
         #expect(server.findings.isEmpty)
     }
 
-    @Test("A held connection follows its path and its server", arguments: [90.0, 150, 10])
+    @Test("A held connection follows its path and its server", arguments: [100.0, 150, 10])
     func heldPath(milliseconds: Double) {
         var server = PacedServer(milliseconds: 40)
         server.capacity = 800
@@ -90,7 +90,8 @@ import Testing
         server.run(seconds: 60)
         server.forget()
         server.run(seconds: 30)
-        #expect(server.rate > 0.97 * 800, "\(server.rate) a second")
+        // Looking at the base costs a bit; without a look a path of 100 ms would leave 700.
+        #expect(server.rate > 0.95 * 800, "\(server.rate) a second")
         // The floor hides what is below 40 ms.
         #expect(Double(server.median) <= 2 * max(40, milliseconds) + 22)
     }
@@ -156,6 +157,13 @@ import Testing
         server.forget()
         server.run(seconds: 20)
         #expect(server.rate > 78)
+    }
+
+    @Test func aLatecomerTakesTheBaseOfOthers() {
+        var pace = InFlightPace(now: 1_000_000)
+        for _ in 0..<64 { pace.noteAnswer(sent: 1_000_000, now: 401_000_000) }
+        _ = pace.endWindow(now: 401_000_000, allowed: 1000, hint: 40_000_000, lag: 0)
+        #expect(pace.base == 40_000_000)
     }
 
     @Test func fewerAreTriedOnlyAfterSeveralSlowWindows() {
