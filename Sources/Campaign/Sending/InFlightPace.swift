@@ -46,7 +46,7 @@ public struct InFlightPace: Sendable {
     private var shortest = UInt64.max
     private var samples = 0
     private var wasFull = false
-    /// How long the caller did not run in the window, nanoseconds.
+    /// The longest time in the window during which the caller did not run, nanoseconds.
     private var away: UInt64 = 0
 
     private var slowWindows = 0
@@ -99,8 +99,9 @@ public struct InFlightPace: Sendable {
     /// As many requests are in flight as may be.
     public mutating func noteFull() { wasFull = true }
 
-    /// The caller did not run for so long: by so much latencies may seem longer than they are.
-    public mutating func noteAbsence(nanoseconds: UInt64) { away &+= nanoseconds }
+    /// The caller did not run for so long: by so much, at each of its ends, a latency may seem
+    /// longer than it is.
+    public mutating func noteAbsence(nanoseconds: UInt64) { away = max(away, nanoseconds) }
 
     /// Whether the window's answers are in.
     public func isDue(now: UInt64) -> Bool {
@@ -133,7 +134,7 @@ public struct InFlightPace: Sendable {
             return nil
         }
         switch phase {
-        case .open, .held: judge(latency, wasFull, allowed: allowed, lag: lag + away / 2, now: now)
+        case .open, .held: judge(latency, wasFull, allowed: allowed, lag: lag + away, now: now)
         case .trying: return judgeTry(latency, wasFull, allowed: allowed, lag: lag, now: now)
         case .looking: endLook(latency, wasFull, now: now)
         }

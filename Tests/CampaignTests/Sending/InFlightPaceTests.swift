@@ -80,7 +80,7 @@ import Testing
         #expect(server.findings.isEmpty)
     }
 
-    @Test("A held connection follows its path and its server", arguments: [90.0, 150, 10])
+    @Test("A held connection follows its path and its server", arguments: [100.0, 150, 10])
     func heldPath(milliseconds: Double) {
         var server = PacedServer(milliseconds: 40)
         server.capacity = 800
@@ -90,7 +90,8 @@ import Testing
         server.run(seconds: 60)
         server.forget()
         server.run(seconds: 30)
-        #expect(server.rate > 0.97 * 800, "\(server.rate) a second")
+        // Looking at the base costs a bit; without a look a path of 100 ms would leave 700.
+        #expect(server.rate > 0.95 * 800, "\(server.rate) a second")
         // The floor hides what is below 40 ms.
         #expect(Double(server.median) <= 2 * max(40, milliseconds) + 22)
     }
@@ -132,12 +133,13 @@ import Testing
         #expect(server.median < 130 * max(1, connections / 4), "\(server.median) ms")
     }
 
-    @Test("The engine's own absence is no evidence", arguments: [0, 3])
+    @Test("The engine's own absence is no evidence", arguments: [0, 2])
     func absence(offset: Int) {
         var server = PacedServer(milliseconds: 5)
         server.run(seconds: 1)
         for _ in 0..<40 {
-            server.run(seconds: 0.15 + Double(offset) / 1000)
+            // Too short for any answer: all are found after the absence.
+            server.run(seconds: 0.002 + Double(offset) / 1000)
             server.sleep(milliseconds: 250, isNoticed: true)
             #expect(server.limit == .max)
         }
@@ -149,12 +151,19 @@ import Testing
         server.capacity = 80
         for _ in 0..<1200 {
             server.run(seconds: 0.1)
-            #expect(server.limit >= InFlightPace.floor)
+            #expect(server.limit >= 32)
         }
         #expect(server.limit < 1000)
         server.forget()
         server.run(seconds: 20)
         #expect(server.rate > 78)
+    }
+
+    @Test func aLatecomerTakesTheBaseOfOthers() {
+        var pace = InFlightPace(now: 1_000_000)
+        for _ in 0..<64 { pace.noteAnswer(sent: 1_000_000, now: 401_000_000) }
+        _ = pace.endWindow(now: 401_000_000, allowed: 1000, hint: 40_000_000, lag: 0)
+        #expect(pace.base == 40_000_000)
     }
 
     @Test func fewerAreTriedOnlyAfterSeveralSlowWindows() {
