@@ -16,7 +16,7 @@ extension World {
             for previous in 1..<max(1, epoch) {
                 manifestLengths[UInt32(previous)] = index.segmentLengths(epoch: UInt32(previous))
             }
-            let pool = ChunkPool(limit: scenario.reactors * 4 + 2)
+            let pool = ChunkPool(reactors: scenario.reactors)
             let plan: ResumePlan? =
                 epoch == 1
                 ? nil

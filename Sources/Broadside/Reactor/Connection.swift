@@ -29,6 +29,10 @@ import Ring
     var mirror = DynamicTableMirror()
     var templateKey: TemplateKey?
     var pacer: Pacer
+    /// How many requests may be in flight, where answers slow down under load.
+    var pace = InFlightPace(now: 0)
+    /// When it may be told again that they do, monotonic nanoseconds.
+    var nextPaceWord: UInt64 = 0
     var limitedBy = LimitedBy.retry
     /// All streams are in use and nothing has happened since: there is nothing to look at.
     var isSaturated = false

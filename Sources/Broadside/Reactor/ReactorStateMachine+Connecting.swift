@@ -122,10 +122,15 @@ extension ReactorStateMachine where Records: ~Copyable {
         fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
     }
 
-    /// We have said goodbye and await nothing: a server that answers it by closing is no failure
-    /// (RFC 9113, section 6.8: either side may close once the streams are done).
+    /// Either side has said goodbye and nothing is awaited: that the server closes is no failure
+    /// (RFC 9113, section 6.8). Of a gateway's end only its error packet says what it means.
     private func endsInOrder(_ index: Int) -> Bool {
-        connections[index].phase == .flushing && connections[index].openCount == 0
+        guard connections[index].openCount == 0 else { return false }
+        switch connections[index].phase {
+        case .flushing: return true
+        case .draining: return settings.binary == nil
+        default: return false
+        }
     }
 
     mutating func sent(_ index: Int, result: Int, now: Now) {

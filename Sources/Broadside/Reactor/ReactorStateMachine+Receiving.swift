@@ -9,6 +9,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard connections[index].isListening else { return }
         connections[index].lastReceived = now.nanoseconds
         connections[index].isSaturated = false
+        noteAbsence(now)
         var offset = 0
         while true {
             var plaintext = unsafe OutputRawSpan(buffer: received, initializedCount: 0)
@@ -69,8 +70,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         while let event = connections[index].http.nextEvent(in: bytes, at: &offset) {
             switch event {
             case .response(let tag, 200):
-                connections[index].noteAnswer(
-                    now, sent: unsafe slab.state(tag).pointee.sentNanoseconds)
+                let sent = unsafe slab.state(tag).pointee.sentNanoseconds
+                connections[index].noteAnswer(now, sent: sent)
+                connections[index].pace.noteAnswer(sent: sent, now: now.nanoseconds)
                 if connections[index].answers == 1 {
                     addresses.succeeded(connections[index].address, now: now.nanoseconds)
                 }
@@ -83,10 +85,12 @@ extension ReactorStateMachine where Records: ~Copyable {
                 refuse(tag, status: status, connection: index, now: now)
             case .ready:
                 connections[index].isReady = true
+                connections[index].pace = InFlightPace(now: now.nanoseconds)
                 connections[index].tally.opened += 1
+                let streams = connections[index].http.streamLimit
                 tell(
                     .connectionOpen, .info, connection: index,
-                    "\(place(index)): open, at most \(connections[index].http.streamLimit) streams",
+                    "\(place(index)): open, at most \(streams) stream\(streams == 1 ? "" : "s")",
                     now: now)
                 addresses.ready(connections[index].address)
                 shared.noteReady()

@@ -26,9 +26,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Looks at everything that only time brings about.
     mutating func scan(_ now: Now) {
         shared.renewIfDue(now)
+        var ready = 0
         for index in 0..<connections.count {
             scanConnection(index, now: now)
+            if connections[index].phase == .open, connections[index].isReady { ready += 1 }
         }
+        patience.readyConnections = ready
+        renewPaceBase()
         replaceOutdated(now)
         exchangeRows(now)
         // Nobody answers what a pause keeps from being asked.
