@@ -64,6 +64,9 @@ public struct InFlightPace: Sendable {
     public static var shortestWindow: UInt64 { 100_000_000 }
     /// Half of what is always forgiven: jitter, and what stands in queues on the way.
     public static var slack: UInt64 { 10_000_000 }
+    /// Answers that take no longer are never a reason to begin, nanoseconds: a queue so short
+    /// harms nobody, and keeps a busy server's batches full.
+    public static var unremarkable: UInt64 { 150_000_000 }
     /// Where fewer are in flight, too little could be tried to tell anything.
     private static var leastTried: Int { floor + floor / 4 }
     private static var shortestPatience: Int { 2 }
@@ -155,7 +158,9 @@ public struct InFlightPace: Sendable {
     private mutating func judge(
         _ latency: UInt64, _ wasFull: Bool, allowed: Int, lag: UInt64, now: UInt64
     ) {
-        let slow = slowLatency(lag: lag)
+        let slow =
+            phase == .open
+            ? max(slowLatency(lag: lag), Self.unremarkable) : slowLatency(lag: lag)
         guard wasFull else {
             slowWindows = 0
             return
