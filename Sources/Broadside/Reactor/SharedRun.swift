@@ -47,6 +47,7 @@ package final class SharedRun: Sendable {
     private let answered = Atomic<UInt64>(0)
     private let ready = Atomic<Bool>(false)
     private let hungry = Atomic<Int>(0)
+    private let earlyLeaves = Atomic<Int>(0)
     /// Requests in 1,000 seconds over all reactors; the highest number: unlimited.
     private let rateLimit: Atomic<UInt64>
     private let paused = Atomic<Bool>(false)
@@ -115,6 +116,15 @@ package final class SharedRun: Sendable {
         return time == 0 ? nil : time
     }
 
+    /// Takes leave to have a request in flight although none was accepted yet.
+    func takeEarlyLeave(limit: Int) -> Bool {
+        guard earlyLeaves.add(1, ordering: .relaxed).newValue > limit else { return true }
+        giveBackEarlyLeave()
+        return false
+    }
+
+    func giveBackEarlyLeave() { earlyLeaves.subtract(1, ordering: .relaxed) }
+
     func noteReady() { ready.store(true, ordering: .relaxed) }
 
     func noteAccepted(_ now: Now) {
@@ -164,15 +174,27 @@ package final class SharedRun: Sendable {
     /// Counts answers for the guards.
     func count(accepted: Int) {
         guard accepted > 0 else { return }
-        state.withLock { state in
-            for _ in 0..<accepted { _ = state.guards.note(.accepted) }
+        let cause = state.withLock { state in
+            var cause: RefusalGuard.Cause?
+            for _ in 0..<accepted { cause = state.guards.note(.accepted) }
+            return cause
         }
+        // The answer that makes the window full may be a good one.
+        if let cause { stop(cause, .accepted, answer: "200", reason: nil) }
     }
 
     /// Counts an answer that was not 200; stops the run where a guard says so.
     func count(_ signal: AnswerClass.CampaignSignal, status: UInt16, reason: Reason?) {
         guard let cause = state.withLock({ $0.guards.note(signal) }) else { return }
-        let answer = "\(status) \(reason?.text ?? "without a known reason")"
+        stop(
+            cause, signal, answer: "\(status) \(reason?.text ?? "without a known reason")",
+            reason: reason)
+    }
+
+    private func stop(
+        _ cause: RefusalGuard.Cause, _ signal: AnswerClass.CampaignSignal, answer: String,
+        reason: Reason?
+    ) {
         switch cause {
         case .refusedInARow:
             stop(
