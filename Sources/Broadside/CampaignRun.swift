@@ -19,7 +19,8 @@ public enum CampaignRun {
         do throws(BroadsideError) {
             return try run(options, spooling: directory)
         } catch {
-            directory.discardUnlessBegun()
+            // What was spooled is kept for the resume of a run that a signal stopped.
+            if error.exitCode != 3 { directory.discardUnlessBegun() }
             throw error
         }
     }
@@ -72,16 +73,14 @@ public enum CampaignRun {
             session = try RunSession(
                 plan, list: list, skips: skips, directory: directory, now: Clock.now())
         } catch {
-            directory.discardUnlessBegun()
+            if error.exitCode == 3 {
+                try Summary.stoppedEarly(directory).write(to: options)
+            } else {
+                directory.discardUnlessBegun()
+            }
             throw error
         }
-        if session.isFinishedAlready {
-            if let report = options.report, let ledger = options.ledger {
-                try LedgerReading(path: ledger).writeReport(
-                    to: try OutputFile(report, option: "report", permissions: nil), isOurs: true)
-            }
-            return try session.reportFinished()
-        }
+        if session.isFinishedAlready { return try session.tellFinished(plan, outlets) }
         return try LiveRun(
             plan, session: session, list: list, context: context, outlets: outlets
         ).run(signals)
@@ -159,31 +158,26 @@ public enum CampaignRun {
         }
         limit.rlim_cur = limit.rlim_max
         _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        let needed = plan.connections + descriptorsEachReactor * plan.reactors + otherDescriptors
+        let connections = plan.shape.connections
+        let needed = RunShape.descriptors(connections, reactors: plan.shape.reactors)
         guard limit.rlim_max < UInt64(needed) else { return }
         throw .request(
-            "--connections \(plan.connections) needs \(needed) open files, and no more than "
+            "--connections \(connections) needs \(needed) open files, and no more than "
                 + "\(limit.rlim_max) are allowed here: raise the limit (ulimit -n \(needed)) or use "
                 + "fewer connections")
     }
-
-    /// Its ring, its inbox, its segment of the ledger.
-    private static let descriptorsEachReactor = 4
-    /// Standard streams, list, ledger, summary, names being resolved.
-    private static let otherDescriptors = 32
 }
 
 extension Plan {
     /// What will be done, in a few lines.
     var description: String {
         let rate = options.rate.map { "\(Int($0)) requests a second" } ?? "no rate limit"
-        let chosen = options.connections == nil ? " (chosen)" : ""
         return """
             endpoint     \(place)\(protocolWords)\(route.proxy.map { " through the proxy \($0.place)" } ?? "")
             topic        \(headers.topic ?? credential.onlyTopic ?? "none"), push type \(headers.pushType.rawValue), priority \
             \(headers.priority.rawValue)
             payload      \(payloads.description)
-            connections  \(connections)\(chosen) on \(reactors) reactor\(reactors == 1 ? "" : "s"), \
+            connections  \(shape.words(options)), \
             at most \(streamsPerConnection) streams each
             rate         \(rate)
             """

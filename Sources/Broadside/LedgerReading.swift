@@ -109,10 +109,14 @@ public struct LedgerReading {
         var parts = LedgerParts()
         for ledger in ledgers {
             let campaign = ledger.manifest.campaignNumber
+            let identity = ledger.manifest.identity
             let export = LedgerExport(
                 of: try index(ledger), states: wanted.isEmpty ? nil : wanted, format: format,
-                isPart: true, reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
+                isPart: true, acceptsBySilence: identity.acceptsBySilence,
+                reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
                 appendNotificationID: { row, bytes in
+                    // Only the provider API's requests carry one.
+                    guard identity.wireProtocol == nil else { return }
                     bytes += notificationIDText(campaign: campaign, row: row)
                 })
             var reader: ListPartReader?

@@ -49,17 +49,19 @@ struct LedgerSearch {
         _ verdicts: borrowing ChunkVerdicts, _ place: Int, _ number: UInt64, _ manifest: Manifest
     ) -> String {
         let verdict = verdicts.rows[place]
-        let identifier = String(
-            decoding: notificationIDText(campaign: manifest.campaignNumber, row: number),
-            as: UTF8.self)
         var text = "row \(number) \(verdict.state.name)"
-        if verdict.status != 0 { text += " status \(verdict.status)" }
+        let isSilence = verdict.state == .accepted && manifest.identity.acceptsBySilence
+        if verdict.status != 0, !isSilence { text += " status \(verdict.status)" }
         if let words = verdicts.reasonText(ofRow: place) {
             text += " \(String(decoding: words, as: UTF8.self))"
         } else if verdict.reason != 0 {
             text += " \(Reason(rawValue: verdict.reason)?.text ?? "reason \(verdict.reason)")"
         }
-        text += ", attempts \(verdict.attempts), apns-id \(identifier)"
+        text += ", attempts \(verdict.attempts)"
+        if manifest.identity.wireProtocol == nil {
+            let identifier = notificationIDText(campaign: manifest.campaignNumber, row: number)
+            text += ", apns-id \(String(decoding: identifier, as: UTF8.self))"
+        }
         if verdict.settledAtMilliseconds > 0 {
             text += ", settled at \(verdict.settledAtMilliseconds)"
         }

@@ -37,10 +37,11 @@ struct LiveRun {
             milliRate: plan.options.rate.map(milliRate),
             abortAfter: plan.options.abortAfter,
             maxBadTokensPercent: plan.options.maxBadTokens,
-            canary: session.canaryGate(), sign: authorization.sign)
-        services = ReactorServices(route: plan.route, reactors: plan.reactors)
+            canary: session.canaryGate(), connectionTarget: plan.connectionTarget,
+            sign: authorization.sign)
+        services = ReactorServices(route: plan.route, reactors: plan.shape.reactors)
         // Each reactor holds one chunk and has two ahead; the cutter holds two more.
-        pool = ChunkPool(limit: plan.reactors * 3 + 3)
+        pool = ChunkPool(limit: plan.shape.reactors * 3 + 3)
     }
 
     /// Runs to the end.
@@ -57,7 +58,7 @@ struct LiveRun {
             selection: session.manifest.identity.selection, skips: session.skips,
             canary: shared.canary)
         var threads: [ReactorThread] = []
-        for reactor in 0..<plan.reactors {
+        for reactor in 0..<plan.shape.reactors {
             threads.append(
                 try ReactorThread(
                     reactor: reactor, settings: settings, shared: shared, services: services,
@@ -157,7 +158,8 @@ struct LiveRun {
         summary.take(
             use: use, statistics: statistics, latency: latency, elapsed: elapsed,
             requests: statistics.requests)
-        summary.connections = plan.connections
+        summary.connections = shared.connectionTarget?.total ?? plan.shape.connections
+        summary.connectionsReason = teller.growthWords
         summary.retries = session.manifest.counters.retries + statistics.retries
         summary.reconnects = session.manifest.counters.reconnects + statistics.reconnects
         let isWhole = (summary.remaining ?? 1) == 0
@@ -214,6 +216,9 @@ struct LiveRun {
         case .aborted(let message), .diskFailed(let message): message
         case .listFailed(let message): "\(message), then --resume goes on"
         case .gaveUp(let message): "gave up on \(plan.place): \(message)"
+        // The word to stop came when the last row was on its way: it is complete all the same.
+        case .signal where summary.remaining == 0, .deadline where summary.remaining == 0:
+            summary.openRowsAdvice
         case .signal:
             "stopped by \(teller.isStoppedByOperator ? "broadside control" : "a signal"): "
                 + "--resume goes on"
@@ -232,6 +237,14 @@ func milliRate(_ perSecond: Double) -> UInt64 {
 }
 
 extension Plan {
+    /// What the run may change while it goes on; nil where it keeps what it begins with.
+    fileprivate var connectionTarget: ConnectionTarget? {
+        guard shape.grows else { return nil }
+        return ConnectionTarget(
+            connections: shape.connections, reactors: shape.reactors,
+            active: shape.reactorsAtFirst)
+    }
+
     /// What reactors need to know.
     func reactorSettings(manifest: Manifest) -> ReactorSettings {
         var settings = ReactorSettings(
@@ -242,7 +255,9 @@ extension Plan {
             expiration: manifest.expirationSeconds.map { Array("\($0)".utf8) },
             collapseIdentifier: headers.collapseID.map { Array($0.utf8) },
             payload: payloads.set.templates[0].constantPayload,
-            connections: (connections + reactors - 1) / reactors,
+            connections: shape.grows
+                ? shape.connectionsMost
+                : (shape.connections + shape.reactors - 1) / shape.reactors,
             streamsPerConnection: streamsPerConnection,
             milliRatePerConnection: options.ratePerConnection.map(milliRate),
             usesProviderToken: credential.kind == .providerToken,
@@ -252,7 +267,7 @@ extension Plan {
             requestTimeout: options.requestTimeout,
             giveUpAfter: options.giveUpAfter ?? SendOptions.defaultGiveUpAfter,
             giveUpAfterIsExplicit: options.giveUpAfter != nil, abortAfter: options.abortAfter,
-            reactors: reactors, seed: manifest.campaignNumber)
+            reactors: shape.reactors, seed: manifest.campaignNumber)
         if payloads.set.isPersonal { settings.personal = payloads.set }
         if payloads.set.collapse != nil { settings.collapseIdentifier = nil }
         settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)

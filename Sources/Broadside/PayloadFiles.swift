@@ -68,15 +68,7 @@ struct PayloadFiles {
     private static func choice(
         _ option: String, common: Int?, _ reader: inout Reader
     ) throws(BroadsideError) -> PayloadSet.Choice {
-        guard let sign = option.firstIndex(of: "="), sign != option.startIndex,
-            option.index(after: sign) != option.endIndex
-        else {
-            throw .request(
-                "--payload-by '\(option)' is no COLUMN=DIR: name a column of the list and a "
-                    + "directory, like locale=payloads")
-        }
-        let column = String(option[..<sign])
-        let directory = String(option[option.index(after: sign)...])
+        let (column, directory) = try choiceDirectory(option)
         let names = try payloadNames(in: directory)
         reader.identity += Array("by \(column)\n".utf8)
         var places: [String: Int] = [:]
@@ -90,8 +82,22 @@ struct PayloadFiles {
             column: column, names: places, fallback: places["default"] ?? common)
     }
 
+    /// The two parts of `--payload-by COLUMN=DIR`.
+    static func choiceDirectory(
+        _ option: String
+    ) throws(BroadsideError) -> (column: String, directory: String) {
+        guard let sign = option.firstIndex(of: "="), sign != option.startIndex,
+            option.index(after: sign) != option.endIndex
+        else {
+            throw .request(
+                "--payload-by '\(option)' is no COLUMN=DIR: name a column of the list and a "
+                    + "directory, like locale=payloads")
+        }
+        return (String(option[..<sign]), String(option[option.index(after: sign)...]))
+    }
+
     /// The names of a directory's payload files, sorted.
-    private static func payloadNames(in directory: String) throws(BroadsideError) -> [String] {
+    static func payloadNames(in directory: String) throws(BroadsideError) -> [String] {
         guard let stream = unsafe opendir(directory) else {
             throw .request(
                 "--payload-by \(directory): \(describe(errno: errno)): name a directory of "

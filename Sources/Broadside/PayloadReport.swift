@@ -3,7 +3,9 @@ import Campaign
 
 /// One `payload check`: what a payload file is, and what is wrong with it.
 public struct PayloadReport: Sendable {
-    private let file: String
+    public let file: String
+    /// The file with the option that led to it.
+    private let name: String
     private let pushType: PushType
     /// Octets as the file has them, and without blanks between tokens; nil where it is no JSON.
     private let byteCount: Int
@@ -15,12 +17,17 @@ public struct PayloadReport: Sendable {
 
     /// Reads and checks a file.
     ///
-    /// - Parameter topic: Compared with the push type's suffix; nil: not looked at.
+    /// - Parameters:
+    ///   - topic: Compared with the push type's suffix; nil: not looked at.
+    ///   - option: The option that led to the file.
     /// - Throws: Where the file can't be read.
-    public init(file: String, pushType: PushType, topic: String?) throws(BroadsideError) {
+    public init(
+        file: String, pushType: PushType, topic: String?, option: String = "payload"
+    ) throws(BroadsideError) {
         self.file = file
         self.pushType = pushType
-        let payload = try readFile(file, option: "payload", limit: 1 << 20)
+        name = "--\(option) \(file)"
+        let payload = try readFile(file, option: option, limit: PayloadFiles.fileLimit)
         byteCount = payload.count
         let bytes = unsafe payload.span.bytes
         if let problem = PayloadCheck.syntaxProblem(bytes) {
@@ -64,11 +71,31 @@ public struct PayloadReport: Sendable {
         self.warnings = warnings
     }
 
+    /// Reads and checks every payload of a directory, as `--payload-by COLUMN=DIR` would use them.
+    ///
+    /// - Throws: Where one can't be read, or there is none.
+    public static func directory(
+        _ option: String, pushType: PushType, topic: String?
+    ) throws(BroadsideError) -> [PayloadReport] {
+        let directory = try PayloadFiles.choiceDirectory(option).directory
+        var reports: [PayloadReport] = []
+        for name in try PayloadFiles.payloadNames(in: directory) {
+            reports.append(
+                try PayloadReport(
+                    file: "\(directory)/\(name)", pushType: pushType, topic: topic,
+                    option: "payload-by"))
+        }
+        return reports
+    }
+
+    /// Whether it is the one that rows get whose value has no file.
+    public var isDefault: Bool { file.hasSuffix("/default.json") }
+
     /// The line that says why the payload must not be sent; nil where it may.
     public var failure: String? {
         guard let first = problems.first else { return nil }
         let more = problems.count - 1
-        return "--payload \(first.description(file: file))"
+        return first.description(file: name)
             + (more > 0 ? " (and \(more) more)" : "")
     }
 

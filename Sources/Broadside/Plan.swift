@@ -11,8 +11,7 @@ struct Plan {
     var payloads: PayloadFiles
     var route: Route
     var credential: Credential
-    var reactors: Int
-    var connections: Int
+    var shape: RunShape
     var streamsPerConnection: Int
     /// What is most likely a mistake, though not surely: said, not refused.
     var warnings: [String] = []
@@ -22,10 +21,6 @@ struct Plan {
 
     /// The most streams that a connection can keep track of.
     static let streamsMaximum = 16_384
-    /// Lists shorter than this are sent on one connection: its handshake is most of the work.
-    static let smallListByteCount: UInt64 = 65 * 1000
-    /// Lists shorter than this gain nothing from a second reactor.
-    static let middlingListByteCount: UInt64 = 65 * 200_000
 
     /// - Parameter listByteCount: The list's size, by which connections and reactors are chosen.
     init(
@@ -49,14 +44,9 @@ struct Plan {
             try credential.check(headers, options)
         }
         let cores = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
-        let connections =
-            options.connections
-            ?? Self.chooseConnections(options, listByteCount: listByteCount)
-        reactors = min(
-            options.reactors
-                ?? Self.chooseReactors(options, listByteCount: listByteCount, cores: cores),
-            connections)
-        self.connections = connections
+        shape = RunShape(
+            options, listByteCount: listByteCount, cores: cores,
+            descriptors: RunShape.descriptorLimit)
         let streams = options.wireProtocol == .binary ? Self.gatewayWindow : Self.streamsLimit
         streamsPerConnection = min(options.maxStreams ?? streams, Self.streamsMaximum)
     }
@@ -73,24 +63,6 @@ struct Plan {
     /// True where Apple's production devices would get this.
     var goesToProduction: Bool {
         options.endpoint == nil && options.environment == .production
-    }
-
-    // MARK: Choices
-
-    /// Apple encourages several connections for volume. Four carry more than most campaigns ask.
-    private static func chooseConnections(_ options: SendOptions, listByteCount: UInt64) -> Int {
-        if listByteCount < smallListByteCount { return options.reactors ?? 1 }
-        if let rate = options.rate, rate <= 500 { return 1 }
-        return max(4, options.reactors ?? 1)
-    }
-
-    /// One reactor saturates a core; the list's cutter and the kernel want some of the rest.
-    private static func chooseReactors(
-        _ options: SendOptions, listByteCount: UInt64, cores: Int
-    ) -> Int {
-        if listByteCount < middlingListByteCount { return 1 }
-        if let rate = options.rate, rate <= 100_000 { return 1 }
-        return max(1, min(cores / 2, 8))
     }
 
     // MARK: Files and names

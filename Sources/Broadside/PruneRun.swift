@@ -12,7 +12,8 @@ public enum PruneRun {
             .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn,
             otherColumns: options.registeredColumn.map { [$0] } ?? [])
         try PruneFiles.check(options, list: list)
-        let dead = try deadTokens(options)
+        var hasSilence = false
+        let dead = try deadTokens(options, hasSilence: &hasSilence)
         let output = try OutputFile(
             options.output, option: "output", permissions: list.identity?.permissions)
         var removed: OutputFile?
@@ -26,11 +27,15 @@ public enum PruneRun {
         try PruneFiles.check(options, list: list)
         try removed?.finish()
         try output.finish()
-        return summary(counts, options)
+        return summary(counts, options, hasSilence: hasSilence)
     }
 
     /// Reads the ledgers twice: for the dead, then for what says otherwise.
-    private static func deadTokens(_ options: PruneOptions) throws(BroadsideError) -> DeadTokens {
+    ///
+    /// - Parameter hasSilence: Set where a ledger has acceptances that prove nothing.
+    private static func deadTokens(
+        _ options: PruneOptions, hasSilence: inout Bool
+    ) throws(BroadsideError) -> DeadTokens {
         var dead = DeadTokens()
         var ledgers: [(path: String, verdicts: VerdictLedger)] = []
         for path in options.ledgers {
@@ -42,6 +47,7 @@ public enum PruneRun {
                 } catch {
                     throw BroadsideError("--ledger \(path): \(error)", exitCode: 5)
                 }
+                hasSilence = hasSilence || verdicts.acceptsBySilence
                 ledgers.append((path, verdicts))
             }
         }
@@ -117,7 +123,9 @@ public enum PruneRun {
         percent == percent.rounded() ? "\(Int(percent))" : "\(percent)"
     }
 
-    private static func summary(_ counts: PruneCounts, _ options: PruneOptions) -> String {
+    private static func summary(
+        _ counts: PruneCounts, _ options: PruneOptions, hasSilence: Bool
+    ) -> String {
         var text = "rows         \(counts.rows)\nremoved      \(counts.removed)"
         var separator = ": "
         for reason in Reason.allCases where counts.removedByReason[Int(reason.rawValue)] > 0 {
@@ -129,6 +137,10 @@ public enum PruneRun {
             text += "\n  dead tokens registered later: \(counts.registeredLater)"
             text += "\n  dead tokens, registration unreadable: \(counts.unreadableRegistrations)"
             if let line = counts.firstUnreadableLine { text += ", the first on line \(line)" }
+        }
+        if hasSilence, options.registeredColumn == nil {
+            text += "\n  not counted: what a legacy gateway accepted by silence; only "
+            text += "--registered-column tells tokens that were registered again"
         }
         if counts.withoutToken > 0 {
             text += "\n  without a device token: \(counts.withoutToken)"

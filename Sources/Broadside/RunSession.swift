@@ -39,7 +39,13 @@ final class RunSession {
             (manifest, epoch) = Self.begin(
                 plan, identity: identity, list: list, part: part, now: now)
             rowsLimit = Self.rowsLimit(plan, part: part, list: list)
-            skips = try search?.list(in: directory, of: list, isNew: true)
+            do throws(BroadsideError) {
+                skips = try search?.list(in: directory, of: list, isNew: true)
+            } catch {
+                // Begun, though nothing was sent: the campaign is known, and a resume takes it up.
+                if error.exitCode == 3 { try directory.save(manifest) }
+                throw error
+            }
             try directory.save(manifest)
             return
         }
@@ -150,7 +156,9 @@ final class RunSession {
             collapseID: plan.options.collapseID,
             environment: plan.options.environment.rawValue,
             shard: plan.options.shard?.identity(of: list), suppressSHA256: skips?.suppressSHA256,
-            duplicates: plan.options.skipsDuplicates ? "skip" : nil)
+            duplicates: plan.options.skipsDuplicates ? "skip" : nil,
+            wireProtocol: plan.options.wireProtocol == .binary
+                ? CampaignIdentity.binaryProtocol : nil)
     }
 
     /// The work that earlier runs left; nil where this is the first.
@@ -213,15 +221,5 @@ final class RunSession {
         } catch {
             throw error as? BroadsideError ?? BroadsideError("\(error)", exitCode: 5)
         }
-    }
-
-    /// A campaign with nothing left to do: tells so.
-    func reportFinished() throws(BroadsideError) -> Int32 {
-        var summary = Summary(campaign: campaign, outcome: .complete)
-        summary.take(earlier, rows: manifest.ownRowCount)
-        summary.retries = manifest.counters.retries
-        summary.reconnects = manifest.counters.reconnects
-        try summary.write(to: plan.options)
-        return earlier.count(.failed) + earlier.count(.unknown) == 0 ? 0 : 3
     }
 }

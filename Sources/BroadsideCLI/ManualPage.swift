@@ -22,11 +22,7 @@ enum ManualPage {
             page += item("\\fBbroadside\\-\(escaped(command.name))\\fR(1)", command.summary)
         }
         page += ".SH \"EXIT STATUS\"\n"
-        let codes = [
-            "complete", "could not be done", "the request is wrong, nothing was sent",
-            "rows are left over", "APNs refuses the campaign", "a file or disk error",
-        ]
-        for (code, meaning) in codes.enumerated() { page += item("\(code)", meaning) }
+        for (code, meaning) in Program.exitCodes.enumerated() { page += item("\(code)", meaning) }
         return page
     }
 
@@ -36,8 +32,8 @@ enum ManualPage {
         var page = header("broadside-\(command.name)")
         page += ".SH NAME\nbroadside\\-\(name) \\- \(escaped(command.summary))\n"
         page += ".SH SYNOPSIS\n\\fBbroadside \(name)\\fR \(escaped(command.usage))\n"
-        let (description, exitCodes) = paragraphs(of: command.discussion)
-        page += ".SH DESCRIPTION\n" + description.joined(separator: ".PP\n")
+        let discussion = Discussion(of: command)
+        page += ".SH DESCRIPTION\n" + discussion.parts.map(text).joined(separator: ".PP\n")
         page += ".SH OPTIONS\n"
         for section in command.sections {
             if section.title != "Options" { page += ".SS \"\(escaped(section.title))\"\n" }
@@ -47,12 +43,9 @@ enum ManualPage {
                         + (option.value.map { " \\fI\(escaped($0))\\fR" } ?? ""), option.help)
             }
         }
-        if !exitCodes.isEmpty {
+        if !discussion.exitCodes.isEmpty {
             page += ".SH \"EXIT STATUS\"\n"
-            for code in exitCodes {
-                let number = code.prefix { $0.isNumber }
-                page += item("\(number)", String(code.dropFirst(number.count + 1)))
-            }
+            for (code, meaning) in discussion.exitCodes { page += item(code, meaning) }
         }
         let others = Program.commands.map(\.name).filter { $0 != command.name }
         page += ".SH \"SEE ALSO\"\n\\fBbroadside\\fR(1)"
@@ -71,57 +64,12 @@ enum ManualPage {
         ".TP\n\(word)\n\(escaped(text))\n"
     }
 
-    /// The paragraphs of a discussion, and what each exit code means where it says so.
-    private static func paragraphs(
-        of discussion: String
-    ) -> (paragraphs: [String], exitCodes: [String]) {
-        let start = "Exit codes: "
-        var paragraphs: [String] = []
-        var exitCodes: [String] = []
-        for lines in discussion.split(separator: "\n", omittingEmptySubsequences: false)
-            .split(separator: "")
-        {
-            if lines.contains(where: isEntry) {
-                paragraphs.append(entries(lines))
-                continue
-            }
-            var text = lines.joined(separator: " ")
-            if let place = range(of: start, in: text) {
-                let codes = text[place.upperBound...].split(separator: ";")
-                exitCodes = codes.map { code in
-                    let trimmed = code.drop { $0 == " " }
-                    return String(trimmed.hasSuffix(".") ? trimmed.dropLast() : trimmed)
-                }
-                text = String(text[..<place.lowerBound])
-            }
-            if !text.isEmpty { paragraphs.append(escaped(text) + "\n") }
+    private static func text(of part: Discussion.Part) -> String {
+        switch part {
+        case .paragraph(let paragraph): escaped(paragraph) + "\n"
+        case .entries(let entries):
+            entries.map { item("\\fB\(escaped($0.word))\\fR", $0.meaning) }.joined()
         }
-        return (paragraphs, exitCodes)
-    }
-
-    /// Whether a line explains a word: two blanks stand between them.
-    private static func isEntry(_ line: Substring) -> Bool {
-        !line.hasPrefix(" ") && range(of: "  ", in: String(line)) != nil
-    }
-
-    /// Lines of a word and its meaning; indented lines go on with the one above.
-    private static func entries(_ lines: some Sequence<Substring>) -> String {
-        var result = ""
-        for line in lines {
-            let text = String(line)
-            if isEntry(line), let gap = range(of: "  ", in: text) {
-                let meaning = text[gap.upperBound...].drop { $0 == " " }
-                result += item(
-                    "\\fB\(escaped(String(text[..<gap.lowerBound])))\\fR", String(meaning))
-            } else {
-                result += escaped(String(text.drop { $0 == " " })) + "\n"
-            }
-        }
-        return result
-    }
-
-    private static func range(of part: String, in text: String) -> Range<String.Index>? {
-        text.firstRange(of: part)
     }
 
     /// Text that troff prints as it stands, whatever it begins with.

@@ -34,7 +34,8 @@ enum Program {
         }
         return page
             + "\nbroadside help COMMAND, or COMMAND --help, says more. --version tells the version.\n"
-            + "help --man [COMMAND] and help --completion bash|zsh|fish are for tools/install.\n"
+            + "help --man [COMMAND] and help --completion bash|zsh|fish are for tools/install,\n"
+            + "help --markdown for tools/reference.\n"
     }
 
     static func run(_ arguments: [String]) throws(CommandFailure) -> Int32 {

@@ -273,12 +273,14 @@ enum ShellCompletion: String, CaseIterable {
 }
 
 extension Program {
-    /// The page that `help --man [COMMAND]` or `help --completion SHELL` asks for; nil for others.
+    /// The page that `help --man [COMMAND]`, `help --markdown` or `help --completion SHELL` asks for;
+    /// nil for others.
     static func document(_ words: ArraySlice<String>) throws(CommandFailure) -> String? {
         switch words.first {
         case "--man":
             guard let name = words.dropFirst().first else { return ManualPage.overview() }
             return ManualPage.page(of: try command(named: name))
+        case "--markdown": return MarkdownReference.page()
         case "--completion":
             let name = words.dropFirst().first ?? ""
             guard let shell = ShellCompletion(rawValue: name) else {

@@ -76,6 +76,35 @@ struct BenchTests {
         #expect(try directory.names(in: place).isEmpty)
     }
 
+    @Test("Killed outright, it leaves no child behind")
+    func killed() throws {
+        let directory = try TemporaryDirectory()
+        let bench = try Broadside.start(
+            [
+                "bench", "--duration", "10m", "--latency", "200ms", "--connections", "1",
+                "--streams", "10",
+            ], in: directory, environment: ["TMPDIR": directory.path])
+        var children: [pid_t] = []
+        try bench.wait {
+            children = try self.children(of: bench.identifier)
+            return children.count == 2
+        }
+        bench.send(signal: SIGKILL)
+        _ = try bench.wait()
+        let deadline = ContinuousClock.now + .seconds(60)
+        while children.contains(where: isAlive), ContinuousClock.now < deadline { usleep(5000) }
+        #expect(!children.isEmpty && !children.contains(where: isAlive))
+        for child in children where isAlive(child) { kill(child, SIGKILL) }
+    }
+
+    /// Whoever takes an orphan in may be slow to bury it: a dead one counts as ended.
+    private func isAlive(_ process: pid_t) -> Bool {
+        guard let text = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8),
+            let state = text.split(separator: ")").last?.split(separator: " ").first
+        else { return false }
+        return state != "Z" && state != "X"
+    }
+
     private func children(of process: pid_t) throws -> [pid_t] {
         try String(contentsOfFile: "/proc/\(process)/task/\(process)/children", encoding: .utf8)
             .split(separator: " ").compactMap { pid_t($0) }

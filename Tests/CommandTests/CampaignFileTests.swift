@@ -97,8 +97,8 @@ struct CampaignFileTests {
             ["probe", "--campaign", file, "--print-campaign"], in: directory, limit: 30)
         #expect(finished.output.contains("\"then-prune\": \"\(directory.path)/out.csv\""))
         #expect(finished.output.contains("\"topic\": \"com.example.app\""))
-        let other = try directory.write("{payload: 'x'}", to: "wrong.json5")
+        let other = try directory.write("{paylod: 'x'}", to: "wrong.json5")
         let wrong = try Broadside.run(["probe", "--campaign", other], in: directory, limit: 30)
-        #expect(wrong.exitCode == 2 && wrong.errors.contains("unknown key 'payload'"))
+        #expect(wrong.exitCode == 2 && wrong.errors.contains("unknown key 'paylod'"))
     }
 }

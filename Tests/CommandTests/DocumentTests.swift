@@ -54,6 +54,22 @@ struct DocumentTests {
         }
     }
 
+    @Test("The reference is what the command prints now")
+    func reference() throws {
+        let committed = try String(
+            contentsOfFile: Tool.packageRoot + "/docs/reference.md", encoding: .utf8)
+        let printed = try run(["help", "--markdown"])
+        #expect(committed == printed, "docs/reference.md is stale: run tools/reference")
+        // Of its own that it has all: options of every command below that command's heading.
+        let sections = printed.components(separatedBy: "\n## broadside ").dropFirst()
+        for (section, command) in zip(sections, try commands()) {
+            #expect(section.hasPrefix(command.name + "\n"))
+            let named = section.matches(of: /(?m)^\| `--([a-z-]+)/).map { String($0.1) }
+            #expect(named == command.options, "\(command.name)")
+        }
+        #expect(sections.count == (try commands()).count)
+    }
+
     @Test("bash completes every command, every option, choices and files")
     func bash() throws {
         let script = directory.fresh("completion.bash")

@@ -56,6 +56,46 @@ struct PayloadCommandTests {
         #expect(fields["minified_bytes"] as? Int == 33)
     }
 
+    @Test("A directory of payloads is checked whole, each file by its name")
+    func directory() throws {
+        let directory = try TemporaryDirectory()
+        let folder = "\(directory.path)/texts"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false)
+        try directory.write(#"{"aps":{"alert":"Bom dia"}}"#, to: "texts/pt.json")
+        try directory.write(#"{"aps":{"alert":"Hello {{name}}"}}"#, to: "texts/en.json")
+        try directory.write("no payload", to: "texts/notes.txt")
+        func check(_ more: String...) throws -> Finished {
+            try Broadside.run(
+                ["payload", "check", "--payload-by", "locale=\(folder)"] + more, in: directory)
+        }
+        let good = try check()
+        #expect(good.exitCode == 0, "\(good.errors)")
+        #expect(good.output.contains("texts/pt.json") && good.output.contains("texts/en.json"))
+        #expect(good.output.components(separatedBy: "can be sent").count == 3)
+        // Somebody's locale will be neither.
+        #expect(good.errors.contains("default.json") && good.errors.contains("NoPayload"))
+        try directory.write("{}", to: "texts/default.json")
+        #expect(try check().errors.isEmpty)
+
+        try directory.write("{\n\"aps\":{\"alert\":1}}", to: "texts/fr.json")
+        try directory.write("{\"aps\":", to: "texts/de.json")
+        let bad = try check("--json")
+        #expect(bad.exitCode == 2 && bad.errorLines.count == 1, "\(bad.errors)")
+        #expect(bad.errors.contains("--payload-by \(folder)/de.json, line 1, column 8"))
+        #expect(bad.errors.contains("1 more files"), "\(bad.errors)")
+        let reports = try bad.output.split(separator: "\n").map {
+            try #require(
+                JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+        }
+        let faulty = reports.filter { !(($0["errors"] as? [Any]) ?? []).isEmpty }
+        #expect(reports.count == 5)
+        #expect(
+            faulty.compactMap { $0["file"] as? String } == [
+                "\(folder)/de.json", "\(folder)/fr.json",
+            ])
+    }
+
     @Test("The request itself may be wrong")
     func malformed() throws {
         for (arguments, says) in [

@@ -29,6 +29,35 @@ struct ProbeTests {
         #expect(try campaign.statistics().accepted == 5)
     }
 
+    @Test("The nightly campaign's file serves its probe: payload and headers are passed over")
+    func campaignFile() throws {
+        let server = try RecordingServer("plain", ["--detail", "1,2,3,4,5"])
+        let campaign = try Campaign(rows: 5)
+        let printed = try Broadside.run(
+            campaign.arguments(
+                to: server.endpoint,
+                [
+                    "--print-campaign", "--priority", "10", "--expiration", "+2h", "--progress",
+                    "auto",
+                ], without: ["ledger", "progress"]), in: campaign.directory)
+        let file = try campaign.directory.write(printed.output, to: "night.json5")
+        let probed = try Broadside.run(
+            ["probe", "--campaign", file, "--ledger", campaign.ledger], in: campaign.directory)
+        #expect(probed.exitCode == 0, "\(probed.errors)")
+        #expect(probed.errors.contains("payload, priority, expiration passed over"))
+        let requests = try server.events().compactMap(\.fields)
+        #expect(requests.count == 5)
+        for request in requests {
+            #expect(request.contains { $0.name == "apns-push-type" && $0.value == "background" })
+            #expect(request.contains { $0.name == "apns-priority" && $0.value == "5" })
+        }
+
+        // What would make the probe another one is not passed over.
+        let other = try campaign.directory.write("{to: 'aabb'}", to: "one.json5")
+        let refused = try Broadside.run(["probe", "--campaign", other], in: campaign.directory)
+        #expect(refused.exitCode == 2 && refused.errors.contains("'to' is for send"))
+    }
+
     @Test("Then prune: the list without the tokens that APNs called dead, only once complete")
     func thenPrune() throws {
         let server = try LocalAPNs(["--unregistered", "0.2"])

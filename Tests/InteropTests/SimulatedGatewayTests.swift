@@ -178,7 +178,12 @@ struct SimulatedGatewayTests {
         let rows = try world.campaign.export()
         #expect(Set(rows.filter { $0.state == "rejected" }.map(\.token)) == bad)
         #expect(rows.allSatisfy { $0.state == (bad.contains($0.token) ? "rejected" : "accepted") })
-        #expect(rows.allSatisfy { $0.state != "rejected" || $0.status == 8 })
+        // Nobody answered for those that were accepted, and none of them had an apns-id.
+        #expect(rows.allSatisfy { $0.status == ($0.state == "rejected" ? 8 : nil) })
+        #expect(rows.allSatisfy { $0.identifier.isEmpty })
+        let good = try #require(tokens.first { !bad.contains($0) })
+        let found = try world.campaign.ledger("find", ["--token", good])
+        #expect(found.output.hasPrefix("row ") && !found.output.contains("200"))
 
         // What the gateway learned of devices is told by the feedback service, once.
         let ledger = "\(world.campaign.directory.path)/feedback"
@@ -190,19 +195,22 @@ struct SimulatedGatewayTests {
         let fed = try Broadside.run(read, in: world.campaign.directory)
         #expect(fed.exitCode == 0, "\(fed.errors)")
         #expect(try world.provide([], feedback: true).tuples?.isEmpty == true)
+        // The gateway's silence, newer or not, keeps none of them.
         let output = "\(world.campaign.directory.path)/clean.txt"
-        let pruned = try Broadside.run(
-            [
-                "prune", "--ledger", ledger, "--tokens", world.campaign.list, "--output", output,
-            ], in: world.campaign.directory)
-        #expect(pruned.exitCode == 0, "\(pruned.errors)")
-        let kept = try String(contentsOfFile: output, encoding: .utf8).split(separator: "\n")
-        #expect(kept.map(String.init) == tokens.filter { !gone.contains($0) })
+        for ledgers in [[ledger], [ledger, world.campaign.ledger], [world.campaign.ledger, ledger]] {
+            let pruned = try Broadside.run(
+                ["prune", "--tokens", world.campaign.list, "--output", output]
+                    + ledgers.flatMap { ["--ledger", $0] }, in: world.campaign.directory)
+            #expect(pruned.exitCode == 0, "\(pruned.errors)")
+            #expect(pruned.errors.contains("not counted") == (ledgers.count > 1))
+            let kept = try String(contentsOfFile: output, encoding: .utf8).split(separator: "\n")
+            #expect(kept.map(String.init) == tokens.filter { !gone.contains($0) })
+        }
 
         let journal = try world.server.finish()
-        let good = journal.filter { $0[5] == "0" }.map { $0[4] }
-        #expect(good.count == 3000 - bad.count)
-        #expect(Set(good).count == good.count)
+        let taken = journal.filter { $0[5] == "0" }.map { $0[4] }
+        #expect(taken.count == 3000 - bad.count)
+        #expect(Set(taken).count == taken.count)
     }
 
     @Test("The feedback service's tuples, read by the documents' provider")

@@ -10,6 +10,8 @@ public struct SeedResult: Sendable, Equatable {
     public let steps: Int
     /// How many processes it took.
     public let processes: Int
+    /// How often a turn found a reactor with more connections than it began with.
+    public let grownTurns: Int
     /// Rows of the list.
     public let rows: Int
 }
@@ -25,5 +27,6 @@ public func runSeed(_ seed: UInt64, isTelling: Bool = false) -> SeedResult {
     world.run()
     return SeedResult(
         seed: seed, failure: world.failure, traceHash: world.trace.hash, steps: world.steps,
-        processes: world.segments.count, rows: scenario.list.tokens.count)
+        processes: world.segments.count, grownTurns: world.grownTurns,
+        rows: scenario.list.tokens.count)
 }

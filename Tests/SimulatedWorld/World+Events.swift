@@ -55,6 +55,9 @@ extension World {
             note { "the rate is \(String(describing: rate)) from now on" }
             process.shared.milliRate = rate.map { $0 * 1000 }
             process.rates.append((clock, rate))
+        case .growth(let epoch, let connections, let reactors):
+            guard epoch == process.epoch else { return }
+            grow(to: connections, reactors: reactors)
         case .renewal(let epoch):
             guard epoch == process.epoch else { return }
             renewToken()

@@ -51,7 +51,8 @@ extension World {
         if let rate = scenario.rate { milliRate = rate * 1000 }
         return SharedRun(
             authorization: authorization, issuedAt: issued, milliRate: milliRate,
-            abortAfter: scenario.abortAfter, maxBadTokensPercent: 50, canary: canary, sign: sign)
+            abortAfter: scenario.abortAfter, maxBadTokensPercent: 50, canary: canary,
+            connectionTarget: scenario.growth?.target(reactors: scenario.reactors), sign: sign)
     }
 
     private func addReactors(
@@ -104,6 +105,7 @@ extension World {
             guard failure == nil else { return }
         }
         countRequests(of: reactor)
+        judgeGrowth(reactor)
         if !process.hasAccepted { judgeEarly() }
         askForToken()
         if reactor.machine.isFinished {

@@ -36,6 +36,8 @@ public final class World {
     /// What the manifest says of the canary, and whether the operator has had enough of it.
     var hasCanaryPassed = false
     var isCanaryGivenUp = false
+    /// How often a turn found a reactor with more connections than it began with.
+    var grownTurns = 0
     var steps = 0
     /// The first invariant that did not hold.
     private(set) var failure: String?
@@ -116,6 +118,7 @@ public final class World {
         else { return false }
         self.process = process
         process.rates = [(0, scenario.rate)]
+        scheduleGrowth(epoch: epoch)
         note { "process \(epoch) begins, \(isCalm ? "calm" : "stormy"): \(weatherNow)" }
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(millisecond)) }
         guard !isCalm else { return true }

@@ -8,6 +8,16 @@ import Testing
         #expect(result.failure == nil)
     }
 
+    @Test func `Runs grow, and those that do keep to the limits`() {
+        var grown = 0
+        for seed in UInt64(100)..<112 {
+            let result = runSeed(seed)
+            #expect(result.failure == nil, "seed \(seed)")
+            if result.grownTurns > 0 { grown += 1 }
+        }
+        #expect(grown >= 2)
+    }
+
     @Test(arguments: [UInt64(3), 17])
     func aSeedAlwaysTellsTheSameStory(seed: UInt64) {
         let first = runSeed(seed)

@@ -24,7 +24,8 @@ final class FeedbackLedger {
             identity: CampaignIdentity(
                 listByteCount: nil, listFormat: "feedback", columns: [], payloadSHA256: "",
                 topic: nil, pushType: "", priority: 10, expiration: nil, collapseID: nil,
-                environment: "", shard: nil, suppressSHA256: nil),
+                environment: "", shard: nil, suppressSHA256: nil,
+                wireProtocol: CampaignIdentity.feedbackProtocol),
             firstStartedAtMilliseconds: now.wallMilliseconds, listPath: nil)
         let epoch = manifest.beginEpoch(atMilliseconds: now.wallMilliseconds)
         try directory.save(manifest)

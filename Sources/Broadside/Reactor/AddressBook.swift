@@ -130,6 +130,11 @@ struct AddressBook {
         entries[index].notBefore = now + (retryAfter == nil ? backoff - jitter : backoff + jitter)
     }
 
+    /// Addresses that failed and were not answered since.
+    var troubledCount: Int {
+        entries.count { $0.failures > 0 && $0.notBefore != .max }
+    }
+
     /// What to tell where no address will ever do: each was refused for a reason that stays.
     var lastingFailure: String? {
         guard !entries.isEmpty else { return nil }

@@ -74,6 +74,11 @@ struct ChunkShelf: ~Copyable {
         asked = max(0, asked - 1)
     }
 
+    /// No further rows are to be had; what was asked for is still to come.
+    mutating func noteEnd() {
+        isAtEnd = true
+    }
+
     mutating func listHeld() {
         isHeld = true
         asked = max(0, asked - 1)

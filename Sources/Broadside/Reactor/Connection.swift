@@ -163,16 +163,26 @@ import Ring
     }
 }
 
-/// The connection slots of a reactor, in memory that never moves.
+/// The connection slots of a reactor, in memory that never moves. There are as many as have been
+/// of use, so that those which never are cost nothing.
 @safe struct ConnectionTable<Records: RecordLayer & ~Copyable>: ~Copyable {
     private let memory: UnsafeMutablePointer<Connection<Records>>
-    let count: Int
+    /// The most slots that there may be.
+    let capacity: Int
+    private(set) var count = 0
 
-    init(count: Int, make: () -> Connection<Records>) {
-        self.count = count
-        unsafe memory = .allocate(capacity: count)
-        for index in 0..<count {
-            unsafe (memory + index).initialize(to: make())
+    init(capacity: Int) {
+        self.capacity = capacity
+        unsafe memory = .allocate(capacity: capacity)
+    }
+
+    /// Makes slots until there are so many.
+    mutating func grow(to count: Int, make: () -> Connection<Records>) {
+        precondition(count <= capacity)
+        while self.count < count {
+            // Memory below `capacity` that was not initialized before.
+            unsafe (memory + self.count).initialize(to: make())
+            self.count += 1
         }
     }
 

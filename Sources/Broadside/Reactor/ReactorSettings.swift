@@ -31,7 +31,8 @@ package struct ReactorSettings: Sendable {
     /// Which header fields go into the servers' tables.
     package var discipline = Discipline.strict
 
-    /// Connections that each reactor keeps up.
+    /// Connections that each reactor keeps up; the most that it ever does, where the run's
+    /// `ConnectionTarget` says how many.
     package var connections: Int
     /// Cap on the streams a connection; the server's limit holds besides.
     package var streamsPerConnection: Int

@@ -46,7 +46,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             case .open, .draining, .flushing, .closing: break
             }
         }
-        guard active < settings.connections, idle > 0 else {
+        guard active < connectionShare, idle > 0 else {
             addresses.stopWaiting()
             return
         }
@@ -62,10 +62,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         for index in 0..<connections.count where connections[index].phase == .idle {
-            guard active < settings.connections, underWay < Self.handshakesLimit else { return }
+            guard active < connectionShare, underWay < Self.handshakesLimit else { return }
             active += 1
             underWay += 1
-            let isFirst = connectionsBegun < settings.connections
+            let isFirst = connectionsBegun < firstConnections
             if !isFirst, let due = shared.churn.take(now: now.nanoseconds) {
                 addresses.wait(until: due)
                 return
@@ -113,8 +113,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         statistics.connectionsOpened += 1
-        // The first ones take nobody's place, and those that end with the run get no successor.
-        if statistics.connectionsOpened > settings.connections { statistics.reconnects += 1 }
+        noteReconnect()
         connections[index].enter(.handshaking, now: connections[index].phaseSince)
         submissions.append(.receive(connection: index))
         // The client speaks first, in TLS as in HTTP/2.
@@ -123,7 +122,17 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     mutating func receiveEnded(_ index: Int, errno: Int32, now: Now) {
         guard connections[index].isListening else { return }
+        if endsInOrder(index) {
+            beginClose(index, now: now)
+            return
+        }
         fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
+    }
+
+    /// We have said goodbye and await nothing: a server that answers it by closing is no failure
+    /// (RFC 9113, section 6.8: either side may close once the streams are done).
+    private func endsInOrder(_ index: Int) -> Bool {
+        connections[index].phase == .flushing && connections[index].openCount == 0
     }
 
     mutating func sent(_ index: Int, result: Int, now: Now) {
@@ -133,6 +142,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard result > 0 else {
             if settings.binary != nil {
                 stopSending(index, now: now)
+                return
+            }
+            if endsInOrder(index) {
+                beginClose(index, now: now)
                 return
             }
             let errno = Int32(truncatingIfNeeded: -result)

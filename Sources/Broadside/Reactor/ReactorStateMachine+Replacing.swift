@@ -27,7 +27,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         // A successor that could not be opened yet leaves a gap: it is filled first, so that a
         // changed credential that does not work leaves all but one connection in place.
-        guard active >= settings.connections || !hasWork else { return }
+        guard active >= connectionShare || !hasWork else { return }
         drain(outdated, now: now)
     }
 

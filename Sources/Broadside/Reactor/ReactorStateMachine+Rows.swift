@@ -19,7 +19,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Chunks are asked for together, when the last one has come into use, so that they share a
     /// sync: it costs more than writing their verdicts.
     mutating func requestChunks() {
-        guard case .running = phase, !chunks.isAtEnd, !shared.isStopping
+        guard case .running = phase, !chunks.isAtEnd, !shared.isStopping, connectionShare > 0
         else { return }
         // Who can't send takes no more rows; at the start everybody is about to.
         guard chunks.aheadCount == 0, disabledSince == nil || !shared.anyReady else { return }

@@ -10,7 +10,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Connection slots that the driver has to provide for.
-    package var slotCount: Int { connections.count }
+    package var slotCount: Int { connections.capacity }
 
     /// The segment's length once all is written.
     package var ledgerByteCount: UInt64 { ledger.writtenPosition }
@@ -19,6 +19,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     package func snapshot() -> RunStatistics {
         var snapshot = statistics
         snapshot.inFlight = inFlight
+        snapshot.pausedAddresses = addresses.troubledCount
         snapshot.openConnections = (0..<connections.count).count {
             connections[$0].isReady && connections[$0].isListening
         }

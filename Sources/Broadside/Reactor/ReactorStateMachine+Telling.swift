@@ -1,9 +1,27 @@
 import HTTP2
 
+/// What a thread used up to an instant.
+package struct ThreadUse: Sendable, Equatable {
+    /// User and system time, nanoseconds.
+    var cpuNanoseconds: UInt64 = 0
+    /// Monotonic nanoseconds.
+    var atNanoseconds: UInt64 = 0
+
+    /// The share of the time since an earlier look for which the thread worked; nil where no time
+    /// has passed.
+    func share(since earlier: ThreadUse) -> Double? {
+        guard atNanoseconds > earlier.atNanoseconds else { return nil }
+        let worked = cpuNanoseconds - min(cpuNanoseconds, earlier.cpuNanoseconds)
+        return Double(worked) / Double(atNanoseconds - earlier.atNanoseconds)
+    }
+}
+
 /// What a reactor tells of itself a few times a second: copies, made by its own thread.
 package struct ReactorReport: Sendable {
     package var statistics = RunStatistics()
     package var latency = LatencyCounts()
+    /// CPU time of the reactor's thread, and when it was read: nanoseconds.
+    package var threadUse = ThreadUse()
     /// By connection slot; the last one stands for all beyond the limit.
     package var connections: [ConnectionTally] = []
 
@@ -33,7 +51,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func takeEvents() -> EventBuffer { events.takeAll() }
 
     /// The connection slot's number in the run, from 1.
-    private func number(of index: Int) -> Int { reactor * connections.count + index + 1 }
+    private func number(of index: Int) -> Int { reactor * connections.capacity + index + 1 }
 
     mutating func tell(
         _ kind: RunEvent.Kind, _ level: RunEvent.Level, connection index: Int, _ message: String,
@@ -60,6 +78,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// A connection that is of no use any more.
     mutating func noteFailure(_ index: Int, _ message: String, now: Now) {
+        statistics.failures += 1
         connections[index].tally.failures += 1
         connections[index].tally.lastFailure = message
         tell(.connectionLost, .warning, connection: index, message, now: now)

@@ -43,6 +43,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         shared.count(accepted: acceptedSinceReport)
         acceptedSinceReport = 0
 
+        if answer.row != .rejected { statistics.pushbacks += 1 }
         switch answer.row {
         case .accepted:
             preconditionFailure("200 is handled before")

@@ -61,6 +61,11 @@ import TLS
     var resolutionFailures = 0
     /// Attempts at a connection so far.
     var connectionsBegun = 0
+    /// Connections that this reactor keeps up, and those that it opens at its start.
+    var connectionShare: Int
+    let firstConnections: Int
+    /// The run's target that the share is of.
+    var targetVersion: UInt32 = 0
     var ledger: LedgerWriter
     var ledgerState = LedgerProgress()
     var random: SplitMix64
@@ -120,15 +125,10 @@ import TLS
         configuration = ClientConnectionStateMachine.Configuration(
             maxStreams: settings.streamsPerConnection,
             gateUntilFirstAnswer: settings.usesProviderToken)
-        // Twice as many slots as connections: a draining one and its replacement live side by side.
-        let slots = settings.connections * 2
-        let records = settings.connections <= 32 ? 4 : 2
-        let capacity = records * Records.sealedCount(recordPlaintextLimit) + 4096
-        connections = ConnectionTable(count: slots) {
-            Connection(
-                pacer: Pacer(milliRate: settings.milliRatePerConnection, now: now.nanoseconds),
-                outgoingCapacity: capacity)
-        }
+        firstConnections = shared.connectionTarget?.first[reactor] ?? settings.connections
+        connectionShare = firstConnections
+        connections = ConnectionTable(
+            capacity: settings.connections * Self.slotsEachConnection)
         let flights = min(
             settings.connections * settings.streamsPerConnection, Self.flightRowsLimit)
         // Half a block for each row in flight, and what all may share: rows with much of their own
@@ -142,7 +142,7 @@ import TLS
         pacer = Pacer(
             milliRate: shared.milliRate.map { $0 / UInt64(settings.reactors) }, now: now.nanoseconds
         )
-        submissions = SubmissionQueue(capacity: slots * 4 + 16)
+        submissions = SubmissionQueue(capacity: connections.capacity * 4 + 16)
         lastTurn = now.nanoseconds
         startedAt = now.nanoseconds
         nextDeadline = now.nanoseconds
@@ -150,6 +150,7 @@ import TLS
         unsafe staging = .allocate(byteCount: recordPlaintextLimit, alignment: 64)
         unsafe piecesScratch = .allocate(byteCount: piecesLimit, alignment: 8)
         unsafe payloadScratch = .allocate(byteCount: isPersonal ? payloads.limit : 0, alignment: 8)
+        makeSlots(now)
     }
 
     deinit {
@@ -185,7 +186,9 @@ import TLS
         case .wrote(let result): wrote(result)
         case .synced(let result): synced(result)
         case .chunk(let chunk): arrived(chunk, now: now)
-        case .listEnded: chunks.listEnded()
+        case .listEnded:
+            chunks.listEnded()
+            shared.noteListEnd()
         case .listHeld: chunks.listHeld()
         case .listFailed(let message):
             chunks.listEnded()
@@ -205,6 +208,7 @@ import TLS
         followStopWord(now)
         nextPaced = .max
         chunkRows.adapt(now: now.nanoseconds)
+        followTarget(now)
         openConnections(now)
         requestChunks()
         for step in 0..<connections.count {

@@ -37,6 +37,8 @@ package final class SharedRun: Sendable {
     let exchange = RowExchange()
     /// Holds the list back until its first rows are answered; nil where there is none.
     package let canary: CanaryGate?
+    /// How many connections each reactor keeps up; nil: as many as the settings say.
+    package let connectionTarget: ConnectionTarget?
 
     let tokenVersion = Atomic<UInt32>(1)
     let tokenStale = Atomic<Bool>(false)
@@ -48,6 +50,9 @@ package final class SharedRun: Sendable {
     private let ready = Atomic<Bool>(false)
     private let hungry = Atomic<Int>(0)
     private let earlyLeaves = Atomic<Int>(0)
+    private let topicRefused = Atomic<Bool>(false)
+
+    private let listOver = Atomic<Bool>(false)
     /// Requests in 1,000 seconds over all reactors; the highest number: unlimited.
     private let rateLimit: Atomic<UInt64>
     private let paused = Atomic<Bool>(false)
@@ -60,9 +65,11 @@ package final class SharedRun: Sendable {
     ///     elsewhere.
     ///   - milliRate: Requests in 1,000 seconds in all; nil: unlimited.
     ///   - canary: nil: none.
+    ///   - connectionTarget: nil: each reactor keeps up what its settings say.
     package init(
         authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
-        maxBadTokensPercent: Double, canary: CanaryGate? = nil, sign: Signer?
+        maxBadTokensPercent: Double, canary: CanaryGate? = nil,
+        connectionTarget: ConnectionTarget? = nil, sign: Signer?
     ) {
         state = Mutex(
             State(
@@ -72,6 +79,7 @@ package final class SharedRun: Sendable {
                 guards: RefusalGuard(
                     abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent)))
         self.canary = canary
+        self.connectionTarget = connectionTarget
         rateLimit = Atomic(milliRate ?? .max)
     }
 
@@ -124,6 +132,14 @@ package final class SharedRun: Sendable {
     }
 
     func giveBackEarlyLeave() { earlyLeaves.subtract(1, ordering: .relaxed) }
+
+    /// True once no reactor gets further rows of the list.
+    var isListOver: Bool { listOver.load(ordering: .acquiring) }
+
+    func noteListEnd() { listOver.store(true, ordering: .releasing) }
+
+    /// True once APNs said TopicDisallowed: no resume mends that where the topic is wrong.
+    var isTopicRefused: Bool { topicRefused.load(ordering: .relaxed) }
 
     func noteReady() { ready.store(true, ordering: .relaxed) }
 
@@ -185,6 +201,7 @@ package final class SharedRun: Sendable {
 
     /// Counts an answer that was not 200; stops the run where a guard says so.
     func count(_ signal: AnswerClass.CampaignSignal, status: UInt16, reason: Reason?) {
+        if reason == .topicDisallowed { topicRefused.store(true, ordering: .relaxed) }
         guard let cause = state.withLock({ $0.guards.note(signal) }) else { return }
         stop(
             cause, signal, answer: "\(status) \(reason?.text ?? "without a known reason")",

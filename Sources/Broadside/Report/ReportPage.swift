@@ -74,7 +74,7 @@ struct ReportPage {
             """
     }
 
-    private var settledCount: UInt64 {
+    var settledCount: UInt64 {
         let summary = data.summary
         return summary.accepted + summary.rejected + summary.invalid + summary.skipped
             + summary.failed + summary.unknown
@@ -87,7 +87,7 @@ struct ReportPage {
         return remaining - min(remaining, data.summary.inDoubt)
     }
 
-    private var isComplete: Bool { data.summary.outcome == .complete }
+    var isComplete: Bool { data.summary.outcome == .complete }
 
     private var statusWord: String {
         data.isInProgress ? "under way" : data.summary.outcome.rawValue
@@ -133,171 +133,7 @@ struct ReportPage {
         }
     }
 
-    // MARK: Lists
-
-    private var refusals: String {
-        let reasons = data.summary.reasons.sorted {
-            ($0.value, $1.key) > ($1.value, $0.key)
-        }
-        guard !reasons.isEmpty else { return "" }
-        let total = Double(max(1, settledCount))
-        let rows = reasons.prefix(100).map { reason, count in
-            [
-                reason, grouped(count), decimal(Double(count) / total * 100, places: 3) + " %",
-                Self.meaning(of: reason),
-            ]
-        }
-        return "<h2>Why rows were not accepted</h2>\n<div class=\"box\">"
-            + tableHTML(
-                ["Reason", "Rows", "Of settled rows", "What it means"], rows, textColumns: [0, 3])
-            + "</div>\n"
-    }
-
-    var limits: String {
-        let total = data.limited.reduce(0, +)
-        guard total > 0 else { return "" }
-        let shares = LimitedBy.allCases.map {
-            ($0, Double(data.limited[$0.rawValue]) / Double(total))
-        }
-        .filter { $0.1 >= 0.001 }.sorted { $0.1 > $1.1 }
-        guard let first = shares.first else { return "" }
-        let items = shares.map { cause, share in
-            let percent = decimal(share * 100, places: 1)
-            return "<li><span>\(escapedHTML(cause.words))</span><span class=\"bar\" "
-                + "style=\"width:\(percent)%\"></span><span class=\"n\">\(percent) %</span></li>"
-        }
-        return """
-            <figure><figcaption><h3>What limited the run</h3></figcaption>
-            <p>Most of the connections' time was limited by \(escapedHTML(first.0.words)). \
-            \(escapedHTML(first.0.advice))</p>
-            <ul class="share">\(items.joined())</ul></figure>
-
-            """
-    }
-
-    private var runs: String {
-        guard data.runs.count > 1 || data.runs.contains(where: { $0.cause != nil }) else {
-            return ""
-        }
-        let rows = data.runs.suffix(100).map { run in
-            [
-                "\(run.number)", Self.time(run.startedAtMilliseconds), durationText(run.elapsed),
-                grouped(run.retries), run.outcome ?? "did not say", run.cause ?? "",
-            ]
-        }
-        return "<h2>Runs</h2>\n<div class=\"box\">"
-            + tableHTML(
-                ["Run", "Began", "Took", "Sent again", "Outcome", "Why"], rows,
-                textColumns: [0, 1, 4, 5])
-            + "</div>\n"
-    }
-
-    private var connections: String {
-        guard !data.connections.isEmpty else { return "" }
-        let rows = data.connections.enumerated().map { index, tally in
-            let mean = tally.answers > 0 ? tally.latencySumNanoseconds / tally.answers : 0
-            return [
-                "\(tally.number ?? index + 1)", grouped(tally.answers),
-                tally.answers > 0 ? latencyText(mean) : "",
-                tally.answers > 0 ? latencyText(tally.latencyMaximumNanoseconds) : "",
-                grouped(tally.opened - min(tally.opened, 1)), grouped(tally.failures),
-                grouped(tally.goAways), tally.lastGoAway ?? "", tally.lastFailure ?? "",
-            ]
-        }
-        let note =
-            rows.count >= ConnectionTally.rowsLimit
-            ? "<p>The last row stands for all connections beyond it.</p>" : ""
-        return "<h2>Connections of the latest run</h2>\n<div class=\"box\">"
-            + tableHTML(
-                [
-                    "No.", "Requests", "Mean", "Slowest", "Reconnects", "Failures", "GOAWAYs",
-                    "Last GOAWAY", "Last failure",
-                ], rows, textColumns: [0, 7, 8]) + note + "</div>\n"
-    }
-
-    private var events: String {
-        guard !data.events.isEmpty else { return "" }
-        let rows = data.events.map {
-            [Self.time($0.milliseconds, withSeconds: true), $0.kind.rawValue, $0.message]
-        }
-        let note =
-            data.eventsLost > 0
-            ? "<p>\(grouped(data.eventsLost)) more in between are not kept.</p>" : ""
-        return "<h2>What happened</h2>\n<div class=\"box\">"
-            + tableHTML(["When", "What", "In words"], rows, textColumns: [0, 1, 2]) + note
-            + "</div>\n"
-    }
-
-    private var settings: String {
-        guard !data.settings.isEmpty else { return "" }
-        let items = data.settings.map {
-            "<dt>\(escapedHTML($0.name))</dt><dd>\(escapedHTML($0.value))</dd>"
-        }
-        return "<h2>Settings of the latest run</h2>\n<div class=\"box\"><dl>"
-            + items.joined() + "</dl></div>\n"
-    }
-
-    private var nextSteps: String {
-        let summary = data.summary
-        var html = ""
-        func add(_ text: String, _ command: String) {
-            html += "<p>\(escapedHTML(text))</p><code>\(escapedHTML(command))</code>\n"
-        }
-        let ledger = Self.shellWord(data.ledgerPath)
-        if !isComplete, !data.isInProgress {
-            add(
-                "Go on where it ended: the same command line with --resume. Settled rows are not "
-                    + "sent again.", "broadside send ... --ledger \(ledger) --resume")
-        }
-        let open = [("failed", summary.failed), ("unknown", summary.unknown)].filter { $0.1 > 0 }
-        if !open.isEmpty {
-            let names = open.map(\.0).joined(separator: ",")
-            add(
-                "Send rows that ended \(open.map(\.0).joined(separator: " or ")) once more. A row "
-                    + "that is unknown may have reached its device already.",
-                "broadside send ... --ledger \(ledger) --resume --retry \(names)")
-        }
-        if (summary.reasons["Unregistered"] ?? 0) + (summary.reasons["ExpiredToken"] ?? 0) > 0 {
-            let list = data.listPath.map(Self.shellWord) ?? "TOKENS"
-            add(
-                "Take the dead tokens out of the list.",
-                "broadside prune --ledger \(ledger) --tokens \(list) --output tokens.clean.txt")
-        }
-        add(
-            "See what became of each row.",
-            "broadside ledger export --ledger \(ledger) --output outcomes.csv")
-        return "<h2>What to do next</h2>\n<div class=\"box\">\(html)</div>\n"
-    }
-
     // MARK: Words
-
-    static func meaning(of reason: String) -> String {
-        switch reason {
-        case "Unregistered", "ExpiredToken": "the app is gone from the device: prune the token"
-        case "BadDeviceToken": "no token of this environment: check where the list comes from"
-        case "DeviceTokenNotForTopic": "a token of another app"
-        case "Timeout": "no answer came in time"
-        case "ConnectionLost": "the connection ended before the answer"
-        case "MalformedToken": "not hexadecimal digits in pairs: never sent"
-        case "MissingColumn": "the row lacks a column: never sent"
-        case "PayloadTooLarge": "the payload is larger than APNs takes"
-        case "TooManyRequests": "too many pushes to one device in a row"
-        case "InternalServerError", "ServiceUnavailable", "Shutdown": "trouble at APNs"
-        default: ""
-        }
-    }
-
-    /// A word that a shell takes as it is.
-    private static func shellWord(_ text: String) -> String {
-        let isPlain = text.utf8.allSatisfy { octet in
-            (0x30...0x39).contains(octet) || (0x41...0x5a).contains(octet)
-                || (0x61...0x7a).contains(octet) || Array("/._-+:@%".utf8).contains(octet)
-        }
-        if isPlain, !text.isEmpty { return text }
-        return "'"
-            + text.split(separator: "'", omittingEmptySubsequences: false)
-            .joined(separator: "'\\''") + "'"
-    }
 
     /// `2026-11-21 23:55 UTC`.
     static func time(_ milliseconds: UInt64, withSeconds: Bool = false) -> String {
@@ -305,20 +141,5 @@ struct ReportPage {
         let clock = text.dropFirst(11).prefix(withSeconds ? 8 : 5)
         // On one line: narrow tables scroll instead.
         return "\(text.prefix(10))\u{a0}\(clock)\u{a0}UTC"
-    }
-}
-
-extension LimitedBy {
-    /// What to do about it.
-    fileprivate var advice: String {
-        switch self {
-        case .input: "Rows came no faster: a short list, or its end."
-        case .rate: "A higher --rate would have been faster."
-        case .retry: "Look at the connections below: they were being opened, or APNs asked to wait."
-        case .streams: "More --connections would have carried more at the same time."
-        case .window: "Longer payloads than the server's windows hold: more --connections help."
-        case .socket: "The way to the server carried no more."
-        case .cpu: "More --reactors, or a machine with more cores, would have been faster."
-        }
     }
 }

@@ -23,8 +23,11 @@ extension Plan {
         default:
             add("credential", "client certificate")
         }
-        add("connections", "\(connections)")
-        add("reactors", "\(reactors)")
+        add(
+            "connections",
+            "\(shape.connections)" + (shape.grows ? " to \(shape.connectionsMost)" : ""))
+        let threads = shape.reactorsAtFirst
+        add("reactors", "\(threads)" + (shape.reactors > threads ? " to \(shape.reactors)" : ""))
         add("streams a connection", "at most \(streamsPerConnection)")
         add("rate", options.rate.map { "\(rateText($0)) requests a second" } ?? "unlimited")
         add(

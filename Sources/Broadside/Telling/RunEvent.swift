@@ -22,6 +22,7 @@ package struct RunEvent: Sendable, Equatable {
         case connectionClosed = "connection-closed"
         case connectionLost = "connection-lost"
         case goAway = "goaway"
+        case growth
         case tokenRenewed = "token-renewed"
         case retries
         case control

@@ -39,6 +39,9 @@ struct RunSampler {
         snapshot.wantedConnections = surroundings.wantedConnections
     }
 
+    /// The run keeps up so many connections from now on.
+    mutating func want(connections: Int) { snapshot.wantedConnections = connections }
+
     /// True when it is time for the next look.
     func isDue(_ now: Now) -> Bool { now.nanoseconds >= nextLook }
 
@@ -63,6 +66,7 @@ struct RunSampler {
         takeRows(list)
         let period = report.latency.since(before.latencyCounts)
         snapshot.latencyNow = RunSnapshot.Latency(period)
+        snapshot.takenAt = now.nanoseconds
         if elapsed > 0 { snapshot.rateNow = Double(period.count) / elapsed }
         if snapshot.elapsedSeconds > 0 {
             snapshot.rateAverage = Double(report.latency.count) / snapshot.elapsedSeconds

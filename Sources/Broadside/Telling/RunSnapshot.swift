@@ -44,6 +44,8 @@ package struct RunSnapshot: Sendable {
     package var elapsedSeconds = 0.0
     /// Milliseconds since 1970.
     package var wallMilliseconds: UInt64 = 0
+    /// Monotonic nanoseconds.
+    package var takenAt: UInt64 = 0
     /// Over all runs of the campaign.
     package var counts = Counts()
     /// All rows of the list; nil before anything is known.

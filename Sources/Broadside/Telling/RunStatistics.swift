@@ -37,6 +37,12 @@ package struct RunStatistics: Sendable {
     package var connectionsOpened: UInt64 = 0
     package var reconnects: UInt64 = 0
     package var goAways: UInt64 = 0
+    /// Connections that failed, and answers that asked for patience or refused the credential: a
+    /// run that finds them does not grow.
+    package var failures: UInt64 = 0
+    package var pushbacks: UInt64 = 0
+    /// Addresses in trouble.
+    package var pausedAddresses = 0
     package var openConnections = 0
     package var inFlight = 0
     /// Reason code -> rows not accepted, of the reasons that have a code.
@@ -66,6 +72,9 @@ package struct RunStatistics: Sendable {
         connectionsOpened += other.connectionsOpened
         reconnects += other.reconnects
         goAways += other.goAways
+        failures += other.failures
+        pushbacks += other.pushbacks
+        pausedAddresses += other.pausedAddresses
         openConnections += other.openConnections
         inFlight += other.inFlight
         reasons.merge(other.reasons, uniquingKeysWith: +)

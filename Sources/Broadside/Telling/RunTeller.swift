@@ -13,6 +13,7 @@ final class RunTeller {
     private let wake: () -> Void
 
     private var sampler: RunSampler
+    private var growth: GrowthWatch?
     private var progress: Progress
     private var log: EventLog
     private var telemetry: Telemetry
@@ -45,6 +46,7 @@ final class RunTeller {
         self.outlets = outlets
         self.wake = wake
         sampler = RunSampler(session.surroundings(plan, source: source), start: start)
+        growth = GrowthWatch(plan, target: shared.connectionTarget)
         progress = Progress(plan.options.progress)
         log = EventLog(plan.options)
         telemetry = Telemetry.read(from: session.directory) ?? Telemetry()
@@ -66,6 +68,7 @@ final class RunTeller {
         takeEvents(now)
         guard sampler.isDue(now) else { return }
         sample(now)
+        grow(now)
         publishMetrics()
         progress.show(sampler.snapshot)
         if now.nanoseconds >= nextSave { save(now) }
@@ -110,6 +113,24 @@ final class RunTeller {
         sampler.look(
             report, list: source.progress, phase: phase, milliRate: shared.milliRate, now: now)
         telemetry.take(sampler.snapshot, sampler.series, report)
+    }
+
+    /// Why the run has the connections that it has; nil where it did not choose them.
+    var growthWords: String? { growth?.words }
+
+    /// Lets the run grow where that pays.
+    private func grow(_ now: Now) {
+        guard
+            let message = growth?.look(
+                sampler.snapshot, threads: services.threadUses, isHeldBack: isHeldBack)
+        else { return }
+        sampler.want(connections: shared.connectionTarget?.total ?? plan.shape.connections)
+        wake()
+        tell(.growth, message, now)
+    }
+
+    private var isHeldBack: Bool {
+        !shared.anyAccepted || shared.canary?.isPending == true || phase != .running
     }
 
     // MARK: Events
@@ -258,6 +279,6 @@ extension RunSession {
         return RunSampler.Surroundings(
             campaign: hexadecimal(campaign), earlier: earlier, knownRows: manifest.rowCount,
             listByteCount: source.list.byteCount, rowsLimit: plan.options.limit,
-            wantedConnections: plan.connections)
+            wantedConnections: plan.shape.connections)
     }
 }

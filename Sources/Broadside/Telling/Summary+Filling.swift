@@ -130,9 +130,14 @@ func replaceFile(_ path: String, with bytes: [UInt8]) throws(BroadsideError) {
         throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
     }
     defer { close(descriptor) }
-    try writeAll(bytes, to: descriptor, name: path)
-    guard unsafe rename(temporary, path) == 0 else {
-        throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
+    do throws(BroadsideError) {
+        try writeAll(bytes, to: descriptor, name: path)
+        guard unsafe rename(temporary, path) == 0 else {
+            throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
+        }
+    } catch {
+        _ = unsafe unlink(temporary)
+        throw error
     }
 }
 

@@ -28,6 +28,20 @@ public struct Summary: Sendable, Encodable {
         public var p999: Double?
         /// The slowest one.
         public var max: Double?
+
+        private enum CodingKeys: String, CodingKey {
+            case p50, p90, p99, p999, max
+        }
+
+        /// All keys are always there, as in the whole.
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(p50, forKey: .p50)
+            try container.encode(p90, forKey: .p90)
+            try container.encode(p99, forKey: .p99)
+            try container.encode(p999, forKey: .p999)
+            try container.encode(max, forKey: .max)
+        }
     }
 
     /// 16 hexadecimal digits.
@@ -58,6 +72,8 @@ public struct Summary: Sendable, Encodable {
     public var retries: UInt64 = 0
     /// Connections that this run kept up.
     public var connections = 0
+    /// Why these, where the run chose them. No key of the JSON.
+    var connectionsReason: String?
     /// Connections that took another's place, over all runs.
     public var reconnects: UInt64 = 0
     /// How long this run took.
@@ -159,11 +175,16 @@ public struct Summary: Sendable, Encodable {
     /// A few lines for people.
     public var text: String {
         var text = countsText
+        // Nothing was done by this process: nothing is to be said of its speed.
+        guard elapsedSeconds > 0 else { return text }
         text += line("time", "\(decimal(elapsedSeconds, places: 2)) s")
         text += line("rate", "\(Int(notificationsPerSecond.rounded())) a second")
         if let p50 = latency.p50, let p99 = latency.p99 {
             text += line(
                 "latency", "p50 \(decimal(p50, places: 1)) ms, p99 \(decimal(p99, places: 1)) ms")
+        }
+        if let connectionsReason {
+            text += line("connections", "\(connections): \(connectionsReason)")
         }
         let shares = LimitedBy.allCases.compactMap { cause -> (String, Double)? in
             guard let share = limitedBy[cause.name], share >= 0.01 else { return nil }

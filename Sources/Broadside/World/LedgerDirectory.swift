@@ -139,7 +139,13 @@ final class LedgerDirectory {
 
     func readManifest() throws(BroadsideError) -> Manifest {
         guard hasManifest else {
-            throw .request("--ledger \(path) holds no manifest.json: it is no ledger")
+            let names = try names()
+            let isPrepared = !names.isEmpty && names.allSatisfy { Self.preparations.contains($0) }
+            throw .request(
+                isPrepared
+                    ? "--ledger \(path) holds no campaign yet, its run ended before the first row: "
+                        + "send with --resume begins it"
+                    : "--ledger \(path) holds no manifest.json: it is no ledger, name one")
         }
         let bytes = try readFile(path + "/manifest.json", option: "ledger", limit: 1 << 24)
         do {

@@ -124,6 +124,7 @@ final class ListBytes: Sendable {
         var octet: UInt8 = 0
         while true {
             if let byteCount { return byteCount }
+            try SignalWatch.stopIfAsked()
             let result = unsafe withUnsafeMutableBytes(of: &octet) { room in
                 Result { () throws(BroadsideError) in try unsafe read(at: .max, into: room) }
             }

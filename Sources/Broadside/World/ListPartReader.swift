@@ -39,6 +39,7 @@ struct ListPartReader: LedgerListReader {
     /// - Throws: Exit code 2 where one has changed: what a resume would send is another list.
     mutating func check(_ index: LedgerIndex) throws(BroadsideError) {
         for number in 0..<index.chunkCount {
+            try SignalWatch.stopIfAsked()
             do {
                 try compare(index.chunk(number))
             } catch {

@@ -63,6 +63,7 @@ extension TokenList {
         var end: ListPosition?
         let isLast = shard.index == shard.count
         while start == nil || !isLast && end == nil, let chunk = try source.next(rowLimit: .max) {
+            try SignalWatch.stopIfAsked()
             if start == nil { start = rowStart(in: chunk, from: first, &reader) }
             if !isLast, end == nil { end = rowStart(in: chunk, from: last, &reader) }
             pool.giveBack(chunk)

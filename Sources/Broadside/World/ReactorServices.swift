@@ -62,6 +62,9 @@ final class ReactorServices: @unchecked Sendable {
         }
     }
 
+    /// What the reactors' threads had used when they told it last.
+    var threadUses: [ThreadUse] { published.withLock { $0.map(\.threadUse) } }
+
     /// Events since the last look.
     func takeEvents() -> EventBuffer { events.withLock { $0.takeAll() } }
 

@@ -71,7 +71,9 @@ import Ring
             }
             if now.nanoseconds >= nextPublication || machine.isFinished {
                 nextPublication = now.nanoseconds + 250 * millisecond
-                services.publish(machine.report(), machine.takeEvents(), reactor: reactor)
+                var report = machine.report()
+                report.threadUse = Clock.threadUse(now)
+                services.publish(report, machine.takeEvents(), reactor: reactor)
             }
             if machine.isFinished { break }
             let deadline = min(machine.nextDeadline, nextPublication)

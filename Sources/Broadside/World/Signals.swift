@@ -40,6 +40,23 @@ struct SignalWatch {
         }
     }
 
+    /// Whether a signal to stop waits to be taken; it stays so.
+    ///
+    /// Work before the first send looks here: nobody waits for signals meanwhile, and a list of
+    /// hundreds of millions of rows is read for minutes.
+    static var isStopPending: Bool {
+        var pending = sigset_t()
+        guard unsafe sigpending(&pending) == 0 else { return false }
+        return unsafe sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1
+    }
+
+    /// Ends what is only a preparation where somebody wants the run to stop.
+    static func stopIfAsked() throws(BroadsideError) {
+        guard isStopPending else { return }
+        throw BroadsideError(
+            "stopped by a signal before the first row was sent: --resume goes on", exitCode: 3)
+    }
+
     /// Wakes the thread that waits. The signal is for that thread alone: in a program of others, one
     /// that does not block it would be killed by it.
     static func ring(_ waiter: pthread_t) {

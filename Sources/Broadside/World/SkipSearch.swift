@@ -22,6 +22,9 @@ struct SkipSearch {
     /// Bits of the filter that most tokens of no opt-out do not pass: 8 MiB of them.
     private static let filterBitCount = 1 << 26
 
+    /// Records that are compared between two looks at signals.
+    private static let stopInterval = 1 << 16
+
     /// - Returns: nil where nothing is skipped.
     init?(_ options: SendOptions) throws(BroadsideError) {
         guard options.suppress != nil || options.skipsDuplicates else { return nil }
@@ -107,7 +110,10 @@ struct SkipSearch {
         var counts = SkipList.Counts()
         var rows = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
         var first: RecordSorter.Record?
+        var count = 0
         try tokens.merge { (record) throws(BroadsideError) in
+            count += 1
+            if count % Self.stopInterval == 0 { try SignalWatch.stopIfAsked() }
             guard let known = first, known.first == record.first, known.second == record.second
             else {
                 first = record
@@ -141,6 +147,7 @@ struct SkipSearch {
         var reader = RowReader(layout: list.layout)
         var progress = ReadingProgress(list)
         while let chunk = try source.next(rowLimit: .max) {
+            try SignalWatch.stopIfAsked()
             progress.update(chunk.end.byteOffset)
             reader.open(chunk)
             while let row = reader.next() {

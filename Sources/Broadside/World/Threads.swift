@@ -80,6 +80,15 @@ package func describe(errno number: Int32) -> String {
 
 /// The time, asked in one place.
 enum Clock {
+    /// What the calling thread has used so far.
+    static func threadUse(_ now: Now) -> ThreadUse {
+        var cpu = timespec()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu)
+        return ThreadUse(
+            cpuNanoseconds: UInt64(cpu.tv_sec) * second + UInt64(cpu.tv_nsec),
+            atNanoseconds: now.nanoseconds)
+    }
+
     static func now() -> Now {
         var monotonic = timespec()
         var wall = timespec()

@@ -40,7 +40,9 @@ final class BenchChild {
         unsafe posix_spawnattr_setsigmask(&attributes, &none)
         unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
 
-        let settings = ProcessInfo.processInfo.environment.map { "\($0)=\($1)" }
+        let settings =
+            ProcessInfo.processInfo.environment.map { "\($0)=\($1)" }
+            + ["\(Self.parentVariable)=\(getpid())"]
         // Copies that live until posix_spawn has returned, each list with the nil at its end.
         let words = unsafe (["broadside"] + arguments).map { unsafe strdup($0) } + [nil]
         let environment = unsafe settings.map { unsafe strdup($0) } + [nil]
@@ -58,6 +60,18 @@ final class BenchChild {
     }
 
     deinit { stop(SIGKILL) }
+
+    /// The variable of the environment by which a child knows whose it is.
+    private static let parentVariable = "BROADSIDE_BENCH"
+
+    /// Where this process is a benchmark's child: a benchmark that is killed leaves none behind.
+    static func endWithBench() {
+        guard let text = unsafe getenv(parentVariable),
+            let parent = Int32(unsafe String(cString: text))
+        else { return }
+        _ = unsafe unsetenv(parentVariable)
+        endWithParent(parent)
+    }
 
     /// Its end, where that has come.
     func poll() -> End? { ended(WNOHANG) }

@@ -6,7 +6,7 @@ enum PayloadCommand {
     static let description: CommandDescription = CommandDescription(
         name: "payload",
         summary: "check: validate a payload, its size and its keys against Apple's rules",
-        usage: "check --payload FILE [OPTIONS]",
+        usage: "check --payload FILE | --payload-by COLUMN=DIR [OPTIONS]",
         discussion: """
             Names the line and column of what is wrong: the JSON itself, keys that are there twice,
             the size, keys and types of aps and alert, content that the push type does not allow, and
@@ -20,25 +20,50 @@ enum PayloadCommand {
                 options: [
                     .init("payload", "FILE", "the JSON payload"),
                     .init(
+                        "payload-by", "COLUMN=DIR",
+                        "every payload of a directory, as send would choose among them"),
+                    .init(
                         "push-type", "TYPE", "the apns-push-type it is sent with (default: alert)"),
                     .init("topic", "TOPIC", "the apns-topic, compared with the push type"),
-                    .init("json", nil, "print what was found as JSON"),
+                    .init("json", nil, "print what was found as JSON, a line a file"),
                 ])
         ],
         subcommands: ["check"],
         run: { (arguments) throws(CommandFailure) in
             try arguments.expectSubcommand(of: description)
-            let file = try arguments.required("payload", "FILE")
+            if !arguments.has("payload-by") { _ = try arguments.required("payload", "FILE") }
             let pushType = try arguments.choice("push-type", PushType.self) ?? .alert
-            let report: PayloadReport
+            let reports: [PayloadReport]
             do throws(BroadsideError) {
-                report = try PayloadReport(
-                    file: file, pushType: pushType, topic: arguments.string("topic"))
+                reports = try Self.reports(arguments, pushType)
             } catch {
                 throw CommandFailure(message: error.message, exitCode: error.exitCode)
             }
-            print(arguments.has("json") ? report.json : report.text, terminator: "")
-            if let failure = report.failure { throw .usage(failure) }
-            return 0
+            for report in reports {
+                if reports.count > 1, !arguments.has("json") { print("file      \(report.file)") }
+                print(arguments.has("json") ? report.json : report.text, terminator: "")
+            }
+            let failures = reports.compactMap(\.failure)
+            guard let first = failures.first else { return 0 }
+            let more = failures.count - 1
+            throw .usage(first + (more > 0 ? "; \(more) more files must not be sent" : ""))
         })
+
+    private static func reports(
+        _ arguments: ParsedArguments, _ pushType: PushType
+    ) throws(BroadsideError) -> [PayloadReport] {
+        let topic = arguments.string("topic")
+        var reports: [PayloadReport] = []
+        if let file = arguments.string("payload") {
+            reports.append(try PayloadReport(file: file, pushType: pushType, topic: topic))
+        }
+        guard let option = arguments.string("payload-by") else { return reports }
+        let choices = try PayloadReport.directory(option, pushType: pushType, topic: topic)
+        if reports.isEmpty, !choices.contains(where: \.isDefault) {
+            standardError(
+                "broadside: warning: --payload-by \(option): there is no default.json, and no "
+                    + "--payload: rows of other values would end as invalid, NoPayload")
+        }
+        return choices + reports
+    }
 }

@@ -13,29 +13,24 @@ enum ProbeCommand {
         discussion: """
             Sends a background push of priority 5 that is never stored (expiration 0) to every token:
             nothing is shown, and APNs says which tokens are dead. Ledger, resume and exit codes are
-            those of send.
+            those of send. A campaign file may be the same that send reads, but for its ledger:
+            payload and headers in it are passed over.
             """,
         sections: [
             OptionSection(
                 title: "What to probe",
-                options: [
-                    .init(
-                        "tokens", "FILE",
-                        "token list: a device token a line, CSV or TSV with a header, JSON Lines; .gz and .zst as they are; - for standard input"
-                    ),
-                    .init(
-                        "format", "lines|csv|tsv|jsonl",
-                        "how the list is written (default: as its name and first bytes say)"),
-                    .init(
-                        "token-column", "NAME", "the column that holds the token (default: token)"),
+                options: ListOptions.list + [
                     .init("topic", "TOPIC", "apns-topic: the app's bundle ID"),
-                    .init("limit", "N", "only the first N rows"),
+                    ListOptions.limit,
                     .init(
                         "then-prune", "OUTPUT",
                         "once the probe is complete, write the list without its dead tokens here"),
                 ]),
-            SendCommand.whichRows,
+            ListOptions.whichRows,
         ] + SendCommand.commonSections,
+        passedOverInCampaign: [
+            "payload", "payload-by", "push-type", "priority", "expiration", "collapse-id",
+        ],
         run: { (arguments) throws(CommandFailure) in
             let options = try options(from: arguments)
             if arguments.has("print-campaign") {
@@ -68,15 +63,12 @@ enum ProbeCommand {
         }
         var options = SendOptions()
         options.tokens = .file(try arguments.required("tokens", "FILE"))
-        options.format = try arguments.choice("format", TokenListFormat.self)
-        options.tokenColumn = arguments.string("token-column")
         options.topic = arguments.string("topic")
         options.payloadOctets = Array(payload.utf8)
         options.pushType = .background
         options.priority = .considerate
         options.expiration = .at(0)
-        options.limit = try arguments.integer("limit", in: 1...(1 << 40)).map { UInt64($0) }
-        try SendCommand.readRows(arguments, into: &options)
+        try ListOptions.read(arguments, into: &options)
         try CredentialOptions.read(arguments, into: &options)
         try SendCommand.readLimits(arguments, into: &options)
         try SendCommand.readResults(arguments, into: &options)

@@ -10,7 +10,8 @@ enum PruneCommand {
         discussion: """
             Copies a list byte for byte, except the rows whose token APNs called dead. The newest
             answer on a token counts, over all ledgers: dead on Monday, accepted on Tuesday stays. The
-            list may be another than was sent.
+            list may be another than was sent. What a legacy gateway accepted by saying nothing
+            (send --protocol binary) proves nothing of a token and keeps none; it takes dead ones, too.
 
             The output appears whole or not at all, and never over the list that is read. Exit codes:
             0 done; 2 the request is wrong, or too many rows would go; 5 a file or disk error.

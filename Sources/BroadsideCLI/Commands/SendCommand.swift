@@ -19,16 +19,7 @@ enum SendCommand {
         sections: [
             OptionSection(
                 title: "What to send",
-                options: [
-                    .init(
-                        "tokens", "FILE",
-                        "token list: a device token a line, CSV or TSV with a header, JSON Lines; .gz and .zst as they are; - for standard input"
-                    ),
-                    .init(
-                        "format", "lines|csv|tsv|jsonl",
-                        "how the list is written (default: as its name and first bytes say)"),
-                    .init(
-                        "token-column", "NAME", "the column that holds the token (default: token)"),
+                options: ListOptions.list + [
                     .init("to", "TOKEN", "one device instead of a list"),
                     .init(
                         "payload", "FILE",
@@ -49,10 +40,10 @@ enum SendCommand {
                     .init(
                         "collapse-id", "ID",
                         "apns-collapse-id: at most 64 bytes; {{column}} is replaced"),
-                    .init("limit", "N", "only the first N rows"),
+                    ListOptions.limit,
                 ]),
             protocolSection,
-            whichRows,
+            ListOptions.whichRows,
         ] + commonSections,
         run: { (arguments) throws(CommandFailure) in
             let options = try options(from: arguments)
@@ -76,19 +67,6 @@ enum SendCommand {
             .init(
                 "binary-command", "0|1|2",
                 "form of the gateway's notifications: simple, enhanced, frame (default: 2)"),
-        ])
-
-    /// Which rows of a list are sent.
-    static let whichRows = OptionSection(
-        title: "Which rows",
-        options: [
-            .init("shard", "K/N", "only the Kth of N parts of the list, every row in exactly one"),
-            .init(
-                "suppress", "FILE",
-                "opt-outs, a token list in any format: their rows end as skipped, Suppressed"),
-            .init(
-                "duplicates", "send|skip",
-                "skip: later copies of a token end as skipped, Duplicate (default: send)"),
         ])
 
     /// What is the same for every run over a list.
@@ -171,8 +149,6 @@ enum SendCommand {
         case (nil, nil): throw .usage("--tokens is missing: add --tokens FILE, or --to TOKEN")
         case (.some, .some): throw .usage("--tokens and --to exclude each other: drop one")
         }
-        options.format = try arguments.choice("format", TokenListFormat.self)
-        options.tokenColumn = arguments.string("token-column")
         options.payloadBy = arguments.string("payload-by")
         options.payload = arguments.string("payload")
         if options.payloadBy == nil { _ = try arguments.required("payload", "FILE") }
@@ -181,9 +157,7 @@ enum SendCommand {
         options.priority = try priority(arguments)
         options.expiration = try expiration(arguments)
         options.collapseID = arguments.string("collapse-id")
-        options.limit = try arguments.integer("limit", in: 1...(1 << 40)).map { UInt64($0) }
-
-        try readRows(arguments, into: &options)
+        try ListOptions.read(arguments, into: &options)
         try CredentialOptions.read(arguments, into: &options)
         try readProtocol(arguments, into: &options)
         try readLimits(arguments, into: &options)
@@ -205,27 +179,6 @@ enum SendCommand {
             throw .usage("--binary-command goes with --protocol binary: add that, or leave it out")
         }
         options.binaryCommand = command
-    }
-
-    static func readRows(
-        _ arguments: ParsedArguments, into options: inout SendOptions
-    ) throws(CommandFailure) {
-        if let text = arguments.string("shard") {
-            guard let shard = ListShard(text) else {
-                throw .usage(
-                    "--shard '\(text)' is no part: write K/N, the Kth of N parts, such as 1/4")
-            }
-            options.shard = shard
-        }
-        options.suppress = arguments.string("suppress")
-        let duplicates = try arguments.choice("duplicates", DuplicatePolicy.self)
-        options.skipsDuplicates = duplicates == .skip
-    }
-
-    /// What becomes of later copies of a token.
-    private enum DuplicatePolicy: String, CaseIterable {
-        case send
-        case skip
     }
 
     static func readLimits(

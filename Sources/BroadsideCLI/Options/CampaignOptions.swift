@@ -37,13 +37,23 @@ enum CampaignOptions {
             throw CommandFailure(message: error.message, exitCode: error.exitCode)
         }
         let overridden = overridden(by: arguments)
+        var passedOver: [String] = []
         for entry in file.entries {
+            if command.passedOverInCampaign.contains(entry.name) {
+                passedOver.append(entry.name)
+                continue
+            }
             guard let option = command.options.first(where: { $0.name == entry.name }),
                 !section.options.contains(where: { $0.name == entry.name })
             else { throw .usage(unknown(entry, command)) }
             guard let value = try value(of: option, entry, folder: file.folder) else { continue }
             if arguments.has(entry.name) || overridden.contains(entry.name) { continue }
             arguments.add(entry.name, value: value, place: entry.place)
+        }
+        if !passedOver.isEmpty, arguments.string("progress") != "none" {
+            standardError(
+                "broadside: --campaign \(path): \(passedOver.joined(separator: ", ")) passed over: "
+                    + "a \(command.name) has its own")
         }
     }
 
@@ -62,6 +72,12 @@ enum CampaignOptions {
     {
         let names = command.options.map(\.name).filter { name in
             !section.options.contains { $0.name == name }
+        }
+        if command.name != SendCommand.description.name,
+            SendCommand.description.options.contains(where: { $0.name == entry.name })
+        {
+            return "\(entry.namePlace): '\(entry.name)' is for send, and changes what a "
+                + "\(command.name) would do: take it out, or give the \(command.name) a file of its own"
         }
         let advice =
             nearestName(to: entry.name, among: names).map { "did you mean \($0)?" }

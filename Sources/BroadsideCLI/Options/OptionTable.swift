@@ -34,6 +34,8 @@ struct CommandDescription: Sendable {
     let sections: [OptionSection]
     /// Names of subcommands where the command has them.
     var subcommands: [String] = []
+    /// Options of `send` that a campaign file may hold though the command has no use for them.
+    var passedOverInCampaign: Set<String> = []
     let run: @Sendable (ParsedArguments) throws(CommandFailure) -> Int32
 
     var options: [OptionDescription] { sections.flatMap(\.options) }

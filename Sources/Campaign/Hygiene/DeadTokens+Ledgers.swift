@@ -8,6 +8,11 @@ public struct VerdictLedger {
     /// that both see the same while a run goes on writing.
     private var sound: [SoundSegment] = []
 
+    /// Whether an acceptance in it is the silence of a legacy gateway. That gateway takes
+    /// notifications for apps that are gone, too, and leaves it to the feedback service to tell (Apple,
+    /// "Binary Provider API"), so it proves nothing of a token.
+    public var acceptsBySilence: Bool { manifest.identity.acceptsBySilence }
+
     /// Names a ledger.
     public init(manifest: Manifest, segments: [LedgerSegment]) {
         self.manifest = manifest
@@ -81,7 +86,8 @@ extension DeadTokens {
     }
 
     /// Rescues tokens by a ledger's other verdicts: those that APNs accepted or refused for another
-    /// reason at the same time or later. An answer that never came says nothing about a token.
+    /// reason at the same time or later. An answer that never came says nothing about a token, and nor
+    /// does the silence of a legacy gateway.
     ///
     /// - Parameter reasons: the reasons that call a token dead.
     /// - Throws: what reading the ledger throws.
@@ -89,14 +95,21 @@ extension DeadTokens {
         of ledger: VerdictLedger, reasons: Set<Reason>
     ) throws(LedgerError) {
         let isDeadly = deadlyTable(reasons)
+        let isSilent = ledger.acceptsBySilence
         var token = TokenOctets()
         try ledger.readAgain { (reader, record) throws(LedgerError) in
             switch record {
             case .accepted(_, let fingerprint, _, let milliseconds):
+                if isSilent { return }
                 rescue(fingerprint: fingerprint, settledAt: milliseconds)
             case .settled(let settled):
-                guard settled.state == .accepted || settled.state == .rejected else { return }
-                if settled.state == .rejected, isDeadly[Int(settled.reason)] { return }
+                switch settled.state {
+                case .accepted where isSilent: return
+                case .accepted: break
+                case .rejected where isDeadly[Int(settled.reason)]: return
+                case .rejected: break
+                default: return
+                }
                 switch settled.token {
                 case .fingerprint(let fingerprint):
                     rescue(fingerprint: fingerprint, settledAt: settled.milliseconds)

@@ -37,7 +37,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public var expiration: String?
     /// The apns-collapse-id.
     public var collapseID: String?
-    /// `production` or `development`, or the protocol of a legacy gateway.
+    /// `production` or `development`.
     public var environment: String
     /// Which part of the list; nil for all of it.
     public var shard: Shard?
@@ -45,12 +45,16 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public var suppressSHA256: String?
     /// What becomes of later copies of a token: `skip`; nil where they are sent.
     public var duplicates: String?
+    /// What was spoken: `binary` to a legacy gateway, `feedback` where a feedback service was read;
+    /// nil for the provider API.
+    public var wireProtocol: String?
 
     /// Describes a campaign.
     public init(
         listByteCount: UInt64?, listFormat: String, columns: [String], payloadSHA256: String,
         topic: String?, pushType: String, priority: Int, expiration: String?, collapseID: String?,
-        environment: String, shard: Shard?, suppressSHA256: String?, duplicates: String? = nil
+        environment: String, shard: Shard?, suppressSHA256: String?, duplicates: String? = nil,
+        wireProtocol: String? = nil
     ) {
         self.listByteCount = listByteCount
         self.listFormat = listFormat
@@ -65,7 +69,16 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         self.shard = shard
         self.suppressSHA256 = suppressSHA256
         self.duplicates = duplicates
+        self.wireProtocol = wireProtocol
     }
+
+    /// True where nobody answers for a notification that is accepted: a legacy gateway says nothing
+    /// of it, and accepts those for apps that are gone as well.
+    public var acceptsBySilence: Bool { wireProtocol == Self.binaryProtocol }
+    /// `wireProtocol` of a campaign for a legacy gateway.
+    public static let binaryProtocol = "binary"
+    /// `wireProtocol` of what a feedback service said.
+    public static let feedbackProtocol = "feedback"
 
     /// The rows the campaign is about.
     public var selection: RowSelection {
@@ -88,6 +101,10 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             let difference = differ("the list's size in bytes", \.listByteCount)
         {
             return difference
+        }
+        if wireProtocol != other.wireProtocol {
+            return "the protocol was \(wireProtocol ?? "http2"), now it is "
+                + (other.wireProtocol ?? "http2")
         }
         if payloadSHA256 != other.payloadSHA256 { return "the payload is another one" }
         if suppressSHA256 != other.suppressSHA256 { return "the list of opt-outs is another one" }

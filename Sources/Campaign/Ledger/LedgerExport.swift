@@ -5,6 +5,7 @@ public struct LedgerExport: ~Copyable {
     private let format: ExportFormat
     private let reasonText: (UInt8) -> String
     private let appendNotificationID: (UInt64, inout [UInt8]) -> Void
+    private let acceptsBySilence: Bool
 
     private var verdicts: ChunkVerdicts
     private var nextChunk = 0
@@ -28,16 +29,19 @@ public struct LedgerExport: ~Copyable {
     ///     `remaining`, and found only in the list.
     ///   - format: how it is written.
     ///   - isPart: whether it is put together with others: then it has no header, and notes `rows`.
+    ///   - acceptsBySilence: whether accepted rows had no answer, and so have no status.
     ///   - reasonText: the text of a reason's stable code.
     ///   - appendNotificationID: appends the apns-id of a row, by its number.
     public init(
         of index: LedgerIndex, states: Set<RowState>? = nil, format: ExportFormat,
-        isPart: Bool = false, reasonText: @escaping (UInt8) -> String,
+        isPart: Bool = false, acceptsBySilence: Bool = false,
+        reasonText: @escaping (UInt8) -> String,
         appendNotificationID: @escaping (UInt64, inout [UInt8]) -> Void
     ) {
         let wanted = states ?? Set(RowState.allCases.filter(\.isSettled))
         self.states = wanted.reduce(0) { $0 | 1 << UInt16($1.rawValue) }
         self.format = format
+        self.acceptsBySilence = acceptsBySilence
         self.reasonText = reasonText
         self.appendNotificationID = appendNotificationID
         verdicts = ChunkVerdicts(of: index)
@@ -142,7 +146,8 @@ public struct LedgerExport: ~Copyable {
             list.appendToken(ofRow: place, to: &row.token)
         }
         row.state = verdict.state
-        row.status = verdict.status == 0 ? nil : verdict.status
+        let hasNone = verdict.status == 0 || (acceptsBySilence && verdict.state == .accepted)
+        row.status = hasNone ? nil : verdict.status
         row.reason.removeAll(keepingCapacity: true)
         if let text = verdicts.reasonText(ofRow: place) {
             row.reason.append(contentsOf: text)

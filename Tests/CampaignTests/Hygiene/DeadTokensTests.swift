@@ -40,6 +40,27 @@ import Testing
         #expect(try death([died, sameInstant]) == nil)
     }
 
+    @Test(arguments: [1, 16])
+    func `A legacy gateway's silence rescues no token, its refusals do`(attempts: Int) throws {
+        let died = verdictLedger([dead(token, at: monday, died: 5)], wireProtocol: "feedback")
+        let silent = verdictLedger(
+            [TestVerdict(token: token, settledAt: tuesday)], attempts: attempts,
+            wireProtocol: "binary")
+        for ledgers in [[died, silent], [silent, died]] { #expect(try death(ledgers) == 5) }
+        // What APNs says of itself counts: a 200 as well as a refusal for another reason.
+        let answered = verdictLedger(
+            [TestVerdict(token: token, settledAt: tuesday)], attempts: attempts)
+        let refused = verdictLedger(
+            [
+                TestVerdict(
+                    token: token, state: .rejected, reason: .payloadTooLarge, settledAt: tuesday)
+            ], wireProtocol: "binary")
+        for other in [answered, refused] {
+            #expect(try death([died, silent, other]) == nil)
+            #expect(try death([other, silent, died]) == nil)
+        }
+    }
+
     @Test func `Among verdicts that call it dead the newest tells since when`() throws {
         let first = verdictLedger([dead(token, at: monday, died: 7)])
         let second = verdictLedger([dead(token, at: tuesday, died: 9)])

@@ -12,9 +12,13 @@ struct TestVerdict {
 }
 
 /// A ledger of one run that holds these verdicts, a row each.
-func verdictLedger(_ verdicts: [TestVerdict], attempts: Int = 1) -> VerdictLedger {
+func verdictLedger(
+    _ verdicts: [TestVerdict], attempts: Int = 1, wireProtocol: String? = nil
+) -> VerdictLedger {
+    var identity = testIdentity
+    identity.wireProtocol = wireProtocol
     var manifest = Manifest(
-        campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,
+        campaign: testCampaign, identity: identity, firstStartedAtMilliseconds: testTime,
         listPath: nil)
     let draft = SegmentDraft(
         campaign: testCampaign,

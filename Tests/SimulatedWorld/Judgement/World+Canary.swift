@@ -66,7 +66,7 @@ extension World {
     /// The first connections are the plan's; of those that follow, ten begin in any second.
     func judgeChurn(_ reactor: SimulatedReactor) {
         process.connectionsBegun[reactor.index, default: 0] += 1
-        guard process.connectionsBegun[reactor.index]! > scenario.connections else { return }
+        guard process.connectionsBegun[reactor.index]! > firstConnections(reactor) else { return }
         process.reconnectTimes.append(clock)
         let count = process.reconnectTimes.count
         if count > 10, clock - process.reconnectTimes[count - 11] < second {

@@ -23,6 +23,8 @@ enum WorldEvent {
     case signal(epoch: Int, isSecond: Bool)
     /// The operator changes the rate.
     case rate(epoch: Int, UInt64?)
+    /// The run gets more connections.
+    case growth(epoch: Int, connections: Int, reactors: Int)
     /// The provider token that is wanted is made and kept.
     case renewal(epoch: Int)
     /// The operator has the credentials read again.

@@ -1,0 +1,63 @@
+import Campaign
+
+extension RunSession {
+    /// A campaign with nothing left to do: tells so wherever the options ask for it.
+    ///
+    /// - Returns: The exit code.
+    func tellFinished(_ plan: Plan, _ outlets: RunOutlets) throws(BroadsideError) -> Int32 {
+        var summary = Summary(campaign: campaign, outcome: .complete)
+        summary.take(earlier, rows: manifest.ownRowCount)
+        summary.retries = manifest.counters.retries
+        summary.reconnects = manifest.counters.reconnects
+        summary.take(
+            use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyHistogram(),
+            elapsed: 0, requests: 0)
+        if plan.options.progress != .none {
+            standardError("the campaign of \(directory.path) is finished: nothing is sent")
+        }
+        try outlets.metrics?.publish(
+            MetricsText(finishedSnapshot(), use: ProcessUse.now()).text)
+        try summary.write(to: plan.options)
+        if let report = plan.options.report {
+            try LedgerReading(path: directory.path).writeReport(
+                to: try OutputFile(report, option: "report", permissions: nil), isOurs: true)
+        }
+        guard let advice = summary.openRowsAdvice else { return 0 }
+        standardError("broadside: \(advice)")
+        return 3
+    }
+
+    /// The last look at a run that was over before this process began.
+    private func finishedSnapshot() -> RunSnapshot {
+        let now = Clock.now()
+        var snapshot = RunSnapshot()
+        snapshot.campaign = hexadecimal(campaign)
+        snapshot.phase = .finished
+        snapshot.wallMilliseconds = now.wallMilliseconds
+        snapshot.counts.accepted = earlier.count(.accepted)
+        snapshot.counts.rejected = earlier.count(.rejected)
+        snapshot.counts.invalid = earlier.count(.invalid)
+        snapshot.counts.skipped = earlier.count(.skipped)
+        snapshot.counts.failed = earlier.count(.failed)
+        snapshot.counts.unknown = earlier.count(.unknown)
+        snapshot.rows = manifest.ownRowCount
+        return snapshot
+    }
+}
+
+extension Summary {
+    /// What is known of a run that was stopped before it could begin to send.
+    ///
+    /// - Parameter directory: The ledger's; it may hold the work of earlier runs.
+    static func stoppedEarly(_ directory: LedgerDirectory) -> Summary {
+        var summary = Summary(campaign: 0, outcome: .stopped)
+        if let known = try? LedgerReading(path: directory.path).statistics() {
+            summary = known
+            summary.outcome = .stopped
+        }
+        summary.take(
+            use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyHistogram(),
+            elapsed: 0, requests: 0)
+        return summary
+    }
+}

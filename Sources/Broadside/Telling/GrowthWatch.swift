@@ -1,0 +1,95 @@
+import Campaign
+
+/// Shows a run to `ConnectionGrowth`, once a second, and does what that decides.
+struct GrowthWatch {
+    private var growth: ConnectionGrowth
+    private let target: ConnectionTarget
+    /// True where connections have a rate of their own: more of them would go round it.
+    private let hasConnectionRate: Bool
+    private var threads: [ThreadUse] = []
+    private var reason = ConnectionGrowth.Reason.early
+
+    /// nil where the run keeps what it begins with.
+    init?(_ plan: Plan, target: ConnectionTarget?) {
+        guard let target else { return nil }
+        self.target = target
+        hasConnectionRate = plan.options.ratePerConnection != nil
+        growth = ConnectionGrowth(
+            connections: plan.shape.connections, reactors: plan.shape.reactorsAtFirst,
+            connectionsMost: plan.shape.connectionsMost, reactorsMost: plan.shape.reactors)
+    }
+
+    /// Takes a look.
+    ///
+    /// - Returns: What to tell, where something changes.
+    mutating func look(
+        _ snapshot: RunSnapshot, threads uses: [ThreadUse], isHeldBack: Bool
+    ) -> String? {
+        guard !growth.isSettled else { return nil }
+        var look = ConnectionGrowth.Look(nanoseconds: snapshot.takenAt)
+        let limited = snapshot.statistics.limited
+        look.answers = snapshot.latencyCounts.count
+        look.openConnections = snapshot.openConnections
+        look.heldNanoseconds =
+            limited[LimitedBy.streams.rawValue] + limited[LimitedBy.window.rawValue]
+        if snapshot.rateLimit == nil, !hasConnectionRate {
+            // No operator's rate: a connection holds back by itself, and another one may not have
+            // to.
+            look.heldNanoseconds += limited[LimitedBy.rate.rawValue]
+        }
+        look.busyNanoseconds = limited[LimitedBy.cpu.rawValue]
+        look.totalNanoseconds = limited.reduce(0, +)
+        look.busiestThread = zip(uses, threads).compactMap { $0.share(since: $1) }.max() ?? 0
+        threads = uses
+        look.rateLimit = snapshot.rateLimit
+        look.rowsLeft = snapshot.rows.map { $0 - min($0, snapshot.counts.settled) }
+        look.latencyNanoseconds = snapshot.latencyNow.p99
+        look.failures = snapshot.statistics.failures
+        look.pushbacks = snapshot.statistics.pushbacks
+        look.pausedAddresses = snapshot.statistics.pausedAddresses
+        look.isHeldBack = isHeldBack
+        return take(growth.look(look))
+    }
+
+    private mutating func take(_ decision: ConnectionGrowth.Decision) -> String? {
+        switch decision {
+        case .stay(let reason):
+            self.reason = reason
+            return nil
+        case .grow(let connections, let reactors):
+            let before = target.total
+            reason = .measuring
+            target.grow(to: connections, reactors: reactors)
+            let threads = reactors > 1 ? " on \(reactors) reactors" : ""
+            return "from \(before) to \(connections) connections\(threads): the run is held up by "
+                + "streams and windows"
+        case .settled(let reason):
+            self.reason = reason
+            return "\(target.total) connections: \(words)"
+        }
+    }
+
+    /// Why the run has the connections that it has.
+    var words: String { reason.words(connections: target.total) }
+}
+
+extension ConnectionGrowth.Reason {
+    /// For people, behind the number of connections.
+    func words(connections: Int) -> String {
+        switch self {
+        case .early: "nothing was measured before the end"
+        case .measuring: "what they bring was not measured to its end"
+        case .trouble: "connections fail, or APNs asks for patience"
+        case .rateKept(let rate): "they keep the rate of \(rateText(rate))/s"
+        case .notHeld: "streams and windows do not hold the run up"
+        case .threadsBusy: "the reactors can do no more"
+        case .fewRows: "too few rows are left for more to pay"
+        case .most: "no more are opened unasked"
+        case .noGain(let before, let percent):
+            "more would not pay (\(connections) after \(before) brought \(percent) %)"
+        case .repeatedTrouble:
+            "connections fail or APNs asks for patience again and again: no more are opened"
+        case .notAllOpen: "the last ones did not open: no more are tried"
+        }
+    }
+}

@@ -1,0 +1,69 @@
+/// A command's discussion, taken apart for pages that lay it out themselves.
+struct Discussion {
+    /// A word and what it means.
+    typealias Entry = (word: String, meaning: String)
+
+    enum Part {
+        case paragraph(String)
+        case entries([Entry])
+    }
+
+    private(set) var parts: [Part] = []
+    /// What each exit code means, where the discussion says so.
+    private(set) var exitCodes: [Entry] = []
+
+    init(of command: CommandDescription) {
+        let start = "Exit codes: "
+        for lines in command.discussion.split(separator: "\n", omittingEmptySubsequences: false)
+            .split(separator: "")
+        {
+            if lines.contains(where: Self.isEntry) {
+                parts.append(.entries(Self.entries(lines)))
+                continue
+            }
+            var text = lines.joined(separator: " ")
+            if let place = text.firstRange(of: start) {
+                exitCodes = text[place.upperBound...].split(separator: ";").map(Self.exitCode)
+                text = String(text[..<place.lowerBound])
+            }
+            while text.last == " " { text.removeLast() }
+            if !text.isEmpty { parts.append(.paragraph(text)) }
+        }
+    }
+
+    /// `3 rows are left over.` as its number and its meaning.
+    private static func exitCode(_ text: Substring) -> Entry {
+        var trimmed = text.drop { $0 == " " }
+        if trimmed.hasSuffix(".") { trimmed.removeLast() }
+        let number = trimmed.prefix { $0.isNumber }
+        return (String(number), String(trimmed.dropFirst(number.count + 1)))
+    }
+
+    /// Whether a line explains a word: two blanks stand between them.
+    private static func isEntry(_ line: Substring) -> Bool {
+        !line.hasPrefix(" ") && line.firstRange(of: "  ") != nil
+    }
+
+    /// Lines of a word and its meaning; indented lines go on with the one above.
+    private static func entries(_ lines: some Sequence<Substring>) -> [Entry] {
+        var result: [Entry] = []
+        for line in lines {
+            let text = String(line.drop { $0 == " " })
+            if isEntry(line), let gap = text.firstRange(of: "  ") {
+                let meaning = text[gap.upperBound...].drop { $0 == " " }
+                result.append((String(text[..<gap.lowerBound]), String(meaning)))
+            } else if !result.isEmpty {
+                result[result.count - 1].meaning += " " + text
+            }
+        }
+        return result
+    }
+}
+
+extension Program {
+    /// What each exit code means, of every command.
+    static let exitCodes = [
+        "complete", "could not be done", "the request is wrong, nothing was sent",
+        "rows are left over", "APNs refuses the campaign", "a file or disk error",
+    ]
+}

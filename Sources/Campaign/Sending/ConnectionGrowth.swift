@@ -1,0 +1,276 @@
+/// Decides how many connections a run keeps up where its operator left that open: looks at the run
+/// about once a second, and lets it grow while more connections pay.
+///
+///     opening --all open--> filling --latencies--> measuring --enough seen--> judged
+///        ^                                             ^                        |
+///        '-------------------- grow -------------------+------------------------|
+///                                                      '--------- stay ---------'
+///     judged: more did not pay, or may not be --> settled
+///
+/// Numbers and the time come in, a decision comes out; docs/decisions/0009 tells why it is so.
+public struct ConnectionGrowth: Sendable {
+    /// What one look finds. Counts and times cumulate over the run.
+    public struct Look: Sendable, Equatable {
+        /// When it is made, monotonic nanoseconds.
+        public var nanoseconds: UInt64
+        /// Answers so far.
+        public var answers: UInt64 = 0
+        /// Connections that are ready to send.
+        public var openConnections = 0
+        /// Connection nanoseconds spent waiting for streams, windows, or a pace that the engine set
+        /// itself: what more connections may shorten.
+        public var heldNanoseconds: UInt64 = 0
+        /// Connection nanoseconds in which nothing but the reactor's own work held things up.
+        public var busyNanoseconds: UInt64 = 0
+        /// Connection nanoseconds in all.
+        public var totalNanoseconds: UInt64 = 0
+        /// CPU time of the busiest reactor's thread since the last look, as a share of the time.
+        public var busiestThread = 0.0
+        /// Requests a second that the operator allows; nil: no limit.
+        public var rateLimit: Double?
+        /// Rows that are not settled, as far as is known; nil: nobody knows.
+        public var rowsLeft: UInt64?
+        /// How long most answers took since the last look, nanoseconds; nil: there were none.
+        public var latencyNanoseconds: UInt64?
+        /// Connections that failed so far.
+        public var failures: UInt64 = 0
+        /// Answers so far that asked for patience or refused the credential: 429, 5xx, 403.
+        public var pushbacks: UInt64 = 0
+        /// Addresses that are left alone for a while.
+        public var pausedAddresses = 0
+        /// True while few requests are in flight on purpose: nothing was accepted yet, a canary is
+        /// out, the operator paused the run, or it ends.
+        public var isHeldBack = false
+
+        /// A look at an instant, monotonic nanoseconds.
+        public init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
+    }
+
+    /// Why a run has the connections that it has.
+    public enum Reason: Sendable, Equatable {
+        /// Nothing was measured yet.
+        case early
+        /// Connections are being opened, or their gain is being measured.
+        case measuring
+        /// Connections fail, or the server asks for patience.
+        case trouble
+        /// The operator's rate is kept.
+        case rateKept(perSecond: Double)
+        /// Something else than streams and windows holds the run up.
+        case notHeld
+        /// No reactor's thread could do more.
+        case threadsBusy
+        /// The rest of the list is too short.
+        case fewRows
+        /// No more are opened unasked.
+        case most
+        /// The last step brought too little.
+        case noGain(from: Int, percent: Int)
+        /// There was trouble again and again.
+        case repeatedTrouble
+        /// The last step's connections did not all open.
+        case notAllOpen
+    }
+
+    /// What a look leads to.
+    public enum Decision: Sendable, Equatable {
+        /// Nothing changes now.
+        case stay(Reason)
+        /// So many connections from now on, on so many reactors.
+        case grow(connections: Int, reactors: Int)
+        /// Nothing changes any more.
+        case settled(Reason)
+    }
+
+    private enum Phase {
+        case opening(since: UInt64)
+        case filling(since: UInt64)
+        case measuring(since: Look)
+        case settled(Reason)
+    }
+
+    /// What the connections before the last step carried.
+    private struct Step {
+        var connections: Int
+        /// Answers a second.
+        var rate: Double
+        /// True once a gain too small was seen: another measurement decides.
+        var isDoubted = false
+    }
+
+    /// Connections that the run keeps up.
+    public private(set) var connections: Int
+    /// Reactors among which they are divided.
+    public private(set) var reactors: Int
+    private let connectionsMost: Int
+    private let reactorsMost: Int
+    private var phase: Phase?
+    private var step: Step?
+    private var last: Look?
+    private var troubledLooks = 0
+
+    /// No more connections are opened unasked.
+    public static let connectionsMost = 64
+    /// So much of the connections' time has to be held up by what more of them may shorten.
+    static let heldShare = 0.8
+    /// A thread that works for so much of the time can do little more.
+    static let saturatedShare = 0.85
+    /// A rate that is reached to this share is kept.
+    static let rateKeptShare = 0.9
+    /// A step pays where it brings this share of what it could: a quarter more where there are
+    /// twice as many connections.
+    static let gainShare = 0.25
+    /// What a step brought is measured for so long at least, nanoseconds, and for so many latencies.
+    static let measuringTime: UInt64 = 2_000_000_000
+    static let latencies: UInt64 = 2
+    /// So long after a step connections that are not open are not waited for any more.
+    static let openingLimit: UInt64 = 30_000_000_000
+    /// A handshake costs as much CPU as so many notifications: a connection has to carry more.
+    static let rowsEachConnection: UInt64 = 1000
+    /// The rest of the list has to take so many seconds.
+    static let secondsLeft = 5.0
+    /// One answer in so many may ask for patience before it counts as trouble.
+    static let answersEachPushback: UInt64 = 1000
+    /// After so many looks that found trouble the run grows no more.
+    static let troubledLooksLimit = 3
+
+    /// - Parameters:
+    ///   - connections: Those that the run begins with.
+    ///   - connectionsMost: Where it is smaller than 64.
+    public init(
+        connections: Int, reactors: Int, connectionsMost: Int = connectionsMost, reactorsMost: Int
+    ) {
+        self.connections = connections
+        self.reactors = reactors
+        self.connectionsMost = min(connectionsMost, Self.connectionsMost)
+        self.reactorsMost = reactorsMost
+    }
+
+    /// True once nothing will change any more.
+    public var isSettled: Bool {
+        if case .settled = phase { return true }
+        return false
+    }
+
+    /// Takes a look in. The times of looks never fall.
+    public mutating func look(_ look: Look) -> Decision {
+        if case .settled(let reason) = phase { return .settled(reason) }
+        let before = last ?? Look(nanoseconds: look.nanoseconds)
+        last = look
+        if look.isHeldBack {
+            phase = .opening(since: look.nanoseconds)
+            return .stay(.early)
+        }
+        if let decision = watchTrouble(look, before) { return decision }
+        if look.rateLimit != before.rateLimit, phase != nil {
+            // What was measured under another rate says nothing about this one.
+            step = nil
+            phase = .filling(since: look.nanoseconds)
+        }
+        return goOn(look)
+    }
+
+    /// - Returns: nil where all is well.
+    private mutating func watchTrouble(_ look: Look, _ before: Look) -> Decision? {
+        let pushbacks = look.pushbacks - min(look.pushbacks, before.pushbacks)
+        let answers = look.answers - min(look.answers, before.answers)
+        let isTroubled =
+            look.failures > before.failures || pushbacks * Self.answersEachPushback > answers
+        if isTroubled {
+            troubledLooks += 1
+            if troubledLooks >= Self.troubledLooksLimit { return settle(.repeatedTrouble) }
+        }
+        guard isTroubled || look.pausedAddresses > 0 else { return nil }
+        // What was measured so far is worth nothing.
+        phase = .opening(since: look.nanoseconds)
+        return .stay(.trouble)
+    }
+
+    private mutating func settle(_ reason: Reason) -> Decision {
+        phase = .settled(reason)
+        return .settled(reason)
+    }
+
+    private mutating func goOn(_ look: Look) -> Decision {
+        let patience = (look.latencyNanoseconds ?? 0) * Self.latencies
+        switch phase {
+        case nil:
+            phase = .opening(since: look.nanoseconds)
+            return goOn(look)
+        case .opening(let since):
+            if look.openConnections >= connections {
+                phase = .filling(since: look.nanoseconds)
+            } else if look.nanoseconds - since > Self.openingLimit {
+                return settle(.notAllOpen)
+            }
+        case .filling(let since):
+            // Those that were just opened have to be full before they count.
+            if look.nanoseconds > since, look.nanoseconds - since >= patience {
+                phase = .measuring(since: look)
+            }
+        case .measuring(let since):
+            let time = look.nanoseconds - since.nanoseconds
+            guard time >= max(Self.measuringTime, patience) else { break }
+            return judge(look, since: since)
+        case .settled(let reason):
+            return .settled(reason)
+        }
+        return .stay(step == nil && last?.answers == 0 ? .early : .measuring)
+    }
+
+    /// Enough was seen: says what comes of it.
+    private mutating func judge(_ look: Look, since: Look) -> Decision {
+        phase = .measuring(since: look)
+        let seconds = Double(look.nanoseconds - since.nanoseconds) / 1e9
+        let rate = Double(look.answers - since.answers) / seconds
+        if let limit = look.rateLimit, rate >= limit * Self.rateKeptShare {
+            return .stay(.rateKept(perSecond: limit))
+        }
+        if var step {
+            let gain = rate / max(step.rate, .leastNonzeroMagnitude) - 1
+            let possible = Double(connections) / Double(step.connections) - 1
+            if gain < possible * Self.gainShare {
+                if step.isDoubted {
+                    return settle(
+                        .noGain(from: step.connections, percent: Int((gain * 100).rounded())))
+                }
+                step.isDoubted = true
+                self.step = step
+                return .stay(.measuring)
+            }
+            self.step = nil
+        }
+        func passed(_ time: KeyPath<Look, UInt64>) -> Double {
+            Double(look[keyPath: time] - min(look[keyPath: time], since[keyPath: time]))
+        }
+        let total = passed(\.totalNanoseconds)
+        guard total > 0 else { return .stay(.notHeld) }
+        let held = passed(\.heldNanoseconds) / total
+        let busy = passed(\.busyNanoseconds) / total
+        let isSaturated = look.busiestThread >= Self.saturatedShare
+        guard isSaturated ? held + busy >= Self.heldShare : held >= Self.heldShare else {
+            return .stay(isSaturated ? .threadsBusy : .notHeld)
+        }
+        if isSaturated, reactors >= reactorsMost { return .stay(.threadsBusy) }
+        return grow(look, rate: rate, byReactor: isSaturated)
+    }
+
+    /// Twice as many connections; or a reactor more, with as many as the others have.
+    private mutating func grow(_ look: Look, rate: Double, byReactor: Bool) -> Decision {
+        guard connections < connectionsMost else { return settle(.most) }
+        let more = byReactor ? max(1, connections / reactors) : connections
+        let next = min(connections + more, connectionsMost)
+        if let rows = look.rowsLeft {
+            let isWorthIt =
+                rows >= UInt64(next - connections) * Self.rowsEachConnection
+                && Double(rows) >= rate * Self.secondsLeft
+            // Rows only become fewer.
+            guard isWorthIt else { return settle(.fewRows) }
+        }
+        step = Step(connections: connections, rate: rate)
+        connections = next
+        if byReactor { reactors += 1 }
+        phase = .opening(since: look.nanoseconds)
+        return .grow(connections: connections, reactors: reactors)
+    }
+}

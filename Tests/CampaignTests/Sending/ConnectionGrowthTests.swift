@@ -1,0 +1,261 @@
+import Campaign
+import Testing
+
+/// The rule by which a run chooses how many connections it keeps up, look by look.
+@Suite(.timeLimit(.minutes(60))) struct ConnectionGrowthTests {
+    typealias Decision = ConnectionGrowth.Decision
+
+    /// A run that a look is taken at each second.
+    struct Run {
+        var growth: ConnectionGrowth
+        var look = ConnectionGrowth.Look(nanoseconds: 1_000_000_000)
+        /// What each second brings, with so many connections.
+        var perSecond: (Int) -> UInt64 = { 100 * UInt64($0) }
+        /// Shares of the connections' time.
+        var held = 1.0
+        var busy = 0.0
+        /// Connections that open a second.
+        var opening = 10
+        var decisions: [Decision] = []
+
+        init(_ connections: Int = 4, reactors: Int = 1, most: Int = 64, reactorsMost: Int = 1) {
+            growth = ConnectionGrowth(
+                connections: connections, reactors: reactors, connectionsMost: most,
+                reactorsMost: reactorsMost)
+            look.openConnections = connections
+            look.latencyNanoseconds = 50_000_000
+        }
+
+        /// Lets seconds pass, and a look be taken in each.
+        mutating func pass(_ seconds: Int, until isOver: (Run) -> Bool = { _ in false }) {
+            for _ in 0..<seconds where !isOver(self) {
+                look.nanoseconds += 1_000_000_000
+                look.answers += perSecond(look.openConnections)
+                let time = UInt64(look.openConnections) * 1_000_000
+                look.totalNanoseconds += time
+                look.heldNanoseconds += UInt64(Double(time) * held)
+                look.busyNanoseconds += UInt64(Double(time) * busy)
+                decisions.append(growth.look(look))
+                look.openConnections = min(growth.connections, look.openConnections + opening)
+            }
+        }
+
+        /// The numbers of connections that it grew to.
+        var steps: [Int] {
+            decisions.compactMap {
+                if case .grow(let connections, _) = $0 { connections } else { nil }
+            }
+        }
+
+        var isSettled: Bool { growth.isSettled }
+    }
+
+    @Test func `Connections double while all of them are held up and each step pays`() {
+        var run = Run()
+        run.pass(60)
+        #expect(run.steps == [8, 16, 32, 64])
+        #expect(run.decisions.last == .settled(.most))
+        // A step is measured for two seconds at least, once all its connections were open and full.
+        let times = run.decisions.indices.filter {
+            if case .grow = run.decisions[$0] { true } else { false }
+        }
+        #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 >= 4 })
+        #expect(times[3] - times[2] >= 5)
+    }
+
+    @Test func `A step that brings too little is the last one, after a second measurement`() {
+        var run = Run()
+        run.perSecond = { 100 * UInt64(min($0, 8)) }
+        run.pass(60) { $0.isSettled }
+        #expect(run.steps == [8, 16])
+        #expect(run.decisions.last == .settled(.noGain(from: 8, percent: 0)))
+        #expect(run.growth.connections == 16)
+        // It stays so, whatever happens later.
+        run.perSecond = { 1000 * UInt64($0) }
+        run.pass(20)
+        #expect(run.steps == [8, 16] && run.isSettled)
+    }
+
+    @Test("What a doubling has to bring", arguments: [(1240, false), (1260, true)])
+    func gain(carried: UInt64, pays: Bool) {
+        var run = Run()
+        run.perSecond = { $0 == 4 ? 1000 : carried }
+        run.pass(30) { $0.isSettled }
+        #expect((run.steps.count > 1) == pays)
+    }
+
+    @Test func `One poor measurement does not decide`() {
+        var run = Run()
+        run.pass(60) { $0.steps == [8] }
+        run.perSecond = { _ in 400 }
+        run.pass(60) { $0.decisions.suffix(4).allSatisfy { $0 == .stay(.measuring) } }
+        run.perSecond = { 100 * UInt64($0) }
+        run.pass(60)
+        #expect(run.steps == [8, 16, 32, 64])
+    }
+
+    @Test func `Nothing grows where something else holds the run up`() {
+        var run = Run()
+        run.held = 0.75
+        run.pass(60)
+        #expect(run.steps == [] && run.decisions.last == .stay(.notHeld) && !run.isSettled)
+        // What was not limited before may be later.
+        run.held = 0.85
+        run.pass(5)
+        #expect(run.steps == [8])
+    }
+
+    @Test func `A rate that is kept needs no more connections; one that is not, does`() {
+        var run = Run()
+        run.look.rateLimit = 420
+        run.pass(60)
+        #expect(run.steps == [] && run.decisions.last == .stay(.rateKept(perSecond: 420)))
+        // The operator allows more.
+        run.look.rateLimit = 5000
+        run.pass(60)
+        #expect(run.steps == [8, 16, 32, 64])
+        #expect(run.decisions.last == .stay(.rateKept(perSecond: 5000)))
+
+        var slow = Run(1)
+        slow.look.rateLimit = 500
+        slow.look.rowsLeft = 1_000_000
+        slow.perSecond = { 100 * UInt64($0) }
+        slow.pass(60)
+        #expect(slow.steps == [2, 4, 8])
+    }
+
+    @Test func `Nothing is measured before a notification was accepted and the canary is home`() {
+        var run = Run()
+        run.look.isHeldBack = true
+        run.pass(60)
+        #expect(run.steps == [] && run.decisions.allSatisfy { $0 == .stay(.early) })
+        run.look.isHeldBack = false
+        run.pass(2)
+        #expect(run.steps == [])
+        run.pass(10)
+        #expect(run.steps.first == 8)
+    }
+
+    @Test func `Trouble puts growth off, and ends it where it comes again and again`() {
+        var run = Run()
+        run.look.pausedAddresses = 1
+        run.pass(30)
+        #expect(run.steps == [] && run.decisions.last == .stay(.trouble) && !run.isSettled)
+        run.look.pausedAddresses = 0
+        run.look.failures += 1
+        run.pass(1)
+        #expect(run.decisions.last == .stay(.trouble))
+        run.pass(10) { !$0.steps.isEmpty }
+        #expect(run.steps == [8])
+        // One in a thousand answers may say so; no more.
+        run.look.pushbacks += 1
+        run.perSecond = { 1000 * UInt64($0) }
+        run.pass(1)
+        #expect(run.decisions.last != .stay(.trouble))
+        for _ in 0..<2 {
+            run.look.pushbacks += 100
+            run.pass(1)
+        }
+        #expect(run.decisions.last == .settled(.repeatedTrouble))
+    }
+
+    @Test func `A list that is nearly over gets no more connections`() {
+        // Four more connections cost as much as 4,000 notifications.
+        var few = Run()
+        few.look.rowsLeft = 3_999
+        few.perSecond = { _ in 10 }
+        few.pass(60)
+        #expect(few.steps == [] && few.decisions.last == .settled(.fewRows))
+        var enough = Run()
+        enough.look.rowsLeft = 4_000
+        enough.perSecond = { _ in 10 }
+        enough.pass(8)
+        #expect(enough.steps == [8])
+        // Less than five seconds are left.
+        var quick = Run()
+        quick.look.rowsLeft = 400_000
+        quick.perSecond = { _ in 100_000 }
+        quick.pass(60)
+        #expect(quick.steps == [] && quick.decisions.last == .settled(.fewRows))
+    }
+
+    @Test func `A step is measured over two latencies, and once all are open`() {
+        var run = Run()
+        run.look.latencyNanoseconds = 4_000_000_000
+        run.opening = 0
+        run.pass(16)
+        #expect(run.steps == [])
+        run.pass(2) { !$0.steps.isEmpty }
+        #expect(run.steps == [8])
+        run.look.latencyNanoseconds = 50_000_000
+        run.look.openConnections = 7
+        run.pass(30)
+        #expect(!run.isSettled && run.steps == [8])
+        run.pass(5)
+        #expect(run.decisions.last == .settled(.notAllOpen))
+    }
+
+    @Test func `A busy thread gets help from another reactor`() {
+        var run = Run(4, reactorsMost: 3)
+        run.look.busiestThread = 0.9
+        run.held = 0.2
+        run.busy = 0.8
+        run.pass(60) { $0.decisions.last == .stay(.threadsBusy) }
+        #expect(run.decisions.contains(.grow(connections: 8, reactors: 2)))
+        #expect(run.decisions.contains(.grow(connections: 12, reactors: 3)))
+        #expect(run.steps == [8, 12])
+        // Rows that do not come keep no thread busy for long.
+        var idle = Run(4, reactorsMost: 3)
+        idle.look.busiestThread = 0.9
+        idle.held = 0.2
+        idle.busy = 0.5
+        idle.pass(30)
+        #expect(idle.steps == [])
+    }
+
+    @Test func `A busy thread alone is no reason for more connections`() {
+        var run = Run()
+        run.look.busiestThread = 0.9
+        run.pass(30)
+        #expect(run.steps == [] && run.decisions.last == .stay(.threadsBusy))
+    }
+
+    @Test(arguments: 0..<300)
+    func `Whatever a run does, the limits hold`(seed: Int) {
+        var random = SplitMix64(seed: UInt64(seed))
+        func draw(_ limit: UInt64) -> UInt64 { random.next() % limit }
+        let first = Int(1 + draw(4))
+        var growth = ConnectionGrowth(
+            connections: first, reactors: 1, connectionsMost: Int(draw(100)), reactorsMost: 4)
+        var look = ConnectionGrowth.Look(nanoseconds: draw(1 << 40))
+        var connections = first
+        for _ in 0..<200 {
+            look.nanoseconds += draw(3_000_000_000)
+            look.answers += draw(100_000)
+            look.openConnections = Int(draw(UInt64(connections) + 2))
+            look.totalNanoseconds += 1000
+            look.heldNanoseconds += 700 + draw(301)
+            look.busyNanoseconds += draw(300)
+            look.busiestThread = Double(draw(100)) / 100
+            look.rateLimit = draw(8) == 0 ? Double(draw(100_000)) : nil
+            look.rowsLeft = draw(4) == 0 ? nil : draw(1 << 30)
+            look.latencyNanoseconds = draw(5) == 0 ? nil : draw(2_000_000_000)
+            look.failures += draw(40) == 0 ? 1 : 0
+            look.pushbacks += draw(40) == 0 ? 5 : 0
+            look.isHeldBack = draw(30) == 0
+            let wasSettled = growth.isSettled
+            switch growth.look(look) {
+            case .grow(let next, let reactors):
+                #expect(!wasSettled && !look.isHeldBack && look.pausedAddresses == 0)
+                #expect(look.openConnections >= 0 && next > connections && next <= 64)
+                #expect(next <= 2 * connections && reactors <= 4)
+                connections = next
+            case .settled:
+                #expect(growth.isSettled)
+            case .stay:
+                #expect(!wasSettled)
+            }
+            #expect(growth.connections == connections)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What README and docs show is true: their commands run, their options and links exist.
+///
+/// How a document says what can't be run here: `docs/README.md`.
+@Suite(.timeLimit(.minutes(60)))
+struct DocumentationTests {
+    /// What people wrote; `docs/reference.md` is written by the command.
+    static let documents: [String] = {
+        let folder = try? FileManager.default.contentsOfDirectory(
+            atPath: Tool.packageRoot + "/docs")
+        return ["README.md", "CONTRIBUTING.md"]
+            + (folder ?? []).filter { $0.hasSuffix(".md") && $0 != "reference.md" }.sorted()
+            .map { "docs/" + $0 }
+    }()
+
+    private static func text(_ document: String) throws -> String {
+        try String(contentsOfFile: "\(Tool.packageRoot)/\(document)", encoding: .utf8)
+    }
+
+    @Test("The commands of a document run, end and print as it says", arguments: documents)
+    func commands(of document: String) throws {
+        let story = try DocumentedStory(name: document, text: Self.text(document))
+        for finding in try story.run() { Issue.record("\(finding)") }
+    }
+
+    @Test("A command that fails, and an output that is another, are found")
+    func findings() throws {
+        func findings(_ text: String) throws -> [String] {
+            try DocumentedStory(name: "page", text: text).run().map {
+                String($0.prefix { $0 != "\n" })
+            }
+        }
+        let sound = "<!-- test\nx=3\n-->\n<!-- exit 3 -->\n```sh\necho a; (exit $x)\n```\n"
+        #expect(try findings(sound + "```text\n...\na\n```") == [])
+        #expect(try findings(sound + "```text\nb\n```") == ["page:9: not printed: b"])
+        #expect(
+            try findings("\n```sh\ntrue\nfalse\ntrue\n```") == ["page:3: exit code 1, not 0"])
+        #expect(
+            try findings("<!-- exit 3 -->\n```sh\ntrue\n```") == ["page:3: exit code 0, not 3"])
+        #expect(
+            try findings("```sh\nbroadside send --tokns x\n```") == ["page:2: exit code 2, not 0"])
+        let check = OptionCheck(directory: try TemporaryDirectory())
+        #expect(try check.findings(inBlock: "broadside send \\\n  --shard 1/3 > x") == [])
+        #expect(
+            try check.findings(inBlock: "x\nbroadside send --shards 1/3\ntools/tests").count == 2)
+        for text in ["<!-- exist 3 -->", "    broadside send", "```\n```", "```sh\ntrue"] {
+            #expect(throws: TestFailure.self) { try findings(text) }
+        }
+    }
+
+    @Test("Options that a document names exist, in what is not run too", arguments: documents)
+    func options(of document: String) throws {
+        let text = try Self.text(document)
+        let check = OptionCheck(directory: try TemporaryDirectory())
+        for piece in try DocumentedPiece.all(in: text, name: document) where piece.kind == .notRun {
+            for finding in try check.findings(inBlock: piece.text) {
+                Issue.record("\(document):\(piece.line): \(finding)")
+            }
+        }
+        for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false)
+            .enumerated()
+        {
+            for span in line.matches(of: /`(broadside [^`]+)`/) {
+                for finding in try check.findings(inWords: span.1) {
+                    Issue.record("\(document):\(number + 1): \(finding)")
+                }
+            }
+        }
+    }
+
+    @Test("Links lead to files and headings that exist", arguments: documents)
+    func links(of document: String) throws {
+        let folder = URL(filePath: "\(Tool.packageRoot)/\(document)").deletingLastPathComponent()
+        for link in try Self.text(document).matches(of: /\]\(([^)\s]+)\)/) {
+            let parts = link.1.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+            if link.1.contains("://") { continue }
+            let file =
+                parts[0].isEmpty
+                ? "\(Tool.packageRoot)/\(document)" : folder.appending(path: String(parts[0])).path
+            #expect(FileManager.default.fileExists(atPath: file), "\(document): \(link.1)")
+            guard parts.count == 2, file.hasSuffix(".md") else { continue }
+            let headings = try String(contentsOfFile: file, encoding: .utf8)
+                .matches(of: /(?m)^#+ (.*)$/).map { Self.anchor($0.1) }
+            #expect(headings.contains(String(parts[1])), "\(document): no heading for \(link.1)")
+        }
+    }
+
+    /// The name under which a heading can be linked to.
+    private static func anchor(_ heading: Substring) -> String {
+        heading.lowercased().filter { $0.isLetter || $0.isNumber || " -_".contains($0) }
+            .replacing(" ", with: "-")
+    }
+
+    @Test("The program that the README shows is the one that is tested")
+    func program() throws {
+        let tested = try Self.text("Tests/LibraryTests/LibraryTests.swift")
+            .split(separator: "\n").map { $0.drop { $0 == " " } }
+        let text = try Self.text("README.md")
+        let block = try #require(text.firstMatch(of: /(?s)```swift\n(.*?)```/)).1
+        for line in block.split(separator: "\n") {
+            #expect(tested.contains(line.drop { $0 == " " }), "\(line)")
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import TestSupport
+
+/// A piece of a document that tests look at: a block of commands, of output, or of hidden set-up.
+struct DocumentedPiece: Equatable {
+    enum Kind: Equatable {
+        /// ```` ```sh ````: run in order, ending with this exit code.
+        case commands(exitCode: Int)
+        /// The same behind `<!-- background: TEXT -->`: runs beside what follows, which waits until it
+        /// has said TEXT.
+        case background(ready: String)
+        /// The same behind `<!-- Ctrl-C when: COMMAND -->`: interrupted once COMMAND succeeds.
+        case interrupted(when: String, exitCode: Int)
+        /// The same behind `<!-- not run: WHY -->`: its options are looked at alone.
+        case notRun
+        /// ```` ```text ````: what the commands before it print, but for numbers.
+        case output
+        /// `<!-- test ... -->`: what a reader has, and a test has to make.
+        case hidden
+    }
+
+    let kind: Kind
+    /// The 1-based line on which its text begins.
+    let line: Int
+    let text: String
+}
+
+/// The comments in front of a block that say how it is run.
+private struct Directives {
+    var notRun = false
+    var exitCode: Int?
+    var background: String?
+    var interrupt: String?
+
+    /// - Throws: Where the comment is none of them: a typing error would go unnoticed.
+    mutating func add(_ comment: Substring) throws {
+        func value(_ prefix: String) -> String? {
+            comment.hasPrefix(prefix) ? String(comment.dropFirst(prefix.count)) : nil
+        }
+        if let reason = value("not run: "), !reason.isEmpty {
+            notRun = true
+        } else if let code = value("exit ").flatMap({ Int($0) }) {
+            exitCode = code
+        } else if let text = value("background: ") {
+            background = text
+        } else if let condition = value("Ctrl-C when: ") {
+            interrupt = condition
+        } else {
+            throw TestFailure(
+                "unknown comment '\(comment)': test, not run: WHY, exit N, background: TEXT or "
+                    + "Ctrl-C when: COMMAND")
+        }
+    }
+
+    var kind: DocumentedPiece.Kind {
+        if notRun { return .notRun }
+        if let background { return .background(ready: background) }
+        if let interrupt { return .interrupted(when: interrupt, exitCode: exitCode ?? 0) }
+        return .commands(exitCode: exitCode ?? 0)
+    }
+}
+
+extension DocumentedPiece {
+    /// The pieces of a document, in its order.
+    ///
+    /// - Throws: `name:line: what is wrong`.
+    static func all(in text: String, name: String) throws -> [DocumentedPiece] {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        var pieces: [DocumentedPiece] = []
+        var directives = Directives()
+        var index = 0
+        /// The lines up to `end`, without an indentation.
+        func block(upTo end: String, indentation: Int) throws -> String {
+            let start = index
+            while index < lines.count, trimmed(lines[index]) != end { index += 1 }
+            guard index < lines.count else {
+                throw TestFailure("\(name):\(start): this block has no end \(end)")
+            }
+            defer { index += 1 }
+            return lines[start..<index].map { line in
+                String(line.dropFirst(min(indentation, line.prefix { $0 == " " }.count)))
+            }.joined(separator: "\n")
+        }
+        while index < lines.count {
+            let line = lines[index]
+            let indentation = line.prefix { $0 == " " }.count
+            let content = trimmed(line)
+            index += 1
+            let first = index + 1
+            if content == "<!-- test" {
+                let text = try block(upTo: "-->", indentation: indentation)
+                pieces.append(DocumentedPiece(kind: .hidden, line: first, text: text))
+            } else if let comment = content.wholeMatch(of: /<!-- (.*) -->/) {
+                do { try directives.add(comment.1) } catch {
+                    throw TestFailure("\(name):\(index): \(error)")
+                }
+            } else if content.hasPrefix("```") {
+                let text = try block(upTo: "```", indentation: indentation)
+                switch content.dropFirst(3) {
+                case "sh":
+                    pieces.append(
+                        DocumentedPiece(kind: directives.kind, line: first, text: text))
+                case "text":
+                    pieces.append(DocumentedPiece(kind: .output, line: first, text: text))
+                case "":
+                    throw TestFailure("\(name):\(index): say what it is: ```sh, ```text, ```json5")
+                default: break
+                }
+                directives = Directives()
+            } else if indentation >= 4,
+                content.prefixMatch(of: #/(?:\$ )?(?:broadside|swift|tools/[a-z]|curl|sudo) ?/#)
+                    != nil,
+                !(index > 1 && isProse(lines[index - 2]))
+            {
+                throw TestFailure("\(name):\(index): commands stand in ```sh, so that they are run")
+            }
+        }
+        return pieces
+    }
+
+    private static func trimmed(_ line: Substring) -> Substring {
+        var line = line.drop { $0 == " " }
+        while line.last == " " { line.removeLast() }
+        return line
+    }
+
+    /// Whether an indented line behind this one only goes on with its sentence.
+    private static func isProse(_ line: Substring) -> Bool {
+        !trimmed(line).isEmpty
+    }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The scripts that a timer or a cluster starts again and again: run as they stand in `contrib`.
+@Suite(.timeLimit(.minutes(60)))
+struct NightlyScriptTests {
+    /// A script in a file, and what has to be put in other words to run it here.
+    struct Script: Sendable, CustomTestStringConvertible {
+        var file: String
+        /// Between these words; the last one is left out.
+        var start: String
+        var end: String
+        /// Where ledgers lie, below the directory that stands for all others.
+        var ledger: String
+
+        var testDescription: String { file }
+    }
+
+    static let scripts: [Script] = [
+        .init(
+            file: "systemd/broadside.service", start: "ExecStart=/bin/sh -ec '\\\n",
+            end: "'\n# SIGHUP", ledger: "2026-11-21"),
+        .init(
+            file: "kubernetes/cronjob.yaml", start: "args:\n                - |\n",
+            end: "              env:", ledger: "ledgers/night"),
+        .init(
+            file: "kubernetes/indexed-job.yaml", start: "args:\n            - |\n",
+            end: "          env:", ledger: "ledgers/night/0"),
+    ]
+
+    private func text(_ script: Script, in path: String) throws -> String {
+        let file = try String(
+            contentsOfFile: "\(Tool.packageRoot)/contrib/\(script.file)", encoding: .utf8)
+        let start = try #require(file.range(of: script.start))
+        let rest = file[start.upperBound...]
+        let end = try #require(rest.range(of: script.end))
+        var text = String(rest[..<end.lowerBound])
+        if script.file.hasPrefix("systemd") {
+            // systemd joins continued lines and takes $$ for a dollar sign.
+            text = text.replacingOccurrences(of: "\\\n", with: " ")
+                .replacingOccurrences(of: "$$", with: "$")
+                .replacingOccurrences(of: "/etc/broadside", with: path)
+        } else {
+            text = text.replacingOccurrences(of: "/campaign/", with: "\(path)/")
+                .replacingOccurrences(of: "/key/", with: "\(path)/")
+        }
+        return text
+    }
+
+    @Test(
+        "Rows that are left are sent by the next start; failed and unknown ones wait for a person",
+        arguments: scripts)
+    func restart(script: Script) throws {
+        let server = try RecordingServer("reset")
+        let campaign = try Campaign(rows: 60)
+        let path = campaign.directory.path
+        let isSharded = script.file.contains("indexed")
+        let printed = try Broadside.run(
+            campaign.arguments(
+                to: server.endpoint, ["--print-campaign", "--connections", "1"],
+                without: isSharded
+                    ? ["ledger", "progress", "auth-key", "key-id", "team-id"]
+                    : ["ledger", "progress", "auth-key"]),
+            in: campaign.directory)
+        try campaign.directory.write(printed.output, to: "campaign.json5")
+        try FileManager.default.copyItem(
+            atPath: campaign.authority.authKey, toPath: "\(path)/auth-key")
+        try campaign.directory.write(
+            try campaign.authority.providerToken(in: campaign.directory), to: "provider-token")
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(path)/broadside", withDestinationPath: try Broadside.path())
+        try campaign.directory.write("2026-11-21\n", to: "night")
+        let text = try text(script, in: path)
+        func start() throws -> Finished {
+            try Subprocess(
+                "sh", ["-ec", text], in: campaign.directory,
+                environment: [
+                    "PATH": "\(path):/usr/bin:/bin", "RUNTIME_DIRECTORY": path,
+                    "STATE_DIRECTORY": path, "CREDENTIALS_DIRECTORY": path, "JOB_NAME": "night",
+                    "JOB_COMPLETION_INDEX": "0", "SHARDS": "1",
+                ]
+            ).wait(limit: 120)
+        }
+        let first = try start()
+        #expect(first.exitCode == 3, "\(first.errors)")
+        let ledger = "\(path)/\(script.ledger)"
+        func statistics() throws -> SendSummary {
+            try SendSummary(
+                json: Broadside.run(
+                    ["ledger", "stats", "--json", "--ledger", ledger], in: campaign.directory
+                ).output)
+        }
+        #expect(try statistics().unknown > 0 && statistics().remaining == 0)
+        let connections = try server.events().filter { $0.event == "preface" }.count
+        let second = try start()
+        #expect(second.exitCode == 65, "\(second.errors)")
+        #expect(second.errors.contains("--retry"), "\(second.errors)")
+        #expect(try server.events().filter { $0.event == "preface" }.count == connections)
+        let retried = try Broadside.run(
+            [
+                "send", "--campaign", "\(path)/campaign.json5", "--ledger", ledger, "--resume",
+                "--retry", "failed,unknown",
+            ]
+                + (isSharded
+                    ? ["--auth-token-file", "\(path)/provider-token", "--shard", "1/1"]
+                    : ["--auth-key", "\(path)/auth-key"]),
+            in: campaign.directory)
+        #expect(retried.exitCode == 0, "\(retried.errors)")
+        // What is complete may be started again: there is nothing to do, and that is fine.
+        let last = try start()
+        #expect(last.exitCode == 0, "\(last.errors)")
+    }
+}
