@@ -67,6 +67,8 @@ struct LiveRun {
         }
         session.directory.syncDirectory()
         services.start(list: source)
+        // A resume may come too late.
+        _ = stopAtDeadline(Clock.now())
         for thread in threads { thread.start() }
         let teller = RunTeller(
             plan, session: session, shared: shared, services: services, source: source,
@@ -78,17 +80,36 @@ struct LiveRun {
         return try finish(threads, source: source, signals, teller)
     }
 
+    /// When no new requests go out any more, milliseconds since 1970; nil: at no time.
+    private var deadline: UInt64? {
+        plan.options.deadline.map {
+            session.manifest.firstStartedAtMilliseconds + $0 / millisecond
+        }
+    }
+
+    /// - Returns: True where the deadline has come just now.
+    private func stopAtDeadline(_ now: Now) -> Bool {
+        guard let deadline, now.wallMilliseconds >= deadline, !shared.isStopping else {
+            return false
+        }
+        shared.stop(.deadline)
+        return true
+    }
+
+    /// For how long nothing has to be looked at, milliseconds.
+    private func pause(_ now: Now) -> Int {
+        guard let deadline, !shared.isStopping else { return 100 }
+        return Int(min(100, max(deadline, now.wallMilliseconds) - now.wallMilliseconds))
+    }
+
     /// Tells how it goes and passes signals on until every reactor has ended.
     private func watch(
         _ threads: [ReactorThread], _ signals: SignalWatch, _ teller: RunTeller
     ) {
         let credentialWatch = CredentialWatch(
             plan, directory: session.directory, shared: shared, recipe: recipe, now: start)
-        let deadline = plan.options.deadline.map {
-            session.manifest.firstStartedAtMilliseconds + $0 / millisecond
-        }
         while !threads.allSatisfy(\.hasEnded) {
-            switch signals.wait(milliseconds: 100) {
+            switch signals.wait(milliseconds: pause(Clock.now())) {
             case .stop:
                 if shared.isStopping {
                     shared.stopAtOnce()
@@ -101,10 +122,7 @@ struct LiveRun {
                 break
             }
             let now = Clock.now()
-            if let deadline, now.wallMilliseconds >= deadline,
-                !shared.isStopping
-            {
-                shared.stop(.deadline)
+            if stopAtDeadline(now) {
                 for thread in threads { thread.wake() }
             }
             rememberCanary()
@@ -224,10 +242,17 @@ struct LiveRun {
                 + "--resume goes on"
         case .deadline: "the deadline has passed: --resume goes on without it"
         case nil:
-            statistics.heldBack > 0
-                ? "\(statistics.heldBack) rows were refused for the credential's sake: put it right "
-                    + "and --resume" : summary.openRowsAdvice
+            statistics.heldBack > 0 ? heldBackAdvice(statistics) : summary.openRowsAdvice
         }
+    }
+
+    private func heldBackAdvice(_ statistics: RunStatistics) -> String {
+        shared.isTopicRefused
+            ? "\(statistics.heldBack) rows were refused with TopicDisallowed or for the credential's "
+                + "sake: put the credential right and --resume, or, as the topic is part of the "
+                + "campaign, begin a new ledger with another"
+            : "\(statistics.heldBack) rows were refused for the credential's sake: put it right and "
+                + "--resume"
     }
 }
 

@@ -217,4 +217,30 @@ struct StoppingTests {
         }
         #expect(run.requests.count == 10_000)
     }
+
+    // MARK: Attempts and time
+
+    @Test func `A row fails only when attempts and time are both used up`() throws {
+        for (attempts, time, isByTime) in [(3, 40 * second, true), (9, second, false)] {
+            let run = try ScriptedRun(rows: 1) {
+                $0.retryPolicy = RetryPolicy(
+                    maximumAttempts: attempts, retryForNanoseconds: time)
+            }
+            run.reply = { _ in .status(429, "TooManyRequests") }
+            run.run()
+            let last = try #require(run.requests.last)
+            #expect(last.time >= time)
+            #expect(
+                isByTime ? run.requests.count > attempts : run.requests.count == attempts,
+                "\(run.requests.count)")
+            // Not one too many: the attempt before came too early, or was none too few.
+            #expect(!isByTime || run.requests.dropLast().last!.time < time)
+            #expect(
+                try run.rows() == [
+                    .init(
+                        state: .failed, status: 429, reason: "TooManyRequests",
+                        attempts: run.requests.count)
+                ])
+        }
+    }
 }
