@@ -82,14 +82,14 @@ struct ConnectionRuleTests {
         // One more is on its way and answered; the one before it never is.
         run.hangUp(0)
         run.run()
-        let pause = run.links[1].begun - before
+        try #require(run.links.count == 2 || onLost == .record)
         let rows = try run.rows()
         switch onLost {
         case .record:
             #expect(rows.count { $0.state == .unknown && $0.reason == "ConnectionLost" } >= 1)
             #expect(run.requests.count == 3)
         case .resend:
-            #expect(pause >= second / 4 * 3)
+            #expect(run.links[1].begun - before >= second / 4 * 3)
             #expect(rows.allSatisfy { $0.state == .accepted })
             #expect(rows[1].attempts == 2 && run.requests(row: 1).count == 2)
         }
@@ -138,7 +138,7 @@ struct ConnectionRuleTests {
         run.deafen(0)
         run.run { run.links[0].closed != nil }
         let (pings, closed) = (run.links[0].pings, try #require(run.links[0].closed))
-        #expect(pings.count == 1)
+        try #require(pings.count == 1)
         #expect(pings[0] >= 10 * second && pings[0] <= 10 * second + Self.slack)
         #expect(closed >= 20 * second && closed <= 20 * second + 2 * Self.slack)
         run.run()
@@ -175,6 +175,7 @@ struct ConnectionRuleTests {
         if isDeaf { run.deafen(0) }
         run.run()
         let pings = run.links[0].pings
+        try #require(pings.count >= 1)
         #expect(pings[0] >= 600 * second && pings[0] <= 600 * second + Self.slack)
         if isDeaf {
             let closed = try #require(run.links[0].closed)

@@ -59,7 +59,7 @@ struct CredentialAnswerTests {
             $0.milliRatePerConnection = 1000
         }
         run.run()
-        #expect(run.renewals.count == 1)
+        try #require(run.renewals.count == 1)
         #expect(run.renewals[0] >= 10 * second && run.renewals[0] <= 10 * second + second / 10)
         let tokens = run.requests.map { $0.authorization ?? "" }
         let change = try #require(
