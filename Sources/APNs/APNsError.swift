@@ -5,7 +5,8 @@ public struct APNsError: Error, Equatable, Sendable {
         /// The text ends inside a value.
         case unexpectedEnd = "the text ends too early"
         /// An octet that cannot stand where it stands.
-        case unexpectedCharacter = "unexpected character"
+        case unexpectedCharacter =
+            "this character can't stand here: look for a comma too many or too few, or another kind of quote"
         /// Text after the value's end.
         case trailingText = "text after the end of the JSON value"
         /// RFC 8259 section 7: characters below U+0020 are escaped in a string.

@@ -32,6 +32,8 @@ public struct CertificateScope: Sendable, Equatable {
     /// - Parameters:
     ///   - topicsExtension: The DER inside the extension; nil where there is none.
     ///   - voipExtension: Likewise. What is no topic there is passed over.
+    ///   - commonName: The subject's CN, which names the environments where no extension does.
+    ///   - userID: The subject's UID, which is the topic where no extension names any.
     ///   - environments: Those that extensions name.
     /// - Returns: nil where the extension can't be read.
     public init?(

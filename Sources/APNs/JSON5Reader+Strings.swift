@@ -1,76 +1,92 @@
 extension JSON5Reader {
-    /// The text in quotes that starts here, its escapes resolved.
+    static func isIdentifierPart(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "a"..."z", "A"..."Z", "0"..."9", "$", "_", "\u{200c}", "\u{200d}": return true
+        default: break
+        }
+        guard !scalar.isASCII else { return false }
+        switch scalar.properties.generalCategory {
+        case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter,
+            .letterNumber, .nonspacingMark, .spacingMark, .decimalNumber, .connectorPunctuation:
+            return true
+        default: return false
+        }
+    }
+
+    mutating func key() throws(JSON5Error) -> String {
+        if current == "\"" || current == "'" { return try string() }
+        let name = identifierAhead()
+        if name.isEmpty || name.unicodeScalars.first!.properties.numericType != nil {
+            throw problem("a key is missing here: write a name or a string")
+        }
+        for _ in name.unicodeScalars { advance() }
+        if current == "-" {
+            throw problem("a key with a dash needs quotes: write \"\(name)-...\"")
+        }
+        return name
+    }
+
     mutating func string() throws(JSON5Error) -> String {
-        let start = position
-        guard let quote = current else { throw error("a text is expected here") }
-        advance()
+        let start = problem("a string is not closed: its quote is missing")
+        let quote = current
         var result = String.UnicodeScalarView()
-        while let scalar = current {
-            if scalar == quote {
-                advance()
-                return String(result)
-            }
-            if scalar == "\n" || scalar == "\r" { break }
-            if scalar == "\\" {
-                try escape(into: &result)
-            } else {
+        advance()
+        while let scalar = current, scalar != quote {
+            if scalar == "\n" || scalar == "\r" { throw start }
+            if scalar != "\\" {
                 result.append(scalar)
                 advance()
+                continue
             }
+            if let escaped = try escape() { result.append(escaped) }
         }
-        throw error("a text without its closing quote", at: start)
-    }
-
-    private mutating func escape(into result: inout String.UnicodeScalarView) throws(JSON5Error) {
-        let start = position
+        guard current != nil else { throw start }
         advance()
-        guard let scalar = current else { throw error("the text ends in an escape", at: start) }
+        return String(result)
+    }
+
+    /// What an escape stands for; nil for a line that goes on.
+    private mutating func escape() throws(JSON5Error) -> Unicode.Scalar? {
+        let start = problem("this is no escape: write \\\\ for a backslash")
         advance()
-        switch scalar {
-        case "b": result.append("\u{8}")
-        case "f": result.append("\u{c}")
-        case "n": result.append("\n")
-        case "r": result.append("\r")
-        case "t": result.append("\t")
-        case "v": result.append("\u{b}")
-        case "0": result.append("\0")
-        case "x": result.append(try self.scalar(hexadecimal(2, start), start))
-        case "u": result.append(try codeUnits(start))
-        // A line goes on behind a backslash at its end.
-        case "\r": _ = take("\n")
-        case "\n", "\u{2028}", "\u{2029}": break
-        case "1"..."9": throw error("this escape does not exist", at: start)
-        default: result.append(scalar)
+        guard let letter = current else { throw start }
+        if letter == "\r", next(1) == "\n" { advance() }
+        advance()
+        switch letter {
+        case "b": return "\u{8}"
+        case "f": return "\u{c}"
+        case "n": return "\n"
+        case "r": return "\r"
+        case "t": return "\t"
+        case "v": return "\u{b}"
+        case "0":
+            if let digit = current, ("0"..."9").contains(digit) { throw start }
+            return "\0"
+        case "1"..."9": throw start
+        case "x": return Unicode.Scalar(try hexadecimal(2, start))
+        case "u":
+            var value = try hexadecimal(4, start)
+            if value >> 10 == 0x36 {
+                guard current == "\\", next(1) == "u" else { throw start }
+                advance()
+                advance()
+                let second = try hexadecimal(4, start)
+                guard second >> 10 == 0x37 else { throw start }
+                value = 0x10000 + ((value & 0x3ff) << 10) + (second & 0x3ff)
+            }
+            guard let scalar = Unicode.Scalar(value) else { throw start }
+            return scalar
+        default: return Self.isLineEnd(letter) ? nil : letter
         }
-    }
-
-    private mutating func codeUnits(_ start: JSON5Position) throws(JSON5Error) -> Unicode.Scalar {
-        let first = try hexadecimal(4, start)
-        guard first >= 0xd800, first < 0xdc00 else { return try scalar(first, start) }
-        guard take("\\"), take("u") else { throw error("half a surrogate pair", at: start) }
-        let second = try hexadecimal(4, start)
-        guard second >= 0xdc00, second < 0xe000 else {
-            throw error("half a surrogate pair", at: start)
-        }
-        return try scalar(0x10000 + (first - 0xd800) << 10 + (second - 0xdc00), start)
-    }
-
-    private func scalar(
-        _ value: UInt32, _ start: JSON5Position
-    ) throws(JSON5Error) -> Unicode.Scalar {
-        guard let scalar = Unicode.Scalar(value) else {
-            throw error("half a surrogate pair", at: start)
-        }
-        return scalar
     }
 
     private mutating func hexadecimal(
-        _ count: Int, _ start: JSON5Position
+        _ count: Int, _ failure: JSON5Error
     ) throws(JSON5Error) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<count {
-            guard let digit = current.flatMap({ Character($0).hexDigitValue }), digit < 16 else {
-                throw error("this escape wants \(count) hexadecimal digits", at: start)
+            guard let digit = current.flatMap({ Character($0).hexDigitValue }) else {
+                throw failure
             }
             value = value << 4 | UInt32(digit)
             advance()

@@ -6,7 +6,9 @@ public struct JSON5Value: Sendable, Equatable {
     public indirect enum Content: Sendable, Equatable {
         case null
         case boolean(Bool)
-        case number(Double)
+        /// As JSON would write it: no sign of plus, no hexadecimal digits; `Infinity` and `NaN` as they
+        /// are. So a number that is an option's value reads as it was written.
+        case number(String)
         case string(String)
         case array([JSON5Value])
         case object([Member])
@@ -26,6 +28,24 @@ public struct JSON5Value: Sendable, Equatable {
     public var content: Content
     /// Where its first octet stands.
     public var position: JSON5Position
+
+    /// What kind of value this is, in words.
+    public var words: String {
+        switch content {
+        case .null: "null"
+        case .boolean(let value): "\(value)"
+        case .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+
+    /// The value of a number; nil for what is none.
+    public var number: Double? {
+        guard case .number(let text) = content else { return nil }
+        return Double(text)
+    }
 }
 
 /// A place in a text that a person edits: both from 1, columns counted in characters.

@@ -13,7 +13,12 @@ public struct NotificationHeaders: Sendable, Equatable {
     /// `apns-collapse-id`, at most 64 octets; not sent where nil.
     public var collapseID: String?
 
-    /// - Parameter priority: nil stands for the push type's default.
+    /// - Parameters:
+    ///   - topic: apns-topic; nil: not sent.
+    ///   - pushType: apns-push-type.
+    ///   - priority: nil stands for the push type's default.
+    ///   - expirationUnixSeconds: apns-expiration; nil: not sent.
+    ///   - collapseID: apns-collapse-id; nil: not sent.
     public init(
         topic: String? = nil, pushType: PushType = .alert, priority: Priority? = nil,
         expirationUnixSeconds: UInt64? = nil, collapseID: String? = nil

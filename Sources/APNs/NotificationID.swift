@@ -23,7 +23,9 @@ public struct NotificationID: Sendable, Hashable {
     /// The first row number that has no id.
     public static let rowLimit: UInt64 = 1 << 48
 
-    /// - Parameter row: must be below 2^48.
+    /// - Parameters:
+    ///   - campaign: The campaign's random bits.
+    ///   - row: must be below 2^48.
     public init(campaign: UInt64, row: UInt64) {
         precondition(row < NotificationID.rowLimit, "a row number has at most 48 bits")
         self.campaign = campaign

@@ -1,3 +1,4 @@
+internal import APNs
 import Campaign
 
 /// A campaign's settings in a file (JSON5): options by their long names, and where each stands.
@@ -33,27 +34,23 @@ package struct CampaignFile {
     package init(path: String) throws(BroadsideError) {
         let octets = try readFile(path, option: "campaign", limit: Self.sizeLimit)
         folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
-        func named(_ place: JSON5Value.Place) -> String {
+        func named(_ place: JSON5Position) -> String {
             "--campaign \(path), line \(place.line), column \(place.column)"
         }
         let root: JSON5Value
         do {
             root = try JSON5Reader.read(octets)
         } catch {
-            throw .request("\(named(error.place)): \(error.message)")
+            throw .request("\(named(error.position)): \(error.message)")
         }
-        guard case .object(let members) = root.kind else {
+        guard case .object(let members) = root.content else {
             throw .request(
-                "\(named(root.place)): is \(root.words): a campaign is an object, { ... }")
+                "\(named(root.position)): is \(root.words): a campaign is an object, { ... }")
         }
         var entries: [Entry] = []
         for member in members {
-            if entries.contains(where: { $0.name == member.key }) {
-                throw .request(
-                    "\(named(member.place)): the key '\(member.key)' is there twice: keep one")
-            }
             let value: Value =
-                switch member.value.kind {
+                switch member.value.content {
                 case .boolean(let value): .boolean(value)
                 case .number(let text): .number(text)
                 case .string(let text): .string(text)
@@ -61,8 +58,8 @@ package struct CampaignFile {
                 }
             entries.append(
                 Entry(
-                    name: member.key, namePlace: named(member.place),
-                    place: named(member.value.place), value: value))
+                    name: member.name, namePlace: named(member.position),
+                    place: named(member.value.position), value: value))
         }
         self.entries = entries
     }

@@ -26,7 +26,7 @@ public enum CampaignRun {
     }
 
     /// Where a ledger keeps the list that came from standard input.
-    public static func spooledList(ledger: String) -> String {
+    package static func spooledList(ledger: String) -> String {
         "\(ledger)/\(LedgerDirectory.spoolName)"
     }
 
@@ -54,6 +54,9 @@ public enum CampaignRun {
         let plan = try Plan(
             options, payloads: payloads, listByteCount: list.bytes.estimatedByteCount)
         for warning in plan.warnings { standardError("broadside: warning: \(warning)") }
+        if case .file = tokens, let warning = try list.firstLook() {
+            standardError("broadside: warning: \(warning)")
+        }
         let context = try tlsContext(options, plan.credential)
         let skips = try SkipSearch(options)
         if options.isDryRun { return try DryRun.run(plan, list: list, skips: skips) }
@@ -171,14 +174,13 @@ public enum CampaignRun {
 extension Plan {
     /// What will be done, in a few lines.
     var description: String {
-        let rate = options.rate.map { "\(Int($0)) requests a second" } ?? "no rate limit"
+        let rate = options.rate.map { "\(rateText($0)) requests a second" } ?? "no rate limit"
         return """
             endpoint     \(place)\(protocolWords)\(route.proxy.map { " through the proxy \($0.place)" } ?? "")
-            topic        \(headers.topic ?? credential.onlyTopic ?? "none"), push type \(headers.pushType.rawValue), priority \
-            \(headers.priority.rawValue)
+            topic        \(requestWords)
             payload      \(payloads.description)
             connections  \(shape.words(options)), \
-            at most \(streamsPerConnection) streams each
+            at most \(streamsPerConnection) \(binaryWait == nil ? "streams" : "notifications out on") each\(silenceWords)
             rate         \(rate)
             """
     }

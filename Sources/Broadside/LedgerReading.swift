@@ -40,6 +40,7 @@ public struct LedgerReading {
         }
         var result = Summary(
             campaign: manifest.campaignNumber, outcome: manifest.isFinished ? .complete : .stopped)
+        result.acceptsBySilence = manifest.identity.acceptsBySilence
         result.take(summary, rows: manifest.ownRowCount)
         result.inDoubt = summary.count(.inDoubt)
         result.retries = manifest.counters.retries
@@ -84,10 +85,14 @@ public struct LedgerReading {
         }
     }
 
+    /// The names that `export` takes for its states.
+    package static var stateNames: [String] { RowState.allCases.map(\.name) }
+
     /// Writes rows in list order.
     ///
     /// - Parameters:
     ///   - tokens: The list; nil: where the run read it, if it is still there.
+    ///   - format: `csv`, with a header, or `jsonl`, an object a line.
     ///   - states: Which rows, by name; empty: all settled ones.
     ///   - output: Takes the text, a part at a time.
     public func export(
@@ -100,8 +105,12 @@ public struct LedgerReading {
         var wanted: Set<RowState> = []
         for name in states {
             guard let state = RowState(name: name) else {
-                let names = RowState.allCases.map(\.name).joined(separator: ", ")
-                throw .request("--state '\(name)' is unknown: one of \(names)")
+                let names = Self.stateNames
+                let nearest = nearestName(to: name, among: names).map { "did you mean \($0)? " }
+                let several = name.contains(",") ? "write --state once for each of them, " : ""
+                throw .request(
+                    "--state '\(name)' is unknown: \(several)\(nearest ?? "")one of "
+                        + names.joined(separator: ", "))
             }
             wanted.insert(state)
         }
@@ -126,7 +135,32 @@ public struct LedgerReading {
         var header: [UInt8] = []
         format.appendHeader(to: &header)
         try output(header)
-        try parts.write(output, unreadable: { Self.unreadable($0, directory) })
+        try parts.write(
+            output,
+            unreadable: { error in
+                guard error.code == .badList, let tokens else {
+                    return Self.unreadable(error, directory)
+                }
+                return .request(
+                    "--tokens \(tokens): \(error.detail): name the list "
+                        + "that was sent")
+            })
+    }
+
+    /// What is written must not take the place of the campaign's list, nor of the ledger's files.
+    public func checkOutput(_ path: String?) throws(BroadsideError) {
+        guard let path, path != "-", let output = FileIdentity(path: path), output.isRegular else {
+            return
+        }
+        if let listPath, FileIdentity(path: listPath) == output {
+            throw .request(
+                "--output \(path) is the campaign's token list: name another, it would be overwritten"
+            )
+        }
+        let files = try directory.names().map { "\(directory.path)/\($0)" }
+        if files.contains(where: { FileIdentity(path: $0) == output }) {
+            throw .request("--output \(path) is a file of the ledger: name another")
+        }
     }
 
     private func openList(_ tokens: String?) throws(BroadsideError) -> TokenList? {

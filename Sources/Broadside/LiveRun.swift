@@ -40,8 +40,7 @@ struct LiveRun {
             canary: session.canaryGate(), connectionTarget: plan.connectionTarget,
             sign: authorization.sign)
         services = ReactorServices(route: plan.route, reactors: plan.shape.reactors)
-        // Each reactor holds one chunk and has two ahead; the cutter holds two more.
-        pool = ChunkPool(limit: plan.shape.reactors * 3 + 3)
+        pool = ChunkPool(reactors: plan.shape.reactors)
     }
 
     /// Runs to the end.
@@ -67,8 +66,8 @@ struct LiveRun {
         }
         session.directory.syncDirectory()
         services.start(list: source)
-        // A resume may come too late.
-        _ = stopAtDeadline(Clock.now())
+        // Resumed after it: nothing is sent in the moment before the watch begins.
+        if let deadline, Clock.now().wallMilliseconds >= deadline { shared.stop(.deadline) }
         for thread in threads { thread.start() }
         let teller = RunTeller(
             plan, session: session, shared: shared, services: services, source: source,
@@ -80,36 +79,24 @@ struct LiveRun {
         return try finish(threads, source: source, signals, teller)
     }
 
-    /// When no new requests go out any more, milliseconds since 1970; nil: at no time.
+    /// Milliseconds since 1970 from which on nothing new is sent.
     private var deadline: UInt64? {
         plan.options.deadline.map {
-            session.manifest.firstStartedAtMilliseconds + $0 / millisecond
+            let (time, isFar) = session.manifest.firstStartedAtMilliseconds
+                .addingReportingOverflow($0 / millisecond)
+            return isFar ? .max : time
         }
-    }
-
-    /// - Returns: True where the deadline has come just now.
-    private func stopAtDeadline(_ now: Now) -> Bool {
-        guard let deadline, now.wallMilliseconds >= deadline, !shared.isStopping else {
-            return false
-        }
-        shared.stop(.deadline)
-        return true
-    }
-
-    /// For how long nothing has to be looked at, milliseconds.
-    private func pause(_ now: Now) -> Int {
-        guard let deadline, !shared.isStopping else { return 100 }
-        return Int(min(100, max(deadline, now.wallMilliseconds) - now.wallMilliseconds))
     }
 
     /// Tells how it goes and passes signals on until every reactor has ended.
     private func watch(
         _ threads: [ReactorThread], _ signals: SignalWatch, _ teller: RunTeller
     ) {
+        let deadline = deadline
         let credentialWatch = CredentialWatch(
             plan, directory: session.directory, shared: shared, recipe: recipe, now: start)
         while !threads.allSatisfy(\.hasEnded) {
-            switch signals.wait(milliseconds: pause(Clock.now())) {
+            switch signals.wait(milliseconds: 100) {
             case .stop:
                 if shared.isStopping {
                     shared.stopAtOnce()
@@ -122,7 +109,10 @@ struct LiveRun {
                 break
             }
             let now = Clock.now()
-            if stopAtDeadline(now) {
+            if let deadline, now.wallMilliseconds >= deadline,
+                !shared.isStopping
+            {
+                shared.stop(.deadline)
                 for thread in threads { thread.wake() }
             }
             rememberCanary()
@@ -168,6 +158,7 @@ struct LiveRun {
         }
         let rows = endRow.map { session.manifest.ownRowCount(upTo: $0) }
         var summary = Summary(campaign: session.campaign, outcome: .complete)
+        summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
         if session.isResumed {
             summary.take(try session.count(), rows: rows)
         } else {
@@ -226,6 +217,20 @@ struct LiveRun {
         }
     }
 
+    /// Where nothing was ever answered, the mend is most likely in the options.
+    private func gaveUp(_ message: String) -> String {
+        let place = "\(plan.place): "
+        let cause = message.hasPrefix(place) ? String(message.dropFirst(place.count)) : message
+        let isUnreachable = ["refused", "resolve", "unreachable", "no connection", "no route"]
+            .contains { cause.lowercased().contains($0) }
+        guard shared.lastAnswer == nil, isUnreachable else { return "gave up on \(place)\(cause)" }
+        let advice =
+            plan.options.endpoint == nil
+            ? "does a firewall let --port \(plan.route.port) through, or is a --proxy needed?"
+            : "check --endpoint, and that a server listens there"
+        return "gave up on \(place)\(cause): \(advice)"
+    }
+
     private func message(
         _ cause: StopCause?, _ statistics: RunStatistics, _ summary: Summary,
         _ teller: RunTeller
@@ -233,7 +238,7 @@ struct LiveRun {
         switch cause {
         case .aborted(let message), .diskFailed(let message): message
         case .listFailed(let message): "\(message), then --resume goes on"
-        case .gaveUp(let message): "gave up on \(plan.place): \(message)"
+        case .gaveUp(let message): gaveUp(message)
         // The word to stop came when the last row was on its way: it is complete all the same.
         case .signal where summary.remaining == 0, .deadline where summary.remaining == 0:
             summary.openRowsAdvice
@@ -242,17 +247,10 @@ struct LiveRun {
                 + "--resume goes on"
         case .deadline: "the deadline has passed: --resume goes on without it"
         case nil:
-            statistics.heldBack > 0 ? heldBackAdvice(statistics) : summary.openRowsAdvice
+            statistics.heldBack > 0
+                ? "\(statistics.heldBack) rows were refused for the credential's sake, and stay for "
+                    + "--resume: \(shared.lastRefusal ?? "put it right")" : summary.openRowsAdvice
         }
-    }
-
-    private func heldBackAdvice(_ statistics: RunStatistics) -> String {
-        shared.isTopicRefused
-            ? "\(statistics.heldBack) rows were refused with TopicDisallowed or for the credential's "
-                + "sake: put the credential right and --resume, or, as the topic is part of the "
-                + "campaign, begin a new ledger with another"
-            : "\(statistics.heldBack) rows were refused for the credential's sake: put it right and "
-                + "--resume"
     }
 }
 
@@ -296,6 +294,7 @@ extension Plan {
         if payloads.set.isPersonal { settings.personal = payloads.set }
         if payloads.set.collapse != nil { settings.collapseIdentifier = nil }
         settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
+        settings.pace = options.pace
         settings.tunnelTarget = route.tunnel?.target
         settings.discipline =
             switch options.headerIndexing {

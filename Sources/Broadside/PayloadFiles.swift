@@ -22,7 +22,8 @@ struct PayloadFiles {
         collapseID = collapse.flatMap { template in
             template.isPersonal ? nil : String(decoding: template.constant, as: UTF8.self)
         }
-        var reader = Reader(pushType: options.pushType)
+        let command = options.wireProtocol == .binary ? options.binaryCommand : nil
+        var reader = Reader(pushType: options.pushType, command: command)
         var choice: PayloadSet.Choice?
         var common: Int?
         if let path = options.payload {
@@ -38,7 +39,8 @@ struct PayloadFiles {
         set = PayloadSet(
             templates: reader.templates, choice: choice,
             collapse: collapse?.isPersonal == true ? collapse : nil,
-            limit: PayloadRules.maximumCount(for: options.pushType))
+            limit: command?.payloadLimit
+                ?? PayloadRules.maximumCount(for: options.pushType))
         digest = hexadecimal(sha256(reader.identity))
         var columns: [(name: String, place: String)] = []
         if let choice { columns.append((choice.column, "--payload-by \(options.payloadBy ?? "")")) }
@@ -80,6 +82,14 @@ struct PayloadFiles {
         // A row whose value is `default` gets that file too.
         return PayloadSet.Choice(
             column: column, names: places, fallback: places["default"] ?? common)
+    }
+
+    /// A directory of payloads has an option of its own.
+    static func checkFile(_ path: String, shownAs name: String) throws(BroadsideError) {
+        guard LedgerDirectory.isDirectory(path) else { return }
+        throw .request(
+            "\(name) is a directory: name a file, or --payload-by COLUMN=DIR for a payload by "
+                + "each row's column")
     }
 
     /// The two parts of `--payload-by COLUMN=DIR`.
@@ -133,13 +143,18 @@ extension PayloadFiles {
     /// Reads and compiles one file after the other.
     private struct Reader {
         let pushType: PushType
+        /// The form of a legacy gateway's notifications, which limits them; nil over HTTP/2.
+        let command: BinaryCommand?
         var templates: [PayloadTemplate] = []
         var columns: [(name: String, place: String)] = []
         /// What the digest is made of: a single payload's octets, or several with their names.
         var identity: [UInt8] = []
         private var byteCount = 0
 
-        init(pushType: PushType) { self.pushType = pushType }
+        init(pushType: PushType, command: BinaryCommand?) {
+            self.pushType = pushType
+            self.command = command
+        }
 
         mutating func add(constant octets: [UInt8]) {
             templates.append(PayloadSet(constant: octets).templates[0])
@@ -147,6 +162,7 @@ extension PayloadFiles {
         }
 
         mutating func add(_ path: String, shownAs name: String) throws(BroadsideError) -> Int {
+            try PayloadFiles.checkFile(path, shownAs: name)
             let payload = try readFile(
                 path, shownAs: name, limit: PayloadFiles.fileLimit)
             byteCount += payload.count
@@ -161,6 +177,9 @@ extension PayloadFiles {
             }
             do throws(PayloadCheck.Problem) {
                 let template = try PayloadTemplate(bytes)
+                if let command, let problem = PayloadFiles.sizeProblem(template, command) {
+                    throw problem
+                }
                 if let problem = PayloadCheck.sizeProblem(template, pushType: pushType) {
                     throw problem
                 }

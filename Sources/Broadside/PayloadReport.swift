@@ -3,6 +3,7 @@ import Campaign
 
 /// One `payload check`: what a payload file is, and what is wrong with it.
 public struct PayloadReport: Sendable {
+    /// The payload's path.
     public let file: String
     /// The file with the option that led to it.
     private let name: String
@@ -18,6 +19,8 @@ public struct PayloadReport: Sendable {
     /// Reads and checks a file.
     ///
     /// - Parameters:
+    ///   - file: The payload's path.
+    ///   - pushType: What it is sent as: it decides on the size and the keys that are allowed.
     ///   - topic: Compared with the push type's suffix; nil: not looked at.
     ///   - option: The option that led to the file.
     /// - Throws: Where the file can't be read.
@@ -27,6 +30,7 @@ public struct PayloadReport: Sendable {
         self.file = file
         self.pushType = pushType
         name = "--\(option) \(file)"
+        try PayloadFiles.checkFile(file, shownAs: name)
         let payload = try readFile(file, option: option, limit: PayloadFiles.fileLimit)
         byteCount = payload.count
         let bytes = unsafe payload.span.bytes

@@ -22,19 +22,48 @@ extension Plan {
         return ", legacy gateway, command \(options.binaryCommand.rawValue)"
     }
 
+    /// The topic and what else a request says of itself.
+    var requestWords: String {
+        let priority = "priority \(headers.priority.rawValue)"
+        guard options.wireProtocol == .binary else {
+            return "\(headers.topic ?? credential.onlyTopic ?? "none"), push type "
+                + "\(headers.pushType.rawValue), \(priority)"
+        }
+        return "\(certificateTopics), \(priority)"
+    }
+
+    /// Whom a legacy gateway takes the campaign for: the protocol has no field for a topic.
+    var certificateTopics: String {
+        let topics = credential.topics.joined(separator: ", ")
+        return topics.isEmpty ? "not named by the certificate" : "\(topics), by the certificate"
+    }
+
+    /// How long a legacy gateway's silence is waited for, nanoseconds; nil over HTTP/2.
+    var binaryWait: UInt64? {
+        guard options.wireProtocol == .binary else { return nil }
+        return options.requestTimeout / BinarySettings.silenceDivisor
+    }
+
+    /// Said where silence is success.
+    var silenceWords: String {
+        guard let binaryWait else { return "" }
+        let wait = decimal(Double(binaryWait) / 1e9, places: 1)
+        return "\nsilence      accepted is what the gateway says nothing of for \(wait) s"
+    }
+
     /// How a campaign goes to a legacy gateway; nil where it goes over HTTP/2.
     func binarySettings(expirationSeconds: UInt64?) -> BinarySettings? {
-        guard options.wireProtocol == .binary else { return nil }
+        guard let binaryWait else { return nil }
         return BinarySettings(
             command: options.binaryCommand,
             expiration: expirationSeconds.map { UInt32(clamping: $0) },
             priority: headers.priority.rawValue,
-            silence: min(BinarySettings.defaultSilence, options.requestTimeout / 2))
+            silence: binaryWait)
     }
 
     /// Holds the request against what the binary protocol can carry.
     static func checkBinary(
-        _ options: SendOptions, credential: Credential, payloads: PayloadFiles
+        _ options: SendOptions, credential: Credential
     ) throws(BroadsideError) {
         guard options.endpoint != nil else {
             throw .request(
@@ -46,17 +75,21 @@ extension Plan {
                 "--protocol binary needs --certificate FILE: the gateway knows no provider tokens")
         }
         let command = options.binaryCommand
-        guard !payloads.set.isPersonal else {
-            throw .request(
-                "--payload holds templates, which --protocol binary does not fill in: send it over "
-                    + "HTTP/2, or without them")
+        if options.traceFrames != nil {
+            throw .request("--trace-frames shows frames of HTTP/2, and --protocol binary has none")
         }
-        let payloadCount = payloads.set.templates[0].constantPayload.count
-        guard payloadCount <= command.payloadLimit else {
+        if options.headerIndexing != .strict {
+            throw .request("--hpack is about HTTP/2: leave it out with --protocol binary")
+        }
+        if options.pushType != .alert {
             throw .request(
-                "--payload has \(payloadCount) bytes, and command \(command.rawValue) of the binary "
-                    + "protocol carries \(command.payloadLimit): shorten it"
-                    + (command == .frame ? "" : ", or use --binary-command 2"))
+                "--push-type has no place in the binary protocol: leave it out; the payload and "
+                    + "--priority 5 make a background push")
+        }
+        if let topic = options.topic, !credential.topics.contains(topic) {
+            throw .request(
+                "--topic has no place in the binary protocol, and the certificate does not name "
+                    + "\(topic): leave it out, or use the certificate of that app")
         }
         if options.collapseID != nil {
             throw .request(
@@ -71,5 +104,21 @@ extension Plan {
         if options.expiration != nil, command == .simple {
             throw .request("--expiration needs --binary-command 1 or 2: command 0 carries none")
         }
+    }
+}
+
+extension PayloadFiles {
+    /// What a legacy gateway would not take: no row makes a payload smaller than its constant part.
+    static func sizeProblem(
+        _ template: PayloadTemplate, _ command: BinaryCommand
+    ) -> PayloadCheck.Problem? {
+        guard template.constantCount > command.payloadLimit else { return nil }
+        let form = "command \(command.rawValue) of the binary protocol"
+        return PayloadCheck.Problem(
+            line: nil, column: nil,
+            message: "has \(template.constantCount) octets"
+                + (template.isPersonal ? " without what rows fill in" : "")
+                + ", and \(form) carries \(command.payloadLimit): shorten it"
+                + (command == .frame ? "" : ", or use --binary-command 2"))
     }
 }

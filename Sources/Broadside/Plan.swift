@@ -34,7 +34,7 @@ struct Plan {
             expirationUnixSeconds: nil, collapseID: payloads.collapseID)
         credential = try Credential.read(options, warnings: &warnings)
         if options.wireProtocol == .binary {
-            try Self.checkBinary(options, credential: credential, payloads: payloads)
+            try Self.checkBinary(options, credential: credential)
         } else {
             for problem in headers.validate(credential: credential.kind) {
                 let message = "--\(problem.option) \(problem.message)"
@@ -77,6 +77,7 @@ struct Plan {
         guard let parsed = parseEndpoint(endpoint, defaultPort: port) else {
             throw .request(
                 "--endpoint '\(endpoint)' is no HOST[:PORT]: write it like localhost:2197 or [::1]:2197"
+                    + (endpoint.contains("://") ? ", without the scheme" : "")
             )
         }
         return parsed
@@ -121,6 +122,9 @@ func readFile(
     _ path: String, shownAs name: String, limit: Int
 ) throws(BroadsideError) -> [UInt8] {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 || path != "-" else {
+        throw .request("\(name): standard input is not read here: name a file")
+    }
     guard descriptor >= 0 else {
         throw .request("\(name): \(describe(errno: errno)): name a readable file")
     }
@@ -130,7 +134,7 @@ func readFile(
     while true {
         let count = unsafe read(descriptor, &piece, piece.count)
         guard count >= 0 else {
-            throw .request("\(name): \(describe(errno: errno))")
+            throw .request("\(name): \(describe(errno: errno)): name a readable file")
         }
         if count == 0 { return bytes }
         bytes += piece[..<count]

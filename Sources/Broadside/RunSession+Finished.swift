@@ -6,6 +6,7 @@ extension RunSession {
     /// - Returns: The exit code.
     func tellFinished(_ plan: Plan, _ outlets: RunOutlets) throws(BroadsideError) -> Int32 {
         var summary = Summary(campaign: campaign, outcome: .complete)
+        summary.acceptsBySilence = manifest.identity.acceptsBySilence
         summary.take(earlier, rows: manifest.ownRowCount)
         summary.retries = manifest.counters.retries
         summary.reconnects = manifest.counters.reconnects

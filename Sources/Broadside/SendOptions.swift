@@ -15,6 +15,7 @@ public struct SendOptions: Sendable {
     public enum Progress: String, Sendable, CaseIterable {
         /// A live line where stderr is a terminal, a plain line now and then elsewhere.
         case auto
+        /// Nothing; warnings and the last words still go to stderr.
         case none
         /// A JSON object a second on stderr.
         case json
@@ -22,7 +23,9 @@ public struct SendOptions: Sendable {
 
     /// How the event log is written.
     public enum LogFormat: String, Sendable, CaseIterable {
+        /// A line of words an event, after its time.
         case text
+        /// A JSON object an event.
         case json
     }
 
@@ -100,6 +103,8 @@ public struct SendOptions: Sendable {
     public var rate: Double?
     /// Requests a second a connection; nil: unlimited.
     public var ratePerConnection: Double?
+    /// Whether fewer requests are in flight where answers slow down under load.
+    public var pace = PaceMode.adaptive
 
     /// How requests are compressed.
     public var headerIndexing = HeaderIndexing.strict
@@ -172,7 +177,7 @@ public struct BroadsideError: Error, Sendable {
     /// The documented exit code.
     public var exitCode: Int32
 
-    /// The defaults of the contract.
+    /// An error with the exit code that it leads to.
     public init(_ message: String, exitCode: Int32) {
         self.message = message
         self.exitCode = exitCode

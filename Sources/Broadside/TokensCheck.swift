@@ -22,7 +22,9 @@ public struct TokensCheck {
 
     /// Goes through the list once.
     ///
-    /// - Parameter countsDuplicates: Whether later copies of a token are counted too.
+    /// - Parameters:
+    ///   - options: The list.
+    ///   - countsDuplicates: Whether later copies of a token are counted too.
     /// - Throws: Where the list can't be read as one, with the exit code.
     public init(_ options: TokensOptions, countsDuplicates: Bool) throws(BroadsideError) {
         let list = try TokenList(

@@ -20,7 +20,8 @@ public enum TokensDedupe {
     /// Goes through the list for its tokens, and once more to copy what stays.
     ///
     /// - Parameters:
-    ///   - output: Where the list goes: written beside and renamed.
+    ///   - options: The list that is read.
+    ///   - path: Where the list goes: written beside and renamed.
     ///   - registeredColumn: The newest row of a token stays; nil: its first.
     /// - Returns: What was done, in a few lines for people.
     public static func run(

@@ -69,6 +69,7 @@ enum Program {
             }
             try CampaignOptions.addFile(to: &parsed, of: command)
             do {
+                try parsed.checkOutputs(of: command)
                 return try command.run(parsed)
             } catch {
                 throw parsed.located(error)
@@ -78,6 +79,9 @@ enum Program {
 
     static func command(named name: String) throws(CommandFailure) -> CommandDescription {
         if let command = commands.first(where: { $0.name == name }) { return command }
+        if name == "-v" || name == "-V" || name == "version" {
+            throw .usage("unknown command '\(name)': did you mean --version?")
+        }
         let nearest = nearestName(to: name, among: commands.map(\.name))
         let advice = nearest.map { "did you mean \($0)?" } ?? "broadside help lists the commands"
         throw .usage("unknown command '\(name)': \(advice)")

@@ -20,7 +20,9 @@ enum ShellCompletion: String, CaseIterable {
             }
             let parts = value.split(separator: "|").map(String.init)
             let isChoice = parts.count > 1 && parts.allSatisfy { $0 == $0.lowercased() }
-            if isChoice {
+            if !option.choices.isEmpty {
+                self = .choices(option.choices)
+            } else if isChoice {
                 self = .choices(parts)
             } else if value == "TYPE" {
                 self = .choices(PushType.allCases.map(\.rawValue))
@@ -122,6 +124,11 @@ enum ShellCompletion: String, CaseIterable {
         result += "                    if [[ -z $words && $kind != file ]]; then\n"
         if takesPaths(command) {
             result += "                        kind=file\n"
+            if !command.wordsAfterPath.isEmpty {
+                let words = command.wordsAfterPath.joined(separator: " ")
+                result += "                        ((COMP_CWORD > 2)) && kind=none\n"
+                result += "                        ((COMP_CWORD == 3)) && words=\"\(words)\"\n"
+            }
             result += "                        [[ $current == -* ]] && words=\"\(options)\"\n"
         } else {
             result += "                        words=\"\(options)\"\n"
@@ -161,7 +168,12 @@ enum ShellCompletion: String, CaseIterable {
             if !command.subcommands.isEmpty {
                 specifications.append("'1:word:(\(command.subcommands.joined(separator: " ")))'")
             }
-            if takesPaths(command) { specifications.append("'*:path:_files'") }
+            if !command.wordsAfterPath.isEmpty {
+                let words = command.wordsAfterPath.joined(separator: " ")
+                specifications += ["'1:path:_files'", "'2:word:(\(words))'"]
+            } else if takesPaths(command) {
+                specifications.append("'*:path:_files'")
+            }
             script += "    \(command.name))\n        _arguments \\\n            "
             script += specifications.joined(separator: " \\\n            ") + " ;;\n"
         }
@@ -226,7 +238,14 @@ enum ShellCompletion: String, CaseIterable {
                 let words = command.subcommands.joined(separator: " ")
                 script += "\(start) -n '__broadside_no_word 2' -a '\(words)'\n"
             }
-            if takesPaths(command) { script += "\(start) -F\n" }
+            if !command.wordsAfterPath.isEmpty {
+                let words = command.wordsAfterPath.joined(separator: " ")
+                script += "\(start) -n '__broadside_no_word 2' -F\n"
+                script += "\(start) -n '__broadside_no_word 3' -a '\(words)'\n"
+            } else if takesPaths(command) {
+                let behind = command.subcommands.isEmpty ? "" : " -n 'not __broadside_no_word 2'"
+                script += "\(start)\(behind) -F\n"
+            }
             for option in command.options {
                 script += "\(start) -l \(option.name)"
                 if option.value != nil {

@@ -17,6 +17,13 @@ extension ClientConnectionStateMachine {
         return (streams[slot].id, streams[slot].tag)
     }
 
+    /// Calls `body` with the tag of each request that has no answer, in no order. Looks at every slot.
+    public func forEachOpenStream(_ body: (_ tag: UInt32) -> Void) {
+        for slot in 0..<streams.slotCount where streams[slot].state == .open {
+            body(streams[slot].tag)
+        }
+    }
+
     /// After the transport died: forgets the oldest request that has no answer and returns its tag.
     /// Nil: there are no more.
     public mutating func takeOpenStream() -> UInt32? {

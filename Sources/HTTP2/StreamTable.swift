@@ -37,7 +37,8 @@ struct Stream {
 ///     id        1   3   5   7   9  ...
 ///     slot      0   1   2   3   0  ...     (id >> 1) & mask, here of four
 ///
-/// A ring twice as large as the most streams ever open. Where the slot of the next id is still taken
+/// A ring at least twice as large as the streams that are open. It doubles as they become more:
+/// most connections never use all that they might. Where the slot of the next id is still taken
 /// by a slow stream, that id is skipped: ids need not be consecutive (RFC 9113 section 5.1.1). So
 /// there is neither a hash nor a search.
 @safe struct StreamTable: ~Copyable {
@@ -55,19 +56,25 @@ struct Stream {
     /// "Unique 31-bit identifier."
     static let lastID: UInt32 = 0x7fff_ffff
 
-    private let streams: UnsafeMutablePointer<Stream>
-    private let mask: Int
+    private var streams: UnsafeMutablePointer<Stream>
+    private var mask: Int
+    /// The slots of the largest ring.
+    private let slotLimit: Int
     private(set) var openCount = 0
     /// The id that the next stream gets, unless its slot is taken.
     var nextID: UInt32 = 1
     /// No stream below is open.
     private var oldestID: UInt32 = 1
 
+    private static let firstSlotCount = 256
+
     /// A table for at most `limit` open streams.
     init(limit: Int) {
         precondition(limit >= 1 && limit <= 16_384, "1 to 16,384 streams")
-        var slotCount = 2
-        while slotCount < 2 * limit { slotCount *= 2 }
+        var slotLimit = 2
+        while slotLimit < 2 * limit { slotLimit *= 2 }
+        self.slotLimit = slotLimit
+        let slotCount = min(slotLimit, Self.firstSlotCount)
         mask = slotCount - 1
         unsafe streams = .allocate(capacity: slotCount)
         unsafe streams.initialize(repeating: Stream(), count: slotCount)
@@ -81,7 +88,7 @@ struct Stream {
     /// before it, of which there are fewer than slots.
     var remainingIDs: Int {
         let remaining = (Int(Self.lastID) - Int(nextID)) / 2 + 1
-        return max(0, remaining - slotCount)
+        return max(0, remaining - slotLimit)
     }
 
     subscript(slot: Int) -> Stream {
@@ -113,7 +120,7 @@ struct Stream {
 
     /// Opens a stream and returns its slot.
     mutating func open(tag: UInt32, payloadCount: Int, sentCount: Int) -> Int {
-        precondition(openCount <= mask >> 1, "more streams than the table was made for")
+        if openCount > mask >> 1 { grow() }
         while self[slot(of: nextID)].state == .open { nextID += 2 }
         precondition(nextID <= Self.lastID, "the ids are used up")
         let id = nextID
@@ -130,6 +137,23 @@ struct Stream {
         stream.windowDelta = -Int32(sentCount)
         self[slot] = stream
         return slot
+    }
+
+    /// Makes the ring twice as large. Streams that shared no slot of the smaller ring share none of
+    /// the larger one, so each has its own again, and so has the memory of those that ended.
+    @inline(never)
+    private mutating func grow() {
+        precondition(slotCount < slotLimit, "more streams than the table was made for")
+        let larger = 2 * slotCount
+        let moved = UnsafeMutablePointer<Stream>.allocate(capacity: larger)
+        unsafe moved.initialize(repeating: Stream(), count: larger)
+        for slot in 0...mask where self[slot].state != .unused {
+            // The new mask keeps the place within the new allocation.
+            unsafe moved[Int(self[slot].id >> 1) & (larger - 1)] = self[slot]
+        }
+        unsafe streams.deallocate()
+        unsafe streams = moved
+        mask = larger - 1
     }
 
     mutating func close(slot: Int, _ state: Stream.State) {

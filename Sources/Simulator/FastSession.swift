@@ -29,6 +29,8 @@ final class FastSession {
     private var sendWindow = 65_535
     private var initialSendWindow = 65_535
     private var blocked: [PendingAnswer] = []
+    /// When the next answer may leave, where a scenario limits how many do; nanoseconds.
+    private var nextAnswer: UInt64 = 0
     /// Octets of DATA that the client was not given credit for yet.
     private var uncredited = 0
     /// GOAWAY is queued: write it and close.
@@ -287,7 +289,7 @@ final class FastSession {
             identifier: stream.identifier)
         if context.delaysAnswers {
             streams[index].isAnswered = true
-            context.queue.push(pending, due: context.dueTime())
+            context.queue.push(pending, due: context.dueTime(connectionNext: &nextAnswer))
         } else {
             streams.remove(streamID)
             write(pending)

@@ -14,6 +14,10 @@ public struct SimulatorTotals: Sendable, Equatable {
     public var accepted: UInt64 = 0
     /// Refusals by status, then by reason.
     public private(set) var refusals: [UInt16: [String: UInt64]] = [:]
+    /// Notifications that the legacy gateway took.
+    public private(set) var gatewayAccepted: UInt64 = 0
+    /// Those that it did not take, by the error packet's status.
+    public private(set) var gatewayRefusals: [UInt8: UInt64] = [:]
     /// Streams refused or reset, and connections ended, for exceeding a limit.
     public var violations: UInt64 = 0
     /// What a scenario did, by its names.
@@ -41,6 +45,16 @@ public struct SimulatorTotals: Sendable, Equatable {
         refusals[answer.status, default: [:]][answer.reason?.text ?? "none", default: 0] += 1
     }
 
+    /// Counts a notification for the legacy gateway; status 0 is accepted.
+    mutating func countGateway(status: UInt8) {
+        requests += 1
+        if status == BinaryStatus.noError.rawValue {
+            gatewayAccepted += 1
+        } else {
+            gatewayRefusals[status, default: 0] += 1
+        }
+    }
+
     mutating func countFault(_ action: Fault.Action) {
         faults[action.name, default: 0] += 1
     }
@@ -51,6 +65,8 @@ public struct SimulatorTotals: Sendable, Equatable {
         handshakesFailed += other.handshakesFailed
         requests += other.requests
         accepted += other.accepted
+        gatewayAccepted += other.gatewayAccepted
+        gatewayRefusals.merge(other.gatewayRefusals, uniquingKeysWith: +)
         violations += other.violations
         lintedBlocks += other.lintedBlocks
         for (status, reasons) in other.refusals {
@@ -74,6 +90,11 @@ public struct SimulatorTotals: Sendable, Equatable {
             for (reason, count) in reasons.sorted(by: { $0.key < $1.key }) {
                 lines.append("\(status) \(reason): \(count)")
             }
+        }
+        if gatewayAccepted > 0 { lines.append("gateway: \(gatewayAccepted) accepted") }
+        for (status, count) in gatewayRefusals.sorted(by: { $0.key < $1.key }) {
+            let reason = BinaryStatus(rawValue: status)?.reason.text ?? "none"
+            lines.append("gateway: \(status) \(reason): \(count)")
         }
         if violations > 0 { lines.append("limits exceeded: \(violations)") }
         for (name, count) in faults.sorted(by: { $0.key < $1.key }) {

@@ -89,6 +89,13 @@ struct DocumentTests {
             (["send", "--rate", ""], []),
             (["ledger", "me"], ["merge"]),
             (["ledger", "merge", folder + "/t"], [folder + "/tokens one.txt"]),
+            (["ledger", "export", "--state", "re"], ["remaining", "rejected"]),
+            (["send", "--retry", "f"], ["failed", "failed,unknown"]),
+            (["send", "--hpack", ""], ["strict", "compact"]),
+            (["control", folder + "/t"], [folder + "/tokens one.txt"]),
+            (["control", "x", ""], ["status", "rate", "pause", "resume", "stop"]),
+            (["control", "x", "--j"], ["--json"]),
+            (["control", "x", "rate", ""], []),
             (["help", "--completion", ""], ["bash", "zsh", "fish"]),
         ]
         let commands = try commands()
@@ -115,6 +122,9 @@ struct DocumentTests {
     func otherShells() throws {
         let zsh = try run(["help", "--completion", "zsh"])
         let fish = try run(["help", "--completion", "fish"])
+        let verbs = "status rate pause resume stop"
+        #expect(zsh.contains("'1:path:_files' \\\n            '2:word:(\(verbs))'"))
+        #expect(fish.contains("__broadside_no_word 3' -a '\(verbs)'\n"))
         for (name, options) in try commands() {
             let start = try #require(zsh.range(of: "\n    \(name))\n"))
             let end = try #require(zsh.range(of: " ;;\n", range: start.upperBound..<zsh.endIndex))

@@ -43,7 +43,10 @@ final class Files: Sendable {
             ("t-float", #"{"a":"{{n:float}}"}"#), ("t-default", #"{"a":"{{n:int|x}}"}"#),
             ("t-name", #"{"a":"{{name}}"}"#), ("t-nmae", "{\"a\":\n   \"x{{nmae}}\"}"),
             ("t-large", Self.payload(count: 4097).dropLast() + #","b":"{{name}}"}"#),
-            ("by/pt.json", #"{"a" 1}"#), ("by-good/pt.json", #"{"a":1}"#),
+            ("trailing-comma", #"{"aps":{"alert":"x",}}"#),
+            ("semicolon.csv", "token;name\naabb;Jo\n"), ("tabs.csv", "token\tname\naabb\tJo\n"),
+            ("device.csv", "id,device\n1,aabb\n"), ("by/pt.json", #"{"a" 1}"#),
+            ("by-good/pt.json", #"{"a":1}"#),
         ] {
             try FileManager.default.createDirectory(
                 atPath: ("\(path)/\(name)" as NSString).deletingLastPathComponent,
@@ -53,6 +56,8 @@ final class Files: Sendable {
         for (index, file) in MalformedRequest.campaignTexts.enumerated() {
             try directory.write(file.text, to: "c-\(index)")
         }
+        try directory.write(
+            [0xff, 0xfe] + "aabb\n".utf8.flatMap { [$0, 0] }, to: "utf16")
         // A frame's header (RFC 8878, section 3.1.1.1) with a window of 16 MiB, and an empty block.
         try directory.write([0x28, 0xb5, 0x2f, 0xfd, 0, 14 << 3, 1, 0, 0], to: "far.zst")
         for line in [

@@ -21,7 +21,10 @@ struct MalformedRequestTests {
     @Test("Campaign files", arguments: MalformedRequest.campaigns)
     func campaigns(_ test: MalformedRequest) throws { try expectRefusal(test) }
 
-    @Test("Other commands", arguments: MalformedCall.all)
+    @Test("What newcomers get wrong", arguments: MalformedRequest.likely)
+    func likely(_ test: MalformedRequest) throws { try expectRefusal(test) }
+
+    @Test("Other commands", arguments: MalformedCall.all + MalformedCall.likely)
     func calls(_ test: MalformedCall) throws {
         try expectRefusal(test.arguments.map(try Files.shared().expand), says: test.says)
     }

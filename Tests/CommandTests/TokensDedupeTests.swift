@@ -69,7 +69,7 @@ struct TokensDedupeTests {
         let open = try directory.write("token\n\"aabb\n", to: "open.csv")
         let out = "\(directory.path)/out"
         for (arguments, says) in [
-            (["--tokens", list, "--output", list], "is the list that is read"),
+            (["--tokens", list, "--output", list], "is the file that --tokens reads"),
             (["--tokens", list, "--output", "-"], "--output -"),
             (["--tokens", list], "--output is missing"),
             (["--tokens", open, "--output", out], "line 2"),

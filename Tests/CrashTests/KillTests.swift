@@ -43,8 +43,8 @@ struct KillTests {
         let unknown = Set(rows.indices.filter { rows[$0].state == "unknown" })
         #expect(accepted.count + unknown.count == Self.rows)
         #expect(summary.accepted == accepted.count && summary.unknown == unknown.count)
-        // A reactor has one chunk at hand and two reserved ahead, of 64 KiB each.
-        #expect(unknown.count <= kills * reactors * 3 * (65_536 / 65 + 1))
+        // A reactor has one chunk at hand and at most eight reserved ahead, of 64 KiB each.
+        #expect(unknown.count <= kills * reactors * 9 * (65_536 / 65 + 1))
 
         // On request those in doubt are sent too.
         let retried = try campaign.send(

@@ -5,60 +5,6 @@ import Testing
 /// Campaigns over the binary protocol, against a gateway that was written from the documents' tables.
 @Suite(.timeLimit(.minutes(60)))
 struct LegacyGatewayTests {
-    private struct Notification {
-        var connection: Int
-        var command: Int
-        var identifier: Int?
-        var expiry: Int?
-        var priority: Int?
-        var token: String
-        var payload: String
-    }
-
-    private final class Gateway {
-        let server: PythonServer
-        let record: String
-        let options: [String]
-
-        init(_ campaign: Campaign, _ more: [String] = [], bad: [(String, Int)] = []) throws {
-            let directory = campaign.directory
-            let client = try campaign.authority.clientCertificate(in: directory)
-            let identity = campaign.authority.localhost
-            record = "\(directory.path)/record"
-            let list = try directory.write(
-                bad.map { "\($0.0) \($0.1)\n" }.joined(), to: "bad")
-            server = try PythonServer(
-                "gateway.py",
-                [
-                    "--certificate", identity.certificate, "--key", identity.key, "--record",
-                    record, "--client-ca", campaign.authority.caFile, "--bad", list,
-                ] + more, in: directory)
-            options = [
-                "--protocol", "binary", "--certificate", client.certificate, "--private-key",
-                client.key, "--request-timeout", "4s",
-            ]
-        }
-
-        func taken() throws -> [Notification] {
-            try String(contentsOfFile: record, encoding: .utf8).split(separator: "\n").map { line in
-                let fields = line.split(separator: " ").map(String.init)
-                return Notification(
-                    connection: Int(fields[0])!, command: Int(fields[1])!,
-                    identifier: Int(fields[2]), expiry: Int(fields[3]), priority: Int(fields[4]),
-                    token: fields[5], payload: fields[6])
-            }
-        }
-    }
-
-    private func send(
-        _ campaign: Campaign, to gateway: Gateway, _ more: [String] = []
-    ) throws -> Finished {
-        try Broadside.run(
-            campaign.arguments(
-                to: "localhost:\(gateway.server.port)", gateway.options + more,
-                without: ["auth-key", "key-id", "team-id", "topic"]), in: campaign.directory)
-    }
-
     private func hexadecimal(_ text: String) -> String {
         text.utf8.map { String(format: "%02x", $0) }.joined()
     }
@@ -72,8 +18,8 @@ struct LegacyGatewayTests {
         let bad = (0..<50).map { place in
             (campaign.tokens.token(place * 199 + 100), statuses[place % statuses.count])
         }
-        let gateway = try Gateway(campaign, ["--end", end], bad: bad)
-        let sent = try send(campaign, to: gateway, ["--binary-command", "\(command)"])
+        let gateway = try PythonGateway(campaign, ["--end", end], bad: bad)
+        let sent = try gateway.send(campaign, ["--binary-command", "\(command)"])
         #expect(sent.exitCode == 0, "\(sent.errors)")
 
         let taken = try gateway.taken()
@@ -119,8 +65,8 @@ struct LegacyGatewayTests {
         let bad = meanings.enumerated().map {
             (campaign.tokens.token($0.offset * 5 + 3), $0.element.status)
         }
-        let gateway = try Gateway(campaign, bad: bad)
-        let sent = try send(campaign, to: gateway, ["--max-attempts", "1", "--retry-for", "1ms"])
+        let gateway = try PythonGateway(campaign, bad: bad)
+        let sent = try gateway.send(campaign, ["--max-attempts", "1", "--retry-for", "1ms"])
         #expect(sent.exitCode == 3, "\(sent.errors)")
         let rows = try campaign.export()
         #expect(rows.count == 60)
@@ -139,8 +85,8 @@ struct LegacyGatewayTests {
     @Test("A topic that the gateway refuses is the credential's fault", arguments: [3, 6])
     func topics(_ status: Int) throws {
         let campaign = try Campaign(rows: 20)
-        let gateway = try Gateway(campaign, bad: [(campaign.tokens.token(10), status)])
-        let sent = try send(campaign, to: gateway)
+        let gateway = try PythonGateway(campaign, bad: [(campaign.tokens.token(10), status)])
+        let sent = try gateway.send(campaign)
         #expect(sent.exitCode == 4, "\(sent.errors)")
         let counts = try campaign.statistics()
         #expect(counts.accepted == 19 && counts.remaining == 1)
@@ -149,8 +95,8 @@ struct LegacyGatewayTests {
     @Test("Shutdown names the last that was taken: what follows goes over another connection")
     func shutdown() throws {
         let campaign = try Campaign(rows: 2000)
-        let gateway = try Gateway(campaign, ["--shutdown-every", "300"])
-        let sent = try send(campaign, to: gateway, ["--connections", "1"])
+        let gateway = try PythonGateway(campaign, ["--shutdown-every", "300"])
+        let sent = try gateway.send(campaign, ["--connections", "1"])
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let taken = try gateway.taken()
         #expect(taken.count == 2000)
@@ -167,8 +113,8 @@ struct LegacyGatewayTests {
             (2, ["--expiration", "1900000000", "--priority", "5"], 1_900_000_000, 5),
         ] as [(Int, [String], Int?, Int)] {
             let campaign = try Campaign(rows: 3)
-            let gateway = try Gateway(campaign)
-            let sent = try send(campaign, to: gateway, ["--binary-command", "\(command)"] + more)
+            let gateway = try PythonGateway(campaign)
+            let sent = try gateway.send(campaign, ["--binary-command", "\(command)"] + more)
             #expect(sent.exitCode == 0, "\(sent.errors)")
             let taken = try gateway.taken()
             #expect(taken.map(\.token) == (0..<3).map { campaign.tokens.token($0) })
@@ -179,9 +125,9 @@ struct LegacyGatewayTests {
     @Test("Without the packet what was out is in doubt, and nothing of it is sent again")
     func lostPacket() throws {
         let campaign = try Campaign(rows: 400)
-        let gateway = try Gateway(
+        let gateway = try PythonGateway(
             campaign, ["--lose-packet"], bad: [(campaign.tokens.token(200), 8)])
-        let sent = try send(campaign, to: gateway, ["--connections", "1"])
+        let sent = try gateway.send(campaign, ["--connections", "1"])
         #expect(sent.exitCode == 3, "\(sent.errors)")
         let counts = try campaign.statistics()
         #expect(counts.unknown > 0)
@@ -196,10 +142,10 @@ struct LegacyGatewayTests {
     @Test("A resume sends what was left, and only that")
     func resume() throws {
         let campaign = try Campaign(rows: 1000)
-        let gateway = try Gateway(campaign, bad: [(campaign.tokens.token(700), 8)])
-        #expect(try send(campaign, to: gateway, ["--limit", "400"]).exitCode == 0)
+        let gateway = try PythonGateway(campaign, bad: [(campaign.tokens.token(700), 8)])
+        #expect(try gateway.send(campaign, ["--limit", "400"]).exitCode == 0)
         #expect(try gateway.taken().count == 400)
-        let resumed = try send(campaign, to: gateway, ["--resume"])
+        let resumed = try gateway.send(campaign, ["--resume"])
         #expect(resumed.exitCode == 0, "\(resumed.errors)")
         let taken = try gateway.taken()
         #expect(taken.count == 999)
@@ -209,9 +155,9 @@ struct LegacyGatewayTests {
     @Test("A list of bad tokens only is stopped")
     func onlyBad() throws {
         let campaign = try Campaign(rows: 100)
-        let gateway = try Gateway(
+        let gateway = try PythonGateway(
             campaign, ["--error-delay", "0"], bad: (0..<100).map { (campaign.tokens.token($0), 8) })
-        let sent = try send(campaign, to: gateway, ["--abort-after", "5"])
+        let sent = try gateway.send(campaign, ["--abort-after", "5"])
         #expect(sent.exitCode == 4, "\(sent.errors)")
         #expect(try campaign.statistics().rejected == 5)
     }
@@ -220,7 +166,7 @@ struct LegacyGatewayTests {
     func refused() throws {
         let payload = "{\"a\":\"\(String(repeating: "x", count: 300))\"}"
         let campaign = try Campaign(rows: 1, payload: payload)
-        let gateway = try Gateway(campaign)
+        let gateway = try PythonGateway(campaign)
         for (more, word) in [
             (["--binary-command", "1"], "256"), (["--collapse-id", "a"], "--collapse-id"),
             (["--priority", "1"], "--priority"), (["--binary-command", "3"], "--binary-command"),
@@ -230,7 +176,7 @@ struct LegacyGatewayTests {
             ),
         ] {
             let short = try campaign.directory.write("{}", to: "short")
-            let sent = try send(campaign, to: gateway, more.map { $0 == "@short" ? short : $0 })
+            let sent = try gateway.send(campaign, more.map { $0 == "@short" ? short : $0 })
             #expect(sent.exitCode == 2, "\(more): \(sent.errors)")
             #expect(sent.errorLines.count == 1)
             #expect(sent.errors.contains(word), "\(more): \(sent.errors)")

@@ -107,6 +107,7 @@ struct ScenarioTests {
         },
         Expectation(name: "varying-latency", holds: whole),
         Expectation(name: "overload", holds: whole),
+        Expectation(name: "knee", holds: whole),
         Expectation(name: "outage", send: ["--on-lost", "resend"]) { summary, _ in
             summary.accepted == rows
         },
@@ -190,7 +191,8 @@ struct ScenarioTests {
         #expect(listed.exitCode == 0)
         let names = listed.output.split(separator: "\n")
             .compactMap { $0.split(separator: " ").first }
-        let known = Self.expectations.map(\.name) + ["busy-device"]
+        // The gateway's is run in SimulatedGatewayTests.
+        let known = Self.expectations.map(\.name) + ["busy-device", "gateway-shutdowns"]
         #expect(Set(names.map(String.init)) == Set(known))
         #expect(names.count == known.count)
         let document = try String(

@@ -31,6 +31,7 @@ while !arguments.isEmpty {
 
 var failures: [UInt64] = []
 nameSeedsThatTrap()
+giveMemoryBack()
 for seed in seeds {
     runningSeed = seed
     let result = runSeed(seed, isTelling: isTelling)

@@ -8,7 +8,8 @@ Prints `listening on PORT`. The record has a line for each notification that was
 `connection command identifier expiry priority token payload`. A token of the bad file (`token
 status` a line) is answered with an error packet, after the delay and while reading and discarding
 goes on, and the end; in command 0 with the end alone. With `--shutdown-every N` each Nth
-notification of a connection is the last one: status 10. `--lose-packet` ends without the packet.
+notification of a connection is the last one: status 10. `--lose-packet` ends without the packet,
+`--forget-identifier` with one that names no notification.
 With `--feedback` it sends that file's octets to whoever connects, and ends.
 """
 import argparse
@@ -103,6 +104,8 @@ class Gateway:
             except (TimeoutError, ssl.SSLWantReadError):
                 pass
         connection.settimeout(5)
+        if self.options.forget_identifier:
+            identifier = 0
         if command != 0 and not self.options.lose_packet:
             connection.sendall(struct.pack("!BBI", 8, status, identifier))
         if self.options.end == "rst":
@@ -133,6 +136,7 @@ def main():
     parser.add_argument("--end", choices=["fin", "close", "rst"], default="fin")
     parser.add_argument("--shutdown-every", type=int)
     parser.add_argument("--lose-packet", action="store_true")
+    parser.add_argument("--forget-identifier", action="store_true")
     parser.add_argument("--feedback")
     options = parser.parse_args()
     gateway = Gateway(options)

@@ -4,8 +4,8 @@
     legacy_provider.py --port N --ca FILE --certificate FILE --key FILE [--feedback | NOTIFICATION...]
 
 A notification is `command:identifier:expiry:priority:token:payload`, token and payload hexadecimal;
-`raw:HEX` sends octets as they are. All are written in one go, then it listens for at most three
-seconds. Prints JSON: the error packet as [command, status, identifier] or null, and whether the
+`raw:HEX` sends octets as they are. All are written in one go, or with --piece in records of so many
+octets; --half-close ends its own part then. It listens for at most three seconds. Prints JSON: the error packet as [command, status, identifier] or null, and whether the
 gateway closed. With --feedback: the tuples as [seconds, token].
 """
 import argparse
@@ -67,6 +67,8 @@ def main():
     parser.add_argument("--certificate", required=True)
     parser.add_argument("--key", required=True)
     parser.add_argument("--feedback", action="store_true")
+    parser.add_argument("--piece", type=int)
+    parser.add_argument("--half-close", action="store_true")
     parser.add_argument("--wait", type=float, default=3)
     parser.add_argument("notification", nargs="*")
     options = parser.parse_args()
@@ -76,7 +78,13 @@ def main():
     connection = context.wrap_socket(plain, server_hostname="localhost")
     connection.settimeout(options.wait)
     if not options.feedback:
-        connection.sendall(b"".join(octets(text) for text in options.notification))
+        data = b"".join(octets(text) for text in options.notification)
+        piece = options.piece or len(data) or 1
+        for start in range(0, len(data), piece):
+            connection.sendall(data[start:start + piece])
+        if options.half_close:
+            # The end of TCP alone: what the gateway says can still be read.
+            socket.socket.shutdown(connection, socket.SHUT_WR)
         data, closed = everything(connection)
         packet = list(struct.unpack("!BBI", data)) if data else None
         print(json.dumps({"packet": packet, "closed": closed}))

@@ -6,7 +6,7 @@ import struct
 import time
 
 import apns
-from apns import DATA, END_HEADERS, END_STREAM, HEADERS, SETTINGS
+from apns import DATA, END_HEADERS, END_STREAM, HEADERS, PING, SETTINGS, WINDOW_UPDATE
 
 BEGAN = []
 
@@ -53,9 +53,28 @@ def changing_limit(self, stream, path, count):
     return action
 
 
+def read_slowly(self, stream, path, count):
+    """The first connection, after 20 answers, lets 64 MB come, reads 50 octets a second and lives."""
+    if self.number > 1 or self.taken < 20:
+        return self.accept(stream)
+    self.send(self.frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", 64 << 20)))
+    while self.socket.recv(50):
+        self.send(self.frame(PING, 0, 0, bytes(8)))
+        time.sleep(1)
+    raise EOFError
+
+
+def closed_window(self, stream, path, count):
+    """The first connection gives nothing back of its window after 20 answers, and answers all."""
+    if self.number == 1 and self.taken >= 20:
+        self.open_windows = lambda stream, count: None
+    return self.accept(stream)
+
+
 apns.Seen.requests = lambda self: len(self.counts)
 apns.BEHAVIOURS.update({function.__name__.replace("_", "-"): function for function in (
-    reset_each_thousand, stall_for_good, unavailable, refuse_each_seventh, changing_limit)})
+    reset_each_thousand, stall_for_good, unavailable, refuse_each_seventh, changing_limit,
+    read_slowly, closed_window)})
 
 if __name__ == "__main__":
     apns.main()

@@ -58,8 +58,16 @@ final class SimulatedProcess {
     var hasAccepted = false
     /// Events since it began.
     var steps = 0
+    /// When its word to stop was given; nil before.
+    var stoppedAt: UInt64?
+    /// The trouble that the trace has told of.
+    var toldTrouble: String?
     /// Rows that were handed out while the canary was pending, those left out that are not sent.
     var canaryRows: [Int] = []
+    /// The last of all rows that were looked at for the canary, those that are no token included.
+    var lastCanaryRow = 0
+    /// Rows that were settled when something was settled last, and the step at that time.
+    var progress: (settled: UInt64, step: Int) = (0, 0)
     /// When connections were begun beyond each reactor's first ones.
     var reconnectTimes: [UInt64] = []
     /// Connections begun, by reactor.

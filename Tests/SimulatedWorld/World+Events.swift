@@ -25,7 +25,8 @@ extension World {
             connected(link, errno: errno)
         case .sendDone(let link):
             sendDone(link)
-        case .bytesToServer(let link, let bytes):
+        case .bytesToServer(let link, let bytes, let sentAt):
+            links[link].arrivingSentAt = sentAt
             bytesArrived(bytes, atServerOf: link)
         case .endToServer(let link):
             links[link].isOpenAtServer = false
@@ -75,7 +76,7 @@ extension World {
     /// Until when what a server gets or does has to wait.
     private func stallEnd(of event: WorldEvent) -> UInt64? {
         switch event {
-        case .bytesToServer(let link, _), .endToServer(let link), .server(let link, _):
+        case .bytesToServer(let link, _, _), .endToServer(let link), .server(let link, _):
             links[link].stalledUntil
         default: nil
         }

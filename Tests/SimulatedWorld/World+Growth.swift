@@ -9,7 +9,7 @@ struct ScriptedGrowth {
     let steps: [(delay: UInt64, connections: Int, reactors: Int)]
 
     /// The most connections of one reactor.
-    static let connectionsMost = 16
+    static let connectionsMost = 32
 
     /// What a seed draws, of a generator of its own, so that its other draws stay what they are; nil
     /// where it grows not.
@@ -25,7 +25,8 @@ struct ScriptedGrowth {
         for _ in 0..<random.between(1...4) {
             delay += random.skewedDelay(4 * second)
             if active < reactors, random.chance(0.6) { active += 1 }
-            total = min(total + random.between(1...total + 1), Self.connectionsMost)
+            let more = random.between(1...(random.chance(0.3) ? 16 : total + 1))
+            total = min(total + more, Self.connectionsMost)
             steps.append((delay, total, active))
         }
         self.steps = steps
@@ -83,6 +84,10 @@ extension World {
         let statistics = reactor.machine.snapshot()
         if share == 0, statistics.settled + statistics.requests > 0 {
             fail("reactor \(reactor.index) has no connections, and takes rows")
+        }
+        let ended = Int(statistics.connectionsOpened) - reactor.machine.standingConnections
+        if statistics.reconnects > ended {
+            fail("\(statistics.reconnects) reconnects where \(ended) connections ended")
         }
         if target.total > ScriptedGrowth.connectionsMost {
             fail("the run grew to \(target.total) connections")

@@ -16,7 +16,7 @@ extension World {
             for previous in 1..<max(1, epoch) {
                 manifestLengths[UInt32(previous)] = index.segmentLengths(epoch: UInt32(previous))
             }
-            let pool = ChunkPool(limit: scenario.reactors * 4 + 2)
+            let pool = ChunkPool(reactors: scenario.reactors)
             let plan: ResumePlan? =
                 epoch == 1
                 ? nil
@@ -98,6 +98,8 @@ extension World {
         reactor.inbox.removeAll(keepingCapacity: true)
         for delivery in inbox { hand(delivery, to: reactor) }
         reactor.machine.turn(now)
+        if process.stoppedAt == nil, process.shared.isStopping { process.stoppedAt = clock }
+        if trace.isTelling { tellTrouble() }
         var submissions = 0
         while let submission = reactor.machine.nextSubmission() {
             submissions += 1
@@ -121,6 +123,12 @@ extension World {
         }
         // A turn takes its time, so that a deadline in the past still comes to an end.
         wake(reactor, at: max(deadline, clock + 5_000))
+    }
+
+    private func tellTrouble() {
+        guard process.shared.lastFailure != process.toldTrouble else { return }
+        process.toldTrouble = process.shared.lastFailure
+        note { "trouble: \(process.toldTrouble ?? "none")" }
     }
 
     private func hand(_ delivery: Delivery, to reactor: SimulatedReactor) {
@@ -149,7 +157,7 @@ extension World {
                     server.refusals.removeFirst()
                 }
                 for copy in server.takeEvidence(upTo: links[link].countAtClient) {
-                    journal.told(copy, at: clock)
+                    journal.told(copy, at: clock, isTooLate: mayBeGivenUp(journal.copies[copy]))
                 }
             }
             // Memory of exactly this size, so that a read beyond it can be noticed.

@@ -43,7 +43,7 @@ public final class World {
     private(set) var failure: String?
 
     static let wallStart: UInt64 = 1_760_000_000_000
-    /// Where a seed's run counts as endless.
+    /// Steps after which a run in which no row is settled counts as endless.
     static let stepLimit = 3_000_000
     static let lifeLimit: UInt64 = 4 * 3600 * second
 
@@ -156,7 +156,7 @@ public final class World {
             }
             clock = max(clock, time)
             steps += 1
-            if steps > Self.stepLimit { fail("no end after \(steps) steps: \(leftOver)") }
+            if steps & 0xffff == 0 { judgeProgress() }
             if clock > limit { fail("no end within four hours: \(leftOver)") }
             handle(event, at: time)
             process.steps += 1
@@ -166,9 +166,19 @@ public final class World {
         }
     }
 
+    private func judgeProgress() {
+        let settled = process.reactors.reduce(UInt64(0)) { $0 + $1.machine.snapshot().settled }
+        if settled != process.progress.settled || process.progress.step == 0 {
+            process.progress = (settled, steps)
+        }
+        if steps - process.progress.step > Self.stepLimit {
+            fail("no row is settled within \(Self.stepLimit) steps: \(leftOver)")
+        }
+    }
+
     private func end() {
         let process = self.process!
-        note { "process \(process.epoch) \(process.hasDied ? "is dead" : "ends")" }
+        note { "process \(process.epoch) \(process.hasDied ? "is dead" : "ends"): \(leftOver)" }
         for index in links.indices where links[index].epoch == process.epoch {
             abandon(link: index)
         }
@@ -183,7 +193,8 @@ public final class World {
         return process.reactors.map { reactor in
             let statistics = reactor.machine.snapshot()
             return "reactor \(reactor.index): \(statistics.settled) settled, "
-                + "\(statistics.inFlight) in flight, done \(reactor.isDone)"
+                + "\(statistics.inFlight) in flight, done \(reactor.isDone), time went to "
+                + "\(statistics.limited.map { $0 / second })"
         }.joined(separator: "; ") + "; stop \(String(describing: process.shared.stopCause))"
             + "; trouble \(process.shared.lastFailure ?? "none")"
     }

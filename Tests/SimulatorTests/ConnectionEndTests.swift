@@ -28,6 +28,19 @@ struct ConnectionEndTests {
     }
 
     /// A stop says Shutdown and still gives the answers that wait.
+    @Test func pings() throws {
+        let harness = try EndpointHarness()
+        let fields = Client.fields(harness, bearer: try harness.providerToken())
+        let events = try Client.converse(
+            harness,
+            [.ping("eight of"), .request(fields, body: "{}"), .ping("8 octets"), .ping("87654321")])
+        #expect(
+            events.filter { $0.kind == "ping" }.compactMap(\.body) == [
+                "eight of", "8 octets", "87654321",
+            ])
+        #expect(events.contains { $0.status == 200 })
+    }
+
     @Test(arguments: ["json", "text"]) func shutdown(_ form: String) throws {
         let folder = Folder()
         let file = try folder.write(

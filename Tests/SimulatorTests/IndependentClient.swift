@@ -20,6 +20,8 @@ struct IndependentClient {
         case answers
         /// Reads for so long, or until the connection ends.
         case read(seconds: Double)
+        /// A PING of 8 octets; it goes on when it is answered.
+        case ping(String)
 
         var object: [String: Any] {
             switch self {
@@ -34,13 +36,15 @@ struct IndependentClient {
                 ]
             case .answers: ["do": "answers"]
             case .read(let seconds): ["do": "read", "seconds": seconds]
+            case .ping(let octets): ["do": "ping", "body": octets]
             }
         }
     }
 
     /// What it saw.
     struct Event: Decodable, Equatable {
-        /// `answer`, `settings`, `window`, `reset`, `goaway`, `end` (of the connection).
+        /// `answer`, `settings`, `window`, `reset`, `goaway`, `ping` (answered), `end` (of the
+        /// connection).
         var kind: String
         var stream: Int?
         var fields: [String: String]?
@@ -77,7 +81,7 @@ struct IndependentClient {
             validate_outbound_headers=False, normalize_outbound_headers=False,
             header_encoding="utf-8"))
         events, open_streams, bodies = [], set(), {}
-        state = {"ended": False, "asked": time.monotonic()}
+        state = {"ended": False, "asked": time.monotonic(), "pings": 0}
 
         def flush():
             try:
@@ -121,6 +125,9 @@ struct IndependentClient {
             elif isinstance(event, h2.events.StreamReset):
                 events.append({"kind": "reset", "stream": stream, "code": int(event.error_code)})
                 open_streams.discard(stream)
+            elif isinstance(event, h2.events.PingAckReceived):
+                events.append({"kind": "ping", "body": event.ping_data.decode()})
+                state["pings"] -= 1
             elif isinstance(event, h2.events.RemoteSettingsChanged):
                 events.append({"kind": "settings", "settings": {
                     str(int(k)): v.new_value for k, v in event.changed_settings.items()}})
@@ -166,6 +173,11 @@ struct IndependentClient {
             except h2.exceptions.ProtocolError:
                 pass
             if step["do"] == "read": pump(lambda: False)
+            if step["do"] == "ping":
+                connection.ping(step["body"].encode())
+                state["pings"] += 1
+                flush()
+                pump(lambda: state["pings"] == 0)
             if step["do"] in ("request", "upload", "answers"): pump(lambda: not open_streams)
         print(json.dumps(events))
         """

@@ -106,7 +106,7 @@ struct ScenarioEffectTests {
     }
 
     @Test func capacityAndLoad() throws {
-        func dues(_ text: String) throws -> [UInt64] {
+        func dues(_ text: String, connections: Int = 1) throws -> [UInt64] {
             let scenario = try ScenarioReader.read(Array(text.utf8), name: "test")
             let context = WorkerContext(
                 options: SimulatorOptions(state: ""),
@@ -114,8 +114,9 @@ struct ScenarioEffectTests {
                 start: .now(), seed: 1)
             context.run = ScenarioRun(scenario, now: context.now)
             #expect(context.delaysAnswers)
-            return (0..<10).map { _ in
-                let due = context.dueTime()
+            var next = [UInt64](repeating: 0, count: connections)
+            return (0..<10).map { number in
+                let due = context.dueTime(connectionNext: &next[number % connections])
                 context.queue.push(
                     PendingAnswer(
                         slot: 0, generation: 0, streamID: 1, isAuthenticated: true,
@@ -130,6 +131,13 @@ struct ScenarioEffectTests {
         #expect(
             try dues("{ latency: { value: '5us', per_waiting: '2us' } }")
                 == (0..<10).map { 5000 + UInt64($0) * 2000 })
+        // Two connections: each has the thread's capacity between them, or one of its own.
+        #expect(
+            try dues("{ latency: { capacity: 1000 } }", connections: 2)
+                == (1...10).map { UInt64($0) * 1_000_000 })
+        #expect(
+            try dues("{ latency: { capacity: 1000, capacity_by: 'connection' } }", connections: 2)
+                == (0..<10).map { (UInt64($0) / 2 + 1) * 1_000_000 })
         #expect(try dues("{ latency: '3ms' }") == Array(repeating: 3_000_000, count: 10))
     }
 }

@@ -81,7 +81,41 @@ import Testing
         #expect(scenario.faults[4].action == .outage)
     }
 
+    @Test func gateway() throws {
+        #expect(try read("{}").gateway == GatewayScript())
+        let scenario = try read(
+            """
+            { gateway: { error_delay: "1s", end: "rst", shutdown_every: 9,
+                         statuses: [{ token: "00Ff", status: 1 }, { token: "01", status: 255 }] } }
+            """)
+        var script = GatewayScript()
+        script.errorDelayNanoseconds = 1_000_000_000
+        script.end = .rst
+        script.shutdownEvery = 9
+        script.statuses = [[0, 255]: 1, [1]: 255]
+        #expect(scenario.gateway == script)
+    }
+
+    @Test func statusesHaveALimit() throws {
+        func text(_ count: Int) -> String {
+            let entries = (0..<count).map {
+                "{token:'\(String(0x10000 + $0, radix: 16))0',status:8}"
+            }
+            return "{gateway:{statuses:[\n\(entries.joined(separator: ",\n"))]}}"
+        }
+        let limit = GatewayScript.statusLimit
+        #expect(limit == 10_000)
+        #expect(try read(text(limit)).gateway.statuses.count == limit)
+        let error = #expect(throws: ScenarioError.self) { try read(text(limit + 1)) }
+        #expect(error?.message == "more than 10000 statuses")
+        #expect(error?.position == JSON5Position(line: limit + 2, column: 1))
+    }
+
     @Test(arguments: [
+        "{ gateway: { statuses: [{ token: '00', status: 0 }] } }",
+        "{ gateway: { statuses: [{ token: '0g', status: 1 }] } }",
+        "{ gateway: { statuses: [{ status: 1 }] } }", "{ gateway: { end: 'close' } }",
+        "{ gateway: { shutdown_every: 0 } }", "{ gateway: { delay: '1s' } }",
         "{ seed: -1 }", "{ seed: 1.5 }", "{ latency: '5 ms' }", "{ latency: '999999999d' }",
         "{ latency: { distribution: 'uniform', from: '2ms', to: '1ms' } }",
         "{ latency: { distribution: 'uniform', from: '2ms' } }", "{ faults: {} }",

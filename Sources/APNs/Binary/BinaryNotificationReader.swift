@@ -7,8 +7,11 @@ public struct BinaryNotificationReader: Sendable {
         case malformed(BinaryStatus, identifier: UInt32?)
     }
 
-    /// The most octets of a frame's items; more is no notification.
-    public static let frameLimit = 4096
+    /// The most octets of a frame's items; more is no notification. A payload of any length that its
+    /// item can say has room, so that one that is too long is told as such.
+    public static let frameLimit = 69_632
+    /// The command of the latest event; nil where it was none of the three.
+    public private(set) var command: BinaryCommand?
 
     private var pending: [UInt8] = []
     private var offset = 0
@@ -29,7 +32,8 @@ public struct BinaryNotificationReader: Sendable {
     /// means nothing any more.
     public mutating func next() -> Event? {
         guard offset < pending.count else { return nil }
-        guard let command = BinaryCommand(rawValue: pending[offset]) else {
+        command = BinaryCommand(rawValue: pending[offset])
+        guard let command else {
             return .malformed(.protocolError, identifier: nil)
         }
         switch command {

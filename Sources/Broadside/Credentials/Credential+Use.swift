@@ -31,6 +31,12 @@ extension Credential {
         return nil
     }
 
+    /// The topics that a certificate is for; none with a provider token.
+    var topics: [String] {
+        if case .certificate(_, let scope) = self { return scope.topics }
+        return []
+    }
+
     /// What it is, for people; nothing secret.
     var summary: String {
         switch self {

@@ -1,11 +1,10 @@
 import APNs
-internal import Glibc
 import HPACK
 import HTTP2
 import Ring
 import TLS
 
-/// One connection to APNs for one request, on blocking sockets: for the doctor, which has time.
+/// One connection to APNs for one request, over a blocking stream: for the doctor, which has time.
 @safe final class BlockingConnection {
     /// Why it goes no further.
     enum Failure: Error {
@@ -25,92 +24,65 @@ import TLS
         var reason: Reason?
     }
 
-    private let descriptor: Int32
-    private(set) var session: TLSSession
+    private let stream: BlockingStream
     private(set) var http = ClientConnectionStateMachine()
-    private let input = UnsafeMutableRawBufferPointer.allocate(byteCount: 32_768, alignment: 16)
-    private let plain = UnsafeMutableRawBufferPointer.allocate(byteCount: 32_768, alignment: 16)
-    private let cipher = UnsafeMutableRawBufferPointer.allocate(byteCount: 98_304, alignment: 16)
     private var mirror = DynamicTableMirror()
     private(set) var serverDate = ServerDate()
     private(set) var isReady = false
     private(set) var answer: Answer?
-    private let deadline: UInt64
 
-    /// An address that does not answer is passed over after so long: a firewall that swallows
-    /// packets says nothing, and there may be others.
+    /// What TLS agreed on.
+    var session: TLSSession { _read { yield stream.session } }
+
     private static let connectLimitSeconds = 4
 
     /// Connects the socket; nothing is said yet.
     init(
         to address: SocketAddress, recipe: TLSRecords.Recipe.Value, limitSeconds: Int
     ) throws(Failure) {
-        do {
-            session = try TLSSession(context: recipe.context, serverName: recipe.serverName)
+        do throws(BlockingStream.Failure) {
+            stream = try BlockingStream(
+                to: address, context: recipe.context, serverName: recipe.serverName,
+                patience: .init(
+                    connecting: Self.connectLimitSeconds, silence: limitSeconds,
+                    whole: limitSeconds))
         } catch {
-            throw .tls(error)
+            throw Failure(error)
         }
-        deadline = Clock.now().nanoseconds + UInt64(limitSeconds) * second
-        do {
-            descriptor = try Socket.stream(for: address)
-        } catch {
-            throw .network("\(error)")
-        }
-        limitWaits(seconds: min(limitSeconds, Self.connectLimitSeconds))
-        let code = Socket.connect(descriptor, to: address)
-        // A connect that ran into SO_SNDTIMEO says EINPROGRESS (socket(7)).
-        guard code == 0 else {
-            throw .connect(errno: code == EINPROGRESS ? ETIMEDOUT : code)
-        }
-        limitWaits(seconds: limitSeconds)
-    }
-
-    private func limitWaits(seconds: Int) {
-        var limit = timeval(tv_sec: seconds, tv_usec: 0)
-        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            _ = unsafe setsockopt(
-                descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
-        }
-    }
-
-    deinit {
-        Glibc.close(descriptor)
-        unsafe input.deallocate()
-        unsafe plain.deallocate()
-        unsafe cipher.deallocate()
     }
 
     /// Has a proxy open its tunnel to the server.
     func openTunnel(_ recipe: ProxyTunnelStateMachine.Recipe) throws(Failure) {
         var tunnel = ProxyTunnelStateMachine(recipe)
-        var count = 0
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 16)
+        defer { unsafe room.deallocate() }
+        var octets: [UInt8] = []
         while true {
             var offset = 0
-            var request = unsafe OutputRawSpan(buffer: cipher, initializedCount: 0)
-            // Safe: `count` octets were read into the buffer, which nothing else touches.
-            let bytes = unsafe RawSpan(
-                _unsafeBytes: UnsafeRawBufferPointer(rebasing: input[..<count]))
-            let action = tunnel.receive(bytes, at: &offset, output: &request)
-            try send(unsafe request.finalize(for: cipher))
+            var request = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+            // SAFETY: octets have no padding.
+            let action = tunnel.receive(
+                unsafe octets.span.bytes, at: &offset, output: &request)
+            let count = unsafe request.finalize(for: room)
+            let words = unsafe Array(room[..<count])
+            try attempt { () throws(BlockingStream.Failure) in try stream.sayPlainly(words) }
             switch action {
             case .open: return
             case .refused(let error): throw .proxy(error)
             case .wait: break
             }
             // One octet at a time: what follows the answer is the server's.
-            guard Clock.now().nanoseconds < deadline else { throw .network("no answer in time") }
-            count = unsafe read(descriptor, input.baseAddress, 1)
-            if count == 0 { throw .proxy(tunnel.closedEarly) }
-            if count < 0 {
-                throw .network(errno == EAGAIN ? "no answer in time" : describe(errno: errno))
+            let next = try attempt { () throws(BlockingStream.Failure) in
+                try stream.nextPlainOctet()
             }
+            guard let next else { throw .proxy(tunnel.closedEarly) }
+            octets = [next]
         }
     }
 
     /// The TLS handshake.
     func handshake() throws(Failure) {
-        try feed(0)
-        while !session.isEstablished { try receive() }
+        try attempt { () throws(BlockingStream.Failure) in try stream.handshake() }
     }
 
     /// Exchanges SETTINGS.
@@ -132,7 +104,7 @@ import TLS
         let block = RequestBlockEncoder.encode(fields, mirror: &mirror, huffman: false).bytes
         let streamID = http.openStream(tag: 0, payloadCount: payload.count)
         // END_HEADERS, then END_STREAM (RFC 9113 sections 6.2 and 6.1).
-        try seal(
+        try say(
             Self.frame(type: 1, flags: 4, streamID, block)
                 + Self.frame(type: 0, flags: 1, streamID, payload))
         while true {
@@ -152,44 +124,18 @@ import TLS
     // MARK: Inside
 
     private func receive() throws(Failure) {
-        guard Clock.now().nanoseconds < deadline else { throw .network("no answer in time") }
-        let count = unsafe read(descriptor, input.baseAddress, input.count)
-        if count < 0 {
-            throw .network(errno == EAGAIN ? "no answer in time" : describe(errno: errno))
-        }
-        guard count > 0 else {
-            if let failure = session.receiveEnd() { throw .tls(failure) }
+        let octets = try attempt { () throws(BlockingStream.Failure) in try stream.next() }
+        guard !octets.isEmpty else {
+            if let failure = stream.endFailure { throw .tls(failure) }
             throw .network("the server closed the connection")
         }
-        try feed(count)
-        if session.isEstablished { try flush() }
+        try takeEvents(octets)
+        try flush()
     }
 
-    private func feed(_ count: Int) throws(Failure) {
-        var offset = 0
-        while true {
-            var plaintext = unsafe OutputRawSpan(buffer: plain, initializedCount: 0)
-            var replies = unsafe OutputRawSpan(buffer: cipher, initializedCount: 0)
-            // Safe: `count` octets were read into the buffer, which nothing else touches.
-            let bytes = unsafe RawSpan(
-                _unsafeBytes: UnsafeRawBufferPointer(rebasing: input[..<count]))
-            let result = session.receive(
-                bytes, at: &offset, plaintext: &plaintext, ciphertext: &replies)
-            let plainCount = unsafe plaintext.finalize(for: plain)
-            let replyCount = unsafe replies.finalize(for: cipher)
-            try send(replyCount)
-            try takeEvents(plainCount)
-            switch result {
-            case .more: return
-            case .plaintextFull, .ciphertextFull: continue
-            case .closed: throw .network("the server closed the connection")
-            case .failed(let error): throw .tls(error)
-            }
-        }
-    }
-
-    private func takeEvents(_ count: Int) throws(Failure) {
-        let bytes = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: plain[..<count]))
+    private func takeEvents(_ octets: [UInt8]) throws(Failure) {
+        // SAFETY: octets have no padding.
+        let bytes = unsafe octets.span.bytes
         serverDate.take(bytes)
         var offset = 0
         while let event = http.nextEvent(in: bytes, at: &offset) {
@@ -211,30 +157,37 @@ import TLS
     }
 
     private func flush() throws(Failure) {
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 16)
+        defer { unsafe room.deallocate() }
         while http.pendingOutputCount > 0 {
-            var output = unsafe OutputRawSpan(buffer: plain, initializedCount: 0)
+            var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
             http.takeOutput(into: &output)
-            let count = unsafe output.finalize(for: plain)
-            try seal(unsafe Array(plain[..<count]))
+            let count = unsafe output.finalize(for: room)
+            try say(unsafe Array(room[..<count]))
         }
     }
 
-    private func seal(_ plaintext: [UInt8]) throws(Failure) {
-        var output = unsafe OutputRawSpan(buffer: cipher, initializedCount: 0)
-        // SAFETY: octets have no padding.
-        let isSealed = session.seal(unsafe plaintext.span.bytes, ciphertext: &output)
-        let count = unsafe output.finalize(for: cipher)
-        guard isSealed else { throw .network("the TLS session ended") }
-        try send(count)
+    private func say(_ octets: [UInt8]) throws(Failure) {
+        try attempt { () throws(BlockingStream.Failure) in try stream.say(octets) }
     }
 
-    private func send(_ count: Int) throws(Failure) {
-        var sent = 0
-        while sent < count {
-            let written = unsafe Glibc.send(
-                descriptor, cipher.baseAddress! + sent, count - sent, Int32(MSG_NOSIGNAL))
-            guard written > 0 else { throw .network(describe(errno: errno)) }
-            sent += written
+    private func attempt<Value>(
+        _ body: () throws(BlockingStream.Failure) -> Value
+    ) throws(Failure) -> Value {
+        do throws(BlockingStream.Failure) {
+            return try body()
+        } catch {
+            throw Failure(error)
+        }
+    }
+}
+
+extension BlockingConnection.Failure {
+    fileprivate init(_ failure: BlockingStream.Failure) {
+        switch failure {
+        case .connect(let code): self = .connect(errno: code)
+        case .network(let message): self = .network(message)
+        case .tls(let error): self = .tls(error)
         }
     }
 }

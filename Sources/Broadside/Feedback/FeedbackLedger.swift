@@ -17,7 +17,7 @@ final class FeedbackLedger {
 
     init(path: String, now: Now) throws(BroadsideError) {
         self.path = path
-        directory = try LedgerDirectory.create(path)
+        directory = try LedgerDirectory.create(path, canResume: false)
         let number = randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) }
         manifest = Manifest(
             campaign: number,

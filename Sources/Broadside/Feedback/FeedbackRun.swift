@@ -64,10 +64,12 @@ public enum FeedbackRun {
         var last = "it has no address"
         for address in addresses {
             do {
-                return try BlockingStream(
+                let stream = try BlockingStream(
                     to: address, context: context,
                     serverName: isAddress ? .address(host) : .host(host),
-                    silenceSeconds: silenceSeconds)
+                    patience: .init(connecting: silenceSeconds, silence: silenceSeconds))
+                try stream.handshake()
+                return stream
             } catch {
                 last = "\(address): \(error.message)"
             }

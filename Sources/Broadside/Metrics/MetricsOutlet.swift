@@ -9,6 +9,11 @@ enum MetricsOutlet {
     ///
     /// - Parameter value: `HOST:PORT` or `:PORT`, else a file's name. A name with a slash is a file.
     init(_ value: String) throws(BroadsideError) {
+        if value == "localhost" || value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            throw .request(
+                "--metrics \(value): write 127.0.0.1:9100 for an endpoint, or ./\(value) for a file "
+                    + "of that name")
+        }
         guard let place = try Self.place(value) else {
             try checkWritable(value, option: "metrics")
             self = .file(value)

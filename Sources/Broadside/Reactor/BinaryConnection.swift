@@ -11,17 +11,17 @@ package struct BinarySettings: Sendable {
     /// long, nanoseconds, counts as accepted.
     package var silence: UInt64
 
-    /// `silence` unless told otherwise. Apple's own gateway was reported to say what is wrong within a
-    /// second or two.
-    package static var defaultSilence: UInt64 { 5 * second }
+    /// `silence` is such a part of the request timeout: 5 s where that is 30 s, as by default. Apple's
+    /// own gateway was reported to say what is wrong within a second or two; one that may be slower is
+    /// given more time.
+    package static var silenceDivisor: UInt64 { 6 }
 
     /// What an enhanced notification carries where the campaign has no expiration: its field must
     /// hold something, and 0 would forbid storing. The last second of 2037 is far enough.
     package static var farFuture: UInt32 { 2_145_916_799 }
 
     package init(
-        command: BinaryCommand, expiration: UInt32?, priority: UInt8,
-        silence: UInt64 = Self.defaultSilence
+        command: BinaryCommand, expiration: UInt32?, priority: UInt8, silence: UInt64
     ) {
         self.command = command
         self.expiration = expiration
@@ -85,6 +85,13 @@ package struct BinarySettings: Sendable {
 
     /// True where the kernel has the oldest.
     var isOldestSent: Bool { firstIdentifier < unsentIdentifier }
+
+    /// Calls `body` with each row that is out, oldest first.
+    func forEach(_ body: (RowTag) -> Void) {
+        for offset in 0..<count {
+            unsafe body(tags[(Int(firstIdentifier) + offset) % capacity])
+        }
+    }
 
     mutating func popOldest() -> RowTag? {
         guard let tag = oldest else { return nil }

@@ -33,8 +33,14 @@ struct ChunkShelf: ~Copyable {
     private(set) var isAtEnd = false
     /// True where rows are to be had only once the canary is decided.
     var isHeld = false
+    /// Rows of the chunk that came last.
+    private(set) var lastRowCount = 0
     /// Requests for a chunk that the driver has not answered.
     private(set) var asked = 0
+
+    /// Chunks that are asked for together, ahead of the one being sent: a sync for each group.
+    static let aheadLeast = 2
+    static let aheadMost = 8
 
     init(pool: ChunkPool, layout: RowLayout) {
         self.pool = pool
@@ -54,11 +60,6 @@ struct ChunkShelf: ~Copyable {
         return first.reservedAt <= syncedPosition
     }
 
-    /// True where a chunk waits whose reservation lies beyond what is synced.
-    func isWaiting(beyond syncedPosition: UInt64) -> Bool {
-        waiting.contains { $0.reservedAt > syncedPosition }
-    }
-
     mutating func willAsk() {
         asked += 1
     }
@@ -66,6 +67,7 @@ struct ChunkShelf: ~Copyable {
     mutating func put(_ chunk: RowChunk, reservedAt: UInt64) {
         precondition(asked > 0)
         asked -= 1
+        lastRowCount = chunk.rowCount
         waiting.append(Waiting(chunk: chunk, reservedAt: reservedAt))
     }
 
@@ -183,5 +185,13 @@ extension RowChunk {
             firstRow: start.row, rowCount: rowCount, byteOffset: start.byteOffset,
             byteCount: byteCount, firstLine: start.line, lineCount: lineCount, hash: hash,
             reopens: reopens)
+    }
+}
+
+extension ChunkPool {
+    /// A pool for so many reactors: each holds one chunk and has others ahead; the cutter holds two
+    /// more.
+    package convenience init(reactors: Int) {
+        self.init(limit: reactors * (1 + ChunkShelf.aheadMost) + 3)
     }
 }

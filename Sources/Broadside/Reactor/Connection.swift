@@ -29,6 +29,10 @@ import Ring
     var mirror = DynamicTableMirror()
     var templateKey: TemplateKey?
     var pacer: Pacer
+    /// How many requests may be in flight, where answers slow down under load.
+    var pace = InFlightPace(now: 0)
+    /// When it may be told again that they do, monotonic nanoseconds.
+    var nextPaceWord: UInt64 = 0
     var limitedBy = LimitedBy.retry
     /// All streams are in use and nothing has happened since: there is nothing to look at.
     var isSaturated = false
@@ -40,11 +44,15 @@ import Ring
     var sealedCount = 0
     var sentCount = 0
     var isSending = false
+    /// Since when the buffer is not empty, monotonic nanoseconds; nil while it is.
+    var waitingSince: UInt64?
 
     /// Monotonic nanoseconds.
     var phaseSince: UInt64 = 0
     var lastReceived: UInt64 = 0
     var pingSent: UInt64?
+    /// Since when nothing is in flight and there is no room for a request; nil while there is.
+    var starvedSince: UInt64?
     var answers: UInt64 = 0
     /// Requests that were reset or not answered in time, one after the other.
     var lossesInARow = 0
@@ -121,14 +129,21 @@ import Ring
         binary = BinaryConnection(capacity: 0)
         mirror = DynamicTableMirror()
         templateKey = nil
-        sealedCount = 0
-        sentCount = 0
+        clearOutgoing()
         lastReceived = now
         pingSent = nil
+        starvedSince = nil
         answers = 0
         lossesInARow = 0
         lastAnswered = 0
         isReady = false
+    }
+
+    /// Nothing waits to go out any more.
+    mutating func clearOutgoing() {
+        sealedCount = 0
+        sentCount = 0
+        waitingSince = nil
     }
 
     /// Requests whose answers are awaited.

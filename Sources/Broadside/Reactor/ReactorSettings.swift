@@ -38,6 +38,8 @@ package struct ReactorSettings: Sendable {
     package var streamsPerConnection: Int
     /// Requests in 1,000 seconds a connection; nil: as many as go.
     package var milliRatePerConnection: UInt64?
+    /// Whether fewer requests are in flight where answers slow down under load.
+    package var pace = PaceMode.fixed
     /// True where requests carry a provider token: one request goes first on each connection.
     package var usesProviderToken: Bool
 

@@ -21,21 +21,40 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func writeBinary(
         _ index: Int, _ binary: BinarySettings, budget: Int, staged: inout Int, limit: Int, now: Now
     ) -> Int {
-        let most = binary.countLimit(payloadCount: settings.payload.count)
+        let most = binary.countLimit(
+            payloadCount: settings.personal?.limit ?? settings.payload.count)
         var written = 0
         while written < budget, staged + most <= limit, let tag = takeRow(now) {
             let identifier = connections[index].binary.append(tag)
             let state = unsafe slab.state(tag)
             let room = unsafe UnsafeMutableRawBufferPointer(rebasing: staging[staged..<limit])
             var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-            unsafe Self.write(
-                binary, token: slab.tokenBytes(tag), payload: settings.payload,
-                identifier: identifier, into: &output)
+            if isPersonal {
+                unsafe Self.write(
+                    binary, token: slab.tokenBytes(tag), payload: personalPayload(tag),
+                    identifier: identifier, into: &output)
+            } else {
+                unsafe settings.payload.withUnsafeBytes { payload in
+                    unsafe Self.write(
+                        binary, token: slab.tokenBytes(tag), payload: payload,
+                        identifier: identifier, into: &output)
+                }
+            }
             staged += unsafe output.finalize(for: room)
             unsafe noteSent(state, now: now)
             written += 1
         }
         return written
+    }
+
+    /// A row's own payload, written from its pieces; good until the next row's.
+    private func personalPayload(_ tag: RowTag) -> UnsafeRawBufferPointer {
+        let shape = unsafe slab.state(tag).pointee.personal
+        let pieces = unsafe slab.pieces(tag, scratch: piecesScratch)
+        unsafe personalizer.writePayload(
+            shape, pieces: pieces.baseAddress!, to: payloadScratch.baseAddress!)
+        return unsafe UnsafeRawBufferPointer(
+            rebasing: payloadScratch[..<Int(shape.payloadCount)])
     }
 
     /// Notifications that the kernel has and of which the gateway has said nothing for long enough
@@ -61,8 +80,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// none comes.
     mutating func stopSending(_ index: Int, now: Now) {
         connections[index].binary.isBroken = true
-        connections[index].sentCount = 0
-        connections[index].sealedCount = 0
+        connections[index].clearOutgoing()
         connections[index].enter(.draining, now: now.nanoseconds)
     }
 
@@ -101,15 +119,20 @@ extension ReactorStateMachine where Records: ~Copyable {
         let next = connections[index].binary.nextIdentifier
         // 0 names nothing, and so does what was never sent: how far the gateway came is not known.
         guard packet.identifier > 0, packet.identifier < next else {
+            tell(
+                .errorPacket, .warning, connection: index,
+                "\(address): error \(packet.status) names no notification: what is out is in doubt",
+                now: now)
             shared.count(meaning.campaign, status: UInt16(packet.status), reason: meaning.reason)
             loseStreams(index, now: now)
             return
         }
         // An error about one that silence has settled came too late to change it.
         guard packet.identifier >= first else {
-            shared.note(
-                failure: "\(address): error \(packet.status) came later than notifications are "
-                    + "waited for")
+            tell(
+                .errorPacket, .warning, connection: index,
+                "\(address): error \(packet.status) came later than notifications are waited for: "
+                    + "a row that it names was recorded as accepted", now: now)
             connections[index].noteAnswer(now)
             return
         }
@@ -124,15 +147,22 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private mutating func confirm(_ tag: RowTag, connection index: Int, now: Now) {
-        connections[index].noteAnswer(now)
+        noteUntimedAnswer(index, now: now)
         inFlight -= 1
         settleAccepted(tag, now: now)
+    }
+
+    /// Silence and errors tell what became of a notification, not how long that took.
+    private mutating func noteUntimedAnswer(_ index: Int, now: Now) {
+        connections[index].noteAnswer(now)
+        connections[index].tally.noteAnswer()
+        statistics.untimedAnswers += 1
     }
 
     private mutating func refuse(
         _ tag: RowTag, _ packet: BinaryErrorPacket, connection index: Int, now: Now
     ) {
-        connections[index].noteAnswer(now)
+        noteUntimedAnswer(index, now: now)
         shared.noteAnswer(now)
         inFlight -= 1
         let meaning = packet.meaning
@@ -157,7 +187,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Lays one notification down: see `BinaryNotification` for its form.
     private static func write(
-        _ binary: BinarySettings, token: UnsafeRawBufferPointer, payload: [UInt8],
+        _ binary: BinarySettings, token: UnsafeRawBufferPointer,
+        payload: UnsafeRawBufferPointer,
         identifier: UInt32, into output: inout OutputRawSpan
     ) {
         let tokenCount = token.count / 2
@@ -180,7 +211,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         func payloadBytes(_ output: inout OutputRawSpan) {
             count(payload.count, &output)
-            for octet in payload { output.append(octet) }
+            for place in 0..<payload.count { output.append(unsafe payload[place]) }
         }
         output.append(binary.command.rawValue)
         switch binary.command {

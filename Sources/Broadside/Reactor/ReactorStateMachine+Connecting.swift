@@ -7,13 +7,6 @@ import Ring
 extension ReactorStateMachine where Records: ~Copyable {
     /// From the start of an attempt to the server's SETTINGS.
     static var connectLimit: UInt64 { 15 * second }
-    /// With streams open and nothing received for so long, a PING goes out; unanswered for as long
-    /// again, the connection is dead.
-    static var silenceLimit: UInt64 { 10 * second }
-    /// An idle connection is asked this often whether it still lives.
-    static var idlePingInterval: UInt64 { 600 * second }
-    /// The last bytes of a connection get so long to leave.
-    static var flushLimit: UInt64 { second }
     /// A connection on which so many requests in a row were reset gets no more.
     static var lossesLimit: Int { 5 }
     /// Where nothing was ever reachable and the user named no `--give-up-after`: so many attempts
@@ -129,10 +122,15 @@ extension ReactorStateMachine where Records: ~Copyable {
         fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
     }
 
-    /// We have said goodbye and await nothing: a server that answers it by closing is no failure
-    /// (RFC 9113, section 6.8: either side may close once the streams are done).
+    /// Either side has said goodbye and nothing is awaited: that the server closes is no failure
+    /// (RFC 9113, section 6.8). Of a gateway's end only its error packet says what it means.
     private func endsInOrder(_ index: Int) -> Bool {
-        connections[index].phase == .flushing && connections[index].openCount == 0
+        guard connections[index].openCount == 0 else { return false }
+        switch connections[index].phase {
+        case .flushing: return true
+        case .draining: return settings.binary == nil
+        default: return false
+        }
     }
 
     mutating func sent(_ index: Int, result: Int, now: Now) {
@@ -154,8 +152,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         connections[index].sentCount += result
         if connections[index].sentCount == connections[index].sealedCount {
-            connections[index].sentCount = 0
-            connections[index].sealedCount = 0
+            noteWritten(index, now: now)
+            connections[index].clearOutgoing()
         }
     }
 
@@ -239,87 +237,6 @@ extension ReactorStateMachine where Records: ~Copyable {
             addresses.areAllUnreachable(after: Self.hopelessAttempts)
         {
             shared.stop(.gaveUp(shared.lastFailure ?? "no address could be reached"))
-        }
-    }
-
-    /// Looks at everything that only time brings about.
-    mutating func scan(_ now: Now) {
-        shared.renewIfDue(now)
-        for index in 0..<connections.count {
-            scanConnection(index, now: now)
-        }
-        replaceOutdated(now)
-        exchangeRows(now)
-        // Nobody answers what a pause keeps from being asked.
-        guard case .running = phase, hasWork || inFlight > 0, !shared.isPaused else { return }
-        let last = max(shared.lastAnswer ?? 0, startedAt, shared.lastPauseEnd)
-        if now.nanoseconds > last, now.nanoseconds - last > settings.giveUpAfter {
-            let trouble = shared.lastFailure.map { " (\($0))" } ?? ""
-            shared.stop(
-                .gaveUp("no answer for \(settings.giveUpAfter / second) s\(trouble)"))
-        }
-    }
-
-    private mutating func scanConnection(_ index: Int, now: Now) {
-        connections[index].isSaturated = false
-        let age = now.nanoseconds - connections[index].phaseSince
-        switch connections[index].phase {
-        case .idle, .closing:
-            return
-        case .connecting, .handshaking:
-            if age > Self.connectLimit { failSilent(index, "no connection within 15 s", now: now) }
-        case .flushing:
-            if age > Self.flushLimit { beginClose(index, now: now) }
-        case .open where settings.binary != nil, .draining where settings.binary != nil:
-            confirmSilent(index, now: now)
-        case .open, .draining:
-            if !connections[index].isReady, age > Self.connectLimit {
-                failSilent(index, "no HTTP/2 SETTINGS within 15 s", now: now)
-                return
-            }
-            cancelOverdue(index, now: now)
-            checkLiveness(index, now: now)
-        }
-    }
-
-    private mutating func failSilent(_ index: Int, _ what: String, now: Now) {
-        fail(index, message: "\(place(index)): \(what)", isLasting: false, now: now)
-    }
-
-    /// Requests that were not answered in time are in doubt. While bytes still wait in our buffer
-    /// the clock does not run: they were not all written, and liveness is watched besides.
-    private mutating func cancelOverdue(_ index: Int, now: Now) {
-        guard connections[index].sealedCount == 0 else { return }
-        while let oldest = connections[index].http.oldestOpenStream() {
-            let sent = unsafe slab.state(oldest.tag).pointee.sentNanoseconds
-            guard now.nanoseconds > sent, now.nanoseconds - sent > settings.requestTimeout else {
-                return
-            }
-            connections[index].http.cancelStream(oldest.streamID)
-            inFlight -= 1
-            lose(oldest.tag, reason: .timeout, now: now)
-            if connections[index].lastAnswered <= sent {
-                replaceUseless(index, "no request is answered in time", now: now)
-            }
-        }
-    }
-
-    private mutating func checkLiveness(_ index: Int, now: Now) {
-        let silence = now.nanoseconds - min(now.nanoseconds, connections[index].lastReceived)
-        if let pinged = connections[index].pingSent {
-            if connections[index].lastReceived > pinged {
-                connections[index].pingSent = nil
-            } else if now.nanoseconds - pinged > Self.silenceLimit {
-                failSilent(index, "no answer to PING within 10 s", now: now)
-            }
-            return
-        }
-        let limit =
-            connections[index].http.openStreamCount > 0
-            ? Self.silenceLimit : Self.idlePingInterval
-        if silence > limit, connections[index].isReady {
-            connections[index].http.ping(now.nanoseconds)
-            connections[index].pingSent = now.nanoseconds
         }
     }
 

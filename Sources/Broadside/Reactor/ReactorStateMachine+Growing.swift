@@ -36,6 +36,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         statistics.reconnects = max(statistics.reconnects, replacing)
     }
 
+    /// Connections that the kernel made and that carry requests or soon will.
+    package var standingConnections: Int {
+        (0..<connections.count).count {
+            connections[$0].phase == .handshaking || connections[$0].phase == .open
+        }
+    }
+
     /// Connections that count towards the share.
     package var activeConnections: Int {
         (0..<connections.count).count { connections[$0].isActive }

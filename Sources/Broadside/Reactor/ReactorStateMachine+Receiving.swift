@@ -9,6 +9,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard connections[index].isListening else { return }
         connections[index].lastReceived = now.nanoseconds
         connections[index].isSaturated = false
+        noteAbsence(now)
         var offset = 0
         while true {
             var plaintext = unsafe OutputRawSpan(buffer: received, initializedCount: 0)
@@ -69,8 +70,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         while let event = connections[index].http.nextEvent(in: bytes, at: &offset) {
             switch event {
             case .response(let tag, 200):
-                connections[index].noteAnswer(
-                    now, sent: unsafe slab.state(tag).pointee.sentNanoseconds)
+                let sent = unsafe slab.state(tag).pointee.sentNanoseconds
+                connections[index].noteAnswer(now, sent: sent)
+                connections[index].pace.noteAnswer(sent: sent, now: now.nanoseconds)
                 if connections[index].answers == 1 {
                     addresses.succeeded(connections[index].address, now: now.nanoseconds)
                 }
@@ -83,10 +85,12 @@ extension ReactorStateMachine where Records: ~Copyable {
                 refuse(tag, status: status, connection: index, now: now)
             case .ready:
                 connections[index].isReady = true
+                connections[index].pace = InFlightPace(now: now.nanoseconds)
                 connections[index].tally.opened += 1
+                let streams = connections[index].http.streamLimit
                 tell(
                     .connectionOpen, .info, connection: index,
-                    "\(place(index)): open, at most \(connections[index].http.streamLimit) streams",
+                    "\(place(index)): open, at most \(streams) stream\(streams == 1 ? "" : "s")",
                     now: now)
                 addresses.ready(connections[index].address)
                 shared.noteReady()
@@ -120,7 +124,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].mirror.limit(capacity: Int(connections[index].http.headerTableSize))
     }
 
-    /// The server broke the protocol: the GOAWAY that names the error is the last thing it gets.
+    /// The server broke the protocol: the GOAWAY that names the error is the last thing it gets. Where
+    /// requests wait before it, it gets none: they would go out although their rows were given up here,
+    /// and may be on their way over another connection.
     private mutating func failViolation(
         _ index: Int, _ error: ConnectionError, now: Now
     ) {
@@ -131,6 +137,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
             random: &random)
         loseStreams(index, now: now)
+        guard connections[index].sealedCount == 0 else {
+            beginClose(index, now: now)
+            return
+        }
         addresses.ended(index)
         connections[index].enter(.flushing, now: now.nanoseconds)
     }

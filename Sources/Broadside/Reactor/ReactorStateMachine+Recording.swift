@@ -5,8 +5,8 @@ internal import Glibc
 struct LedgerProgress {
     /// The position that the sync under way will make safe.
     var syncing: UInt64?
-    /// True where rows wait for a sync: their reservation was written, or is about to be.
-    var needsSync = false
+    /// All before this position has to be synced: rows wait for their reservation, or the run ends.
+    var wanted: UInt64 = 0
     var hasFailed = false
     /// Since when verdicts wait to be written, monotonic nanoseconds; nil: none do.
     var pendingSince: UInt64?
@@ -20,14 +20,16 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// So many octets are worth a write of their own.
     static var verdictBatch: Int { 32_768 }
 
-    /// Hands verdicts to the disk, one write at a time, and syncs where rows wait for it.
+    /// Hands verdicts to the disk, one write at a time, and syncs where rows wait for it. A sync is
+    /// begun once it covers all that is wanted, because it costs several times what a write does.
     mutating func flushLedger(_ now: Now) {
-        guard !ledgerState.hasFailed, isWriteDue(now) else { return }
-        if let write = unsafe ledger.nextWrite() {
+        guard !ledgerState.hasFailed else { return }
+        if isClosing { ledgerState.wanted = ledger.appendedPosition }
+        if isWriteDue(now), let write = unsafe ledger.nextWrite() {
             unsafe submissions.append(.write(bytes: write.bytes, offset: write.offset))
         }
-        if ledgerState.needsSync, ledgerState.syncing == nil,
-            ledger.writtenPosition > ledger.syncedPosition
+        if ledgerState.syncing == nil, ledgerState.wanted > ledger.syncedPosition,
+            ledgerState.wanted <= ledger.writtenPosition
         {
             ledgerState.syncing = ledger.writtenPosition
             submissions.append(.sync)
@@ -42,16 +44,23 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func isWriteDue(_ now: Now) -> Bool {
         guard ledger.pendingByteCount > 0 else {
             ledgerState.pendingSince = nil
-            return ledgerState.needsSync
+            return false
         }
         let since = ledgerState.pendingSince ?? now.nanoseconds
         ledgerState.pendingSince = since
         let isDue =
-            ledgerState.needsSync || isClosing || ledger.pendingByteCount >= Self.verdictBatch
+            isReservationDue || isClosing || ledger.pendingByteCount >= Self.verdictBatch
             || now.nanoseconds >= since + Self.verdictHold
         // What is added from here on waits anew.
         if isDue, !ledger.writeIsInFlight { ledgerState.pendingSince = nil }
         return isDue
+    }
+
+    /// True where a reservation is not written yet and none that was asked for with it is still to
+    /// come, or there is nothing left to send meanwhile.
+    private var isReservationDue: Bool {
+        ledgerState.wanted > ledger.writtenPosition
+            && (chunks.asked == 0 || !chunks.hasRow(syncedPosition: ledger.syncedPosition))
     }
 
     mutating func wrote(_ result: Int) {
@@ -69,7 +78,6 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         ledgerState.syncing = nil
         ledger.syncCompleted(upTo: position)
-        ledgerState.needsSync = chunks.isWaiting(beyond: position) || isClosing
     }
 
     /// Nothing may be sent that can't be recorded.

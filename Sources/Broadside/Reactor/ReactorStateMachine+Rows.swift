@@ -18,7 +18,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Asks for rows ahead of use: their reservation has to be on disk before the first is sent.
     /// Chunks are asked for together, when the last one has come into use, so that they share a
     /// sync: it costs more than writing their verdicts.
-    mutating func requestChunks() {
+    mutating func requestChunks(_ now: Now) {
         guard case .running = phase, !chunks.isAtEnd, !shared.isStopping, connectionShare > 0
         else { return }
         // Who can't send takes no more rows; at the start everybody is about to.
@@ -27,7 +27,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             guard shared.canary?.isHolding != true else { return }
             chunks.isHeld = false
         }
-        for _ in 0..<Self.chunksAhead {
+        let count = chunkRows.together(chunkRows: chunks.lastRowCount, now: now.nanoseconds)
+        for _ in 0..<count {
             chunks.willAsk()
             submissions.append(.requestChunk(rowLimit: chunkRows.limit))
         }
@@ -37,7 +38,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let position = ledger.reserve(
             chunk.reservation, nowMilliseconds: now.wallMilliseconds)
         chunks.put(chunk, reservedAt: position)
-        ledgerState.needsSync = true
+        ledgerState.wanted = position
         if !isCountedHungry {
             isCountedHungry = true
             shared.enterHungry()
@@ -114,21 +115,35 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 }
 
-/// How many rows a chunk should hold: about as many as the reactor got through in the last second,
+/// How much of the list a reactor reserves at once: chunks of about as many rows as it got through
+/// in the last second, and of these so many together as it gets through in a thirtieth of a second,
 /// so that a kill leaves little in doubt and a slow run still shares its rows out.
 struct ChunkRows {
+    /// The most rows of a chunk.
     private(set) var limit = 256
+    /// Rows taken since the last look.
     var taken = 0
+    private var perSecond = 0
     private var since: UInt64 = 0
 
     static let minimum = 64
     static let maximum = 65_536
 
     mutating func adapt(now: UInt64) {
+        // What was taken within a quarter of a second is less than a second's work.
+        limit = min(max(limit, taken), Self.maximum)
         guard now - min(now, since) >= second / 4 else { return }
-        let perSecond = since == 0 ? 256 : taken * 4
+        perSecond = since == 0 ? 256 : taken * 4
         limit = min(max(perSecond, Self.minimum), Self.maximum)
         taken = 0
         since = now
+    }
+
+    /// How many chunks of so many rows to ask for together.
+    func together(chunkRows: Int, now: UInt64) -> Int {
+        let elapsed = now - min(now, since)
+        let lately = elapsed > second / 64 ? taken * Int(second) / Int(elapsed) : 0
+        let chunks = max(perSecond, lately) / (32 * max(1, chunkRows))
+        return min(max(chunks, ChunkShelf.aheadLeast), ChunkShelf.aheadMost)
     }
 }

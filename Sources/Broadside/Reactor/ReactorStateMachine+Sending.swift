@@ -31,7 +31,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].phase == .open && connections[index].isReady
             && connections[index].sealedCount == connections[index].sentCount
             && connections[index].http.pendingOutputCount == 0
-            && connections[index].http.openStreamCount >= connections[index].http.streamLimit
+            && connections[index].http.openStreamCount
+                >= min(connections[index].http.streamLimit, connections[index].pace.limit)
     }
 
     private mutating func send(_ index: Int, now: Now) {
@@ -41,6 +42,9 @@ extension ReactorStateMachine where Records: ~Copyable {
                 beginClose(index, now: now)
             }
             return
+        }
+        if connections[index].waitingSince == nil {
+            connections[index].waitingSince = now.nanoseconds
         }
         guard !connections[index].isSending else { return }
         connections[index].isSending = true
@@ -119,14 +123,22 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         guard hasRowReady(now) else {
-            connections[index].limitedBy = retryQueue.count == 0 ? .input : .retry
+            // At the list's end a legacy gateway's silence is all that is waited for.
+            let isSilence = settings.binary != nil && inFlight > 0 && chunks.isExhausted
+            connections[index].limitedBy =
+                retryQueue.count > 0 ? .retry : isSilence ? .streams : .input
+            return
+        }
+        let room = paceRoom(index, now: now)
+        guard room > 0 else {
+            connections[index].limitedBy = .streams
             return
         }
         let capacity =
-            isPersonal
-            ? personalCapacity(index)
-            : settings.binary != nil
-                ? connections[index].binary.room
+            settings.binary != nil
+            ? connections[index].binary.room
+            : isPersonal
+                ? personalCapacity(index)
                 : connections[index].http.requestCapacity(payloadCount: settings.payload.count)
         guard capacity > 0 else {
             if settings.binary != nil {
@@ -141,7 +153,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             return
         }
-        var budget = min(capacity, earlyAllowance())
+        var budget = min(capacity, room, earlyAllowance())
         guard budget > 0 else {
             connections[index].limitedBy = .streams
             return
@@ -149,7 +161,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let paced = min(
             pacer.allowance(now: now.nanoseconds),
             connections[index].pacer.allowance(now: now.nanoseconds))
-        guard paced > 0 else {
+        guard paced >= min(pacer.quantum, connections[index].pacer.quantum) else {
             connections[index].limitedBy = .rate
             waitForPace(index, now: now)
             return
@@ -170,14 +182,15 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         pacer.take(written, now: now.nanoseconds)
         connections[index].pacer.take(written, now: now.nanoseconds)
-        if written == capacity { connections[index].limitedBy = .streams }
+        if written == min(capacity, room) { connections[index].limitedBy = .streams }
         if written == paced { waitForPace(index, now: now) }
     }
 
     /// Both paces have to let a request through: the run's and the connection's.
     private mutating func waitForPace(_ index: Int, now: Now) {
-        guard let run = pacer.nextAllowed(now: now.nanoseconds),
-            let connection = connections[index].pacer.nextAllowed(now: now.nanoseconds)
+        let count = min(pacer.quantum, connections[index].pacer.quantum)
+        guard let run = pacer.nextAllowed(count, now: now.nanoseconds),
+            let connection = connections[index].pacer.nextAllowed(count, now: now.nanoseconds)
         else { return }
         nextPaced = min(nextPaced, max(run, connection))
     }

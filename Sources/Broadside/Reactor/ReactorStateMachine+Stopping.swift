@@ -71,7 +71,6 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     private mutating func beginClosing(_ now: Now) {
         phase = .closing(since: now.nanoseconds)
-        ledgerState.needsSync = true
         for index in 0..<connections.count {
             switch connections[index].phase {
             case .open, .draining:

@@ -7,7 +7,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// A function of its own, so that tests can look at its machine code.
     @inline(never)
     mutating func accept(_ tag: RowTag, now: Now) {
-        unsafe latency.record(now.nanoseconds - slab.state(tag).pointee.sentNanoseconds)
+        let taken = unsafe now.nanoseconds - slab.state(tag).pointee.sentNanoseconds
+        latency.record(taken)
+        patience.noteAnswer(nanoseconds: taken)
         settleAccepted(tag, now: now)
     }
 

@@ -53,6 +53,8 @@ import TLS
     var personalizer: RowPersonalizer
     var personalTemplates = TemplateCache<PersonalTemplate>()
     var pacer: Pacer
+    var paceWatch: PaceWatch
+    var patience = TurnPatience()
     /// True where rows wait for the pace alone.
     /// When the pace lets a request through for which all else is there; `.max`: not waited for.
     var nextPaced = UInt64.max
@@ -98,8 +100,6 @@ import TLS
 
     /// Timers that need no precision are looked at this often.
     static var scanInterval: UInt64 { 50 * millisecond }
-    /// Chunks that are read ahead of the one being sent.
-    static var chunksAhead: Int { 2 }
     /// Rows that may wait for another try, beside those in flight. A reactor whose rows are all
     /// waiting takes no new ones.
     static var retryRowsLimit: Int { 65_536 }
@@ -142,6 +142,7 @@ import TLS
         pacer = Pacer(
             milliRate: shared.milliRate.map { $0 / UInt64(settings.reactors) }, now: now.nanoseconds
         )
+        paceWatch = PaceWatch(now: now)
         submissions = SubmissionQueue(capacity: connections.capacity * 4 + 16)
         lastTurn = now.nanoseconds
         startedAt = now.nanoseconds
@@ -168,6 +169,9 @@ import TLS
         if case .finished = phase { return true }
         return false
     }
+
+    /// What is worth waiting for together after this turn; nil: the next completion.
+    var company: TurnPatience.Wait? { patience.wait(inFlight: inFlight) }
 
     /// The next thing to do in the outside world; nil when all was handed out.
     package mutating func nextSubmission() -> ReactorSubmission? {
@@ -200,6 +204,8 @@ import TLS
     package mutating func turn(_ now: Now) {
         if case .finished = phase { return }
         accountForTime(now)
+        paceWatch.noteTurn(now)
+        patience.noteTurn()
         if now.nanoseconds >= nextScan {
             nextScan = now.nanoseconds + Self.scanInterval
             scan(now)
@@ -210,7 +216,7 @@ import TLS
         chunkRows.adapt(now: now.nanoseconds)
         followTarget(now)
         openConnections(now)
-        requestChunks()
+        requestChunks(now)
         for step in 0..<connections.count {
             let index = (rotation + step) % connections.count
             if !connections[index].isSaturated { fill(index, now: now) }

@@ -28,6 +28,7 @@ package final class SharedRun: Sendable {
         var sign: Signer?
         var guards: RefusalGuard
         var lastFailure: String?
+        var lastRefusal: String?
     }
 
     let state: Mutex<State>
@@ -50,7 +51,6 @@ package final class SharedRun: Sendable {
     private let ready = Atomic<Bool>(false)
     private let hungry = Atomic<Int>(0)
     private let earlyLeaves = Atomic<Int>(0)
-    private let topicRefused = Atomic<Bool>(false)
 
     private let listOver = Atomic<Bool>(false)
     /// Requests in 1,000 seconds over all reactors; the highest number: unlimited.
@@ -138,9 +138,6 @@ package final class SharedRun: Sendable {
 
     func noteListEnd() { listOver.store(true, ordering: .releasing) }
 
-    /// True once APNs said TopicDisallowed: no resume mends that where the topic is wrong.
-    var isTopicRefused: Bool { topicRefused.load(ordering: .relaxed) }
-
     func noteReady() { ready.store(true, ordering: .relaxed) }
 
     func noteAccepted(_ now: Now) {
@@ -196,31 +193,25 @@ package final class SharedRun: Sendable {
             return cause
         }
         // The answer that makes the window full may be a good one.
-        if let cause { stop(cause, .accepted, answer: "200", reason: nil) }
+        if let cause { stop(cause, answer: "200", advice: "") }
     }
 
     /// Counts an answer that was not 200; stops the run where a guard says so.
     func count(_ signal: AnswerClass.CampaignSignal, status: UInt16, reason: Reason?) {
-        if reason == .topicDisallowed { topicRefused.store(true, ordering: .relaxed) }
-        guard let cause = state.withLock({ $0.guards.note(signal) }) else { return }
-        stop(
-            cause, signal, answer: "\(status) \(reason?.text ?? "without a known reason")",
-            reason: reason)
+        let answer = "\(status) \(reason?.text ?? "without a known reason")"
+        let advice = Self.advice(signal, reason)
+        let cause = state.withLock { state in
+            if signal == .refusesCredential { state.lastRefusal = "\(answer): \(advice)" }
+            return state.guards.note(signal)
+        }
+        guard let cause else { return }
+        stop(cause, answer: answer, advice: advice)
     }
 
-    private func stop(
-        _ cause: RefusalGuard.Cause, _ signal: AnswerClass.CampaignSignal, answer: String,
-        reason: Reason?
-    ) {
+    private func stop(_ cause: RefusalGuard.Cause, answer: String, advice: String) {
         switch cause {
         case .refusedInARow:
-            stop(
-                .aborted(
-                    "APNs refuses one request after the other (\(answer)): put the "
-                        + "\(signal == .refusesCredential ? "credential" : "request's headers") "
-                        + "right"
-                        + (reason == .topicDisallowed
-                            ? "; the topic is part of the campaign, so begin a new ledger" : "")))
+            stop(.aborted("APNs refuses one request after the other: \(answer): \(advice)"))
         case .onlyBadTokens:
             stop(
                 .aborted(
@@ -233,6 +224,25 @@ package final class SharedRun: Sendable {
                         + "and where the list comes from, or raise --max-bad-tokens"))
         }
     }
+
+    /// How to mend what APNs refuses in every request.
+    private static func advice(_ signal: AnswerClass.CampaignSignal, _ reason: Reason?) -> String {
+        guard signal == .refusesCredential else { return "put the request's headers right" }
+        return switch reason {
+        case .topicDisallowed:
+            "the credential is not for this --topic; the topic is part of the campaign, so begin a "
+                + "new ledger"
+        case .invalidProviderToken:
+            "check --auth-key, --key-id and --team-id, which must belong together"
+        case .badEnvironmentKeyInToken, .badEnvironmentKeyIDInToken, .badCertificateEnvironment:
+            "the credential is for the other environment: check --environment"
+        case .badCertificate: "put the certificate right"
+        default: "put the credential right"
+        }
+    }
+
+    /// The answer by which APNs refused the credential last, and what to do about it.
+    var lastRefusal: String? { state.withLock { $0.lastRefusal } }
 
     /// The last trouble with a connection, for the message of a run that gives up.
     func note(failure: String) {

@@ -30,13 +30,13 @@ extension ReportPage {
         guard let first = shares.first else { return "" }
         let items = shares.map { cause, share in
             let percent = decimal(share * 100, places: 1)
-            return "<li><span>\(escapedHTML(cause.words))</span><span class=\"bar\" "
+            return "<li><span>\(escapedHTML(words(cause)))</span><span class=\"bar\" "
                 + "style=\"width:\(percent)%\"></span><span class=\"n\">\(percent) %</span></li>"
         }
         return """
             <figure><figcaption><h3>What limited the run</h3></figcaption>
-            <p>Most of the connections' time was limited by \(escapedHTML(first.0.words)). \
-            \(escapedHTML(first.0.advice))</p>
+            <p>Most of the connections' time was limited by \(escapedHTML(words(first.0))). \
+            \(escapedHTML(advice(first.0)))</p>
             <ul class="share">\(items.joined())</ul></figure>
 
             """
@@ -65,8 +65,8 @@ extension ReportPage {
             let mean = tally.answers > 0 ? tally.latencySumNanoseconds / tally.answers : 0
             return [
                 "\(tally.number ?? index + 1)", grouped(tally.answers),
-                tally.answers > 0 ? latencyText(mean) : "",
-                tally.answers > 0 ? latencyText(tally.latencyMaximumNanoseconds) : "",
+                tally.latencySumNanoseconds > 0 ? latencyText(mean) : "",
+                tally.latencySumNanoseconds > 0 ? latencyText(tally.latencyMaximumNanoseconds) : "",
                 grouped(tally.opened - min(tally.opened, 1)), grouped(tally.failures),
                 grouped(tally.goAways), tally.lastGoAway ?? "", tally.lastFailure ?? "",
             ]
@@ -102,37 +102,5 @@ extension ReportPage {
         }
         return "<h2>Settings of the latest run</h2>\n<div class=\"box\"><dl>"
             + items.joined() + "</dl></div>\n"
-    }
-
-    /// A reason in words; empty where the name says it.
-    private static func meaning(of reason: String) -> String {
-        switch reason {
-        case "Unregistered", "ExpiredToken": "the app is gone from the device: prune the token"
-        case "BadDeviceToken": "no token of this environment: check where the list comes from"
-        case "DeviceTokenNotForTopic": "a token of another app"
-        case "Timeout": "no answer came in time"
-        case "ConnectionLost": "the connection ended before the answer"
-        case "MalformedToken": "not hexadecimal digits in pairs: never sent"
-        case "MissingColumn": "the row lacks a column: never sent"
-        case "PayloadTooLarge": "the payload is larger than APNs takes"
-        case "TooManyRequests": "too many pushes to one device in a row"
-        case "InternalServerError", "ServiceUnavailable", "Shutdown": "trouble at APNs"
-        default: ""
-        }
-    }
-}
-
-extension LimitedBy {
-    /// What to do about it.
-    fileprivate var advice: String {
-        switch self {
-        case .input: "Rows came no faster: a short list, or its end."
-        case .rate: "A higher --rate would have been faster."
-        case .retry: "Look at the connections below: they were being opened, or APNs asked to wait."
-        case .streams: "More --connections would have carried more at the same time."
-        case .window: "Longer payloads than the server's windows hold: more --connections help."
-        case .socket: "The way to the server carried no more."
-        case .cpu: "More --reactors, or a machine with more cores, would have been faster."
-        }
     }
 }

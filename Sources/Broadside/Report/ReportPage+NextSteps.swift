@@ -7,7 +7,7 @@ extension ReportPage {
         func add(_ text: String, _ command: String) {
             html += "<p>\(escapedHTML(text))</p><code>\(escapedHTML(command))</code>\n"
         }
-        let ledger = Self.shellWord(data.ledgerPath)
+        let ledger = shellWord(data.ledgerPath)
         if !isComplete, !data.isInProgress {
             add(
                 "Go on where it ended: the same command line with --resume. Settled rows are not "
@@ -22,26 +22,20 @@ extension ReportPage {
                 "broadside send ... --ledger \(ledger) --resume --retry \(names)")
         }
         if (summary.reasons["Unregistered"] ?? 0) + (summary.reasons["ExpiredToken"] ?? 0) > 0 {
-            let list = data.listPath.map(Self.shellWord) ?? "TOKENS"
+            let list = data.listPath.map(shellWord) ?? "TOKENS"
             add(
                 "Take the dead tokens out of the list.",
                 "broadside prune --ledger \(ledger) --tokens \(list) --output tokens.clean.txt")
+        }
+        if summary.acceptsBySilence {
+            add(
+                "A gateway takes notifications for apps that are gone, too. Its feedback service "
+                    + "tells which tokens those are.",
+                "broadside feedback --endpoint HOST --certificate FILE --ledger gone")
         }
         add(
             "See what became of each row.",
             "broadside ledger export --ledger \(ledger) --output outcomes.csv")
         return "<h2>What to do next</h2>\n<div class=\"box\">\(html)</div>\n"
-    }
-
-    /// A word that a shell takes as it is.
-    private static func shellWord(_ text: String) -> String {
-        let isPlain = text.utf8.allSatisfy { octet in
-            (0x30...0x39).contains(octet) || (0x41...0x5a).contains(octet)
-                || (0x61...0x7a).contains(octet) || Array("/._-+:@%".utf8).contains(octet)
-        }
-        if isPlain, !text.isEmpty { return text }
-        return "'"
-            + text.split(separator: "'", omittingEmptySubsequences: false)
-            .joined(separator: "'\\''") + "'"
     }
 }

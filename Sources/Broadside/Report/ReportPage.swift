@@ -23,8 +23,8 @@ struct ReportPage {
             <main>
 
             """
-        page += header + charts + refusals + runs + connections + events + settings
-        page += nextSteps
+        // The list of events may be long: what to do comes before it.
+        page += header + charts + refusals + nextSteps + runs + connections + settings + events
         page += """
             <footer>Broadside \(broadsideVersion), \
             \(escapedHTML(Self.time(data.createdAtMilliseconds))). Ledger: \
@@ -42,8 +42,11 @@ struct ReportPage {
     private var header: String {
         let summary = data.summary
         var tiles: [(String, String)] = [
-            (grouped(summary.accepted), "accepted"),
-            (grouped(summary.rejected), "refused by APNs"),
+            (
+                grouped(summary.accepted),
+                summary.acceptsBySilence ? "accepted, by silence" : "accepted"
+            ),
+            (grouped(summary.rejected), summary.acceptsBySilence ? "refused" : "refused by APNs"),
         ]
         for (name, count) in [
             ("invalid", summary.invalid), ("skipped", summary.skipped),
@@ -113,7 +116,8 @@ struct ReportPage {
         switch summary.outcome {
         case .complete:
             var text = "All \(rows ?? grouped(settledCount)) rows are settled after \(time): "
-            text += "APNs accepted \(grouped(summary.accepted))"
+            text += summary.acceptsBySilence ? "the gateway took " : "APNs accepted "
+            text += grouped(summary.accepted)
             text += summary.rejected > 0 ? " and refused \(grouped(summary.rejected))." : "."
             if summary.failed + summary.unknown > 0 {
                 text += " \(grouped(summary.failed + summary.unknown)) ended failed or unknown."
@@ -131,15 +135,5 @@ struct ReportPage {
             return "Ended by an error after \(time): \(grouped(summary.accepted)) of "
                 + "\(rows ?? "the") rows were accepted."
         }
-    }
-
-    // MARK: Words
-
-    /// `2026-11-21 23:55 UTC`.
-    static func time(_ milliseconds: UInt64, withSeconds: Bool = false) -> String {
-        let text = timeText(milliseconds)
-        let clock = text.dropFirst(11).prefix(withSeconds ? 8 : 5)
-        // On one line: narrow tables scroll instead.
-        return "\(text.prefix(10))\u{a0}\(clock)\u{a0}UTC"
     }
 }

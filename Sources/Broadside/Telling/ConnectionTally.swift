@@ -29,6 +29,9 @@ package struct ConnectionTally: Sendable, Equatable, Codable {
         }
     }
 
+    /// A request was answered, nobody knows how fast.
+    mutating func noteAnswer() { answers &+= 1 }
+
     mutating func add(_ other: ConnectionTally) {
         opened += other.opened
         answers += other.answers

@@ -4,8 +4,6 @@ import Campaign
 struct GrowthWatch {
     private var growth: ConnectionGrowth
     private let target: ConnectionTarget
-    /// True where connections have a rate of their own: more of them would go round it.
-    private let hasConnectionRate: Bool
     private var threads: [ThreadUse] = []
     private var reason = ConnectionGrowth.Reason.early
 
@@ -13,7 +11,6 @@ struct GrowthWatch {
     init?(_ plan: Plan, target: ConnectionTarget?) {
         guard let target else { return nil }
         self.target = target
-        hasConnectionRate = plan.options.ratePerConnection != nil
         growth = ConnectionGrowth(
             connections: plan.shape.connections, reactors: plan.shape.reactorsAtFirst,
             connectionsMost: plan.shape.connectionsMost, reactorsMost: plan.shape.reactors)
@@ -30,13 +27,9 @@ struct GrowthWatch {
         let limited = snapshot.statistics.limited
         look.answers = snapshot.latencyCounts.count
         look.openConnections = snapshot.openConnections
+        // The adaptive pace counts as streams: another connection may not have to hold back.
         look.heldNanoseconds =
             limited[LimitedBy.streams.rawValue] + limited[LimitedBy.window.rawValue]
-        if snapshot.rateLimit == nil, !hasConnectionRate {
-            // No operator's rate: a connection holds back by itself, and another one may not have
-            // to.
-            look.heldNanoseconds += limited[LimitedBy.rate.rawValue]
-        }
         look.busyNanoseconds = limited[LimitedBy.cpu.rawValue]
         look.totalNanoseconds = limited.reduce(0, +)
         look.busiestThread = zip(uses, threads).compactMap { $0.share(since: $1) }.max() ?? 0

@@ -61,7 +61,7 @@ struct LiveBlock {
 }
 
 /// One line on stderr.
-public func standardError(_ line: String) {
+package func standardError(_ line: String) {
     LiveBlock.shared.withLock { block in
         block.erase()
         writeToStandardError(line + "\n")

@@ -124,7 +124,12 @@ struct LiveView {
         case .running, .finished:
             guard let cause = snapshot.limitedBy else { return [] }
             let share = percentText(snapshot.limitedNow[cause.rawValue])
-            var segments = [Segment(text: "limited by \(cause.words) (\(share))")]
+            var segments = [
+                Segment(
+                    text:
+                        "limited by \(cause.words(acceptsBySilence: snapshot.acceptsBySilence)) (\(share))"
+                )
+            ]
             if let rate = snapshot.rateLimit {
                 segments.append(Segment(text: "rate at most \(rateText(rate))/s"))
             }
@@ -196,7 +201,9 @@ struct LiveView {
         case .paused: line += ", paused"
         case .stopping: line += ", stopping"
         case .running, .finished:
-            if let cause = snapshot.limitedBy { line += ", limited by \(cause.words)" }
+            if let cause = snapshot.limitedBy {
+                line += ", limited by \(cause.words(acceptsBySilence: snapshot.acceptsBySilence))"
+            }
             if let eta = snapshot.etaSeconds { line += ", \(durationText(eta)) left" }
         }
         return line

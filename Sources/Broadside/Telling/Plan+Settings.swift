@@ -13,8 +13,14 @@ extension Plan {
         if case .file(let path) = options.tokens { add("tokens", path) }
         add("payload", options.payload.map { "\($0), \(payloads.description)" })
         add("payload by", options.payloadBy)
-        add("topic", headers.topic ?? credential.onlyTopic)
-        add("push type", headers.pushType.rawValue)
+        if let binaryWait {
+            add("protocol", "legacy gateway, command \(options.binaryCommand.rawValue)")
+            add("topic", certificateTopics)
+            add("silence", "accepted after \(decimal(Double(binaryWait) / 1e9, places: 1)) s")
+        } else {
+            add("topic", headers.topic ?? credential.onlyTopic)
+            add("push type", headers.pushType.rawValue)
+        }
         add("priority", "\(headers.priority.rawValue)")
         add("collapse-id", options.collapseID)
         switch credential.kind {
@@ -28,11 +34,14 @@ extension Plan {
             "\(shape.connections)" + (shape.grows ? " to \(shape.connectionsMost)" : ""))
         let threads = shape.reactorsAtFirst
         add("reactors", "\(threads)" + (shape.reactors > threads ? " to \(shape.reactors)" : ""))
-        add("streams a connection", "at most \(streamsPerConnection)")
+        add(
+            binaryWait == nil ? "streams a connection" : "notifications out on a connection",
+            "at most \(streamsPerConnection)")
         add("rate", options.rate.map { "\(rateText($0)) requests a second" } ?? "unlimited")
         add(
             "rate a connection",
             options.ratePerConnection.map { "\(rateText($0)) requests a second" })
+        if options.wireProtocol == .http2 { add("pace", options.pace.rawValue) }
         add(
             "attempts",
             "\(options.maxAttempts), for \(durationText(Double(options.retryFor) / 1e9))")

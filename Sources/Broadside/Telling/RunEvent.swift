@@ -22,9 +22,11 @@ package struct RunEvent: Sendable, Equatable {
         case connectionClosed = "connection-closed"
         case connectionLost = "connection-lost"
         case goAway = "goaway"
+        case errorPacket = "error-packet"
         case growth
         case tokenRenewed = "token-renewed"
         case retries
+        case pace
         case control
         case stopping
         case eventsLost = "events-lost"

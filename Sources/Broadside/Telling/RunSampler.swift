@@ -7,6 +7,8 @@ struct RunSampler {
     /// What a sampler can't see by itself.
     struct Surroundings {
         var campaign: String
+        /// A legacy gateway is spoken to.
+        var acceptsBySilence = false
         /// What earlier runs settled and this one does not send again.
         var earlier: RunSnapshot.Counts
         /// Rows of the list, where an earlier run counted them.
@@ -34,6 +36,7 @@ struct RunSampler {
         lastLook = start.nanoseconds
         nextLook = start.nanoseconds + Self.interval
         snapshot.campaign = surroundings.campaign
+        snapshot.acceptsBySilence = surroundings.acceptsBySilence
         snapshot.counts = surroundings.earlier
         snapshot.wallMilliseconds = start.wallMilliseconds
         snapshot.wantedConnections = surroundings.wantedConnections
@@ -67,9 +70,13 @@ struct RunSampler {
         let period = report.latency.since(before.latencyCounts)
         snapshot.latencyNow = RunSnapshot.Latency(period)
         snapshot.takenAt = now.nanoseconds
-        if elapsed > 0 { snapshot.rateNow = Double(period.count) / elapsed }
+        let untimed = report.statistics.untimedAnswers
+        if elapsed > 0 {
+            let new = period.count + untimed - before.statistics.untimedAnswers
+            snapshot.rateNow = Double(new) / elapsed
+        }
         if snapshot.elapsedSeconds > 0 {
-            snapshot.rateAverage = Double(report.latency.count) / snapshot.elapsedSeconds
+            snapshot.rateAverage = Double(report.latency.count + untimed) / snapshot.elapsedSeconds
         }
         let limited = zip(report.statistics.limited, before.statistics.limited).map { $0 - $1 }
         let total = limited.reduce(0, +)

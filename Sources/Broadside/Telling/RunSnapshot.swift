@@ -39,6 +39,8 @@ package struct RunSnapshot: Sendable {
     }
 
     package var campaign = ""
+    /// A legacy gateway is spoken to: what it says nothing of was accepted.
+    package var acceptsBySilence = false
     package var phase = Phase.running
     /// Since this process began to send.
     package var elapsedSeconds = 0.0
@@ -96,12 +98,15 @@ package struct RunSnapshot: Sendable {
 
 extension LimitedBy {
     /// In words, to follow "limited by".
-    package var words: String {
+    ///
+    /// - Parameter acceptsBySilence: Whether a legacy gateway is spoken to, which has no streams.
+    package func words(acceptsBySilence: Bool = false) -> String {
         switch self {
         case .input: "reading the list"
         case .rate: "the rate"
         case .retry: "backing off and reconnecting"
-        case .streams: "the server's stream limit"
+        case .streams:
+            acceptsBySilence ? "the wait for the gateway's silence" : "the limit on streams"
         case .window: "flow control windows"
         case .socket: "the network"
         case .cpu: "this machine's CPU"

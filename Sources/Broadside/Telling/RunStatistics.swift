@@ -34,9 +34,13 @@ package struct RunStatistics: Sendable {
     /// Requests beyond each row's first.
     package var retries: UInt64 = 0
     package var requests: UInt64 = 0
+    /// Answers without a time of their own: what a legacy gateway says by silence, and its errors.
+    package var untimedAnswers: UInt64 = 0
     package var connectionsOpened: UInt64 = 0
     package var reconnects: UInt64 = 0
     package var goAways: UInt64 = 0
+    /// What was found out of answers that slow down under load.
+    package var pace = PaceTally()
     /// Connections that failed, and answers that asked for patience or refused the credential: a
     /// run that finds them does not grow.
     package var failures: UInt64 = 0
@@ -69,9 +73,11 @@ package struct RunStatistics: Sendable {
         heldBack += other.heldBack
         retries += other.retries
         requests += other.requests
+        untimedAnswers += other.untimedAnswers
         connectionsOpened += other.connectionsOpened
         reconnects += other.reconnects
         goAways += other.goAways
+        pace.add(other.pace)
         failures += other.failures
         pushbacks += other.pushbacks
         pausedAddresses += other.pausedAddresses

@@ -277,7 +277,9 @@ extension RunSession {
         earlier.failed = retry.contains("failed") ? 0 : self.earlier.count(.failed)
         earlier.unknown = retry.contains("unknown") ? 0 : self.earlier.count(.unknown)
         return RunSampler.Surroundings(
-            campaign: hexadecimal(campaign), earlier: earlier, knownRows: manifest.rowCount,
+            campaign: hexadecimal(campaign),
+            acceptsBySilence: manifest.identity.acceptsBySilence, earlier: earlier,
+            knownRows: manifest.rowCount,
             listByteCount: source.list.byteCount, rowsLimit: plan.options.limit,
             wantedConnections: plan.shape.connections)
     }

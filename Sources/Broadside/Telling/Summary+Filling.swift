@@ -46,7 +46,8 @@ extension Summary {
         elapsed: Double, requests: UInt64
     ) {
         elapsedSeconds = elapsed
-        notificationsPerSecond = elapsed > 0 ? Double(latency.count) / elapsed : 0
+        let answers = latency.count + statistics.untimedAnswers
+        notificationsPerSecond = elapsed > 0 ? Double(answers) / elapsed : 0
         if requests > 0 {
             cpuMicrosecondsPerNotification = use.cpuMicroseconds / Double(requests)
         }
@@ -56,6 +57,7 @@ extension Summary {
             p99: milliseconds(latency.quantile(0.99)),
             p999: milliseconds(latency.quantile(0.999)),
             max: latency.count > 0 ? milliseconds(latency.maximumNanoseconds) : nil)
+        paced = statistics.pace.worst.map { "answers slow down under load, \($0.words)" }
         let total = statistics.limited.reduce(0, +)
         for cause in LimitedBy.allCases {
             // A run too short to measure had nothing to send.
@@ -150,6 +152,10 @@ func isSpecialFile(_ path: String) -> Bool {
 
 /// Better known before the night than after it.
 func checkWritable(_ path: String, option: String) throws(BroadsideError) {
+    var information = stat()
+    if unsafe stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFDIR {
+        throw .request("--\(option) \(path) is a directory: name a file in it")
+    }
     if isSpecialFile(path) { return }
     let probe = "\(path).\(getpid()).new"
     let descriptor = unsafe open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)

@@ -88,6 +88,11 @@ public struct Summary: Sendable, Encodable {
     public var peakResidentBytes: UInt64 = 0
     /// Shares, adding up to 1, of what the connections' time went to.
     public var limitedBy: [String: Double] = [:]
+    /// A legacy gateway was spoken to: what it said nothing of was accepted. No key of the JSON.
+    public var acceptsBySilence = false
+    /// Why fewer requests were in flight than the server allowed; nil where they were not. No key
+    /// of the JSON.
+    public var paced: String?
 
     init(campaign: UInt64, outcome: Outcome) {
         self.campaign = hexadecimal(campaign)
@@ -149,7 +154,7 @@ public struct Summary: Sendable, Encodable {
     public var countsText: String {
         var text = "campaign \(campaign): \(outcome.rawValue)\n"
         text += line("rows", rows.map { "\($0)" } ?? "not counted")
-        text += line("accepted", accepted)
+        text += line("accepted", "\(accepted)\(acceptsBySilence ? ", by silence" : "")")
         for (name, count) in [
             ("rejected", rejected), ("invalid", invalid), ("skipped", skipped),
             ("failed", failed), ("unknown", unknown), ("in doubt", inDoubt),
@@ -178,7 +183,9 @@ public struct Summary: Sendable, Encodable {
         // Nothing was done by this process: nothing is to be said of its speed.
         guard elapsedSeconds > 0 else { return text }
         text += line("time", "\(decimal(elapsedSeconds, places: 2)) s")
-        text += line("rate", "\(Int(notificationsPerSecond.rounded())) a second")
+        let isSlow = notificationsPerSecond > 0 && notificationsPerSecond < 10
+        let rate = decimal(notificationsPerSecond, places: isSlow ? 1 : 0)
+        text += line("rate", "\(rate) a second")
         if let p50 = latency.p50, let p99 = latency.p99 {
             text += line(
                 "latency", "p50 \(decimal(p50, places: 1)) ms, p99 \(decimal(p99, places: 1)) ms")
@@ -188,11 +195,13 @@ public struct Summary: Sendable, Encodable {
         }
         let shares = LimitedBy.allCases.compactMap { cause -> (String, Double)? in
             guard let share = limitedBy[cause.name], share >= 0.01 else { return nil }
-            return ("\(cause.words) \(percentText(share))", share)
+            let words = cause.words(acceptsBySilence: acceptsBySilence)
+            return ("\(words) \(percentText(share))", share)
         }.sorted { $0.1 > $1.1 }
         if !shares.isEmpty {
             text += line("limited by", shares.prefix(3).map(\.0).joined(separator: ", "))
         }
+        if let paced { text += line("paced", paced) }
         return text
     }
 }

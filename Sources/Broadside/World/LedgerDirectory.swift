@@ -17,11 +17,20 @@ final class LedgerDirectory {
     }
 
     /// Makes a directory for a new campaign, and locks it.
-    static func create(_ path: String) throws(BroadsideError) -> LedgerDirectory {
+    ///
+    /// - Parameter canResume: Whether what asks for it has a `--resume`.
+    static func create(
+        _ path: String, canResume: Bool = true
+    ) throws(BroadsideError) -> LedgerDirectory {
         guard unsafe mkdir(path, 0o700) == 0 else {
             if errno == EEXIST {
+                if !isDirectory(path) {
+                    throw .request(
+                        "--ledger \(path) is a file: name a directory that does not exist yet")
+                }
                 throw .request(
-                    "--ledger \(path) exists: name a new directory, or add --resume to go on with it"
+                    "--ledger \(path) exists: name a new directory"
+                        + (canResume ? ", or add --resume to go on with it" : "")
                 )
             }
             throw .request("--ledger \(path): \(describe(errno: errno)): name a place to write to")
@@ -102,6 +111,11 @@ final class LedgerDirectory {
     static func exists(_ path: String) -> Bool {
         var information = stat()
         return unsafe lstat(path, &information) == 0
+    }
+
+    static func isDirectory(_ path: String) -> Bool {
+        var information = stat()
+        return unsafe stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR
     }
 
     private func lock() throws(BroadsideError) {

@@ -45,13 +45,15 @@ struct ListHeader {
         guard Set(names).count == names.count else {
             throw .request("column '\(token)' is named for two purposes: name different columns")
         }
-        let format: ListFormat
-        if let given {
-            format = given.listFormat
-        } else {
-            format = ListFormat.detect(
-                fileName: fileName, firstOctets: try read(at: 0), tokenColumn: token)
+        let beginning = try read(at: 0)
+        if beginning.starts(with: [0xff, 0xfe]) || beginning.starts(with: [0xfe, 0xff]) {
+            throw .request(
+                "\(name) is UTF-16 text: write it as UTF-8, as iconv -f UTF-16 -t UTF-8 does")
         }
+        let format =
+            given?.listFormat
+            ?? ListFormat.detect(
+                fileName: fileName, firstOctets: beginning, tokenColumn: token)
         // Each row names its own columns: one that lacks the token's is invalid by itself.
         if format == .jsonl, let layout = try? RowLayout(format: format, names: names) {
             return layout
@@ -85,8 +87,19 @@ struct ListHeader {
             }
             throw .request(
                 "\(name) has no column '\(error.name)': its columns are \(columns)"
-                    + (error.name == token ? ": name one with --token-column" : ""))
+                    + (Self.separatorAdvice(error.columns)
+                        ?? (error.name == token ? ": name one with --token-column" : "")))
         }
+    }
+
+    /// A single column that holds a separator was written with another one.
+    private static func separatorAdvice(_ columns: [String]) -> String? {
+        guard columns.count == 1 else { return nil }
+        if columns[0].contains("\t") { return ", with tabs between them: add --format tsv" }
+        guard let separator = [";", "|"].first(where: { columns[0].contains($0) }) else {
+            return columns[0].contains(",") ? ", with commas between them: add --format csv" : nil
+        }
+        return ", with '\(separator)' between them: write the list with commas, or with tabs as tsv"
     }
 
     private var shownName: String { "--tokens \(name)" }

@@ -31,6 +31,8 @@ import Ring
     private let reactor: Int
     private var inboxCounter: UnsafeMutableRawBufferPointer
     private var batch = CompletionBatch(capacity: 256)
+    /// True after a wait that brought nothing but what was sent.
+    private var isAlone = true
     /// Sends among the submissions of this turn.
     private var newSends: UInt32 = 0
 
@@ -78,13 +80,19 @@ import Ring
             if machine.isFinished { break }
             let deadline = min(machine.nextDeadline, nextPublication)
             var wait = deadline > now.nanoseconds ? deadline - now.nanoseconds : 0
-            // Most sends complete while they are submitted and tell nothing new: wait for one more.
-            // A send that does not holds others back for a moment at most.
-            if newSends > 0 { wait = min(wait, Self.sendPatience) }
-            try ring.submitAndWait(
-                atLeast: wait > 0 ? newSends + 1 : 0, timeoutNanoseconds: wait)
+            // Most sends complete while they are submitted and tell nothing new: wait for more. A
+            // send that does not holds others back for a moment at most.
+            var count = wait > 0 ? newSends + 1 : 0
+            if wait > 0, !isAlone, let company = machine.company {
+                count = newSends + company.completions
+                wait = min(wait, company.nanoseconds)
+            } else if newSends > 0 {
+                wait = min(wait, Self.sendPatience)
+            }
+            try ring.submitAndWait(atLeast: count, timeoutNanoseconds: wait)
             now = Clock.now()
-            reap(into: &machine, now: now)
+            // Where nothing came in the meantime, whatever comes next is waited for.
+            isAlone = reap(into: &machine, now: now) <= Int(newSends)
         }
         for socket in sockets where socket.descriptor >= 0 {
             Glibc.close(socket.descriptor)
@@ -93,8 +101,13 @@ import Ring
 
     // MARK: Completions
 
-    private mutating func reap(into machine: inout ReactorStateMachine<Records>, now: Now) {
+    /// - Returns: How many completions there were.
+    private mutating func reap(
+        into machine: inout ReactorStateMachine<Records>, now: Now
+    ) -> Int {
+        var count = 0
         while ring.reap(into: &batch) > 0 {
+            count += batch.count
             for index in 0..<batch.count {
                 act(on: batch[index], machine: &machine, now: now)
             }
@@ -103,6 +116,7 @@ import Ring
             sockets[slot].needsReceive = false
             if !sockets[slot].isClosing { receive(slot) }
         }
+        return count
     }
 
     private mutating func act(

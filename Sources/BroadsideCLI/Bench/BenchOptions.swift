@@ -4,7 +4,7 @@ struct BenchOptions {
     var durationNanoseconds: UInt64 = 5_000_000_000
     /// Octets of the payload.
     var payloadCount = 242
-    /// nil: chosen by the engine.
+    /// nil: `defaultConnections`, or one for each reactor.
     var connections: Int?
     /// Streams a connection; nil: the server's limit.
     var streams: Int?
@@ -15,6 +15,8 @@ struct BenchOptions {
     /// Options of `send` for another server; empty: a simulator is started.
     var endpointArguments: [String] = []
 
+    /// As many as `send` begins with.
+    static let defaultConnections = 4
     /// What `--duration` may be: below it start and end outweigh the run.
     static let durations: ClosedRange<UInt64> = 100_000_000...600_000_000_000
     /// The shortest payload with an alert, and APNs' limit.

@@ -61,8 +61,11 @@ struct BenchRun {
         return BenchResult(measured, options, bytesEach: bytes)
     }
 
+    /// Always said: a run that grows while it is measured would be no measurement.
     private var connections: [String] {
-        options.connections.map { ["--connections", "\($0)"] } ?? []
+        let count =
+            options.connections ?? max(BenchOptions.defaultConnections, options.reactors ?? 1)
+        return ["--connections", "\(count)"]
     }
 
     /// Sends so many rows, to a fresh simulator where there is none to go to.

@@ -2,7 +2,7 @@ import Broadside
 
 /// `broadside bench`.
 enum BenchCommand {
-    static let description = CommandDescription(
+    static let description: CommandDescription = CommandDescription(
         name: "bench",
         summary: "throughput of this machine against the simulator, or against an endpoint",
         usage: "[OPTIONS]",
@@ -24,7 +24,7 @@ enum BenchCommand {
                     .init("duration", "D", "about how long the measured run takes (default: 5s)"),
                     .init(
                         "payload-bytes", "N", "octets of the payload, 20 to 4096 (default: 242)"),
-                    .init("connections", "N", "connections in all (default: chosen)"),
+                    .init("connections", "N", "connections in all (default: 4)"),
                     .init("streams", "N", "streams a connection (default: the server's limit)"),
                     .init("reactors", "N", "event-loop threads (default: chosen)"),
                 ]),
@@ -55,9 +55,7 @@ enum BenchCommand {
 
     /// Reads the options' values and what they mean together.
     static func options(from arguments: ParsedArguments) throws(CommandFailure) -> BenchOptions {
-        guard arguments.words.isEmpty else {
-            throw .usage("bench takes no word '\(arguments.words[0])': options begin with --")
-        }
+        try arguments.refuseWords(of: description)
         var options = BenchOptions()
         if let duration = try arguments.duration("duration") {
             guard BenchOptions.durations.contains(duration) else {

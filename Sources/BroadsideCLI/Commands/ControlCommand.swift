@@ -2,7 +2,7 @@ import Broadside
 
 /// `broadside control`: a word to a process that listens on a control socket.
 enum ControlCommand {
-    static let description = CommandDescription(
+    static let description: CommandDescription = CommandDescription(
         name: "control",
         summary: "talk to a running send: PATH status | rate N | pause | resume | stop",
         usage: "PATH WORD... [--json]",
@@ -23,6 +23,7 @@ enum ControlCommand {
                 title: "Options",
                 options: [.init("json", nil, "the answer as it came: one line of JSON")])
         ],
+        wordsAfterPath: ["status", "rate", "pause", "resume", "stop"],
         run: { (arguments) throws(CommandFailure) in
             guard let path = arguments.words.first, arguments.words.count > 1 else {
                 throw .usage(

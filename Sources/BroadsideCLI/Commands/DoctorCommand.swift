@@ -3,7 +3,7 @@ import Broadside
 
 /// `broadside doctor`.
 enum DoctorCommand {
-    static let description = CommandDescription(
+    static let description: CommandDescription = CommandDescription(
         name: "doctor",
         summary: "one connection to APNs with these credentials: what works, and what does not",
         usage: "--topic TOPIC CREDENTIAL [OPTIONS]",
@@ -30,9 +30,7 @@ enum DoctorCommand {
             CredentialOptions.endpoint,
         ],
         run: { (arguments) throws(CommandFailure) in
-            guard arguments.words.isEmpty else {
-                throw .usage("doctor takes no word '\(arguments.words[0])': options begin with --")
-            }
+            try arguments.refuseWords(of: description)
             var options = SendOptions()
             options.topic = arguments.string("topic")
             if let type = try arguments.choice("push-type", PushType.self) {

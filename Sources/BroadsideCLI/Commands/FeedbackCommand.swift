@@ -2,7 +2,7 @@ import Broadside
 
 /// `broadside feedback`.
 enum FeedbackCommand {
-    static let description = CommandDescription(
+    static let description: CommandDescription = CommandDescription(
         name: "feedback",
         summary: "read a (legacy) feedback service into a ledger",
         usage: "--endpoint HOST[:PORT] --certificate FILE --ledger DIR [OPTIONS]",
@@ -34,10 +34,7 @@ enum FeedbackCommand {
                 options: [.init("ledger", "DIR", "where the tokens go; must not exist")]),
         ],
         run: { (arguments) throws(CommandFailure) in
-            guard arguments.words.isEmpty else {
-                throw .usage(
-                    "feedback takes no word '\(arguments.words[0])': options begin with --")
-            }
+            try arguments.refuseWords(of: description)
             var options = SendOptions()
             options.wireProtocol = .binary
             options.endpoint = arguments.string("endpoint")

@@ -2,7 +2,7 @@ import Broadside
 
 /// `broadside ledger`: what a run left, read.
 enum LedgerCommand {
-    static let description = CommandDescription(
+    static let description: CommandDescription = CommandDescription(
         name: "ledger",
         summary: "stats | export | verify | find | merge: read what a run left",
         usage: "stats|export|verify|find --ledger DIR [OPTIONS] | merge DIR... [OPTIONS]",
@@ -28,7 +28,7 @@ enum LedgerCommand {
                     .init(
                         "state", "STATE",
                         "export: only rows of this state; may be repeated; remaining and in-doubt too (default: all settled)",
-                        isRepeatable: true),
+                        isRepeatable: true, choices: LedgerReading.stateNames),
                     .init(
                         "output", "FILE",
                         "export: where to, .gz and .zst packed (default: standard output); merge: the new directory"
@@ -51,18 +51,21 @@ enum LedgerCommand {
         })
 
     private static func run(_ arguments: ParsedArguments) throws -> Int32 {
-        guard let subcommand = arguments.words.first,
-            arguments.words.count == 1 || subcommand == "merge"
-        else {
-            throw CommandFailure.usage(
-                "ledger wants one of stats, export, verify, find, merge: broadside ledger --help "
-                    + "says more")
-        }
-        guard description.subcommands.contains(subcommand) else {
-            let nearest = nearestName(to: subcommand, among: description.subcommands)
-            let advice =
-                nearest.map { "did you mean \($0)?" } ?? "stats, export, verify, find or merge"
-            throw CommandFailure.usage("unknown word '\(subcommand)': \(advice)")
+        let subcommand = try arguments.expectSubcommand(of: description, takesMore: ["merge"])
+        // An option of another work would be ignored, and nobody would know.
+        let own: Set<String> =
+            switch subcommand {
+            case "stats": ["ledger", "json"]
+            case "export": ["ledger", "tokens", "format", "state", "output"]
+            case "find": ["ledger", "apns-id", "token"]
+            case "merge": ["output"]
+            default: ["ledger"]
+            }
+        for option in description.options where arguments.has(option.name) {
+            guard own.contains(option.name) else {
+                throw CommandFailure.usage(
+                    "--\(option.name) is no option of ledger \(subcommand): take it out")
+            }
         }
         if subcommand == "merge" { return try merge(arguments) }
         let path = try arguments.required("ledger", "DIR")
@@ -77,10 +80,6 @@ enum LedgerCommand {
     }
 
     private static func merge(_ arguments: ParsedArguments) throws -> Int32 {
-        for name in ["ledger", "json", "tokens", "format", "state", "apns-id", "token"]
-        where arguments.has(name) {
-            throw CommandFailure.usage("--\(name) is no option of ledger merge: take it out")
-        }
         let output = try arguments.required("output", "DIR")
         let ledgers = Array(arguments.words.dropFirst())
         guard !ledgers.isEmpty else {
@@ -100,6 +99,7 @@ enum LedgerCommand {
     }
 
     private static func export(_ ledger: LedgerReading, _ arguments: ParsedArguments) throws {
+        try ledger.checkOutput(arguments.string("output"))
         let output = try OutputFile(arguments.string("output"))
         try ledger.export(
             tokens: arguments.string("tokens"), format: arguments.string("format") ?? "csv",

@@ -58,9 +58,7 @@ enum ProbeCommand {
     private static func options(
         from arguments: ParsedArguments
     ) throws(CommandFailure) -> SendOptions {
-        guard arguments.words.isEmpty else {
-            throw .usage("probe takes no word '\(arguments.words[0])': options begin with --")
-        }
+        try arguments.refuseWords(of: description)
         var options = SendOptions()
         options.tokens = .file(try arguments.required("tokens", "FILE"))
         options.topic = arguments.string("topic")

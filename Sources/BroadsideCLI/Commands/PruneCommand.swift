@@ -3,7 +3,7 @@ import Broadside
 
 /// `broadside prune`.
 enum PruneCommand {
-    static let description = CommandDescription(
+    static let description: CommandDescription = CommandDescription(
         name: "prune",
         summary: "write a token list without the dead tokens that ledgers name",
         usage: "--ledger DIR [--ledger DIR]... --tokens FILE --output FILE [OPTIONS]",
@@ -56,9 +56,7 @@ enum PruneCommand {
         })
 
     static func options(from arguments: ParsedArguments) throws(CommandFailure) -> PruneOptions {
-        guard arguments.words.isEmpty else {
-            throw .usage("prune takes no word '\(arguments.words[0])': options begin with --")
-        }
+        try arguments.refuseWords(of: description)
         let ledgers = arguments.strings("ledger")
         guard !ledgers.isEmpty else { throw .usage("--ledger is missing: add --ledger DIR") }
         var options = PruneOptions(

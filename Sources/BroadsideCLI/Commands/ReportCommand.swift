@@ -2,7 +2,7 @@ import Broadside
 
 /// `broadside report`: the page about a ledger.
 enum ReportCommand {
-    static let description = CommandDescription(
+    static let description: CommandDescription = CommandDescription(
         name: "report",
         summary: "the report page of a ledger",
         usage: "--ledger DIR [--output FILE.html]",
@@ -20,12 +20,11 @@ enum ReportCommand {
                 ])
         ],
         run: { (arguments) throws(CommandFailure) in
-            guard arguments.words.isEmpty else {
-                throw .usage("report takes no word '\(arguments.words[0])': options begin with --")
-            }
+            try arguments.refuseWords(of: description)
             let path = try arguments.required("ledger", "DIR")
             do throws(BroadsideError) {
                 let ledger = try LedgerReading(path: path)
+                try ledger.checkOutput(arguments.string("output"))
                 try ledger.writeReport(to: try OutputFile(arguments.string("output")))
                 return 0
             } catch {

@@ -77,15 +77,22 @@ enum SendCommand {
         OptionSection(
             title: "How fast",
             options: [
-                .init("connections", "N", "connections in all (default: chosen, and printed)"),
+                .init(
+                    "connections", "N",
+                    "connections in all (default: 4, or 1 for short lists and slow rates; up to 64 "
+                        + "while more pay)"),
                 .init(
                     "max-streams", "N",
                     "most requests in flight a connection; the server's limit always holds"),
-                .init("reactors", "N", "event-loop threads (default: chosen, and printed)"),
+                .init("reactors", "N", "event-loop threads (default: 1, and more while they pay)"),
                 .init(
                     "rate", "N",
                     "requests a second in all, retries counted (default: unlimited)"),
                 .init("rate-per-connection", "N", "requests a second a connection"),
+                .init(
+                    "pace", "adaptive|fixed",
+                    "adaptive: fewer requests in flight where answers slow down under load; not with "
+                        + "--protocol binary, which has no answers (default: adaptive)"),
                 .init(
                     "hpack", "strict|compact",
                     "headers put into APNs' table: apns-id, -expiration and -collapse-id once; or "
@@ -131,7 +138,8 @@ enum SendCommand {
                 .init("resume", nil, "go on with DIR's run: settled rows are not sent again"),
                 .init(
                     "retry", "STATES",
-                    "with --resume: also send rows that are failed, unknown (failed,unknown)"),
+                    "with --resume: also send rows that are failed, unknown (failed,unknown)",
+                    choices: ["failed", "unknown", "failed,unknown"]),
                 .init("summary", "FILE", "write the summary as JSON; - for standard output"),
             ]),
         WatchOptions.section,
@@ -139,9 +147,7 @@ enum SendCommand {
 
     /// Reads the options' values; what they mean together is the engine's to check.
     static func options(from arguments: ParsedArguments) throws(CommandFailure) -> SendOptions {
-        guard arguments.words.isEmpty else {
-            throw .usage("send takes no word '\(arguments.words[0])': options begin with --")
-        }
+        try arguments.refuseWords(of: description)
         var options = SendOptions()
         switch (arguments.string("tokens"), arguments.string("to")) {
         case (let file?, nil): options.tokens = .file(file)
@@ -189,6 +195,7 @@ enum SendCommand {
         options.reactors = try arguments.integer("reactors", in: 1...256)
         options.rate = try arguments.positiveNumber("rate")
         options.ratePerConnection = try arguments.positiveNumber("rate-per-connection")
+        if let value = try arguments.choice("pace", PaceMode.self) { options.pace = value }
         if let value = try arguments.choice("hpack", SendOptions.HeaderIndexing.self) {
             options.headerIndexing = value
         }

@@ -4,7 +4,7 @@ import Simulator
 
 /// `broadside simulate`.
 enum SimulateCommand {
-    static let description = CommandDescription(
+    static let description: CommandDescription = CommandDescription(
         name: "simulate",
         summary: "a local APNs to send to: the HTTP/2 provider API",
         usage: "--listen ADDRESS:PORT --state DIR [OPTIONS]",
@@ -122,8 +122,11 @@ enum SimulateCommand {
         do throws(SimulatorError) {
             let endpoint = try ProviderEndpoint(options)
             print("listening on \(endpoint.address)")
-            print(endpoint.sendCommand)
-            for line in endpoint.otherServices { print(line) }
+            print(endpoint.sendCommand.map(shellWord).joined(separator: " "))
+            for service in endpoint.otherServices {
+                print(service.place)
+                print(service.command.map(shellWord).joined(separator: " "))
+            }
             fflush(nil)
             var signal: Int32 = 0
             while unsafe sigwait(&signals, &signal) != 0 {}
@@ -138,9 +141,7 @@ enum SimulateCommand {
     /// Reads the options' values; what they mean together is the simulator's to check.
     static func options(from arguments: ParsedArguments) throws(CommandFailure) -> SimulatorOptions
     {
-        guard arguments.words.isEmpty else {
-            throw .usage("simulate takes no word '\(arguments.words[0])': options begin with --")
-        }
+        try arguments.refuseWords(of: description)
         var options = SimulatorOptions(state: try arguments.required("state", "DIR"))
         if let listen = arguments.string("listen") { options.listen = listen }
         if let value = try arguments.duration("latency") { options.latencyNanoseconds = value }

@@ -42,6 +42,11 @@ enum CredentialOptions {
         options.certificate = arguments.string("certificate")
         options.privateKey = arguments.string("private-key")
         options.passphraseFile = arguments.string("passphrase-file")
+        // Apple's older words, and the short ones.
+        let meant = ["sandbox": "development", "dev": "development", "prod": "production"]
+        if let text = arguments.string("environment"), let name = meant[text.lowercased()] {
+            throw .usage("--environment '\(text)' is unknown: did you mean \(name)?")
+        }
         if let environment = try arguments.choice("environment", Endpoints.Environment.self) {
             options.environment = environment
         }

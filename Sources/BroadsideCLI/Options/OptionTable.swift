@@ -6,13 +6,19 @@ struct OptionDescription: Sendable {
     let value: String?
     let help: String
     /// May be given more than once.
-    var isRepeatable = false
+    let isRepeatable: Bool
+    /// Values that a shell completes, where the value's name does not say them (`csv|jsonl`).
+    let choices: [String]
 
-    init(_ name: String, _ value: String?, _ help: String, isRepeatable: Bool = false) {
+    init(
+        _ name: String, _ value: String?, _ help: String, isRepeatable: Bool = false,
+        choices: [String] = []
+    ) {
         self.name = name
         self.value = value
         self.help = help
         self.isRepeatable = isRepeatable
+        self.choices = choices
     }
 }
 
@@ -34,6 +40,8 @@ struct CommandDescription: Sendable {
     let sections: [OptionSection]
     /// Names of subcommands where the command has them.
     var subcommands: [String] = []
+    /// Words that follow a path where the command takes one.
+    var wordsAfterPath: [String] = []
     /// Options of `send` that a campaign file may hold though the command has no use for them.
     var passedOverInCampaign: Set<String> = []
     let run: @Sendable (ParsedArguments) throws(CommandFailure) -> Int32

@@ -17,7 +17,12 @@ struct ParsedArguments {
                 if argument == "-h" {
                     asksForHelp = true
                 } else if argument.hasPrefix("-"), argument != "-" {
-                    throw .usage("unknown option \(argument): options begin with two dashes")
+                    let name = argument.drop { $0 == "-" }.prefix { $0 != "=" }
+                    let isKnown = command.options.contains { $0.name == name }
+                    throw .usage(
+                        "unknown option \(argument): "
+                            + (isKnown
+                                ? "did you mean --\(name)?" : "options begin with two dashes"))
                 } else {
                     words.append(argument)
                 }
@@ -53,6 +58,11 @@ struct ParsedArguments {
         // A value may begin with one dash (`-` is standard input) but not with two: that is an
         // option whose forerunner lacks its value.
         if let value = attached ?? (rest.first?.hasPrefix("--") == true ? nil : rest.popFirst()) {
+            guard !value.isEmpty || !option.isPath(value) else {
+                throw .usage(
+                    "--\(option.name) is empty: write --\(option.name) \(valueName) (is a variable "
+                        + "of the script unset?)")
+            }
             return value
         }
         throw .usage("--\(option.name) lacks its value: write --\(option.name) \(valueName)")
@@ -60,26 +70,15 @@ struct ParsedArguments {
 
     private static func unknown(_ name: String, in command: CommandDescription) -> String {
         let nearest = nearestName(to: name, among: command.options.map(\.name))
+        let others = Program.commands.filter { other in
+            other.options.contains { $0.name == name }
+        }.map(\.name)
         let advice =
             nearest.map { "did you mean --\($0)?" }
-            ?? "broadside \(command.name) --help lists what there is"
+            ?? (others.isEmpty
+                ? "" : "it is one of \(others.joined(separator: ", ")), not of \(command.name); ")
+            + "broadside \(command.name) --help lists what there is"
         return "unknown option --\(name): \(advice)"
-    }
-
-    /// The one word that says which of the command's works is wanted.
-    @discardableResult
-    func expectSubcommand(of command: CommandDescription) throws(CommandFailure) -> String {
-        let names = command.subcommands.joined(separator: ", ")
-        guard let word = words.first, words.count == 1 else {
-            throw .usage(
-                "\(command.name) wants one of \(names): broadside \(command.name) --help says more")
-        }
-        guard command.subcommands.contains(word) else {
-            let nearest = nearestName(to: word, among: command.subcommands)
-            throw .usage(
-                "unknown word '\(word)': " + (nearest.map { "did you mean \($0)?" } ?? names))
-        }
-        return word
     }
 
     /// Adds an option that a campaign file gives.
@@ -122,11 +121,15 @@ struct ParsedArguments {
         return value
     }
 
+    /// More requests a second than any machine sends.
+    private static let largestNumber = 1e9
+
     /// A number above zero.
     func positiveNumber(_ name: String) throws(CommandFailure) -> Double? {
         guard let text = string(name) else { return nil }
-        guard let value = Double(text), value > 0, value.isFinite else {
-            throw .usage("--\(name) '\(text)' is no number above 0: mend the value")
+        guard let value = Double(text), value > 0, value <= Self.largestNumber else {
+            throw .usage(
+                "--\(name) '\(text)' is no number above 0, at most 1000000000: write it like 5000")
         }
         return value
     }
@@ -135,7 +138,9 @@ struct ParsedArguments {
     func percentage(_ name: String) throws(CommandFailure) -> Double? {
         guard let text = string(name) else { return nil }
         guard let value = Double(text), value >= 0, value <= 100 else {
-            throw .usage("--\(name) '\(text)' is no percentage from 0 to 100: mend the value")
+            throw .usage(
+                "--\(name) '\(text)' is no percentage from 0 to 100: write the number alone, like 20"
+            )
         }
         return value
     }

@@ -38,6 +38,15 @@ public enum PayloadCheck {
             return problem(
                 payload, 0, "starts with a byte-order mark: save it as UTF-8 without one")
         }
+        var start = 0
+        while start < payload.byteCount,
+            [0x20, 0x09, 0x0a, 0x0d].contains(payload.octet(at: start))
+        {
+            start += 1
+        }
+        if start < payload.byteCount, payload.octet(at: start) != UInt8(ascii: "{") {
+            return problem(payload, start, "is no JSON object: it must start with {")
+        }
         var tokenizer = JSONTokenizer()
         do throws(APNsError) {
             guard let first = try tokenizer.next(in: payload) else { return nil }

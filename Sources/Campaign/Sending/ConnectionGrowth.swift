@@ -17,8 +17,8 @@ public struct ConnectionGrowth: Sendable {
         public var answers: UInt64 = 0
         /// Connections that are ready to send.
         public var openConnections = 0
-        /// Connection nanoseconds spent waiting for streams, windows, or a pace that the engine set
-        /// itself: what more connections may shorten.
+        /// Connection nanoseconds spent waiting for streams or windows: what more connections may
+        /// shorten.
         public var heldNanoseconds: UInt64 = 0
         /// Connection nanoseconds in which nothing but the reactor's own work held things up.
         public var busyNanoseconds: UInt64 = 0

@@ -184,19 +184,53 @@ public final class ProviderEndpoint: Sendable {
     /// Complete requests so far, a moment old at most.
     public var requestCount: UInt64 { shared.counts.requests }
 
-    /// The command line that sends to this endpoint, complete but for files of the user's own.
-    public var sendCommand: String {
-        "broadside send --endpoint \(address) --ca-file \(state.file("ca.pem")) "
-            + "--auth-key \(state.authKeyFile) --key-id \(state.keyID) --team-id \(state.teamID) "
-            + "--topic \(state.topic) --tokens TOKENS --payload PAYLOAD --ledger LEDGER"
+    /// The command that sends to this endpoint, word for word, complete but for files of the
+    /// user's own.
+    public var sendCommand: [String] {
+        command("send", to: address)
+            + ["--auth-key", state.authKeyFile, "--key-id", state.keyID]
+            + ["--team-id", state.teamID, "--topic", state.topic] + files
     }
 
-    /// What there is beside the provider API, a line each.
-    public var otherServices: [String] {
-        var lines: [String] = []
-        if let gateway { lines.append("binary gateway on \(gateway.address)") }
-        if let feedback { lines.append("feedback service on \(feedback.address)") }
-        return lines
+    /// What there is beside the provider API: what and where, and the command that talks to it.
+    public var otherServices: [(place: String, command: [String])] {
+        let identity = [
+            "--certificate", state.file("client.pem"), "--private-key", state.file("client.key"),
+        ]
+        var services: [(place: String, command: [String])] = []
+        if let gateway {
+            services.append(
+                (
+                    "binary gateway on \(gateway.address)",
+                    command("send", to: gateway.address) + ["--protocol", "binary"] + identity
+                        + files
+                ))
+        }
+        if let feedback {
+            services.append(
+                (
+                    "feedback service on \(feedback.address)",
+                    command("feedback", to: feedback.address) + identity + ["--ledger", "FEEDBACK"]
+                ))
+        }
+        return services
+    }
+
+    private func command(_ name: String, to address: String) -> [String] {
+        var place = address
+        // Nobody connects to the address that stands for all.
+        if let port = address.split(separator: ":").last,
+            address == "0.0.0.0:\(port)" || address == "[::]:\(port)"
+        {
+            place = "localhost:\(port)"
+        }
+        return [
+            "broadside", name, "--endpoint", place, "--ca-file", state.file("ca.pem"),
+        ]
+    }
+
+    private var files: [String] {
+        ["--tokens", "TOKENS", "--payload", "PAYLOAD", "--ledger", "LEDGER"]
     }
 
     private static func listen(_ options: SimulatorOptions) throws(SimulatorError) -> [Int32] {

@@ -88,7 +88,7 @@ extension ServerSession {
             isAuthenticated: stream.pointee.verdict.isAuthenticated, answer: answer,
             identifier: stream.pointee.identifier)
         if context.delaysAnswers {
-            context.queue.push(pending, due: context.dueTime())
+            context.queue.push(pending, due: context.dueTime(connectionNext: &nextAnswer))
         } else {
             deliver(pending)
         }

@@ -38,6 +38,8 @@ internal import CNghttp2
     var isGateOpen: Bool
     /// GOAWAY is queued: write it and close.
     var isEnding = false
+    /// When the next answer may leave, where a scenario limits how many do; nanoseconds.
+    var nextAnswer: UInt64 = 0
 
     /// What the scenario counts here.
     var counters: ScenarioCounters

@@ -81,8 +81,14 @@ final class WorkerContext {
     }
 
     /// When an answer to a request that is complete now is due.
-    func dueTime() -> UInt64 {
-        if let latency = run?.scenario.latency { return dueTime(latency) }
+    ///
+    /// - Parameter connectionNext: When the connection's next answer may leave, where a scenario
+    ///   limits how many of it do; nanoseconds.
+    func dueTime(connectionNext: inout UInt64) -> UInt64 {
+        if let latency = run?.scenario.latency {
+            return latency.isCapacityByConnection
+                ? dueTime(latency, next: &connectionNext) : dueTime(latency, next: &nextAnswer)
+        }
         let jitter = options.latencyJitterNanoseconds
         guard jitter > 0 else { return now + options.latencyNanoseconds }
         random &+= 0x9e37_79b9_7f4a_7c15
@@ -91,7 +97,7 @@ final class WorkerContext {
         return now + (delay > jitter ? delay - jitter : 0)
     }
 
-    private func dueTime(_ latency: Latency) -> UInt64 {
+    private func dueTime(_ latency: Latency, next: inout UInt64) -> UInt64 {
         func share() -> Double {
             random &+= 0x9e37_79b9_7f4a_7c15
             return Double(TokenFate.splitmix64(random) >> 11) * 0x1p-53
@@ -99,8 +105,8 @@ final class WorkerContext {
         var due = now + latency.sample(share(), share())
         due += latency.perWaitingNanoseconds &* UInt64(queue.count)
         if latency.capacityPerSecond > 0 {
-            nextAnswer = max(nextAnswer, now) + 1_000_000_000 / latency.capacityPerSecond
-            due = max(due, nextAnswer)
+            next = max(next, now) + 1_000_000_000 / latency.capacityPerSecond
+            due = max(due, next)
         }
         return due
     }

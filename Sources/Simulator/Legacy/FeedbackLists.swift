@@ -3,8 +3,10 @@ internal import Synchronization
 
 /// What the gateway learned of devices without the app, a list a topic, cleared by reading it.
 final class FeedbackLists: Sendable {
-    /// Tokens in all lists together; the oldest lists' next ones are not kept beyond.
+    /// Tokens in all lists together; beyond, new ones are not kept until a list is read.
     static let limit = 1_000_000
+
+    private let limit: Int
 
     private struct State {
         var lists: [[UInt8]: [[UInt8]: UInt32]] = [:]
@@ -13,10 +15,13 @@ final class FeedbackLists: Sendable {
 
     private let state = Mutex(State())
 
+    /// - Parameter limit: The most tokens in all lists together.
+    init(limit: Int = FeedbackLists.limit) { self.limit = limit }
+
     /// The app is gone from the device since then: the first time that it was seen stays.
     func add(token: [UInt8], topic: [UInt8], unixSeconds: UInt32) {
         state.withLock { state in
-            guard state.count < Self.limit, state.lists[topic]?[token] == nil else { return }
+            guard state.count < limit, state.lists[topic]?[token] == nil else { return }
             state.lists[topic, default: [:]][token] = unixSeconds
             state.count += 1
         }

@@ -17,5 +17,5 @@ struct GatewayScript: Sendable, Equatable {
     var statuses: [[UInt8]: UInt8] = [:]
 
     /// How many tokens may have a status of their own.
-    static let statusLimit: UInt64 = 10_000
+    static let statusLimit = 10_000
 }

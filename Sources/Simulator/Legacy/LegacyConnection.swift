@@ -27,7 +27,9 @@ final class LegacyConnection {
     /// The identifier of the last accepted notification.
     var lastAccepted: UInt32?
     var accepted: UInt64 = 0
-    /// What is said when it is due.
+    /// A bad notification came: what follows it is discarded.
+    var isCondemned = false
+    /// What is said when it is due; nil: nothing is, or it was said.
     var packet: BinaryErrorPacket?
     /// How it ends.
     var end = GatewayScript.End.fin

@@ -118,17 +118,22 @@ final class LegacyService: Sendable {
             if kind == .gateway, connection.phase == .reading || connection.phase == .gone {
                 take(octets, from: connection)
             }
+            // A provider that has ended its part may still listen.
+            if connection.phase == .gone, connection.packet != nil { tellError(connection) }
         }
 
         private func take(_ octets: [UInt8], from connection: LegacyConnection) {
             connection.reader.append(octets)
-            while connection.packet == nil, let event = connection.reader.next() {
+            while !connection.isCondemned, let event = connection.reader.next() {
                 switch event {
                 case .notification(let notification):
                     let status = world.status(of: notification, topic: connection.topics.first)
                     note(notification, status: status, on: connection)
                 case .malformed(let status, let identifier):
-                    condemn(connection, status: status.rawValue, identifier: identifier)
+                    let bad = BinaryNotification(
+                        command: connection.reader.command ?? .frame, identifier: identifier,
+                        token: [], payload: [])
+                    note(bad, status: status.rawValue, on: connection)
                 }
             }
             if journal?.flushDue != nil { journal?.flush() }
@@ -137,7 +142,7 @@ final class LegacyService: Sendable {
         private func note(
             _ notification: BinaryNotification, status: UInt8, on connection: LegacyConnection
         ) {
-            totals.requests += 1
+            totals.countGateway(status: status)
             let reason = BinaryStatus(rawValue: status)?.reason
             let isAccepted = status == BinaryStatus.noError.rawValue
             let answer = Answer(
@@ -150,26 +155,29 @@ final class LegacyService: Sendable {
                     answer: answer, now: ClockStart.monotonicNanoseconds())
             }
             guard isAccepted, let topic = connection.topics.first else {
-                condemn(connection, status: status, identifier: notification.identifier)
+                condemn(connection, status: status, notification)
                 return
             }
-            totals.accepted += 1
             world.deliver(notification, topic: topic)
             connection.accepted += 1
             connection.lastAccepted = notification.identifier
             if let every = world.script.shutdownEvery, connection.accepted >= every {
                 condemn(
-                    connection, status: BinaryStatus.shutdown.rawValue,
-                    identifier: notification.identifier)
+                    connection, status: BinaryStatus.shutdown.rawValue, notification)
             }
         }
 
         /// What follows on the connection is discarded; the packet comes after a while.
         private func condemn(
-            _ connection: LegacyConnection, status: UInt8, identifier: UInt32?
+            _ connection: LegacyConnection, status: UInt8, _ notification: BinaryNotification
         ) {
             let script = world.script
-            connection.packet = BinaryErrorPacket(status: status, identifier: identifier ?? 0)
+            connection.isCondemned = true
+            // A connection of command 0 ends without a word: its notifications have no name.
+            if notification.command != .simple {
+                connection.packet = BinaryErrorPacket(
+                    status: status, identifier: notification.identifier ?? 0)
+            }
             connection.end = script.end
             guard connection.phase == .reading else { return }
             connection.phase = .condemned(
@@ -183,16 +191,19 @@ final class LegacyService: Sendable {
             connection.finish(now: ClockStart.monotonicNanoseconds())
         }
 
+        /// Says what was wrong, and ends.
+        private func tellError(_ connection: LegacyConnection) {
+            if let packet = connection.packet { connection.say(packet.encoded) }
+            connection.packet = nil
+            connection.finish(now: ClockStart.monotonicNanoseconds())
+        }
+
         private func settleDue() {
             let now = ClockStart.monotonicNanoseconds()
             for connection in connections {
                 switch connection.phase {
                 case .condemned(let due) where due <= now:
-                    // Command 0 has no identifier: its connection ends without a word.
-                    if let packet = connection.packet, packet.identifier != 0 {
-                        connection.say(packet.encoded)
-                    }
-                    connection.finish(now: now)
+                    tellError(connection)
                 case .ending(let due) where due <= now:
                     connection.phase = .gone
                 default:

@@ -116,8 +116,8 @@ enum FaultReader {
         switch value.content {
         case .string(let name):
             if let code = codes.firstIndex(of: name) { return UInt32(code) }
-        case .number(let number):
-            if let code = UInt32(exactly: number) { return code }
+        case .number:
+            if let code = value.number.flatMap({ UInt32(exactly: $0) }) { return code }
         default: break
         }
         throw ScenarioError(

@@ -17,6 +17,8 @@ struct Latency: Sendable, Equatable {
     var perWaitingNanoseconds: UInt64 = 0
     /// So many answers a second and thread; more wait their turn. 0: as many as come.
     var capacityPerSecond: UInt64 = 0
+    /// The capacity is each connection's instead.
+    var isCapacityByConnection = false
 
     /// A delay in nanoseconds for two independent shares, each 0 (included) to 1 (excluded).
     func sample(_ first: Double, _ second: Double) -> UInt64 {

@@ -80,7 +80,7 @@ struct ScenarioFields {
         _ name: String, in range: ClosedRange<UInt64>
     ) throws(ScenarioError) -> UInt64? {
         guard let value = value(name) else { return nil }
-        guard case .number(let number) = value.content, let whole = UInt64(exactly: number),
+        guard let number = value.number, let whole = UInt64(exactly: number),
             range.contains(whole)
         else {
             throw ScenarioError(
@@ -96,7 +96,7 @@ struct ScenarioFields {
         _ name: String, in range: ClosedRange<Double>
     ) throws(ScenarioError) -> Double? {
         guard let value = value(name) else { return nil }
-        guard case .number(let number) = value.content, range.contains(number) else {
+        guard let number = value.number, range.contains(number) else {
             throw ScenarioError(
                 message: "'\(name)' is a number from \(range.lowerBound) to \(range.upperBound)",
                 position: value.position)

@@ -262,6 +262,15 @@ enum ScenarioLibrary {
             """
         ),
         (
+            "knee",
+            """
+            {
+              description: "800 answers a second a connection and no more, after 40 ms each",
+              latency: { value: "40ms", capacity: 800, capacity_by: "connection" },
+            }
+            """
+        ),
+        (
             "outage",
             """
             {
@@ -277,6 +286,15 @@ enum ScenarioLibrary {
             {
               description: "a connection without requests for 300 ms ends: GOAWAY, IdleTimeout",
               idle_timeout: "300ms",
+            }
+            """
+        ),
+        (
+            "gateway-shutdowns",
+            """
+            {
+              description: "the legacy gateway: shutdown after each 500 notifications, errors late",
+              gateway: { shutdown_every: 500, error_delay: "100ms" },
             }
             """
         ),

@@ -72,7 +72,13 @@ enum ScenarioReader {
         if let delay = try fields.duration("error_delay") { script.errorDelayNanoseconds = delay }
         if let end = try fields.choice("end", GatewayScript.End.self) { script.end = end }
         script.shutdownEvery = try fields.integer("shutdown_every", in: 1...1_000_000_000)
-        for element in try fields.array("statuses") {
+        let statuses = try fields.array("statuses")
+        guard statuses.count <= GatewayScript.statusLimit else {
+            throw ScenarioError(
+                message: "more than \(GatewayScript.statusLimit) statuses",
+                position: statuses[GatewayScript.statusLimit].position)
+        }
+        for element in statuses {
             var entry = try ScenarioFields(element, "a status")
             let digits = try entry.required(try entry.text("token"), "token")
             let status = try entry.required(try entry.integer("status", in: 1...255), "status")
@@ -118,6 +124,10 @@ enum ScenarioReader {
         return result
     }
 
+    private enum CapacityScope: String, CaseIterable {
+        case thread, connection
+    }
+
     private enum DistributionName: String, CaseIterable {
         case constant, uniform, exponential, lognormal
     }
@@ -153,6 +163,8 @@ enum ScenarioReader {
         if let limit = try fields.duration("at_most") { latency.limitNanoseconds = limit }
         latency.perWaitingNanoseconds = try fields.duration("per_waiting") ?? 0
         latency.capacityPerSecond = try fields.integer("capacity", in: 1...1_000_000_000) ?? 0
+        latency.isCapacityByConnection =
+            try fields.choice("capacity_by", CapacityScope.self) == .connection
         try fields.finish("'latency'")
         return latency
     }

@@ -40,7 +40,7 @@ import Testing
                 "accepted 6,120,334 · refused 80,666 · unknown 12 · Unregistered 70,100",
                 "BadDeviceToken 10,566",
                 "latency p50 42 ms, p99 1.3 s · 63 of 64 connections · 23,110 in flight",
-                "limited by the server's stream limit (81 %)",
+                "limited by the limit on streams (81 %)",
             ])
     }
 

@@ -31,7 +31,7 @@ import Testing
         #expect(problem("") != nil)
         #expect(
             problem("{\"a\":1,}")?.description(file: "p.json")
-                == "p.json, line 1, column 8: unexpected character")
+                == "p.json, line 1, column 8: \(APNsError.Code.unexpectedCharacter.rawValue)")
     }
 
     @Test func knowsTheLimits() {

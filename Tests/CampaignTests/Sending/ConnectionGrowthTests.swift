@@ -116,6 +116,15 @@ import Testing
         #expect(run.steps == [8, 16, 32, 64])
         #expect(run.decisions.last == .stay(.rateKept(perSecond: 5000)))
 
+        // What was measured before the operator changed the rate does not count against a step.
+        var changed = Run()
+        changed.pass(60) { $0.steps == [8] }
+        changed.perSecond = { _ in 400 }
+        changed.look.rateLimit = 460
+        changed.pass(60)
+        #expect(changed.steps == [8, 16])
+        #expect(changed.decisions.last == .settled(.noGain(from: 8, percent: 0)))
+
         var slow = Run(1)
         slow.look.rateLimit = 500
         slow.look.rowsLeft = 1_000_000

@@ -71,6 +71,31 @@ struct DocumentationTests {
         }
     }
 
+    @Test("Types, files and test suites that the pages name exist")
+    func names() throws {
+        var sources = ""
+        let files = FileManager.default.enumerator(atPath: Tool.packageRoot)
+        while let file = files?.nextObject() as? String {
+            if file.hasPrefix(".") { files?.skipDescendants() }
+            if file.hasSuffix(".swift") { sources += "\n\(file)\n" + (try Self.text(file)) }
+        }
+        let words = Set(
+            sources.split { !($0.isLetter || $0.isNumber || $0 == "+") }.map(String.init))
+        let tour = try Self.text("docs/architecture.md")
+        for name in tour.matches(of: /`([A-Z][A-Za-z0-9]+[a-z][A-Za-z0-9]*)(?:\.[a-z]\w*)?`/) {
+            #expect(words.contains(String(name.1)), "docs/architecture.md: \(name.1)")
+        }
+        let told = Set(tour.matches(of: /(?m)^\| `(\+[A-Z][a-z]+)`/).map { String($0.1) })
+        let reactor = words.filter { $0.prefixMatch(of: /ReactorStateMachine\+[A-Z]/) != nil }
+        #expect(told == Set(reactor.map { String($0.dropFirst("ReactorStateMachine".count)) }))
+        for filter in try Self.text("docs/reliability.md").matches(of: /--filter '?([A-Za-z\\|]+)/)
+        {
+            for name in filter.1.split(whereSeparator: { $0 == "|" || $0 == "\\" }) {
+                #expect(words.contains { $0.contains(name) && $0.hasSuffix("Tests") }, "\(name)")
+            }
+        }
+    }
+
     @Test("Links lead to files and headings that exist", arguments: documents)
     func links(of document: String) throws {
         let folder = URL(filePath: "\(Tool.packageRoot)/\(document)").deletingLastPathComponent()

@@ -33,7 +33,7 @@ struct DocumentedStory {
         let command = """
             #!/bin/sh
             case $1 in
-                simulate) exec timeout 300 '\(try Broadside.path())' "$@" ;;
+                simulate) exec timeout 1800 '\(try Broadside.path())' "$@" ;;
                 *) exec '\(try Broadside.path())' "$@" ;;
             esac
 
@@ -42,7 +42,7 @@ struct DocumentedStory {
         try files.setAttributes(
             [.posixPermissions: 0o755], ofItemAtPath: "\(programs)/broadside")
         let script = try directory.write(try shellScript(work, programs), to: "story.bash")
-        let finished = try Subprocess("bash", [script], in: directory).wait(limit: 280)
+        let finished = try Subprocess("bash", [script], in: directory).wait(limit: 1500)
         guard finished.exitCode == 0 else {
             return [finished.errors.isEmpty ? "\(name): bash failed" : finished.errors]
         }

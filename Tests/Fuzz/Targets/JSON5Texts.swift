@@ -32,19 +32,13 @@ extension FuzzTarget {
         switch value.content {
         case .null: "null"
         case .boolean(let isTrue): isTrue ? "true" : "false"
-        case .number(let number): text(number)
+        case .number(let number): number
         case .string(let string): quoted(string)
         case .array(let values): "[" + values.map(text).joined(separator: ",") + "]"
         case .object(let members):
             "{" + members.map { quoted($0.name) + ":" + text($0.value) }.joined(separator: ",")
                 + "}"
         }
-    }
-
-    private static func text(_ number: Double) -> String {
-        if number.isNaN { return "NaN" }
-        if number.isInfinite { return number < 0 ? "-Infinity" : "Infinity" }
-        return "\(number)"
     }
 
     private static func quoted(_ string: String) -> String {

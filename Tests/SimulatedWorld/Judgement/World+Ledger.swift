@@ -156,11 +156,12 @@ extension World {
                 weather.credential > 0 && !message.contains("clock")
                 || process.shared.canary?.verdict.isRefusal == true
         case .gaveUp(let message):
+            if message.hasPrefix("no answer for") { judgeSilence(process) }
             let trouble =
                 weather.connectFailure + weather.connectSilence + weather.resolveFailure
                 + weather.reset + weather.silence + weather.silentStream + weather.trouble
                 + weather.goAway + weather.stall + weather.halfClose + weather.violation
-                + weather.duplicate
+                + weather.duplicate + weather.resetStream
             // A body that windows let through a little at a time may not be there in time.
             let isStarved =
                 Int(weather.initialWindow) < scenario.payload.count && weather.windowDelay >= second
@@ -176,6 +177,18 @@ extension World {
         let isCanary = process.shared.canary?.verdict.isRefusal == true
         if !isJustified || (process.epoch > scenario.weathers.count && !isCanary) {
             fail("the process stops without reason: \(cause)")
+        }
+    }
+
+    /// A process that says that no answer came for so long was told none.
+    private func judgeSilence(_ process: SimulatedProcess) {
+        guard let stoppedAt = process.stoppedAt else { return }
+        for copy in journal.copies where copy.epoch == process.epoch && !copy.isToldInVain {
+            guard case .answered(let answer) = copy.resolution, let toldAt = copy.toldAt,
+                toldAt < stoppedAt, stoppedAt - toldAt < scenario.giveUpAfter,
+                !wasCancelled(link: copy.link, stream: copy.stream)
+            else { continue }
+            fail("gives up \((stoppedAt - toldAt) / second) s after the answer \(answer.status)")
         }
     }
 

@@ -35,7 +35,7 @@ extension World {
             let found = headers.map { "\(Self.text($0.name)): \(Self.text($0.value))" }
             fail("row \(row) has other headers: \(found.joined(separator: ", "))")
         }
-        judge(authorization: authorization, row: row)
+        judge(authorization: authorization, row: row, link: link)
         judgeRepetition(row: row, link: link)
         note { "link \(link): row \(row) reaches the server" }
         return Request(row: row, token: token, authorization: authorization)
@@ -62,13 +62,16 @@ extension World {
         return fields
     }
 
-    private func judge(authorization: [UInt8]?, row: Int) {
+    /// A provider token has to be young when the request leaves the client; how long the network
+    /// takes from there is in nobody's hands.
+    private func judge(authorization: [UInt8]?, row: Int, link: Int) {
         guard let authorization else {
             if scenario.usesProviderToken { fail("row \(row) has no provider token") }
             return
         }
         let issued = UInt64(Self.text(Array(authorization.dropFirst(7)))) ?? 0
-        let age = now.wallMilliseconds / 1000 - min(issued, now.wallMilliseconds / 1000)
+        let sentAt = (Self.wallStart + links[link].arrivingSentAt / millisecond) / 1000
+        let age = sentAt - min(issued, sentAt)
         // Where APNs takes no new one, an old one is all there is.
         let isTooOld = age > 3600 && process.weather.refusesTokensFrom == 0
         if !scenario.usesProviderToken || isTooOld {

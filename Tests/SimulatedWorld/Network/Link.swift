@@ -40,6 +40,12 @@ struct Link {
     var endedWhileSending = false
     /// Bytes that were submitted, and listened to, but not taken by the network yet.
     var heardAhead = 0
+    /// Since when they wait: up to which byte of all that were submitted, and submitted when.
+    var waiting: [(end: Int, since: UInt64)] = []
+    /// Bytes that the network has taken.
+    var takenCount = 0
+    /// When the bytes that the server gets now left the client's hands.
+    var arrivingSentAt: UInt64 = 0
     /// When the client last submitted bytes.
     var lastHeardAt: UInt64 = 0
     /// Bytes on their way to the server's application.

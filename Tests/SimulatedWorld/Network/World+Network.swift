@@ -99,6 +99,9 @@ extension World {
         let copy = Array(bytes)
         links[id].pendingSend = Link.PendingSend(bytes: bytes, copy: copy)
         taps[id].hear(copy.dropFirst(links[id].heardAhead))
+        if copy.count > links[id].heardAhead {
+            links[id].waiting.append((links[id].takenCount + copy.count, clock))
+        }
         links[id].heardAhead = copy.count
         links[id].lastHeardAt = clock
         note { "link \(id): sends \(copy.count) bytes" }
@@ -133,11 +136,17 @@ extension World {
 
     /// Bytes leave the client's machine, in pieces.
     private func take(_ bytes: ArraySlice<UInt8>, from id: Int) {
+        judgeWaiting(id)
         links[id].heardAhead -= bytes.count
+        links[id].takenCount += bytes.count
+        while let first = links[id].waiting.first, first.end <= links[id].takenCount {
+            links[id].waiting.removeFirst()
+        }
         links[id].countToServer += bytes.count
         guard !links[id].isSilent else { return }
         for piece in pieces(bytes) {
-            events.insert(.bytesToServer(link: id, piece), at: arrivalAtServer(id))
+            events.insert(
+                .bytesToServer(link: id, piece, sentAt: clock), at: arrivalAtServer(id))
         }
     }
 
@@ -177,6 +186,7 @@ extension World {
     func close(_ id: Int) {
         note { "link \(id): closed by the client" }
         judgePatience(id)
+        judgeWaiting(id)
         journal.toldInVain(link: id, at: clock)
         links[id].closedAt = clock
         endAtClient(id)
@@ -269,5 +279,15 @@ extension World {
     /// Whether the client took a request back, by what it sent.
     func wasCancelled(link: Int, stream: Int32) -> Bool {
         taps[link].cancelled.contains(stream)
+    }
+
+    /// True where the client may have given a request up as not answered in time without anybody's
+    /// hearing of it: its RST_STREAM waits behind bytes that the network does not take.
+    func mayBeGivenUp(_ copy: Journal.Copy) -> Bool {
+        let link = links[copy.link]
+        // The clock may run from the moment before the bytes were taken, and is looked at now and then.
+        let isOverdue = clock + 100 * millisecond > copy.sentAt + scenario.requestTimeout
+        let isWaiting = link.pendingSend != nil || clock - link.lastSendDone < 50_000
+        return isOverdue && isWaiting
     }
 }

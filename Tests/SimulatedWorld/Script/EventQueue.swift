@@ -9,7 +9,8 @@ enum WorldEvent {
     case deliver(reactor: Int, epoch: Int, ReactorCompletion)
     case connected(link: Int, errno: Int32)
     case sendDone(link: Int)
-    case bytesToServer(link: Int, [UInt8])
+    /// `sentAt`: when they left the client's hands.
+    case bytesToServer(link: Int, [UInt8], sentAt: UInt64)
     /// The client's end arrives at the server.
     case endToServer(link: Int)
     case bytesToClient(link: Int, [UInt8])

@@ -119,6 +119,7 @@ struct Scenario {
         var settings = sharedSettings()
         // By the seed alone, so that other draws stay as they are.
         if seed % 3 == 2 { settings.discipline = .compact }
+        if seed % 5 > 1 { settings.pace = .adaptive }
         settings.connections = connectionsMost
         guard repetitions > 0 else { return settings }
         let text = Array(String(repeating: "{{token}}", count: repetitions).utf8)

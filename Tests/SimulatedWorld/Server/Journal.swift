@@ -17,10 +17,13 @@ struct Journal {
         let link: Int
         let stream: Int32
         let epoch: Int
+        /// When the last of its header left the client.
+        let sentAt: UInt64
         var resolution = Resolution.open
         /// When the client was handed the last byte of what became of it; nil before.
         var toldAt: UInt64?
-        /// The client closed its connection in the very turn in which it was told.
+        /// The client closed its connection in the very turn in which it was told, or had given the
+        /// request up.
         var isToldInVain = false
         /// The client took the request back.
         var isCancelled = false
@@ -48,7 +51,10 @@ struct Journal {
                         + objection)
             }
         }
-        copies.append(Copy(row: row, link: link, stream: stream, epoch: epoch))
+        copies.append(
+            Copy(
+                row: row, link: link, stream: stream, epoch: epoch,
+                sentAt: world.links[link].arrivingSentAt))
         copiesOfRow[row].append(copies.count - 1)
         return copies.count - 1
     }
@@ -71,6 +77,7 @@ struct Journal {
         let isLost =
             !world.links[copy.link].isOpenAtClient || copy.isCancelled
             || world.wasCancelled(link: copy.link, stream: copy.stream)
+            || world.mayBeGivenUp(copy)
         return isLost ? nil : "is still in flight"
     }
 
@@ -78,8 +85,10 @@ struct Journal {
         if case .open = copies[copy].resolution { copies[copy].resolution = resolution }
     }
 
-    mutating func told(_ copy: Int, at time: UInt64) {
-        if copies[copy].toldAt == nil { copies[copy].toldAt = time }
+    mutating func told(_ copy: Int, at time: UInt64, isTooLate: Bool) {
+        guard copies[copy].toldAt == nil else { return }
+        copies[copy].toldAt = time
+        copies[copy].isToldInVain = isTooLate
     }
 
     /// What was handed over at this instant may not have been looked at.

@@ -36,8 +36,13 @@ final class SimulatedServer {
     var isGateOpen = false
     /// The last stream that a GOAWAY named, and when the client knows of it.
     var goAwayLast: (stream: Int32, offset: Int)?
-    /// Octets of DATA for which the connection's window was not given back yet.
+    /// Octets of DATA for which the connection's window was not given back yet. What arrives for a
+    /// stream that was refused or reset is never given back, as with careless servers: the client has
+    /// to notice that no room is left.
     var owed = 0
+    /// Frames that served no request since an answer, and the most of them.
+    var idleFrames = 0
+    var mostIdleFrames = 0
     /// The highest stream that was acted on: no GOAWAY may say otherwise.
     var highestProcessed: Int32 = 0
     /// Bytes given to the network so far.

@@ -1,6 +1,6 @@
 extension JSON5Reader {
     /// A number, as JSON writes it.
-    mutating func number() throws(JSON5Value.Problem) -> String {
+    mutating func number() throws(JSON5Error) -> String {
         let start = problem("this is no number: mend it, or put it between quotes")
         var sign = ""
         if current == "+" || current == "-" {

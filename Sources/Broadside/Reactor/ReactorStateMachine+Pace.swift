@@ -1,0 +1,112 @@
+package import Campaign
+import HTTP2
+
+/// How requests in flight are chosen.
+public enum PaceMode: String, Sendable, CaseIterable {
+    /// Fewer where answers slow down under load.
+    case adaptive
+    /// As many as the server allows.
+    case fixed
+}
+
+/// What a run found out of answers that slow down under load.
+package struct PaceTally: Sendable, Equatable {
+    /// How often a connection was held to fewer requests in flight.
+    package var findings: UInt64 = 0
+    /// The one of the slowest answers.
+    package var worst: InFlightPace.Finding?
+
+    package init() {}
+
+    mutating func note(_ finding: InFlightPace.Finding) {
+        findings += 1
+        if finding.loadedNanoseconds > worst?.loadedNanoseconds ?? 0 { worst = finding }
+    }
+
+    mutating func add(_ other: PaceTally) {
+        guard let finding = other.worst else { return }
+        note(finding)
+        findings += other.findings - 1
+    }
+}
+
+/// What `--pace adaptive` keeps for all connections of a reactor.
+struct PaceWatch {
+    /// The time from one turn to the next, smoothed, nanoseconds: so late does the reactor send and
+    /// look at answers at the most, by itself.
+    private(set) var lag: UInt64 = 0
+    private(set) var lastTurn: UInt64
+    /// The shortest base of any connection; `UInt64.max`: none is known.
+    var base = UInt64.max
+    /// When the reactor was found to have been away, nanoseconds.
+    var lastAbsence: UInt64 = 0
+
+    /// So much later than asked the reactor may wake before it counts as having been away.
+    static var absence: UInt64 { 10 * millisecond }
+    /// A connection tells so often at most that it is held.
+    static var tellInterval: UInt64 { 60 * second }
+
+    init(now: Now) { lastTurn = now.nanoseconds }
+
+    mutating func noteTurn(_ now: Now) {
+        lag = lag - lag / 8 + (now.nanoseconds - lastTurn) / 8
+        lastTurn = now.nanoseconds
+    }
+}
+
+extension ReactorStateMachine where Records: ~Copyable {
+    /// How many more requests the connection's pace lets go. Ends its window where that is due.
+    @inline(__always)
+    mutating func paceRoom(_ index: Int, now: Now) -> Int {
+        guard settings.pace == .adaptive, settings.binary == nil else { return .max }
+        let open = connections[index].http.openStreamCount
+        if open >= min(connections[index].pace.limit, connections[index].http.streamLimit) {
+            connections[index].pace.noteFull()
+        }
+        if connections[index].pace.isDue(now: now.nanoseconds) { endPaceWindow(index, now: now) }
+        return connections[index].pace.limit - open
+    }
+
+    @inline(never)
+    private mutating func endPaceWindow(_ index: Int, now: Now) {
+        let finding = connections[index].pace.endWindow(
+            now: now.nanoseconds, allowed: connections[index].http.streamLimit,
+            hint: paceWatch.base, lag: paceWatch.lag)
+        paceWatch.base = min(paceWatch.base, connections[index].pace.base)
+        guard let finding else { return }
+        statistics.pace.note(finding)
+        guard now.nanoseconds >= connections[index].nextPaceWord else { return }
+        connections[index].nextPaceWord = now.nanoseconds + PaceWatch.tellInterval
+        tell(
+            .pace, .info, connection: index,
+            "\(place(index)): answers slow down under load, \(finding.words)", now: now)
+    }
+
+    /// Where the reactor did not run although it was time, latencies are not the server's.
+    mutating func noteAbsence(_ now: Now) {
+        guard now.nanoseconds > nextDeadline + PaceWatch.absence,
+            now.nanoseconds != paceWatch.lastAbsence
+        else { return }
+        paceWatch.lastAbsence = now.nanoseconds
+        let absence = now.nanoseconds - paceWatch.lastTurn
+        for index in 0..<connections.count {
+            connections[index].pace.noteAbsence(nanoseconds: absence)
+        }
+    }
+
+    /// What connections that are gone knew is forgotten.
+    mutating func renewPaceBase() {
+        paceWatch.base = .max
+        for index in 0..<connections.count where connections[index].isReady {
+            paceWatch.base = min(paceWatch.base, connections[index].pace.base)
+        }
+    }
+}
+
+extension InFlightPace.Finding {
+    /// In words, to follow "answers slow down under load".
+    package var words: String {
+        "\(latencyText(aloneNanoseconds)) alone, \(latencyText(loadedNanoseconds)) with "
+            + "\(grouped(inFlight)) in flight: held to \(grouped(limit))"
+    }
+}

@@ -1,0 +1,158 @@
+import APNs
+import Campaign
+import HTTP2
+
+/// What only time brings about: connections that are silent, that answer nothing, or that do not take
+/// what they are given.
+extension ReactorStateMachine where Records: ~Copyable {
+    /// With streams open and nothing received for so long, a PING goes out; unanswered for as long
+    /// again, the connection is dead.
+    static var silenceLimit: UInt64 { 10 * second }
+    /// An idle connection is asked this often whether it still lives.
+    static var idlePingInterval: UInt64 { 600 * second }
+    /// The last bytes of a connection get so long to leave.
+    static var flushLimit: UInt64 { second }
+    /// What waits in a connection's buffer, 70 KB at most, has to have left after so long: a connection
+    /// that takes less than three requests or so a second holds up rows that others could carry, and
+    /// their provider token grows old while they wait. Peers that fall silent are found out before.
+    static var writeLimit: UInt64 { 30 * second }
+    /// Where bytes took longer than that to leave, the clocks of the requests among them begin anew.
+    static var slowWrite: UInt64 { 100 * millisecond }
+
+    /// With no request in flight and no room for one so long, by the server's windows or its stream
+    /// limit, a connection is replaced: what would move the server to make room is an answer.
+    static var starvedLimit: UInt64 { 10 * second }
+
+    /// Looks at everything that only time brings about.
+    mutating func scan(_ now: Now) {
+        shared.renewIfDue(now)
+        var ready = 0
+        for index in 0..<connections.count {
+            scanConnection(index, now: now)
+            if connections[index].phase == .open, connections[index].isReady { ready += 1 }
+        }
+        patience.readyConnections = ready
+        renewPaceBase()
+        replaceOutdated(now)
+        exchangeRows(now)
+        // Nobody answers what a pause keeps from being asked.
+        guard case .running = phase, hasWork || inFlight > 0, !shared.isPaused else { return }
+        let last = max(shared.lastAnswer ?? 0, startedAt, shared.lastPauseEnd)
+        if now.nanoseconds > last, now.nanoseconds - last > settings.giveUpAfter {
+            let trouble = shared.lastFailure.map { " (\($0))" } ?? ""
+            shared.stop(
+                .gaveUp("no answer for \(settings.giveUpAfter / second) s\(trouble)"))
+        }
+    }
+
+    private mutating func scanConnection(_ index: Int, now: Now) {
+        connections[index].isSaturated = false
+        let age = now.nanoseconds - connections[index].phaseSince
+        switch connections[index].phase {
+        case .idle, .closing:
+            return
+        case .connecting, .handshaking:
+            if age > Self.connectLimit { failSilent(index, "no connection within 15 s", now: now) }
+        case .flushing:
+            if age > Self.flushLimit { beginClose(index, now: now) }
+        case .open where isWriteOverdue(index, now: now),
+            .draining where isWriteOverdue(index, now: now):
+            failSilent(index, "what was written does not leave within 30 s", now: now)
+        case .open where settings.binary != nil, .draining where settings.binary != nil:
+            confirmSilent(index, now: now)
+        case .open, .draining:
+            if !connections[index].isReady, age > Self.connectLimit {
+                failSilent(index, "no HTTP/2 SETTINGS within 15 s", now: now)
+                return
+            }
+            cancelOverdue(index, now: now)
+            checkRoom(index, now: now)
+            checkLiveness(index, now: now)
+        }
+    }
+
+    mutating func failSilent(_ index: Int, _ what: String, now: Now) {
+        fail(index, message: "\(place(index)): \(what)", isLasting: false, now: now)
+    }
+
+    private func isWriteOverdue(_ index: Int, now: Now) -> Bool {
+        guard let since = connections[index].waitingSince else { return false }
+        return now.nanoseconds > since && now.nanoseconds - since > Self.writeLimit
+    }
+
+    /// The buffer is empty: all requests are written. Where that took long, answers to those among the
+    /// bytes are waited for from now on: `--request-timeout` counts from the write, never from queueing,
+    /// and so does a legacy gateway's silence.
+    mutating func noteWritten(_ index: Int, now: Now) {
+        guard let since = connections[index].waitingSince, now.nanoseconds > since,
+            now.nanoseconds - since > Self.slowWrite
+        else { return }
+        func restart(_ tag: RowTag) {
+            let state = unsafe slab.state(tag)
+            if unsafe state.pointee.sentNanoseconds >= since {
+                unsafe state.pointee.sentNanoseconds = now.nanoseconds
+            }
+        }
+        connections[index].http.forEachOpenStream(restart)
+        connections[index].binary.forEach(restart)
+    }
+
+    /// Requests that were not answered in time are in doubt. The clock of those that may still wait
+    /// in our buffer does not run: how long they may do so has a limit of its own.
+    private mutating func cancelOverdue(_ index: Int, now: Now) {
+        while let oldest = connections[index].http.oldestOpenStream() {
+            let sent = unsafe slab.state(oldest.tag).pointee.sentNanoseconds
+            if let since = connections[index].waitingSince, sent >= since { return }
+            guard now.nanoseconds > sent, now.nanoseconds - sent > settings.requestTimeout else {
+                return
+            }
+            connections[index].http.cancelStream(oldest.streamID)
+            inFlight -= 1
+            lose(oldest.tag, reason: .timeout, now: now)
+            if connections[index].lastAnswered <= sent {
+                replaceUseless(index, "no request is answered in time", now: now)
+            }
+        }
+    }
+
+    private mutating func checkRoom(_ index: Int, now: Now) {
+        guard connections[index].phase == .open, connections[index].isReady,
+            connections[index].http.openStreamCount == 0, !hasRoom(index), hasRowReady(now)
+        else {
+            connections[index].starvedSince = nil
+            return
+        }
+        let since = connections[index].starvedSince ?? now.nanoseconds
+        connections[index].starvedSince = since
+        if now.nanoseconds - since > Self.starvedLimit {
+            replaceUseless(index, "the server leaves no room for a request", now: now)
+        }
+    }
+
+    /// True where a request could go out, in pieces at least.
+    private func hasRoom(_ index: Int) -> Bool {
+        if isPersonal { return personalCapacity(index) > 0 }
+        let count = settings.payload.count
+        return connections[index].http.requestCapacity(payloadCount: count) > 0
+            || connections[index].http.mustSendInParts(payloadCount: count)
+    }
+
+    private mutating func checkLiveness(_ index: Int, now: Now) {
+        let silence = now.nanoseconds - min(now.nanoseconds, connections[index].lastReceived)
+        if let pinged = connections[index].pingSent {
+            if connections[index].lastReceived > pinged {
+                connections[index].pingSent = nil
+            } else if now.nanoseconds - pinged > Self.silenceLimit {
+                failSilent(index, "no answer to PING within 10 s", now: now)
+            }
+            return
+        }
+        let limit =
+            connections[index].http.openStreamCount > 0
+            ? Self.silenceLimit : Self.idlePingInterval
+        if silence > limit, connections[index].isReady {
+            connections[index].http.ping(now.nanoseconds)
+            connections[index].pingSent = now.nanoseconds
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import Broadside
+
+extension ParsedArguments {
+    /// The one word that says which of the command's works is wanted.
+    ///
+    /// - Parameter takesMore: Further words are that work's to judge.
+    @discardableResult
+    func expectSubcommand(
+        of command: CommandDescription, takesMore: Set<String> = []
+    ) throws(CommandFailure) -> String {
+        let names = command.subcommands.joined(separator: ", ")
+        guard let word = words.first else {
+            throw .usage(
+                "\(command.name) wants one of \(names): broadside \(command.name) --help says more")
+        }
+        guard command.subcommands.contains(word) else {
+            let nearest = nearestName(to: word, among: command.subcommands)
+            throw .usage(
+                "unknown word '\(word)': "
+                    + (nearest.map { "did you mean \($0)?" }
+                        ?? "\(command.name) wants one of \(names) in this place"))
+        }
+        if words.count > 1, !takesMore.contains(word) {
+            throw .usage(Self.strange(words[1], after: "\(command.name) \(word)", in: command))
+        }
+        return word
+    }
+
+    /// A command that takes only options was given a word.
+    func refuseWords(of command: CommandDescription) throws(CommandFailure) {
+        guard let word = words.first else { return }
+        throw .usage(Self.strange(word, after: command.name, in: command))
+    }
+
+    /// Most likely the value of an option whose name was left out.
+    private static func strange(
+        _ word: String, after place: String, in command: CommandDescription
+    ) -> String {
+        func has(_ name: String) -> Bool { command.options.contains { $0.name == name } }
+        let advice: String
+        if has(word) {
+            advice = "did you mean --\(word)?"
+        } else if isDirectory(word), has("ledger") {
+            advice = "did you mean --ledger \(word)?"
+        } else if isRegularFile(word), let name = ["tokens", "payload"].first(where: has) {
+            advice = "did you mean --\(name) \(word)?"
+        } else {
+            advice = "options begin with --"
+        }
+        return "\(place) takes no word '\(word)': \(advice)"
+    }
+}

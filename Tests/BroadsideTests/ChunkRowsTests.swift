@@ -1,0 +1,41 @@
+import Testing
+
+@testable import Broadside
+
+@Suite struct ChunkRowsTests {
+    /// Lets so many rows a second be taken for a while, a millisecond at a time.
+    private func after(_ rate: Int, milliseconds: Int) -> (rows: ChunkRows, now: UInt64) {
+        var rows = ChunkRows()
+        var now = second
+        var total = 0
+        rows.adapt(now: now)
+        for step in 1...milliseconds {
+            now += millisecond
+            rows.taken += rate * step / 1_000 - total
+            total = rate * step / 1_000
+            rows.adapt(now: now)
+        }
+        return (rows, now)
+    }
+
+    @Test("A chunk is about a second's work, and grows as soon as more is taken")
+    func limit() {
+        #expect(ChunkRows().limit == 256)
+        #expect(after(1_000, milliseconds: 1_000).rows.limit == 1_000)
+        #expect(after(10, milliseconds: 1_000).rows.limit == ChunkRows.minimum)
+        #expect(after(100_000, milliseconds: 10).rows.limit == 1_000)
+        #expect(after(1_000_000, milliseconds: 1_000).rows.limit == ChunkRows.maximum)
+    }
+
+    @Test(
+        "Together chunks hold a thirtieth of a second's work, two at least and eight at most",
+        arguments: [(1_000, 2), (64_000, 2), (128_000, 4), (250_000, 7), (1_000_000, 8)])
+    func together(rate: Int, chunks: Int) {
+        // Known from what was taken lately, before a quarter of a second is over as well as after.
+        for milliseconds in [50, 1_000] {
+            let (rows, now) = after(rate, milliseconds: milliseconds)
+            #expect(rows.together(chunkRows: 1_000, now: now) == chunks)
+        }
+        #expect(after(rate, milliseconds: 1_000).rows.together(chunkRows: 0, now: second) > 1)
+    }
+}

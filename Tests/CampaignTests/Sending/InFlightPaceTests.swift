@@ -1,0 +1,191 @@
+import Foundation
+import Testing
+
+@testable import Campaign
+
+@Suite struct InFlightPaceTests {
+    @Test(
+        "A server with a knee is held near it, at its full rate",
+        arguments: [(500.0, 20.0), (800, 40), (1000, 100), (4000, 40), (1000, 300)])
+    func knee(capacity: Double, milliseconds: Double) {
+        var server = PacedServer(milliseconds: milliseconds)
+        server.capacity = capacity
+        // From above: everything goes out first, and waits.
+        server.run(seconds: 0.2)
+        #expect(server.limit == .max)
+        server.run(seconds: 15)
+        server.forget()
+        server.run(seconds: 45)
+        // Answers without a queue would take `milliseconds`, with one of all streams this long.
+        let piledUp = 1000 / capacity * 1000
+        #expect(Double(server.median) <= max(2 * milliseconds + 22, 32_000 / capacity + 1))
+        #expect(Double(server.median) < piledUp / 2)
+        #expect(server.rate > 0.97 * capacity, "\(server.rate) a second")
+        #expect(server.findings.first?.inFlight == 1000)
+    }
+
+    @Test(
+        "A latency that does not depend on the load never limits",
+        arguments: [1.0, 7, 40, 500, 4000])
+    func constant(milliseconds: Double) {
+        var server = PacedServer(milliseconds: milliseconds)
+        if milliseconds < 10 { server.streams = 100 }
+        for _ in 0..<(milliseconds < 10 ? 5 : 20) {
+            server.run(seconds: 1)
+            #expect(server.limit == .max)
+        }
+        #expect(server.findings.isEmpty)
+    }
+
+    @Test("Nor does jitter", arguments: [7, 40, 100, 1000])
+    func jitter(streams: Int) {
+        let shapes: [(inout SeededRandom) -> Double] = [
+            { Double.random(in: 10...15, using: &$0) },
+            { Double.random(in: 10...110, using: &$0) },
+            { Double.random(in: 1...50, using: &$0) },
+            { 30 - 20 * log(1 - Double.random(in: 0..<1, using: &$0)) },
+            { 80 * exp(0.5 * Self.normal(&$0)) },
+            // One in a hundred takes a second.
+            { Double.random(in: 0..<1, using: &$0) < 0.01 ? 1000 : 20 },
+        ]
+        for (number, shape) in shapes.enumerated() {
+            var server = PacedServer(latency: shape)
+            server.streams = streams
+            var limited = 0
+            for _ in 0..<(streams == 1000 ? 25 : 100) {
+                server.run(seconds: 0.1)
+                if server.limit < streams { limited += 1 }
+            }
+            #expect(server.findings.isEmpty, "shape \(number)")
+            #expect(limited == 0, "shape \(number)")
+        }
+    }
+
+    private static func normal(_ random: inout SeededRandom) -> Double {
+        let first = Double.random(in: 0..<1, using: &random)
+        let second = Double.random(in: 0..<1, using: &random)
+        return sqrt(-2 * log(1 - first)) * cos(2 * Double.pi * second)
+    }
+
+    @Test("A path that becomes longer for good is taken for what it is", arguments: [0, 1])
+    func longerPath(way: Int) {
+        var server = PacedServer(milliseconds: 40)
+        server.run(seconds: 10)
+        server.latency = { _ in way == 0 ? 400 : 90 + 60 }
+        server.run(seconds: 5)
+        #expect(server.limit == .max)
+        server.forget()
+        server.run(seconds: 20)
+        #expect(server.rate > 0.99 * 1000 / (way == 0 ? 0.4 : 0.15))
+        #expect(server.findings.isEmpty)
+    }
+
+    @Test("A held connection follows its path and its server", arguments: [90.0, 150, 10])
+    func heldPath(milliseconds: Double) {
+        var server = PacedServer(milliseconds: 40)
+        server.capacity = 800
+        server.run(seconds: 15)
+        #expect(server.limit < 1000)
+        server.latency = { _ in milliseconds }
+        server.run(seconds: 60)
+        server.forget()
+        server.run(seconds: 30)
+        #expect(server.rate > 0.97 * 800, "\(server.rate) a second")
+        // The floor hides what is below 40 ms.
+        #expect(Double(server.median) <= 2 * max(40, milliseconds) + 22)
+    }
+
+    @Test func aServerThatBecomesFasterIsFilledAgain() {
+        var server = PacedServer(milliseconds: 40)
+        server.capacity = 500
+        server.run(seconds: 15)
+        #expect(server.limit < 100)
+        server.capacity = 0
+        server.run(seconds: 15)
+        #expect(server.limit == .max)
+        server.forget()
+        server.run(seconds: 5)
+        #expect(server.rate > 24_000)
+    }
+
+    @Test func nothingIsLimitedWhereTheConnectionIsNotFull() {
+        var server = PacedServer(milliseconds: 20)
+        server.demand = 300
+        server.run(seconds: 10)
+        // Slow for reasons that are not ours: a tenth of the streams is in use.
+        server.latency = { _ in 300 }
+        for _ in 0..<100 {
+            server.run(seconds: 0.1)
+            #expect(server.limit == .max)
+        }
+    }
+
+    @Test("Connections that share a server share its queue", arguments: [2, 4, 16])
+    func shared(connections: Int) {
+        var server = PacedServer(connections: connections, milliseconds: 40)
+        server.capacity = 4000
+        server.run(seconds: 40)
+        server.forget()
+        server.run(seconds: 10)
+        #expect(server.rate > 0.97 * 4000)
+        // All streams would wait 500 ms and more.
+        #expect(server.median < 130 * max(1, connections / 4), "\(server.median) ms")
+    }
+
+    @Test("The engine's own absence is no evidence", arguments: [0, 3])
+    func absence(offset: Int) {
+        var server = PacedServer(milliseconds: 5)
+        server.run(seconds: 1)
+        for _ in 0..<40 {
+            server.run(seconds: 0.15 + Double(offset) / 1000)
+            server.sleep(milliseconds: 250, isNoticed: true)
+            #expect(server.limit == .max)
+        }
+        #expect(server.findings.isEmpty)
+    }
+
+    @Test func theLimitNeverFallsBelowTheFloor() {
+        var server = PacedServer(milliseconds: 20)
+        server.capacity = 80
+        for _ in 0..<1200 {
+            server.run(seconds: 0.1)
+            #expect(server.limit >= InFlightPace.floor)
+        }
+        #expect(server.limit < 1000)
+        server.forget()
+        server.run(seconds: 20)
+        #expect(server.rate > 78)
+    }
+
+    @Test func fewerAreTriedOnlyAfterSeveralSlowWindows() {
+        var pace = InFlightPace(now: 0)
+        var now: UInt64 = 0
+        func window(_ milliseconds: UInt64, full: Bool = true) {
+            let start = now
+            now += max(100, milliseconds) * 1_000_000 + 1
+            for _ in 0..<64 {
+                pace.noteAnswer(sent: now - milliseconds * 1_000_000, now: now)
+            }
+            if full { pace.noteFull() }
+            #expect(pace.isDue(now: now))
+            #expect(now > start)
+            _ = pace.endWindow(now: now, allowed: 1000, hint: .max, lag: 0)
+        }
+        window(40)
+        #expect(pace.base == 40_000_000)
+        #expect(pace.slowLatency(lag: 0) == 100_000_000)
+        window(110)
+        #expect(pace.limit == .max)
+        window(90)
+        window(110)
+        window(110, full: false)
+        window(110)
+        #expect(pace.limit == .max)
+        window(110)
+        #expect(pace.limit == 500)
+        // It did not help: the limit goes, and so much is normal from now on.
+        window(109)
+        #expect(pace.limit == .max)
+        #expect(pace.base == 109_000_000)
+    }
+}

@@ -1,0 +1,113 @@
+import Testing
+
+/// What a newcomer is most likely to get wrong, command by command: each is refused in words that
+/// name the mend. What is malformed in itself stands in `MalformedRequest` and `MalformedCall`.
+extension MalformedRequest {
+    static let likely: [MalformedRequest] = [
+        // The wrong kind of file.
+        .init(["--payload", "@list"], says: ["@list, line 1, column 1", "must start with {"]),
+        .init(
+            ["--payload", "@garbage"], says: ["@garbage, line 1, column 1", "must start with {"]),
+        .init(
+            ["--payload", "@directory"],
+            says: ["--payload", "@directory is a directory", "--payload-by COLUMN=DIR"]),
+        .init(["--payload", "-"], says: ["--payload -", "standard input", "name a file"]),
+        .init(
+            ["--payload", "@trailing-comma"],
+            says: ["line 1, column 21", "a comma too many", "quote"]),
+        .init(["--tokens", "@utf16"], says: ["@utf16 is UTF-16", "iconv -f UTF-16 -t UTF-8"]),
+        .init(
+            ["--tokens", "@semicolon.csv"], says: ["'token'", "token;name", "';'", "with commas"]),
+        .init(["--tokens", "@tabs.csv"], says: ["with tabs", "--format tsv"]),
+        .init(["--tokens", "@device.csv"], says: ["id, device", "--token-column"]),
+        .init(["--ledger", "@list"], says: ["--ledger", "@list is a file", "name a directory"]),
+        // Something that is written would take the place of something that is read.
+        .init(["--summary", "@list", "--tokens", "@list"], says: ["--summary", "--tokens reads"]),
+        .init(["--report", "@fits", "--payload", "@fits"], says: ["--report", "--payload reads"]),
+        .init(
+            ["--trace-frames", "@list", "--tokens", "@./list"],
+            says: ["--trace-frames", "--tokens reads", "overwritten"]),
+        .init(
+            ["--metrics", "@list", "--suppress", "@list"], says: ["--metrics", "--suppress reads"]),
+        .init(["--summary", "x", "--report", "x"], says: ["--report and --summary", "name two"]),
+        .init(["--summary", "@directory"], says: ["--summary", "is a directory", "a file in it"]),
+        .init(["--report", "@directory"], says: ["--report", "is a directory"]),
+        .init(["--metrics", "9100"], says: ["--metrics 9100", "127.0.0.1:9100", "./9100"]),
+        .init(["--metrics", "localhost"], says: ["--metrics localhost", "./localhost"]),
+        // Slips of the pen.
+        .init(["-tokens", "x"], says: ["-tokens", "did you mean --tokens?"]),
+        .init(["@list"], says: ["takes no word", "did you mean --tokens /", "/list?"]),
+        .init(["topic"], says: ["'topic'", "did you mean --topic?"]),
+        .init(["--ledger", ""], says: ["--ledger is empty", "variable"]),
+        .init(["--environment", "sandbox"], says: ["'sandbox'", "did you mean development?"]),
+        .init(["--environment", "prod"], says: ["'prod'", "did you mean production?"]),
+        .init(
+            ["--endpoint", "https://localhost:1"], says: ["localhost:2197", "without the scheme"]),
+        .init(["--rate", "10k"], says: ["--rate '10k'", "like 5000"]),
+        .init(["--rate", "99999999999999999999999"], says: ["--rate", "at most 1000000000"]),
+        .init(["--rate-per-connection", "1e300"], says: ["at most 1000000000"]),
+        .init(["--max-bad-tokens", "5%"], says: ["'5%'", "the number alone"]),
+        .init(["--expiration", "2h"], says: ["--expiration '2h'", "+2h"]),
+        .init(["--expiration", "+2hours"], says: ["'+2hours'", "+2h"]),
+        .init(["--deadline", "23:59"], says: ["--deadline '23:59'", "2h"]),
+        .init(["--json"], says: ["unknown option --json", "it is one of ledger", "--help"]),
+    ]
+}
+
+extension MalformedCall {
+    static let likely: [MalformedCall] = [
+        .init(["-v"], says: ["'-v'", "did you mean --version?"]),
+        .init(["version"], says: ["did you mean --version?"]),
+        .init(["ledger", "list"], says: ["'list'", "stats, export, verify, find, merge"]),
+        .init(
+            ["ledger", "stats", "@strange"],
+            says: ["takes no word", "did you mean --ledger /", "/strange?"]),
+        .init(
+            ["ledger", "stats", "--ledger", "x", "--tokens", "y"],
+            says: ["--tokens", "ledger stats", "take it out"]),
+        .init(["ledger", "verify", "--ledger", "x", "--json"], says: ["--json", "ledger verify"]),
+        .init(["ledger", "merge", "--ledger", "x"], says: ["--ledger", "ledger merge"]),
+        .init(
+            ["report", "@strange"], says: ["takes no word", "did you mean --ledger /", "/strange?"]),
+        .init(["prune", "@list"], says: ["takes no word", "did you mean --tokens /", "/list?"]),
+        .init(
+            ["prune", "--ledger", "@strange", "--tokens", "@list", "--output", "@./list"],
+            says: ["--output", "--tokens reads", "overwritten"]),
+        .init(
+            [
+                "prune", "--ledger", "@strange", "--tokens", "@list", "--output", "x", "--removed",
+                "x",
+            ], says: ["--removed and --output", "name two"]),
+        .init(["tokens", "@list"], says: ["/list'", "check, dedupe"]),
+        .init(["tokens", "check", "@list"], says: ["did you mean --tokens /", "/list?"]),
+        .init(["tokens", "check", "--tokens", "@utf16"], says: ["UTF-16", "iconv"]),
+        .init(["payload", "@fits"], says: ["/fits'", "check"]),
+        .init(["payload", "check", "@fits"], says: ["did you mean --payload /", "/fits?"]),
+        .init(
+            ["payload", "check", "--payload", "@directory"],
+            says: ["is a directory", "--payload-by COLUMN=DIR"]),
+        .init(["probe", "--to", "aabb"], says: ["unknown option --to", "it is one of send"]),
+        .init(
+            ["probe", "--payload", "@fits"],
+            says: ["unknown option --payload", "it is one of send"]),
+        .init(
+            ["probe", "--tokens", "@list", "--then-prune", "@list"],
+            says: ["--then-prune", "--tokens reads"]),
+        .init(["doctor", "--tokens", "x"], says: ["--tokens", "it is one of send"]),
+        .init(["feedback", "--auth-key", "x"], says: ["--auth-key", "it is one of send"]),
+        .init(
+            [
+                "feedback", "--endpoint", "127.0.0.1:1", "--certificate", "@nothing", "--ledger",
+                "y",
+            ], says: ["--certificate", "@nothing", "No such file"]),
+        .init(["control"], says: ["control wants", "control PATH status"]),
+        .init(["control", "x"], says: ["control wants", "PATH status"]),
+        .init(["simulate", "--state", "x", "--port", "2197"], says: ["unknown option --port"]),
+        .init(
+            ["simulate", "--state", "x", "--listen", "2197"], says: ["'2197'", "127.0.0.1:2197"]),
+        .init(
+            ["simulate", "--state", "x", "--unregistered", "5%"], says: ["'5%'", "0.01 for one"]),
+        .init(["bench", "--duration", "10"], says: ["--duration '10'", "30s"]),
+        .init(["bench", "--endpoint", "127.0.0.1:1"], says: ["--ca-file is missing"]),
+    ]
+}
