@@ -20,7 +20,7 @@ extension ClientConnectionStateMachine {
         }
         streams[slot].status = headers.status
         streams[slot].contentLength = headers.contentLength
-        streams[slot].retryAfterSeconds = headers.retryAfterSeconds
+        streams[slot].retryAfter = headers.retryAfter
         return endsStream ? finish(slot) : nil
     }
 
@@ -134,7 +134,7 @@ extension ClientConnectionStateMachine {
             unsafe kept.copyMemory(
                 from: bodies.octets(of: stream.bodyPlace), byteCount: answerCount)
         }
-        answerRetryAfter = stream.retryAfterSeconds
+        answerRetryAfter = stream.retryAfter
         if stream.sentCount < stream.payloadCount {
             // Answered before the request was complete (section 8.1): the rest is of no use.
             queueReset(streamID: stream.id, .cancel)

@@ -54,7 +54,7 @@ internal import Synchronization
         /// Later SETTINGS: stream limit, windows, `headerTableSize` may have changed.
         case settingsChanged
         /// The request `tag` is answered and its stream closed. Until the next call `responseBody`
-        /// and `retryAfterSeconds` belong to it.
+        /// and `retryAfter` belong to it.
         case response(tag: UInt32, status: UInt16)
         /// The request `tag` was surely not acted on (RFC 9113 section 8.7).
         case notProcessed(tag: UInt32)
@@ -113,7 +113,7 @@ internal import Synchronization
     let kept: UnsafeMutableRawPointer
     var answerCount = 0
     var debugCount = 0
-    var answerRetryAfter = UInt32.max
+    var answerRetryAfter = RetryAfter.none
 
     /// A connection whose transport and TLS are up, with h2 negotiated.
     public init(configuration: Configuration = .init()) {
@@ -176,10 +176,8 @@ internal import Synchronization
         }
     }
 
-    /// `retry-after` of the response that was the last event, where it was in seconds.
-    public var retryAfterSeconds: UInt32? {
-        answerRetryAfter == .max ? nil : answerRetryAfter
-    }
+    /// `retry-after` of the response that was the last event.
+    public var retryAfter: RetryAfter { answerRetryAfter }
 
     /// The streams that are open now.
     public var openStreamCount: Int { streams.openCount }

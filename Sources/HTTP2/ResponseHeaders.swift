@@ -11,8 +11,8 @@ struct ResponseHeaders {
     private(set) var status: UInt16 = 0
     /// `content-length`, -1 while there is none.
     private(set) var contentLength: Int32 = -1
-    /// `retry-after` in seconds, `UInt32.max` while there is none or it is a date.
-    private(set) var retryAfterSeconds = UInt32.max
+    /// `retry-after`.
+    private(set) var retryAfter = RetryAfter.none
     /// The response "MUST be treated as a stream error of type PROTOCOL_ERROR" (section 8.1.1).
     private(set) var isMalformed = false
     var sawRegularField = false
@@ -86,7 +86,7 @@ struct ResponseHeaders {
             takeContentLength(try number(value, isHuffman: isHuffman))
         case 53:
             sawRegularField = true
-            retryAfterSeconds = try number(value, isHuffman: isHuffman) ?? .max
+            try takeRetryAfter(value, isHuffman: isHuffman)
         case 1...7, 57:
             isMalformed = true
         default:
@@ -140,7 +140,7 @@ struct ResponseHeaders {
         if name.matches("content-length") {
             takeContentLength(try number(value, isHuffman: isHuffmanValue))
         } else if name.matches("retry-after") {
-            retryAfterSeconds = try number(value, isHuffman: isHuffmanValue) ?? .max
+            try takeRetryAfter(value, isHuffman: isHuffmanValue)
         } else if name.matches("connection") || name.matches("keep-alive")
             || name.matches("proxy-connection") || name.matches("transfer-encoding")
             || name.matches("upgrade")
@@ -172,6 +172,15 @@ struct ResponseHeaders {
             return
         }
         contentLength = Int32(number)
+    }
+
+    private mutating func takeRetryAfter(_ value: RawSpan, isHuffman: Bool) throws(HPACKError) {
+        guard isHuffman else {
+            retryAfter = RetryAfter(value)
+            return
+        }
+        retryAfter = .none
+        try withDecoded(value) { text in retryAfter = RetryAfter(text) }
     }
 
     /// "A field value MUST NOT contain the zero value, line feed, or carriage return at any position"
@@ -226,25 +235,32 @@ struct ResponseHeaders {
         _ text: RawSpan, isHuffman: Bool, digits: ClosedRange<Int> = 1...9
     ) throws(HPACKError) -> UInt32? {
         guard isHuffman else { return Self.number(text, digits: digits) }
-        var failure: HPACKError?
-        // The temporary storage is used within the closure only.
-        let number = unsafe withUnsafeTemporaryAllocation(
-            byteCount: Self.decodedCount, alignment: 8
-        ) { storage -> UInt32? in
-            var output = unsafe OutputRawSpan(buffer: storage, initializedCount: 0)
-            do throws(HPACKError) {
-                try Huffman.decode(text, into: &output)
-                return Self.number(output.bytes, digits: digits)
-            } catch {
-                if error.code != .stringTooLong { failure = error }
-                return nil
-            }
-        }
-        if let failure { throw failure }
+        var number: UInt32?
+        try withDecoded(text) { number = Self.number($0, digits: digits) }
         return number
     }
 
-    private static func number(_ text: RawSpan, digits: ClosedRange<Int>) -> UInt32? {
+    /// Hands over what a Huffman-coded string says, unless it is longer than anything that matters.
+    private func withDecoded(
+        _ text: RawSpan, _ take: (RawSpan) -> Void
+    ) throws(HPACKError) {
+        var failure: HPACKError?
+        // The temporary storage is used within the closure only.
+        unsafe withUnsafeTemporaryAllocation(
+            byteCount: Self.decodedCount, alignment: 8
+        ) { storage in
+            var output = unsafe OutputRawSpan(buffer: storage, initializedCount: 0)
+            do throws(HPACKError) {
+                try Huffman.decode(text, into: &output)
+                take(output.bytes)
+            } catch {
+                if error.code != .stringTooLong { failure = error }
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    static func number(_ text: RawSpan, digits: ClosedRange<Int>) -> UInt32? {
         guard digits.contains(text.byteCount) else { return nil }
         var value: UInt32 = 0
         for offset in 0..<text.byteCount {

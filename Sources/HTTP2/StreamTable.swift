@@ -29,7 +29,7 @@ struct Stream {
     var receivedCount: Int32 = 0
     var contentLength: Int32 = -1
     var receiveUsed: Int32 = 0
-    var retryAfterSeconds = UInt32.max
+    var retryAfter = RetryAfter.none
 }
 
 /// The streams of a connection.

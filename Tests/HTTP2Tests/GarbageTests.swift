@@ -95,7 +95,7 @@ import Testing
             taken += 1
             #expect(own.status == theirs.status)
             #expect(own.contentLength == theirs.contentLength)
-            #expect(own.retryAfterSeconds == theirs.retryAfterSeconds)
+            #expect(own.retryAfter == theirs.retryAfter)
             if !theirs.isMalformed { #expect(!own.isMalformed) }
         }
         #expect(taken > 50)

@@ -157,7 +157,7 @@ final class Peer {
                 var heard = Heard(event: event)
                 if case .response = event {
                     heard.body = machine.responseBody.text
-                    heard.retryAfter = machine.retryAfterSeconds
+                    heard.retryAfter = machine.retryAfter.seconds(from: 0).map { UInt32($0) }
                 }
                 self.heard.append(heard)
             }

@@ -168,6 +168,9 @@ import Testing
         only(ResponseTests.literal(":status", "429"), status: 429)
         only([0x88, 0x0f, 0x26, 2, 49, 50], retryAfter: 12)
         only([0x88] + ResponseTests.literal("retry-after", "Fri, 31 Dec"))
+        only(
+            [0x88] + ResponseTests.literal("retry-after", "Fri, 15 Jan 2027 08:00:00 GMT"),
+            retryAfter: 1_800_000_000)
         only([0x88] + ResponseTests.literal("retry-after", "99999999999"))
         only([0x88] + ResponseTests.literal("content-length", "0"))
         only([0x88, 0x0f, 0x0d, 1, 48])

@@ -1,4 +1,5 @@
 import HPACK
+import HTTP2
 
 /// The server's clock, where it tells it: the `date` of its responses (RFC 9110 section 6.6.1).
 /// APNs is not known to send one; proxies and other servers do.
@@ -41,38 +42,15 @@ struct ServerDate {
         while let field = try? walker.next(span) {
             guard field.representation != .indexed, field.index == staticIndex else { continue }
             let range = field.value.offset..<field.value.offset + field.value.count
-            guard field.value.isHuffman else { return parse(Array(block[range])) }
+            guard field.value.isHuffman else { return HTTPDate.parse(span.extracting(range)) }
             let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 8)
             defer { unsafe room.deallocate() }
             var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
             guard (try? Huffman.decode(span.extracting(range), into: &output)) != nil else {
                 return nil
             }
-            let count = unsafe output.finalize(for: room)
-            return parse(unsafe Array(room[..<count]))
+            return HTTPDate.parse(output.bytes)
         }
         return nil
-    }
-
-    /// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7), the one form that is sent today.
-    static func parse(_ text: [UInt8]) -> UInt64? {
-        let words = String(decoding: text, as: UTF8.self).split(separator: " ")
-        let months = [
-            "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-        ]
-        guard words.count == 6, words[5] == "GMT", let day = UInt64(words[1]), day >= 1, day <= 31,
-            let month = months.firstIndex(of: String(words[2])), let year = UInt64(words[3]),
-            year >= 1970, year < 10_000
-        else { return nil }
-        let clock = words[4].split(separator: ":").compactMap { UInt64($0) }
-        guard clock.count == 3, clock[0] < 24, clock[1] < 60, clock[2] <= 60 else { return nil }
-        // Days by the civil calendar, counted in years that begin in March.
-        let shifted = month < 2 ? year - 1 : year
-        let monthFromMarch = UInt64((month + 10) % 12)
-        let days =
-            365 * shifted + shifted / 4 - shifted / 100 + shifted / 400
-            + (153 * monthFromMarch + 2) / 5 + day - 1
-        // 719,468 days from the first of March of year 0 to the first of January 1970.
-        return (days - 719_468) * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2]
     }
 }

@@ -153,7 +153,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             return
         }
-        var budget = min(capacity, room, earlyAllowance)
+        var budget = min(capacity, room, earlyAllowance())
         guard budget > 0 else {
             connections[index].limitedBy = .streams
             return
@@ -197,10 +197,21 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Until the first notification was accepted few requests are in flight: a wrong setting is
     /// found out at little cost.
-    private var earlyAllowance: Int {
+    private mutating func earlyAllowance() -> Int {
         if shared.anyAccepted { return .max }
-        let share = max(1, settings.abortAfter / settings.reactors)
-        return max(0, share - inFlight)
+        let share = settings.abortAfter / settings.reactors
+        if share > 0 { return max(0, share - inFlight) }
+        // Fewer requests than reactors: who has leave sends one at a time.
+        guard inFlight == 0 else { return 0 }
+        if !hasEarlyLeave { hasEarlyLeave = shared.takeEarlyLeave(limit: settings.abortAfter) }
+        return hasEarlyLeave ? 1 : 0
+    }
+
+    /// Lets another reactor send its early request where this one has none out.
+    mutating func giveBackEarlyLeave() {
+        guard hasEarlyLeave, inFlight == 0 else { return }
+        hasEarlyLeave = false
+        shared.giveBackEarlyLeave()
     }
 
     mutating func refreshTemplateKey(_ index: Int) {
@@ -272,7 +283,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func stagePartialRequest(
         _ index: Int, staged: inout Int, limit: Int, now: Now
     ) {
-        guard earlyAllowance > 0, pacer.allowance(now: now.nanoseconds) > 0,
+        guard earlyAllowance() > 0, pacer.allowance(now: now.nanoseconds) > 0,
             connections[index].pacer.allowance(now: now.nanoseconds) > 0,
             connections[index].http.mustSendInParts(payloadCount: settings.payload.count)
         else { return }

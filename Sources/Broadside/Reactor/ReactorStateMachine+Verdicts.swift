@@ -35,7 +35,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         unsafe latency.record(now.nanoseconds - state.pointee.sentNanoseconds)
         let body = connections[index].responseReason
         let reason = body.reason
-        let retryAfter = connections[index].http.retryAfterSeconds.map { UInt64($0) * second }
+        let retryAfter = connections[index].http.retryAfter
+            .seconds(from: now.wallMilliseconds / 1000).map { $0 * second }
         let answer = AnswerClass.classify(status: status, reason: reason)
         unsafe state.pointee.lastStatus = status
         unsafe state.pointee.lastReason = reason?.rawValue ?? 0

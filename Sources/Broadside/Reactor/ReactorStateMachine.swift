@@ -80,6 +80,8 @@ import TLS
     /// Since when no connection is ready, monotonic nanoseconds; nil while one is.
     var disabledSince: UInt64?
     var inFlight = 0
+    /// May send a request before any was accepted, where not every reactor may.
+    var hasEarlyLeave = false
     var canaryReport = CanaryReport()
     var acceptedSinceReport = 0
     var authorizationVersion: UInt32 = 0
@@ -225,6 +227,7 @@ import TLS
             acceptedSinceReport = 0
         }
         if let canary = shared.canary, canary.isPending { report(to: canary) }
+        giveBackEarlyLeave()
         endIfDone(now)
         flushLedger(now)
         nextDeadline = deadline(now)

@@ -50,6 +50,8 @@ package final class SharedRun: Sendable {
     private let answered = Atomic<UInt64>(0)
     private let ready = Atomic<Bool>(false)
     private let hungry = Atomic<Int>(0)
+    private let earlyLeaves = Atomic<Int>(0)
+
     private let listOver = Atomic<Bool>(false)
     /// Requests in 1,000 seconds over all reactors; the highest number: unlimited.
     private let rateLimit: Atomic<UInt64>
@@ -122,6 +124,15 @@ package final class SharedRun: Sendable {
         return time == 0 ? nil : time
     }
 
+    /// Takes leave to have a request in flight although none was accepted yet.
+    func takeEarlyLeave(limit: Int) -> Bool {
+        guard earlyLeaves.add(1, ordering: .relaxed).newValue > limit else { return true }
+        giveBackEarlyLeave()
+        return false
+    }
+
+    func giveBackEarlyLeave() { earlyLeaves.subtract(1, ordering: .relaxed) }
+
     /// True once no reactor gets further rows of the list.
     var isListOver: Bool { listOver.load(ordering: .acquiring) }
 
@@ -176,9 +187,13 @@ package final class SharedRun: Sendable {
     /// Counts answers for the guards.
     func count(accepted: Int) {
         guard accepted > 0 else { return }
-        state.withLock { state in
-            for _ in 0..<accepted { _ = state.guards.note(.accepted) }
+        let cause = state.withLock { state in
+            var cause: RefusalGuard.Cause?
+            for _ in 0..<accepted { cause = state.guards.note(.accepted) }
+            return cause
         }
+        // The answer that makes the window full may be a good one.
+        if let cause { stop(cause, answer: "200", advice: "") }
     }
 
     /// Counts an answer that was not 200; stops the run where a guard says so.
@@ -190,6 +205,10 @@ package final class SharedRun: Sendable {
             return state.guards.note(signal)
         }
         guard let cause else { return }
+        stop(cause, answer: answer, advice: advice)
+    }
+
+    private func stop(_ cause: RefusalGuard.Cause, answer: String, advice: String) {
         switch cause {
         case .refusedInARow:
             stop(.aborted("APNs refuses one request after the other: \(answer): \(advice)"))

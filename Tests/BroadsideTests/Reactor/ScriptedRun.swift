@@ -152,7 +152,7 @@ final class ScriptedRun {
     // MARK: Time
 
     /// Lets the run go on until something is so, or until it is finished, or for so long.
-    func run(for limit: UInt64 = 24 * 3600 * second, until isSo: () -> Bool = { false }) {
+    func run(for limit: UInt64 = 3600 * second, until isSo: () -> Bool = { false }) {
         let end = time + limit
         while !isFinished, !isSo() {
             for index in reactors.indices { turn(index) }
@@ -160,9 +160,9 @@ final class ScriptedRun {
                 _ = shared.renewToken(now) { _, _ in renewals.append(time) }
             }
             guard reactors.allSatisfy({ $0.inbox.isEmpty }) else { continue }
-            let due = reactors.map { $0.machine.nextDeadline }.min()! - Self.start.nanoseconds
-            guard time < end else { return }
-            time = min(max(due, time + 1000), end)
+            let due = reactors.filter { !$0.machine.isFinished }.map { $0.machine.nextDeadline }
+            guard time < end, let next = due.min() else { return }
+            time = min(max(next - Self.start.nanoseconds, time + 1000), end)
         }
     }
 

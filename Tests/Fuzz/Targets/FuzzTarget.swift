@@ -12,7 +12,7 @@ package struct FuzzTarget: Sendable {
     /// All targets.
     package static let all: [FuzzTarget] = [
         .http2Frames, .responseHeaders, .tokenList, .ledgerSegment, .ledgerManifest, .json,
-        .providerToken, .credentialFiles,
+        .providerToken, .credentialFiles, .packedList, .payloadTemplate, .json5, .binaryFrames,
     ]
 
     /// The target of a name.

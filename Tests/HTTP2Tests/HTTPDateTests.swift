@@ -1,10 +1,9 @@
 import Foundation
+import HTTP2
 import Testing
 
-@testable import Broadside
-
 /// Dates as servers send them.
-struct ServerDateTests {
+struct HTTPDateTests {
     @Test("Dates over four centuries are what Foundation says")
     func parses() throws {
         let formatter = DateFormatter()
@@ -13,9 +12,10 @@ struct ServerDateTests {
         formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
         for seconds in stride(from: 0, to: 12_000_000_000, by: 7_654_321) {
             let text = formatter.string(from: Date(timeIntervalSince1970: Double(seconds)))
-            #expect(ServerDate.parse(Array(text.utf8)) == UInt64(seconds), "\(text)")
+            #expect(HTTPDate.parse(Array(text.utf8).span.bytes) == UInt64(seconds), "\(text)")
         }
-        #expect(ServerDate.parse(Array("Sun, 06 Nov 1994 08:49:37 GMT".utf8)) == 784_111_777)
+        #expect(
+            HTTPDate.parse(Array("Sun, 06 Nov 1994 08:49:37 GMT".utf8).span.bytes) == 784_111_777)
     }
 
     @Test(
@@ -26,6 +26,6 @@ struct ServerDateTests {
             "Sun, 06 Nov 1994 25:49:37 GMT", "Sun, 06 Nov 99999999999999999999 08:49:37 GMT",
         ])
     func refuses(_ text: String) {
-        #expect(ServerDate.parse(Array(text.utf8)) == nil)
+        #expect(HTTPDate.parse(Array(text.utf8).span.bytes) == nil)
     }
 }

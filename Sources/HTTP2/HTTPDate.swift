@@ -1,0 +1,27 @@
+/// Dates in header fields.
+public enum HTTPDate {
+    /// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7), the one form that is sent today.
+    ///
+    /// - Returns: Seconds since 1970; nil where it is no such date.
+    public static func parse(_ text: RawSpan) -> UInt64? {
+        let string = unsafe text.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+        let words = string.split(separator: " ")
+        let months = [
+            "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+        ]
+        guard words.count == 6, words[5] == "GMT", let day = UInt64(words[1]), day >= 1, day <= 31,
+            let month = months.firstIndex(of: String(words[2])), let year = UInt64(words[3]),
+            year >= 1970, year < 10_000
+        else { return nil }
+        let clock = words[4].split(separator: ":").compactMap { UInt64($0) }
+        guard clock.count == 3, clock[0] < 24, clock[1] < 60, clock[2] <= 60 else { return nil }
+        // Days by the civil calendar, counted in years that begin in March.
+        let shifted = month < 2 ? year - 1 : year
+        let monthFromMarch = UInt64((month + 10) % 12)
+        let days =
+            365 * shifted + shifted / 4 - shifted / 100 + shifted / 400
+            + (153 * monthFromMarch + 2) / 5 + day - 1
+        // 719,468 days from the first of March of year 0 to the first of January 1970.
+        return (days - 719_468) * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2]
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What holds a campaign back or ends it early, by `broadside simulate`: the options' words reach the
+/// engine, and a resume keeps to them.
+@Suite(.timeLimit(.minutes(60)))
+struct GuardTests {
+    private static let summary = ["--summary", "-"]
+
+    @Test("--deadline counts from the first start: what is left stays, a resume may go without")
+    func deadline() throws {
+        let server = try Simulation()
+        // Two seconds at 200 a second: most is left, however busy the machine is.
+        let campaign = try Campaign(rows: 2000)
+        let options = try server.credentials() + Self.summary
+        let slow = ["--rate", "200", "--deadline", "2s"]
+        let sent = try campaign.send(to: server.endpoint, options + slow)
+        #expect(sent.exitCode == 3 && sent.errors.contains("deadline"), "\(sent.errors)")
+        let first = try SendSummary(json: sent.output)
+        #expect(first.outcome == "stopped" && (first.remaining ?? 0) >= 1500, "\(first)")
+        #expect(first.failed == 0 && first.unknown == 0)
+
+        // It has passed: nothing more goes out.
+        let late = try campaign.send(to: server.endpoint, options + slow + ["--resume"])
+        #expect(late.exitCode == 3, "\(late.errors)")
+        #expect(try SendSummary(json: late.output).accepted == first.accepted)
+
+        let rest = try campaign.send(to: server.endpoint, options + ["--resume"])
+        #expect(rest.exitCode == 0, "\(rest.errors)")
+        #expect(try SendSummary(json: rest.output).accepted == 2000)
+        try server.stop()
+    }
+
+    @Test("--max-bad-tokens looks back on 10,000 answers", arguments: [(20, 4), (50, 0)])
+    func badTokens(percent: Int, exitCode: Int32) throws {
+        let server = try Simulation(["--bad-token", "0.3"])
+        let campaign = try Campaign(rows: 12_000)
+        let sent = try campaign.send(
+            to: server.endpoint,
+            server.credentials() + Self.summary + ["--max-bad-tokens", "\(percent)"])
+        #expect(sent.exitCode == exitCode, "\(sent.errors)")
+        let summary = try SendSummary(json: sent.output)
+        #expect(summary.accepted + summary.rejected >= 10_000)
+        if exitCode == 4 {
+            #expect(sent.errors.contains("--max-bad-tokens"), "\(sent.errors)")
+            #expect((summary.remaining ?? 0) > 0)
+        }
+        try server.stop()
+    }
+
+    @Test("A canary that passed holds nothing back in a resume")
+    func canaryOnce() throws {
+        let good = try Simulation()
+        let campaign = try Campaign(rows: 3000)
+        let options = ["--canary", "50", "--connections", "2"] + Self.summary
+        let process = try Broadside.start(
+            campaign.arguments(
+                to: good.endpoint, good.credentials() + options + ["--rate", "300"]),
+            in: campaign.directory)
+        try process.wait { (try? campaign.statistics().accepted) ?? 0 >= 100 }
+        process.send(signal: SIGINT)
+        let stopped = try process.wait()
+        #expect(stopped.exitCode == 3, "\(stopped.errors)")
+
+        // Two fifths are refused from now on: another canary would not let that through.
+        let worse = try Simulation(["--bad-token", "0.4"])
+        let resumed = try campaign.send(
+            to: worse.endpoint, worse.credentials() + options + ["--resume"])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        let whole = try SendSummary(json: resumed.output)
+        #expect(whole.rejected > 600 && whole.accepted + whole.rejected == 3000, "\(whole)")
+    }
+
+    @Test("--retry failed starts attempts and time anew")
+    func retryAnew() throws {
+        let directory = try TemporaryDirectory()
+        let scenario = try directory.write(
+            #"{ faults: [ { do: "answer", reason: "TooManyRequests", every: 1 } ] }"#,
+            to: "busy.json5")
+        let journal = "\(directory.path)/journal"
+        let server = try Simulation(["--scenario", scenario, "--journal", journal])
+        let campaign = try Campaign(rows: 5)
+        let options =
+            try server.credentials() + Self.summary + [
+                "--max-attempts", "3", "--retry-for", "0s",
+            ]
+        let sent = try campaign.send(to: server.endpoint, options)
+        #expect(sent.exitCode == 3, "\(sent.errors)")
+        #expect(try campaign.export().allSatisfy { $0.state == "failed" && $0.attempts == 3 })
+        // A resume alone sends nothing more.
+        let ended = try campaign.send(to: server.endpoint, options + ["--resume"])
+        #expect(ended.exitCode == 3, "\(ended.errors)")
+
+        let again = try campaign.send(
+            to: server.endpoint, options + ["--resume", "--retry", "failed"])
+        #expect(again.exitCode == 3, "\(again.errors)")
+        let rows = try campaign.export()
+        #expect(rows.allSatisfy { $0.state == "failed" && $0.reason == "TooManyRequests" })
+        try server.stop()
+        let requests = try String(contentsOfFile: journal, encoding: .utf8)
+            .split(separator: "\n").filter { $0.contains("TooManyRequests") }
+        #expect(requests.count == 30, "five rows, three attempts, twice")
+    }
+
+    @Test("A topic that is not allowed: a new ledger is needed, says a list of any length")
+    func topic() throws {
+        let server = try Simulation()
+        for rows in [3, 300] {
+            let campaign = try Campaign(rows: rows)
+            let sent = try campaign.send(
+                to: server.endpoint,
+                server.options(["ca-file", "auth-key", "key-id", "team-id"]) + Self.summary
+                    + ["--topic", "com.example.another"])
+            #expect(sent.exitCode == 4, "\(sent.errors)")
+            #expect(sent.errors.contains("TopicDisallowed"), "\(sent.errors)")
+            #expect(sent.errors.contains("new ledger"), "\(sent.errors)")
+            #expect(try SendSummary(json: sent.output).remaining == rows)
+        }
+        try server.stop()
+    }
+}
