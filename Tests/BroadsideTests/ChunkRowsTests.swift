@@ -28,6 +28,22 @@ import Testing
         #expect(after(4_000_000, milliseconds: 1_000).rows.limit == ChunkRows.maximum)
     }
 
+    @Test("A lull of seconds between two waves is not taken for the rate, one of minutes is")
+    func waves() {
+        var (rows, now) = after(256_000, milliseconds: 1_000)
+        #expect(rows.limit == 8_000)
+        func wait(seconds: UInt64) {
+            for _ in 0..<(4 * seconds) {
+                now += second / 4
+                rows.adapt(now: now)
+            }
+        }
+        wait(seconds: 4)
+        #expect((2_000...4_000).contains(rows.limit))
+        wait(seconds: 60)
+        #expect(rows.limit == ChunkRows.minimum)
+    }
+
     @Test(
         "Together chunks hold a thirtieth of a second's work, two at least and eight at most",
         arguments: [(1_000, 2), (64_000, 2), (128_000, 4), (250_000, 7), (1_000_000, 8)])

@@ -135,10 +135,13 @@ struct ChunkRows {
         // What was taken within a quarter of a second is no more than that.
         limit = min(max(limit, 4 * taken / Self.groupsPerSecond), Self.maximum)
         guard now - min(now, since) >= second / 4 else { return }
-        perSecond = since == 0 ? 256 * Self.groupsPerSecond : taken * 4
+        let isFirst = since == 0
+        since = now
+        guard !isFirst else { return }
+        // Rows go in waves where all answers take equally long: a lull is not taken for the rate.
+        perSecond = max(4 * taken, perSecond - perSecond / 16)
         limit = min(max(perSecond / Self.groupsPerSecond, Self.minimum), Self.maximum)
         taken = 0
-        since = now
     }
 
     /// How many chunks of so many rows to ask for together.
