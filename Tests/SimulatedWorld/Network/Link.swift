@@ -15,6 +15,8 @@ struct Link {
     let address: Int
     let openedAt: UInt64
     var latency: UInt64
+    /// The server reads a kilobyte a second, and the network holds as much.
+    var isSlow = false
 
     /// False once the client closed its socket, or its process died.
     var isOpenAtClient = true

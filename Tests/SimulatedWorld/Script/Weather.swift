@@ -60,6 +60,10 @@ struct Weather {
     /// The connection's window is opened to so much at the start.
     var connectionWindow = 65_535
     var windowDelay: UInt64 = 0
+    /// Chance that what arrived is never given back to the connection's window.
+    var windowLoss = 0.0
+    /// Chance of a connection whose server reads a kilobyte a second.
+    var slowReading = 0.0
     var answersPings = true
 
     // The operator.
@@ -95,6 +99,16 @@ struct Weather {
         weather.powerCut = random.pick([0, 0.5, 1])
         weather.life = random.pick([50, 400, 3000, 20_000]) * millisecond
         return weather
+    }
+
+    /// Servers that live and are of no use, in a few seeds. No draws of their own, so that the other
+    /// seeds stay what they were.
+    mutating func addUselessServers(seed: UInt64) {
+        if seed / 11 % 12 == 3 { windowLoss = 0.3 }
+        if seed / 13 % 16 == 5 {
+            slowReading = 0.5
+            if seed % 2 == 0 { violation = max(violation, 0.3) }
+        }
     }
 
     private mutating func network(_ random: inout WorldRandom) {
