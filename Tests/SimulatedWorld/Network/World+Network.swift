@@ -19,6 +19,7 @@ extension World {
         taps.append(FrameTap(idPrefix: scenario.idPrefix))
         reactor.linkOfSlot[slot] = id
         judgeChurn(reactor)
+        judgeBackoff(id, reactor)
         note { "r\(reactor.index) connects link \(id), slot \(slot)" }
         if random.chance(weather.connectSilence) { return }
         let errno: Int32 = random.chance(weather.connectFailure) ? random.pick([111, 113]) : 0
@@ -32,6 +33,8 @@ extension World {
 
     func connected(_ id: Int, errno: Int32) {
         guard links[id].isOpenAtClient else { return }
+        links[id].isConnecting = false
+        noteAttempt(id, reactor(of: id), hasFailed: errno != 0)
         if errno == 0 { accept(id) }
         deliver(
             .completion(.connected(connection: links[id].slot, errno: errno)), to: reactor(of: id))
