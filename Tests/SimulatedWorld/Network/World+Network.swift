@@ -102,9 +102,12 @@ extension World {
         precondition(bytes.count > 0)
         let copy = Array(bytes)
         links[id].pendingSend = Link.PendingSend(bytes: bytes, copy: copy)
-        let cancelled = taps[id].cancelled.count
+        let tap = taps[id]
         taps[id].hear(copy.dropFirst(links[id].heardAhead))
-        for stream in taps[id].cancelled[cancelled...] { judgeCancelling(stream, link: id) }
+        for stream in taps[id].cancelled[tap.cancelled.count...] {
+            judgeCancelling(stream, link: id)
+        }
+        judgeBlame(id, before: tap)
         if copy.count > links[id].heardAhead {
             links[id].waiting.append((links[id].takenCount + copy.count, clock))
         }

@@ -103,8 +103,21 @@ struct Weather {
 
     /// Servers that live and are of no use, in a few seeds. No draws of their own, so that the other
     /// seeds stay what they were.
-    mutating func addUselessServers(seed: UInt64) {
-        if seed / 11 % 12 == 3 { windowLoss = 0.3 }
+    ///
+    /// - Parameter canWait: Whether the client awaits an answer that takes 20 s, and few enough of them.
+    mutating func addUselessServers(seed: UInt64, canWait: Bool) {
+        // Where nothing else goes wrong, there is no other reason to give up.
+        if seed / 11 % 12 == 3, seed % 2 == 1 {
+            self = .calm
+            windowLoss = 0.9
+        } else if seed / 11 % 12 == 3 {
+            windowLoss = 0.3
+        }
+        // Nothing but the answers to PING tells that the server lives.
+        if seed / 11 % 12 == 7, canWait {
+            self = .calm
+            answerDelay = 14 * second
+        }
         if seed / 13 % 16 == 5 {
             slowReading = 0.5
             if seed % 2 == 0 { violation = max(violation, 0.3) }
