@@ -27,6 +27,8 @@ final class SimulatedReactor {
     var pendingSync: Int?
     /// Wakes in a row that brought nothing.
     var idleTurns = 0
+    /// Pauses that addresses surely have, and for how many failures in a row.
+    var pauses: [Int: (until: UInt64, failures: Int)] = [:]
     var countedRequests: UInt64 = 0
     var isDone = false
 

@@ -93,4 +93,19 @@ extension World {
             }
         }
     }
+
+    /// Whether the client took a request back, by what it sent.
+    func wasCancelled(link: Int, stream: Int32) -> Bool {
+        taps[link].cancelled.contains(stream)
+    }
+
+    /// True where the client may have given a request up as not answered in time without anybody's
+    /// hearing of it: its RST_STREAM waits behind bytes that the network does not take.
+    func mayBeGivenUp(_ copy: Journal.Copy) -> Bool {
+        let link = links[copy.link]
+        // The clock may run from the moment before the bytes were taken, and is looked at now and then.
+        let isOverdue = clock + 100 * millisecond > copy.sentAt + scenario.requestTimeout
+        let isWaiting = link.pendingSend != nil || clock - link.lastSendDone < 50_000
+        return isOverdue && isWaiting
+    }
 }

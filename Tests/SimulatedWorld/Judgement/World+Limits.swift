@@ -81,4 +81,28 @@ extension World {
         guard let first = links[id].waiting.first, clock - first.since > 31 * second else { return }
         fail("bytes of link \(id) wait for \((clock - first.since) / second) s in the client")
     }
+
+    /// What a connection carried was given up when its server broke the protocol: the GOAWAY that says
+    /// so has no request before it that is still to leave.
+    func judgeBlame(_ id: Int, before tap: FrameTap) {
+        guard taps[id].hasBlamed, !tap.hasBlamed else { return }
+        if links[id].heardAhead > 0 || taps[id].requests.count > tap.requests.count {
+            fail("link \(id) still sends requests although its server broke HTTP/2")
+        }
+    }
+
+    /// The time to answer counts from the write: a request is not taken back before it is over.
+    func judgeCancelling(_ stream: Int32, link: Int) {
+        // The client takes back what was answered wrongly, too.
+        guard process.weather.violation + process.weather.duplicate == 0 else { return }
+        for copy in journal.copies where copy.link == link && copy.stream == stream {
+            let waited = clock - copy.sentAt
+            // Bytes may have been taken up to 100 ms after the clock began.
+            if waited + 100 * millisecond < scenario.requestTimeout, copy.toldAt == nil {
+                fail(
+                    "stream \(stream) of link \(link) is taken back after \(waited / millisecond) ms"
+                )
+            }
+        }
+    }
 }

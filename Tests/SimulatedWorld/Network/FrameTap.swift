@@ -18,6 +18,8 @@ struct FrameTap {
     private(set) var requests: [Request] = []
     /// Streams that the client reset, in order.
     private(set) var cancelled: [Int32] = []
+    /// True once a GOAWAY with an error went out.
+    private(set) var hasBlamed = false
 
     init(idPrefix: [UInt8]) {
         self.idPrefix = idPrefix
@@ -32,10 +34,11 @@ struct FrameTap {
                 at += count
             } else if payloadLeft > 0 {
                 let count = min(payloadLeft, bytes.endIndex - at)
-                if type == 1 { block += bytes[at..<(at + count)] }
+                if type == 1 || type == 7 { block += bytes[at..<(at + count)] }
                 payloadLeft -= count
                 at += count
                 if payloadLeft == 0, type == 1 { end() }
+                if payloadLeft == 0, type == 7 { hasBlamed = block[4..<8].contains { $0 > 0 } }
             } else {
                 header.append(bytes[at])
                 at += 1

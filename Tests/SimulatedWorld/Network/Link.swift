@@ -15,7 +15,11 @@ struct Link {
     let address: Int
     let openedAt: UInt64
     var latency: UInt64
+    /// The server reads a kilobyte a second, and the network holds as much.
+    var isSlow = false
 
+    /// True until the client was told what became of its attempt.
+    var isConnecting = true
     /// False once the client closed its socket, or its process died.
     var isOpenAtClient = true
     /// False once the server gave it up, or saw the client's end.

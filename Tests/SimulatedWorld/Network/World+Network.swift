@@ -11,6 +11,7 @@ extension World {
             id: id, epoch: process.epoch, reactor: reactor.index, slot: slot,
             address: Self.number(of: address), openedAt: clock,
             latency: weather.latency / 2 + random.delay(weather.latency))
+        link.isSlow = weather.slowReading > 0 && random.chance(weather.slowReading)
         link.lastArrivalAtServer = clock
         link.lastArrivalAtClient = clock
         links.append(link)
@@ -18,6 +19,7 @@ extension World {
         taps.append(FrameTap(idPrefix: scenario.idPrefix))
         reactor.linkOfSlot[slot] = id
         judgeChurn(reactor)
+        judgeBackoff(id, reactor)
         note { "r\(reactor.index) connects link \(id), slot \(slot)" }
         if random.chance(weather.connectSilence) { return }
         let errno: Int32 = random.chance(weather.connectFailure) ? random.pick([111, 113]) : 0
@@ -31,6 +33,8 @@ extension World {
 
     func connected(_ id: Int, errno: Int32) {
         guard links[id].isOpenAtClient else { return }
+        links[id].isConnecting = false
+        noteAttempt(id, reactor(of: id), hasFailed: errno != 0)
         if errno == 0 { accept(id) }
         deliver(
             .completion(.connected(connection: links[id].slot, errno: errno)), to: reactor(of: id))
@@ -98,7 +102,12 @@ extension World {
         precondition(bytes.count > 0)
         let copy = Array(bytes)
         links[id].pendingSend = Link.PendingSend(bytes: bytes, copy: copy)
+        let tap = taps[id]
         taps[id].hear(copy.dropFirst(links[id].heardAhead))
+        for stream in taps[id].cancelled[tap.cancelled.count...] {
+            judgeCancelling(stream, link: id)
+        }
+        judgeBlame(id, before: tap)
         if copy.count > links[id].heardAhead {
             links[id].waiting.append((links[id].takenCount + copy.count, clock))
         }
@@ -118,7 +127,8 @@ extension World {
                 to: reactor(of: id))
             return
         }
-        let room = process.weather.sendBufferCount - links[id].countToServer
+        let limit = links[id].isSlow ? 1000 : process.weather.sendBufferCount
+        let room = limit - links[id].countToServer
         guard room > 0 else {
             links[id].isSendBlocked = true
             return
@@ -144,7 +154,7 @@ extension World {
         }
         links[id].countToServer += bytes.count
         guard !links[id].isSilent else { return }
-        for piece in pieces(bytes) {
+        for piece in links[id].isSlow ? Self.slowPieces(bytes) : pieces(bytes) {
             events.insert(
                 .bytesToServer(link: id, piece, sentAt: clock), at: arrivalAtServer(id))
         }
@@ -152,9 +162,17 @@ extension World {
 
     private func arrivalAtServer(_ id: Int) -> UInt64 {
         let arrival = clock + links[id].latency + random.skewedDelay(process.weather.jitter)
-        let before = links[id].lastArrivalAtServer + random.delay(process.weather.trickle)
+        let slowness = links[id].isSlow ? 20 * millisecond : 0
+        let before =
+            links[id].lastArrivalAtServer + slowness + random.delay(process.weather.trickle)
         links[id].lastArrivalAtServer = max(before, arrival)
         return links[id].lastArrivalAtServer
+    }
+
+    private static func slowPieces(_ bytes: ArraySlice<UInt8>) -> [[UInt8]] {
+        stride(from: bytes.startIndex, to: bytes.endIndex, by: 20).map {
+            Array(bytes[$0..<min($0 + 20, bytes.endIndex)])
+        }
     }
 
     private func pieces(_ bytes: ArraySlice<UInt8>) -> [[UInt8]] {
@@ -274,20 +292,5 @@ extension World {
         deliver(
             .completion(.receiveEnded(connection: links[id].slot, errno: errno)),
             to: reactor(of: id))
-    }
-
-    /// Whether the client took a request back, by what it sent.
-    func wasCancelled(link: Int, stream: Int32) -> Bool {
-        taps[link].cancelled.contains(stream)
-    }
-
-    /// True where the client may have given a request up as not answered in time without anybody's
-    /// hearing of it: its RST_STREAM waits behind bytes that the network does not take.
-    func mayBeGivenUp(_ copy: Journal.Copy) -> Bool {
-        let link = links[copy.link]
-        // The clock may run from the moment before the bytes were taken, and is looked at now and then.
-        let isOverdue = clock + 100 * millisecond > copy.sentAt + scenario.requestTimeout
-        let isWaiting = link.pendingSend != nil || clock - link.lastSendDone < 50_000
-        return isOverdue && isWaiting
     }
 }

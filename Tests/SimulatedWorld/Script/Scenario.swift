@@ -73,7 +73,12 @@ struct Scenario {
             retryForNanoseconds: random.pick([0, 10, 900]) * second)
         giveUpAfter = random.pick([40, 60, 200]) * second
         giveUpAfterIsExplicit = random.chance(0.5)
-        weathers = (0..<random.pick([0, 1, 1, 2, 4])).map { _ in .storm(&random) }
+        let canWait = requestTimeout == 30 * second && rowCount <= 300
+        weathers = (0..<random.pick([0, 1, 1, 2, 4])).map { _ in
+            var weather = Weather.storm(&random)
+            weather.addUselessServers(seed: seed, canWait: canWait)
+            return weather
+        }
         canary =
             random.chance(0.25)
             ? (random.pick([1, 5, 50, 400]), random.pick([0, 20, 20, 100])) : nil

@@ -60,6 +60,10 @@ struct Weather {
     /// The connection's window is opened to so much at the start.
     var connectionWindow = 65_535
     var windowDelay: UInt64 = 0
+    /// Chance that what arrived is never given back to the connection's window.
+    var windowLoss = 0.0
+    /// Chance of a connection whose server reads a kilobyte a second.
+    var slowReading = 0.0
     var answersPings = true
 
     // The operator.
@@ -95,6 +99,29 @@ struct Weather {
         weather.powerCut = random.pick([0, 0.5, 1])
         weather.life = random.pick([50, 400, 3000, 20_000]) * millisecond
         return weather
+    }
+
+    /// Servers that live and are of no use, in a few seeds. No draws of their own, so that the other
+    /// seeds stay what they were.
+    ///
+    /// - Parameter canWait: Whether the client awaits an answer that takes 20 s, and few enough of them.
+    mutating func addUselessServers(seed: UInt64, canWait: Bool) {
+        // Where nothing else goes wrong, there is no other reason to give up.
+        if seed / 11 % 12 == 3, seed % 2 == 1 {
+            self = .calm
+            windowLoss = 0.9
+        } else if seed / 11 % 12 == 3 {
+            windowLoss = 0.3
+        }
+        // Nothing but the answers to PING tells that the server lives.
+        if seed / 11 % 12 == 7, canWait {
+            self = .calm
+            answerDelay = 14 * second
+        }
+        if seed / 13 % 16 == 5 {
+            slowReading = 0.5
+            if seed % 2 == 0 { violation = max(violation, 0.3) }
+        }
     }
 
     private mutating func network(_ random: inout WorldRandom) {

@@ -70,6 +70,7 @@ extension SimulatedServer {
 
     /// The connection's window is given back in one go for all that came meanwhile.
     func owe(_ count: Int) {
+        if weather.windowLoss > 0, random.chance(weather.windowLoss) { return }
         if owed == 0 {
             world.schedule(
                 .giveBackWindow, link: link, after: random.delay(weather.windowDelay))

@@ -1,0 +1,40 @@
+import Broadside
+
+extension World {
+    /// No attempt at an address before the pause after its last failure is over.
+    func judgeBackoff(_ id: Int, _ reactor: SimulatedReactor) {
+        guard let pause = reactor.pauses[links[id].address], clock < pause.until else { return }
+        let left = (pause.until - clock) / millisecond
+        fail(
+            "link \(id) goes to address \(links[id].address) \(left) ms early, after "
+                + "\(pause.failures) failures in a row")
+    }
+
+    /// Learns from an attempt how long its address has to be left alone: 1 to 60 s, doubled with each
+    /// failure in a row, less a quarter at most.
+    func noteAttempt(_ id: Int, _ reactor: SimulatedReactor, hasFailed: Bool) {
+        let address = links[id].address
+        let failures = reactor.pauses[address]?.failures ?? 0
+        guard hasFailed else {
+            reactor.pauses[address]?.failures = 0
+            return
+        }
+        // An address that comes back to the name is tried at once.
+        guard process.weather.addressChange == 0, isAloneInTrouble(id) else { return }
+        let backoff = min(second << UInt64(min(failures, 6)), 60 * second)
+        reactor.pauses[address] = (clock + backoff - backoff / 4, failures + 1)
+    }
+
+    /// False where another connection to the same address may have paused it since this one was begun:
+    /// what fails within a pause does not lengthen it.
+    private func isAloneInTrouble(_ id: Int) -> Bool {
+        let link = links[id]
+        return links.allSatisfy { other in
+            other.id == id || other.epoch != link.epoch || other.reactor != link.reactor
+                || other.address != link.address
+                || (!other.isOpenAtClient && other.closedAt < link.openedAt)
+                || (other.isConnecting && other.isOpenAtClient
+                    && clock - other.openedAt < 14 * second)
+        }
+    }
+}
