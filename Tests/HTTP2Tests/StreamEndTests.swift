@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP2
 
-/// Ids and how streams and connections end.
+/// Stream ids, and how streams and connections end.
 @Suite struct StreamEndTests {
     // MARK: Ids
 
