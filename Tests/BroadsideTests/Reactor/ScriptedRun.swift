@@ -117,7 +117,7 @@ final class ScriptedRun {
             requestTimeout: 30 * second, giveUpAfter: 60 * second, giveUpAfterIsExplicit: true,
             abortAfter: abortAfter, reactors: reactors, seed: 1)
         configure(&settings)
-        let pool = ChunkPool(limit: reactors * 4 + 2)
+        let pool = ChunkPool(reactors: reactors)
         let text = (0..<rows).map { Self.token($0) + "\n" }.joined()
         source = try ListSource(
             list: TokenList(lines: Array(text.utf8)), pool: pool, plan: nil, rowsLimit: nil)

@@ -14,8 +14,8 @@ extension FuzzTarget {
         let torn = unpack(packed, compression, inputSize: inputSize, outputSize: outputSize)
         // Of a list that is longer than that only the beginning was looked at.
         guard whole.list.count < unpackedLimit, torn.list.count < unpackedLimit else { return }
-        // Of a zstd frame that announces another size than it has, libzstd thinks differently where
-        // it gets the frame in one piece.
+        // Where the last block is empty, libzstd compares a frame's size with the announced one only
+        // if it gets the frame in one piece.
         precondition(
             whole.isSound == torn.isSound || compression == .zstd,
             "how the list arrived made it another")
