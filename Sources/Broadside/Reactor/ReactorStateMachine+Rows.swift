@@ -115,8 +115,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 }
 
-/// How much of the list a reactor reserves at once: chunks of about as many rows as it got through
-/// in the last second, and of these so many together as it gets through in a thirtieth of a second,
+/// How much of the list a reactor reserves at once: chunks of about as many rows as it gets through
+/// in a thirtieth of a second, and where that is more than a chunk holds so many of them together,
 /// so that a kill leaves little in doubt and a slow run still shares its rows out.
 struct ChunkRows {
     /// The most rows of a chunk.
@@ -128,22 +128,27 @@ struct ChunkRows {
 
     static let minimum = 64
     static let maximum = 65_536
+    /// Groups that a second's work makes.
+    private static let groupsPerSecond = 32
 
     mutating func adapt(now: UInt64) {
-        // What was taken within a quarter of a second is less than a second's work.
-        limit = min(max(limit, taken), Self.maximum)
+        // What was taken within a quarter of a second is no more than that.
+        limit = min(max(limit, 4 * taken / Self.groupsPerSecond), Self.maximum)
         guard now - min(now, since) >= second / 4 else { return }
-        perSecond = since == 0 ? 256 : taken * 4
-        limit = min(max(perSecond, Self.minimum), Self.maximum)
+        perSecond = since == 0 ? 256 * Self.groupsPerSecond : taken * 4
+        limit = min(max(perSecond / Self.groupsPerSecond, Self.minimum), Self.maximum)
         taken = 0
         since = now
     }
 
     /// How many chunks of so many rows to ask for together.
+    ///
+    /// - Parameter chunkRows: What the last one held; 0: none came yet.
     func together(chunkRows: Int, now: UInt64) -> Int {
+        guard chunkRows > 0 else { return ChunkShelf.aheadLeast }
         let elapsed = now - min(now, since)
         let lately = elapsed > second / 64 ? taken * Int(second) / Int(elapsed) : 0
-        let chunks = max(perSecond, lately) / (32 * max(1, chunkRows))
+        let chunks = max(perSecond, lately) / (Self.groupsPerSecond * chunkRows)
         return min(max(chunks, ChunkShelf.aheadLeast), ChunkShelf.aheadMost)
     }
 }
