@@ -138,3 +138,25 @@ func sealSegment(_ octets: inout [UInt8]) {
         offset += count
     }
 }
+
+func testDraft(_ epoch: UInt32 = 1, _ reactor: UInt16 = 0) -> SegmentDraft {
+    SegmentDraft(campaign: testCampaign, epoch: epoch, reactor: reactor)
+}
+
+/// Writes down that a row was accepted.
+func accept(_ draft: SegmentDraft, _ row: UInt64, attempts: Int = 1) {
+    draft.writer.accepted(
+        row: row, fingerprint: row, attempts: attempts, nowMilliseconds: testTime)
+}
+
+/// Why a ledger is refused; nil where it is not.
+func errorCode(_ body: () throws -> Void) -> LedgerError.Code? {
+    do {
+        try body()
+        return nil
+    } catch let error as LedgerError {
+        return error.code
+    } catch {
+        return nil
+    }
+}

@@ -3,28 +3,8 @@ import Testing
 @testable import Campaign
 
 @Suite struct LedgerReplayTests {
-    func draft(_ epoch: UInt32 = 1, _ reactor: UInt16 = 0) -> SegmentDraft {
-        SegmentDraft(campaign: testCampaign, epoch: epoch, reactor: reactor)
-    }
-
-    func accept(_ draft: SegmentDraft, _ row: UInt64, attempts: Int = 1) {
-        draft.writer.accepted(
-            row: row, fingerprint: row, attempts: attempts, nowMilliseconds: testTime)
-    }
-
-    func code(_ body: () throws -> Void) -> LedgerError.Code? {
-        do {
-            try body()
-            return nil
-        } catch let error as LedgerError {
-            return error.code
-        } catch {
-            return nil
-        }
-    }
-
     @Test func `a reserved row without a word is in doubt, a released one remains`() throws {
-        let first = draft()
+        let first = testDraft()
         first.writer.reserve(testChunk(10, 10), nowMilliseconds: testTime)
         accept(first, 10)
         first.writer.settled(row: 11, .rejected)
@@ -44,7 +24,7 @@ import Testing
     }
 
     @Test func `a verdict counts in whichever segment of the run it stands`() throws {
-        let (first, second) = (draft(1, 0), draft(1, 1))
+        let (first, second) = (testDraft(1, 0), testDraft(1, 1))
         second.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         first.writer.reserve(testChunk(10, 10), nowMilliseconds: testTime)
         accept(first, 3)
@@ -57,14 +37,14 @@ import Testing
     }
 
     @Test func `a later run opens what is open and what it names, and nothing else`() throws {
-        let first = draft(1)
+        let first = testDraft(1)
         first.writer.reserve(testChunk(0, 8), nowMilliseconds: testTime)
         for (row, state) in [RowState.rejected, .failed, .unknown, .skipped].enumerated() {
             first.writer.settled(row: UInt64(row), state, attempts: 5)
         }
         first.writer.release(row: 5, count: 2, attempts: 2, nowMilliseconds: testTime)
         first.write()
-        let second = draft(2)
+        let second = testDraft(2)
         second.writer.reserve(testChunk(0, 8, reopens: .failed), nowMilliseconds: testTime)
         accept(second, 6)
         second.write()
@@ -78,7 +58,7 @@ import Testing
         #expect(verdicts[1]?.attempts == 0 && verdicts[1]?.reason == 0)
         #expect(verdicts[5]?.attempts == 2)
 
-        let third = draft(3)
+        let third = testDraft(3)
         let both: ReopenedStates = [.failed, .unknown]
         third.writer.reserve(testChunk(0, 8, reopens: both), nowMilliseconds: testTime)
         third.writer.settled(row: 2, .failed)
@@ -90,7 +70,7 @@ import Testing
     }
 
     @Test func `extents far apart are found, blocks between them skipped`() throws {
-        let first = draft()
+        let first = testDraft()
         first.writer.reserve(testChunk(0, 200), nowMilliseconds: testTime)
         first.writer.reserve(testChunk(200, 60_000), nowMilliseconds: testTime)
         // One late verdict on the small chunk between far more on the other than a gap may hold.
@@ -115,7 +95,7 @@ import Testing
     }
 
     @Test func `more extents than a chunk may have are read as one`() throws {
-        let first = draft()
+        let first = testDraft()
         first.writer.reserve(testChunk(0, 200), nowMilliseconds: testTime)
         first.writer.reserve(testChunk(200, 60_000), nowMilliseconds: testTime)
         for row in 0..<UInt64(100) {
@@ -147,29 +127,29 @@ import Testing
     }
 
     @Test func `reservations that overlap or change are faults`() throws {
-        let first = draft()
+        let first = testDraft()
         first.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         first.writer.reserve(testChunk(9, 10), nowMilliseconds: testTime)
         first.write()
-        #expect(code { _ = try testIndex([first]) } == .overlappingReservations)
+        #expect(errorCode { _ = try testIndex([first]) } == .overlappingReservations)
 
-        let (second, third) = (draft(2), draft(3))
+        let (second, third) = (testDraft(2), testDraft(3))
         second.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         second.write()
         third.writer.reserve(testChunk(0, 11), nowMilliseconds: testTime)
         third.write()
-        #expect(code { _ = try testIndex([second, third]) } == .changedChunk)
+        #expect(errorCode { _ = try testIndex([second, third]) } == .changedChunk)
 
-        let (fourth, fifth) = (draft(4, 0), draft(4, 1))
+        let (fourth, fifth) = (testDraft(4, 0), testDraft(4, 1))
         fourth.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         fourth.write()
         fifth.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         fifth.write()
-        #expect(code { _ = try testIndex([fourth, fifth]) } == .overlappingReservations)
+        #expect(errorCode { _ = try testIndex([fourth, fifth]) } == .overlappingReservations)
     }
 
     @Test func `a verdict without a reservation of its run is a fault`() throws {
-        let first = draft(1)
+        let first = testDraft(1)
         first.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         accept(first, 10)
         first.write()
@@ -181,21 +161,21 @@ import Testing
             // Header, block header, clock, reservation.
             #expect(error.offset == 32 + 8 + 16 + 48)
         }
-        let (second, third) = (draft(2), draft(3))
+        let (second, third) = (testDraft(2), testDraft(3))
         second.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         second.write()
         accept(third, 3)
         third.write()
-        #expect(code { _ = try testIndex([second, third]) } == .unreservedRow)
-        let fourth = draft(4)
+        #expect(errorCode { _ = try testIndex([second, third]) } == .unreservedRow)
+        let fourth = testDraft(4)
         fourth.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         fourth.writer.release(row: 5, count: 6, attempts: 0, nowMilliseconds: testTime)
         fourth.write()
-        #expect(code { _ = try testIndex([fourth]) } == .unreservedRow)
+        #expect(errorCode { _ = try testIndex([fourth]) } == .unreservedRow)
     }
 
     @Test func `a row settled twice is a fault, and its first verdict counts`() throws {
-        let first = draft(1)
+        let first = testDraft(1)
         first.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         accept(first, 3)
         first.writer.settled(row: 3, .rejected)
@@ -207,7 +187,7 @@ import Testing
         #expect(offset == 32 + 8 + 16 + 48 + 16)
         #expect(verdicts.rows[3].state == .accepted)
 
-        let (second, third) = (draft(2), draft(3))
+        let (second, third) = (testDraft(2), testDraft(3))
         second.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         accept(second, 4)
         second.write()

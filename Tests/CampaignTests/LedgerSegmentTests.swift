@@ -4,28 +4,8 @@ import Testing
 
 /// What makes a segment whole, torn, damaged or another's.
 @Suite struct LedgerSegmentTests {
-    func draft(_ epoch: UInt32 = 1, _ reactor: UInt16 = 0) -> SegmentDraft {
-        SegmentDraft(campaign: testCampaign, epoch: epoch, reactor: reactor)
-    }
-
-    func accept(_ draft: SegmentDraft, _ row: UInt64, attempts: Int = 1) {
-        draft.writer.accepted(
-            row: row, fingerprint: row, attempts: attempts, nowMilliseconds: testTime)
-    }
-
-    func code(_ body: () throws -> Void) -> LedgerError.Code? {
-        do {
-            try body()
-            return nil
-        } catch let error as LedgerError {
-            return error.code
-        } catch {
-            return nil
-        }
-    }
-
     @Test func `a torn tail ends a segment, damage below a sync does not pass for one`() throws {
-        let first = draft()
+        let first = testDraft()
         first.writer.reserve(testChunk(0, 100), nowMilliseconds: testTime)
         first.sync()
         let synced = first.octets.count
@@ -54,27 +34,27 @@ import Testing
             octets = whole
             octets[place] ^= 1
             first.octets = octets
-            #expect(code { _ = try testIndex([first]) } == .damagedBlock)
+            #expect(errorCode { _ = try testIndex([first]) } == .damagedBlock)
         }
         // The header was synced, too.
         for place in 0..<32 {
             octets = whole
             octets[place] ^= 4
             first.octets = octets
-            #expect(code { _ = try testIndex([first]) } == .badSegmentHeader)
+            #expect(errorCode { _ = try testIndex([first]) } == .badSegmentHeader)
         }
     }
 
     @Test func `a segment of another campaign or run, or of a newer version, is refused`() throws {
-        let first = draft()
+        let first = testDraft()
         first.writer.reserve(testChunk(0, 100), nowMilliseconds: testTime)
         first.write()
         let moved = LedgerSegment(epoch: 2, reactor: 0, bytes: LedgerMemory(first.octets))
         #expect(
-            code { _ = try LedgerIndex(segments: [moved], campaign: testCampaign) }
+            errorCode { _ = try LedgerIndex(segments: [moved], campaign: testCampaign) }
                 == .badSegmentHeader)
         #expect(
-            code { _ = try LedgerIndex(segments: [first.segment], campaign: 1) }
+            errorCode { _ = try LedgerIndex(segments: [first.segment], campaign: 1) }
                 == .badSegmentHeader)
         let header = LedgerFormat.segmentHeader(
             version: 2, campaign: testCampaign, epoch: 1, reactor: 0)
@@ -84,11 +64,11 @@ import Testing
             octets[place] = UInt8(truncatingIfNeeded: word >> UInt64(place % 8 * 8))
         }
         first.octets = octets
-        #expect(code { _ = try testIndex([first]) } == .unsupportedVersion)
+        #expect(errorCode { _ = try testIndex([first]) } == .unsupportedVersion)
     }
 
     @Test func `rows of another shard are nobody's`() throws {
-        let first = draft()
+        let first = testDraft()
         first.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         for row in [1, 4, 7] as [UInt64] { accept(first, row) }
         first.write()
@@ -151,7 +131,7 @@ import Testing
 
     @Test(arguments: nonsense)
     func `records that make no sense are a fault`(words: [UInt64]) throws {
-        let first = draft()
+        let first = testDraft()
         first.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         first.write()
         first.octets[36] += UInt8(words.count / 2)

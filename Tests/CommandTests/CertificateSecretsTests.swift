@@ -11,13 +11,7 @@ struct CertificateSecretsTests {
         let campaign = try Campaign(rows: 50)
         let directory = campaign.directory
         let identity = try campaign.authority.clientCertificate(in: directory)
-        let bundle = "\(directory.path)/client.p12"
-        try Subprocess.run(
-            "openssl",
-            [
-                "pkcs12", "-export", "-in", identity.certificate, "-inkey", identity.key,
-                "-passout", "pass:marked-passphrase", "-out", bundle,
-            ], in: directory)
+        let bundle = try identity.bundle(passphrase: "marked-passphrase", in: directory)
         let word = try directory.write("marked-passphrase\n", to: "word")
         let options = ["--certificate", bundle, "--passphrase-file", word]
         let without: Set<String> = ["auth-key", "key-id", "team-id"]

@@ -82,13 +82,7 @@ struct MemorySecretsTests {
         let second = try Campaign(rows: 2000)
         let directory = second.directory
         let identity = try second.authority.clientCertificate(in: directory)
-        let bundle = "\(directory.path)/client.p12"
-        try Subprocess.run(
-            "openssl",
-            [
-                "pkcs12", "-export", "-in", identity.certificate, "-inkey", identity.key,
-                "-passout", "pass:marked-passphrase", "-out", bundle,
-            ], in: directory)
+        let bundle = try identity.bundle(passphrase: "marked-passphrase", in: directory)
         let word = try directory.write("marked-passphrase\n", to: "word")
         let byCertificate = try start(
             second,

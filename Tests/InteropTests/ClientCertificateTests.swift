@@ -65,13 +65,8 @@ struct ClientCertificateTests {
         let campaign = try Campaign(rows: 10_000)
         let directory = campaign.directory
         let identity = try campaign.authority.clientCertificate(in: directory)
-        let bundle = "\(directory.path)/client.p12"
-        try Subprocess.run(
-            "openssl",
-            ["pkcs12", "-export"] + (cipher.isEmpty ? [] : [cipher]) + [
-                "-in", identity.certificate, "-inkey", identity.key, "-passout", "pass:marked-word",
-                "-out", bundle,
-            ], in: directory)
+        let bundle = try identity.bundle(
+            passphrase: "marked-word", cipher.isEmpty ? [] : [cipher], in: directory)
         let word = try directory.write("marked-word\n", to: "word")
         let wrong = try directory.write("marked-wrong\n", to: "wrong")
 
@@ -98,13 +93,7 @@ struct ClientCertificateTests {
         let campaign = try Campaign(rows: 1)
         let directory = campaign.directory
         let identity = try campaign.authority.clientCertificate(in: directory)
-        let bundle = "\(directory.path)/client.p12"
-        try Subprocess.run(
-            "openssl",
-            [
-                "pkcs12", "-export", "-legacy", "-in", identity.certificate, "-inkey",
-                identity.key, "-passout", "pass:x", "-out", bundle,
-            ], in: directory)
+        let bundle = try identity.bundle(passphrase: "x", ["-legacy"], in: directory)
         let word = try directory.write("x", to: "word")
         let process = try Subprocess(
             Broadside.path(),

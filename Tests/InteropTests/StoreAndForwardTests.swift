@@ -101,23 +101,46 @@ struct StoreAndForwardTests {
         #expect(answers.dropLast().allSatisfy { $0.contains(got) })
         _ = try server.finish()
 
-        // The table, row by row: who got which of the three, how, in order.
+        let seen = try Self.rows(ofFile: deliveries)
+        let count = seen.values.reduce(0) { $0 + $1.count }
+        #expect(count == 2100 + 300 * plan.forwarded.count)
+        #expect(seen == Self.expected(plan, tokens, identifiers, expirations))
+
+        // And the totals that the control socket tells.
+        let status = try ControlSocket.object(answers.last)
+        #expect(status["stored"] as? Int == 0)
+        #expect(status["delivered"] as? Int == count)
+        let lost = ["coalesced", "expired", "discarded", "dropped"].map { status[$0] as? Int ?? -1 }
+        #expect(lost.reduce(0, +) == 3000 - count, "\(status)")
+        #expect(lost[3] == 0)
+    }
+
+    /// The table, row by row: who got which of the three, how, in order.
+    private static func expected(
+        _ plan: Plan, _ tokens: DeviceTokens, _ identifiers: [[String: String]],
+        _ expirations: [String]
+    ) -> [String: [String]] {
         var expected: [String: [String]] = [:]
-        for row in 0..<Self.devices {
+        for row in 0..<devices {
             let token = tokens.token(row)
-            let from = Self.isOffline(row) ? "store" : "push"
-            let numbers = Self.isOffline(row) ? plan.forwarded : [0, 1, 2]
+            let from = isOffline(row) ? "store" : "push"
+            let numbers = isOffline(row) ? plan.forwarded : [0, 1, 2]
             let lines = numbers.map { number in
                 [
                     token, Campaign.topic, identifiers[number][token] ?? "?",
-                    Self.quoted(plan.notifications[number].collapse ?? ""), expirations[number],
+                    quoted(plan.notifications[number].collapse ?? ""), expirations[number],
                     from,
                 ].joined(separator: ",")
             }
             if !lines.isEmpty { expected[token] = lines }
         }
+        return expected
+    }
+
+    /// The rows of a deliveries file by token.
+    private static func rows(ofFile path: String) throws -> [String: [String]] {
         var seen: [String: [String]] = [:]
-        var lines = try String(contentsOfFile: deliveries, encoding: .utf8)
+        var lines = try String(contentsOfFile: path, encoding: .utf8)
             .split(separator: "\n").map(String.init)
         #expect(
             lines.removeFirst() == "t_us,token,topic,apns_id,collapse_id,expiration,from")
@@ -125,16 +148,7 @@ struct StoreAndForwardTests {
             let row = String(line.drop { $0 != "," }.dropFirst())
             seen[String(row.prefix { $0 != "," }), default: []].append(row)
         }
-        #expect(lines.count == 2100 + 300 * plan.forwarded.count)
-        #expect(seen == expected)
-
-        // And the totals that the control socket tells.
-        let status = try ControlSocket.object(answers.last)
-        #expect(status["stored"] as? Int == 0)
-        #expect(status["delivered"] as? Int == lines.count)
-        let lost = ["coalesced", "expired", "discarded", "dropped"].map { status[$0] as? Int ?? -1 }
-        #expect(lost.reduce(0, +) == 3000 - lines.count, "\(status)")
-        #expect(lost[3] == 0)
+        return seen
     }
 
     private static func quoted(_ text: String) -> String {

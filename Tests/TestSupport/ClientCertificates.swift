@@ -36,3 +36,21 @@ extension TestAuthority {
         return ServerIdentity(certificate: "\(path).pem", key: "\(path).key")
     }
 }
+
+extension ServerIdentity {
+    /// Certificate and key in one file, as keychains write them.
+    ///
+    /// - Parameter options: More for `openssl pkcs12`: ciphers.
+    /// - Returns: The file's path.
+    package func bundle(
+        passphrase: String, _ options: [String] = [], in directory: TemporaryDirectory
+    ) throws -> String {
+        let path = "\(directory.path)/client.p12"
+        try Subprocess.run(
+            "openssl",
+            ["pkcs12", "-export"] + options + [
+                "-in", certificate, "-inkey", key, "-passout", "pass:\(passphrase)", "-out", path,
+            ], in: directory)
+        return path
+    }
+}

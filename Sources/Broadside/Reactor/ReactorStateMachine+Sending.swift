@@ -134,12 +134,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].limitedBy = .streams
             return
         }
-        let capacity =
-            settings.binary != nil
-            ? connections[index].binary.room
-            : isPersonal
-                ? personalCapacity(index)
-                : connections[index].http.requestCapacity(payloadCount: settings.payload.count)
+        let capacity = requestCapacity(index)
         guard capacity > 0 else {
             if settings.binary != nil {
                 connections[index].limitedBy = .streams
@@ -186,6 +181,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         if written == paced { waitForPace(index, now: now) }
     }
 
+    /// How many requests the server and its windows leave room for.
+    private func requestCapacity(_ index: Int) -> Int {
+        if settings.binary != nil { return connections[index].binary.room }
+        if isPersonal { return personalCapacity(index) }
+        return connections[index].http.requestCapacity(payloadCount: settings.payload.count)
+    }
+
     /// Both paces have to let a request through: the run's and the connection's.
     private mutating func waitForPace(_ index: Int, now: Now) {
         let count = min(pacer.quantum, connections[index].pacer.quantum)
@@ -197,7 +199,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Until the first notification was accepted few requests are in flight: a wrong setting is
     /// found out at little cost.
-    private mutating func earlyAllowance() -> Int {
+    mutating func earlyAllowance() -> Int {
         if shared.anyAccepted { return .max }
         let share = settings.abortAfter / settings.reactors
         if share > 0 { return max(0, share - inFlight) }
@@ -212,116 +214,5 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard hasEarlyLeave, inFlight == 0 else { return }
         hasEarlyLeave = false
         shared.giveBackEarlyLeave()
-    }
-
-    mutating func refreshTemplateKey(_ index: Int) {
-        let version = shared.authorizationVersion
-        if version != authorizationVersion {
-            templates.removeAll(olderThan: version)
-            personalTemplates.removeAll(olderThan: version)
-            authorizationVersion = version
-        }
-        connections[index].templateKey = connections[index].mirror.layout.map {
-            TemplateKey(layout: $0, authorizationVersion: version)
-        }
-    }
-
-    private mutating func writeRequests(
-        _ index: Int, budget: Int, staged: inout Int, limit: Int, now: Now
-    ) -> Int {
-        guard let key = connections[index].templateKey,
-            let template = templates.template(for: key)
-        else {
-            return writeFirstRequest(index, staged: &staged, limit: limit, now: now)
-        }
-        let most = template.requestCountLimit
-        let payloadCount = settings.payload.count
-        var written = 0
-        var at = unsafe staging.baseAddress! + staged
-        let end = unsafe staging.baseAddress! + limit - most
-        while written < budget, unsafe at <= end, let tag = takeRow(now) {
-            let state = unsafe slab.state(tag)
-            let streamID = connections[index].http.openStream(tag: tag, payloadCount: payloadCount)
-            unsafe at += template.write(
-                token: slab.tokenBytes(tag), row: state.pointee.row, streamID: streamID, to: at)
-            unsafe noteSent(state, now: now)
-            written += 1
-        }
-        staged = unsafe at - staging.baseAddress!
-        return written
-    }
-
-    /// A request that inserts names into the server's table, or that tells a new table size; or the
-    /// first of a shape that no template was laid down for yet.
-    @inline(never)
-    private mutating func writeFirstRequest(
-        _ index: Int, staged: inout Int, limit: Int, now: Now
-    ) -> Int {
-        var mirror = connections[index].mirror
-        let (template, changedTable) = settings.template(
-            authorization: shared.authorization(), mirror: &mirror)
-        if !changedTable, let key = connections[index].templateKey {
-            templates.insert(template, for: key)
-            return writeRequests(index, budget: 1, staged: &staged, limit: limit, now: now)
-        }
-        defer { template.deallocate() }
-        guard limit - staged >= template.requestCountLimit, let tag = takeRow(now) else {
-            return 0
-        }
-        connections[index].mirror = mirror
-        let state = unsafe slab.state(tag)
-        let streamID = connections[index].http.openStream(
-            tag: tag, payloadCount: settings.payload.count)
-        staged += unsafe template.write(
-            token: slab.tokenBytes(tag), row: state.pointee.row, streamID: streamID,
-            to: staging.baseAddress! + staged)
-        unsafe noteSent(state, now: now)
-        return 1
-    }
-
-    /// A server whose windows never hold a whole payload still gets its requests, a piece at a time.
-    private mutating func stagePartialRequest(
-        _ index: Int, staged: inout Int, limit: Int, now: Now
-    ) {
-        guard earlyAllowance() > 0, pacer.allowance(now: now.nanoseconds) > 0,
-            connections[index].pacer.allowance(now: now.nanoseconds) > 0,
-            connections[index].http.mustSendInParts(payloadCount: settings.payload.count)
-        else { return }
-        refreshTemplateKey(index)
-        var mirror = connections[index].mirror
-        let (template, _) = settings.template(
-            authorization: shared.authorization(), mirror: &mirror)
-        defer { template.deallocate() }
-        guard limit - staged >= template.requestCountLimit, let tag = takeRow(now) else {
-            return
-        }
-        guard
-            let opened = connections[index].http.openPartialStream(
-                tag: tag, payloadCount: settings.payload.count)
-        else {
-            again.append(tag, in: slab)
-            return
-        }
-        connections[index].mirror = mirror
-        let state = unsafe slab.state(tag)
-        staged += unsafe template.write(
-            token: slab.tokenBytes(tag), row: state.pointee.row, streamID: opened.streamID,
-            dataCount: opened.allowed, to: staging.baseAddress! + staged)
-        unsafe noteSent(state, now: now)
-        pacer.take(1, now: now.nanoseconds)
-        connections[index].pacer.take(1, now: now.nanoseconds)
-    }
-
-    mutating func noteSent(_ state: UnsafeMutablePointer<PendingRow>, now: Now) {
-        unsafe state.pointee.sentNanoseconds = now.nanoseconds
-        unsafe state.pointee.authorizationVersion = authorizationVersion
-        if unsafe state.pointee.firstSentNanoseconds == 0 {
-            unsafe state.pointee.firstSentNanoseconds = now.nanoseconds
-        } else {
-            statistics.retries += 1
-        }
-        unsafe state.pointee.attempts += 1
-        statistics.requests += 1
-        inFlight += 1
     }
 }

@@ -55,7 +55,6 @@ import TLS
     var pacer: Pacer
     var paceWatch: PaceWatch
     var patience = TurnPatience()
-    /// True where rows wait for the pace alone.
     /// When the pace lets a request through for which all else is there; `.max`: not waited for.
     var nextPaced = UInt64.max
     /// True while this reactor counts among those that share the rate.

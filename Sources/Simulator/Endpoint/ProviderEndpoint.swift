@@ -77,35 +77,18 @@ public final class ProviderEndpoint: Sendable {
             control?.stop()
             throw error
         }
-        let (shared, devices, journal) = (shared, devices, journal)
-        var threads: [EndpointThread] = []
-        do throws(RingError) {
-            for (index, listener) in listeners.enumerated() {
-                let seed = UInt64(index) << 40 ^ start.nanoseconds
-                let thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
-                    defer { Socket.close(listener) }
-                    let context = WorkerContext(
-                        options: options, tokenTopics: credentials.topics, keys: credentials.keys,
-                        journal: journal, start: start, seed: seed, devices: devices,
-                        trust: trust)
-                    let worker = try EndpointWorker(
-                        context: context, credentials: credentials, listener: listener,
-                        stopDescriptor: stopDescriptor, shared: shared)
-                    isReady()
-                    try worker.run()
-                    return worker.finish()
-                }
-                threads.append(thread)
+        let (devices, journal) = (devices, journal)
+        do throws(SimulatorError) {
+            threads = try Self.startThreads(listeners, credentials, shared: shared) { number in
+                WorkerContext(
+                    options: options, tokenTopics: credentials.topics, keys: credentials.keys,
+                    journal: journal, start: start,
+                    seed: UInt64(number) << 40 ^ start.nanoseconds, devices: devices, trust: trust)
             }
-            for thread in threads { try thread.waitUntilReady() }
         } catch {
             control?.stop()
-            shared.isStopping = true
-            for thread in threads { thread.wake() }
-            for thread in threads { _ = thread.join() }
-            throw SimulatorError(error.description, exitCode: 1)
+            throw error
         }
-        self.threads = threads
         shared.setThreads(threads)
         // What was said in the meantime.
         shared.wake()
@@ -119,11 +102,44 @@ public final class ProviderEndpoint: Sendable {
                     journal: journal, start: start))
         } catch {
             control?.stop()
-            shared.isStopping = true
-            for thread in threads { thread.wake() }
-            for thread in threads { _ = thread.join() }
+            Self.end(threads, shared)
             throw error
         }
+    }
+
+    /// A thread for each listening socket, which is the thread's from then on.
+    ///
+    /// - Parameter context: Makes what the thread of a number needs, on that thread.
+    private static func startThreads(
+        _ listeners: [Int32], _ credentials: EndpointCredentials, shared: EndpointShared,
+        context: @escaping @Sendable (Int) -> WorkerContext
+    ) throws(SimulatorError) -> [EndpointThread] {
+        var threads: [EndpointThread] = []
+        do throws(RingError) {
+            for (number, listener) in listeners.enumerated() {
+                let thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
+                    defer { Socket.close(listener) }
+                    let worker = try EndpointWorker(
+                        context: context(number), credentials: credentials, listener: listener,
+                        stopDescriptor: stopDescriptor, shared: shared)
+                    isReady()
+                    try worker.run()
+                    return worker.finish()
+                }
+                threads.append(thread)
+            }
+            for thread in threads { try thread.waitUntilReady() }
+        } catch {
+            end(threads, shared)
+            throw SimulatorError(error.description, exitCode: 1)
+        }
+        return threads
+    }
+
+    private static func end(_ threads: [EndpointThread], _ shared: EndpointShared) {
+        shared.isStopping = true
+        for thread in threads { thread.wake() }
+        for thread in threads { _ = thread.join() }
     }
 
     /// The legacy gateway and the feedback service, where they are asked for.

@@ -31,9 +31,7 @@ extension StateDirectory {
         let revoked = (config.revoked ?? []).compactMap { digits in
             unsafe Array(digits.utf8).withUnsafeBytes { unsafe TokenTrust.octets(ofDigits: $0) }
         }
-        let identity = TLSIdentity(
-            certificateChain: try PrivateFile.read(file("server.pem"), option: "--state"),
-            privateKey: try PrivateFile.read(file("server.key"), option: "--state"))
+        let identity = try serverIdentity()
         let authority = try PrivateFile.read(file("ca.pem"), option: "--state")
         do throws(TLSError) {
             var configuration = ServerConfiguration(identity: identity)
@@ -46,12 +44,16 @@ extension StateDirectory {
         }
     }
 
+    private func serverIdentity() throws(SimulatorError) -> TLSIdentity {
+        TLSIdentity(
+            certificateChain: try PrivateFile.read(file("server.pem"), option: "--state"),
+            privateKey: try PrivateFile.read(file("server.key"), option: "--state"))
+    }
+
     /// What the legacy gateway and the feedback service show: a client certificate is demanded, and
     /// their protocols are older than ALPN.
     func legacyContext() throws(SimulatorError) -> TLSContext {
-        let identity = TLSIdentity(
-            certificateChain: try PrivateFile.read(file("server.pem"), option: "--state"),
-            privateKey: try PrivateFile.read(file("server.key"), option: "--state"))
+        let identity = try serverIdentity()
         let authority = try PrivateFile.read(file("ca.pem"), option: "--state")
         do throws(TLSError) {
             var configuration = ServerConfiguration(identity: identity)

@@ -1,7 +1,5 @@
 import APNs
 import Campaign
-internal import HPACK
-import HTTP2
 import Ring
 internal import Synchronization
 import TLS
@@ -251,56 +249,5 @@ struct LiveRun {
                 ? "\(statistics.heldBack) rows were refused for the credential's sake, and stay for "
                     + "--resume: \(shared.lastRefusal ?? "put it right")" : summary.openRowsAdvice
         }
-    }
-}
-
-/// A rate a second in the pacer's unit.
-func milliRate(_ perSecond: Double) -> UInt64 {
-    UInt64(min(max(1, (perSecond * 1000).rounded()), Double(Pacer.maximumMilliRate)))
-}
-
-extension Plan {
-    /// What the run may change while it goes on; nil where it keeps what it begins with.
-    fileprivate var connectionTarget: ConnectionTarget? {
-        guard shape.grows else { return nil }
-        return ConnectionTarget(
-            connections: shape.connections, reactors: shape.reactors,
-            active: shape.reactorsAtFirst)
-    }
-
-    /// What reactors need to know.
-    func reactorSettings(manifest: Manifest) -> ReactorSettings {
-        var settings = ReactorSettings(
-            campaign: manifest.campaignNumber, authority: Array(authority.utf8),
-            topic: headers.topic.map { Array($0.utf8) },
-            pushType: Array(headers.pushType.rawValue.utf8),
-            priority: Array("\(headers.priority.rawValue)".utf8),
-            expiration: manifest.expirationSeconds.map { Array("\($0)".utf8) },
-            collapseIdentifier: headers.collapseID.map { Array($0.utf8) },
-            payload: payloads.set.templates[0].constantPayload,
-            connections: shape.grows
-                ? shape.connectionsMost
-                : (shape.connections + shape.reactors - 1) / shape.reactors,
-            streamsPerConnection: streamsPerConnection,
-            milliRatePerConnection: options.ratePerConnection.map(milliRate),
-            usesProviderToken: credential.kind == .providerToken,
-            onLost: options.onLost,
-            retryPolicy: RetryPolicy(
-                maximumAttempts: options.maxAttempts, retryForNanoseconds: options.retryFor),
-            requestTimeout: options.requestTimeout,
-            giveUpAfter: options.giveUpAfter ?? SendOptions.defaultGiveUpAfter,
-            giveUpAfterIsExplicit: options.giveUpAfter != nil, abortAfter: options.abortAfter,
-            reactors: shape.reactors, seed: manifest.campaignNumber)
-        if payloads.set.isPersonal { settings.personal = payloads.set }
-        if payloads.set.collapse != nil { settings.collapseIdentifier = nil }
-        settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
-        settings.pace = options.pace
-        settings.tunnelTarget = route.tunnel?.target
-        settings.discipline =
-            switch options.headerIndexing {
-            case .strict: .strict
-            case .compact: .compact
-            }
-        return settings
     }
 }

@@ -4,6 +4,38 @@ import Campaign
 /// Reads and checks everything that a run would, builds each request, connects nowhere, writes
 /// nothing.
 enum DryRun {
+    /// What the rows of a list are.
+    private struct Tally {
+        var rows: UInt64 = 0
+        var skipped: [RowDisposition: UInt64] = [:]
+        private var invalid: UInt64 = 0
+        private var reasons: [Reason: Int] = [:]
+        private var firstInvalidLine: UInt64?
+
+        mutating func noteInvalid(_ reason: Reason, line: UInt64) {
+            invalid += 1
+            reasons[reason, default: 0] += 1
+            firstInvalidLine = firstInvalidLine ?? line
+        }
+
+        func print(withSkips: Bool) {
+            Swift.print("rows         \(rows)")
+            let suppressed = skipped[.suppressed] ?? 0
+            let duplicates = skipped[.duplicate] ?? 0
+            Swift.print("to send      \(rows - invalid - suppressed - duplicates)")
+            if withSkips {
+                Swift.print(
+                    "skipped      \(suppressed + duplicates): \(Reason.suppressed.text) \(suppressed), "
+                        + "\(Reason.duplicate.text) \(duplicates)")
+            }
+            let place = firstInvalidLine.map { ", the first on line \($0)" } ?? ""
+            Swift.print("invalid      \(invalid)\(place)")
+            for (reason, count) in reasons.sorted(by: { $0.key.text < $1.key.text }) {
+                Swift.print("             \(count) \(reason.text)")
+            }
+        }
+    }
+
     static func run(
         _ plan: Plan, list: TokenList, skips: SkipSearch?
     ) throws(BroadsideError) -> Int32 {
@@ -20,14 +52,10 @@ enum DryRun {
             list: list, pool: pool, plan: nil,
             rowsLimit: limit.map { shard?.rowsLimit($0, part: part, of: list) ?? $0 }, part: part,
             selection: selection, skips: try skips?.listAside(of: list))
-        var skipped: [RowDisposition: UInt64] = [:]
+        var tally = Tally()
         var reader = RowReader(layout: list.layout)
         var personalizer = RowPersonalizer(plan.payloads.set, layout: list.layout)
         let isPersonal = plan.payloads.set.isPersonal
-        var reasons: [Reason: Int] = [:]
-        var rows: UInt64 = 0
-        var invalid: UInt64 = 0
-        var firstInvalidLine: UInt64?
         let room = UnsafeMutableRawBufferPointer.allocate(
             byteCount: RowSlab.tokenDigitsLimit, alignment: 8)
         defer { unsafe room.deallocate() }
@@ -37,9 +65,9 @@ enum DryRun {
             while let row = reader.next() {
                 let disposition = dispositions.flatMap { RowDisposition(rawValue: $0[row.index]) }
                 if disposition == .settled { continue }
-                rows += 1
+                tally.rows += 1
                 if disposition == .suppressed || disposition == .duplicate, let disposition {
-                    skipped[disposition, default: 0] += 1
+                    tally.skipped[disposition, default: 0] += 1
                     continue
                 }
                 var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
@@ -54,11 +82,7 @@ enum DryRun {
                 {
                     reason = other
                 }
-                if let reason {
-                    invalid += 1
-                    reasons[reason, default: 0] += 1
-                    firstInvalidLine = firstInvalidLine ?? row.line
-                }
+                if let reason { tally.noteInvalid(reason, line: row.line) }
             }
             if let chunk = reader.close() { pool.giveBack(chunk) }
         }
@@ -68,20 +92,7 @@ enum DryRun {
         }
         print(list.description(shard))
         print(plan.description)
-        print("rows         \(rows)")
-        let suppressed = skipped[.suppressed] ?? 0
-        let duplicates = skipped[.duplicate] ?? 0
-        print("to send      \(rows - invalid - suppressed - duplicates)")
-        if skips != nil {
-            print(
-                "skipped      \(suppressed + duplicates): \(Reason.suppressed.text) \(suppressed), "
-                    + "\(Reason.duplicate.text) \(duplicates)")
-        }
-        let place = firstInvalidLine.map { ", the first on line \($0)" } ?? ""
-        print("invalid      \(invalid)\(place)")
-        for (reason, count) in reasons.sorted(by: { $0.key.text < $1.key.text }) {
-            print("             \(count) \(reason.text)")
-        }
+        tally.print(withSkips: skips != nil)
         print("dry run: nothing was sent, nothing was written")
         return 0
     }

@@ -7,15 +7,15 @@ internal import HPACK
 /// The same checks and fates as `ServerSession`, in one pass over the received bytes and without an
 /// allocation a request; no journal, and all streams at once from the start.
 final class FastSession {
-    private let context: WorkerContext
+    let context: WorkerContext
     private let topics: TopicTable
     private var credential: ConnectionCredential
-    private let slot: UInt32
-    private let generation: UInt32
+    let slot: UInt32
+    let generation: UInt32
     private var decoder = HeaderDecoder()
     private var lint: HPACKLint?
-    private var streams: FastStreamTable
-    private var output = ByteBuffer(capacity: 4096)
+    var streams: FastStreamTable
+    var output = ByteBuffer(capacity: 4096)
 
     /// The start of a frame whose rest has not come yet.
     private var partial = ByteBuffer(capacity: 1024)
@@ -26,11 +26,11 @@ final class FastSession {
     private var blockEndsStream = false
     private var lastStreamID: UInt32 = 0
     /// The client's windows, which only bodies of refusals need.
-    private var sendWindow = 65_535
-    private var initialSendWindow = 65_535
-    private var blocked: [PendingAnswer] = []
+    var sendWindow = 65_535
+    var initialSendWindow = 65_535
+    var blocked: [PendingAnswer] = []
     /// When the next answer may leave, where a scenario limits how many do; nanoseconds.
-    private var nextAnswer: UInt64 = 0
+    var nextAnswer: UInt64 = 0
     /// Octets of DATA that the client was not given credit for yet.
     private var uncredited = 0
     /// GOAWAY is queued: write it and close.
@@ -273,47 +273,5 @@ final class FastSession {
         isFinished = true
         context.totals.violations += 1
         FrameBytes.appendGoAway(lastStreamID, code, text, to: &output)
-    }
-
-    // MARK: Answers
-
-    /// A request is complete: answer it, now or when it is due.
-    private func complete(_ streamID: UInt32) {
-        guard let index = streams.find(streamID) else { return }
-        let stream = streams[index]
-        let answer = stream.verdict.answer(bodyCount: Int(stream.bodyCount))
-        context.totals.count(answer)
-        let pending = PendingAnswer(
-            slot: slot, generation: generation, streamID: streamID,
-            isAuthenticated: stream.verdict.isAuthenticated, answer: answer,
-            identifier: stream.identifier)
-        if context.delaysAnswers {
-            streams[index].isAnswered = true
-            context.queue.push(pending, due: context.dueTime(connectionNext: &nextAnswer))
-        } else {
-            streams.remove(streamID)
-            write(pending)
-        }
-    }
-
-    /// Gives a stream its answer, unless the client has let go of it.
-    func deliver(_ pending: PendingAnswer) {
-        guard !isFinished, streams.find(pending.streamID, answered: true) != nil else { return }
-        streams.remove(pending.streamID)
-        write(pending)
-    }
-
-    private func write(_ pending: PendingAnswer) {
-        if pending.answer.status == 200 {
-            FrameBytes.appendAccepted(pending, to: &output)
-            return
-        }
-        // A client whose streams take no body gets none: the reason is lost, the framing right.
-        let takesBody = initialSendWindow >= Answer.maximumBodyCount
-        if takesBody, sendWindow < Answer.maximumBodyCount {
-            if blocked.count < Int(context.options.maxStreams) { blocked.append(pending) }
-            return
-        }
-        sendWindow -= FrameBytes.appendRefusal(pending, withBody: takesBody, to: &output)
     }
 }

@@ -1,0 +1,97 @@
+import APNs
+import Broadside
+
+/// What `broadside help --completion SHELL` prints: a shell's completion of commands, options,
+/// choices and files, out of the same tables as `--help`.
+enum ShellCompletion: String, CaseIterable {
+    case bash, zsh, fish
+
+    /// What is completed after an option, or as a word of a command.
+    enum Argument {
+        case choices([String])
+        case file
+        /// A number, a name, an identifier: nobody can guess it.
+        case free
+
+        init(_ option: OptionDescription) {
+            guard let value = option.value else {
+                self = .free
+                return
+            }
+            let parts = value.split(separator: "|").map(String.init)
+            let isChoice = parts.count > 1 && parts.allSatisfy { $0 == $0.lowercased() }
+            if !option.choices.isEmpty {
+                self = .choices(option.choices)
+            } else if isChoice {
+                self = .choices(parts)
+            } else if value == "TYPE" {
+                self = .choices(PushType.allCases.map(\.rawValue))
+            } else if option.name == "environment" {
+                self = .choices(Endpoints.Environment.allCases.map(\.rawValue))
+            } else {
+                // An option of which a path is one form takes that one.
+                self = option.isPath("/") ? .file : .free
+            }
+        }
+    }
+
+    static let documents = ["--man", "--completion"]
+    static let shells = allCases.map(\.rawValue).joined(separator: " ")
+
+    var script: String {
+        switch self {
+        case .bash: Self.bashScript()
+        case .zsh: Self.zshScript()
+        case .fish: Self.fishScript()
+        }
+    }
+
+    static var names: [String] { Program.commands.map(\.name) }
+
+    /// Whether words of a command that are no options are paths.
+    static func takesPaths(_ command: CommandDescription) -> Bool {
+        command.usage.hasPrefix("PATH") || command.usage.contains("DIR...")
+    }
+
+    static func escaping(_ characters: String, in text: String) -> String {
+        var result = ""
+        for character in text {
+            if characters.contains(character) { result += "\\" }
+            result.append(character)
+        }
+        return result
+    }
+
+    /// A word for bash and zsh, whatever it holds.
+    static func quoted(_ text: String) -> String {
+        "'"
+            + text.split(separator: "'", omittingEmptySubsequences: false).joined(
+                separator: "'\\''")
+            + "'"
+    }
+
+    static func fishQuoted(_ text: String) -> String {
+        "'" + escaping("\\'", in: text) + "'"
+    }
+}
+
+extension Program {
+    /// The page that `help --man [COMMAND]`, `help --markdown` or `help --completion SHELL` asks for;
+    /// nil for others.
+    static func document(_ words: ArraySlice<String>) throws(CommandFailure) -> String? {
+        switch words.first {
+        case "--man":
+            guard let name = words.dropFirst().first else { return ManualPage.overview() }
+            return ManualPage.page(of: try command(named: name))
+        case "--markdown": return MarkdownReference.page()
+        case "--completion":
+            let name = words.dropFirst().first ?? ""
+            guard let shell = ShellCompletion(rawValue: name) else {
+                throw .usage("--completion '\(name)' is no known shell: use bash, zsh or fish")
+            }
+            return shell.script
+        default:
+            return nil
+        }
+    }
+}
