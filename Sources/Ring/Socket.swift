@@ -1,3 +1,5 @@
+// What <sys/socket.h> declares is found under whichever of the two the compiler read first.
+internal import CLiburing
 import Glibc
 
 /// The few socket calls that happen before or beside the ring. None of them waits.

@@ -1,3 +1,5 @@
+// What <sys/socket.h> declares is found under whichever of the two the compiler read first.
+internal import CLiburing
 import Glibc
 
 /// An IPv4 or IPv6 address with a port.
