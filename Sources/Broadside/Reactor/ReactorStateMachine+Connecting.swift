@@ -79,7 +79,11 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func resolved(_ result: Result<[SocketAddress], ResolutionFailure>, now: Now) {
         switch result {
         case .success(let found):
-            addresses.update(found, now: now.nanoseconds)
+            var used = Set<Int>()
+            for index in 0..<connections.count where connections[index].phase != .idle {
+                used.insert(connections[index].address)
+            }
+            addresses.update(found, now: now.nanoseconds, isInUse: used.contains)
         case .failure(let failure):
             shared.note(failure: failure.message)
             addresses.resolution = .none
