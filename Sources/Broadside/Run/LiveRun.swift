@@ -221,7 +221,10 @@ struct LiveRun {
         let cause = message.hasPrefix(place) ? String(message.dropFirst(place.count)) : message
         let isUnreachable = ["refused", "resolve", "unreachable", "no connection", "no route"]
             .contains { cause.lowercased().contains($0) }
-        guard shared.lastAnswer == nil, isUnreachable else { return "gave up on \(place)\(cause)" }
+        guard shared.lastAnswer == nil else {
+            return "gave up on \(place)\(cause): --resume goes on"
+        }
+        guard isUnreachable else { return "gave up on \(place)\(cause)" }
         let advice =
             plan.options.endpoint == nil
             ? "does a firewall let --port \(plan.route.port) through, or is a --proxy needed?"
