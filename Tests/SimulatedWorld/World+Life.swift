@@ -108,6 +108,7 @@ extension World {
         }
         countRequests(of: reactor)
         judgeGrowth(reactor)
+        judgeRoom(reactor)
         if !process.hasAccepted { judgeEarly() }
         askForToken()
         if reactor.machine.isFinished {

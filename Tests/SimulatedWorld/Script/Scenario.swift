@@ -74,9 +74,14 @@ struct Scenario {
         giveUpAfter = random.pick([40, 60, 200]) * second
         giveUpAfterIsExplicit = random.chance(0.5)
         let canWait = requestTimeout == 30 * second && rowCount <= 300
-        weathers = (0..<random.pick([0, 1, 1, 2, 4])).map { _ in
+        weathers = (0..<random.pick([0, 1, 1, 2, 4])).map { process in
             var weather = Weather.storm(&random)
-            weather.addUselessServers(seed: seed, canWait: canWait)
+            let isUseless = weather.addUselessServers(seed: seed, canWait: canWait)
+            let starvation = Starvation(
+                seed: seed, process: process, rows: rowCount, payloadCount: payloadCount)
+            if let starvation, !isUseless {
+                weather.add(starvation, isAlone: (seed + UInt64(process)) % 3 > 0)
+            }
             return weather
         }
         canary =
