@@ -82,6 +82,9 @@ struct Scenario {
             if let starvation, !isUseless {
                 weather.add(starvation, isAlone: (seed + UInt64(process)) % 3 > 0)
             }
+            let limits = AnnouncedLimits(
+                seed: seed, process: process, payloadCount: payloadCount)
+            if let limits { weather.add(limits) }
             return weather
         }
         canary =

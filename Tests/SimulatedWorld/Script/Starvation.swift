@@ -39,6 +39,11 @@ extension Weather {
         if isAlone { self = .calm }
         self.starvation = starvation
     }
+
+    mutating func add(_ limits: AnnouncedLimits) {
+        self.limits = limits
+        initialWindow = limits.initialWindow
+    }
 }
 
 extension SimulatedServer {

@@ -65,6 +65,8 @@ struct Weather {
     /// Chance of a connection whose server reads a kilobyte a second.
     var slowReading = 0.0
     var answersPings = true
+    /// Tiny windows, and changes of windows and frame size; nil: there are none.
+    var limits: AnnouncedLimits?
     /// Connections that one day leave no room for a request; nil: none does.
     var starvation: Starvation?
 

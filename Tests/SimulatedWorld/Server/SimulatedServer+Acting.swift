@@ -21,7 +21,11 @@ extension SimulatedServer {
         case .answer, .reset, .silence:
             break
         }
-        if weather.initialWindow < 65_535 { starve(stream) }
+        if weather.limits != nil {
+            world.schedule(.feed(stream: stream), link: link, after: 0)
+        } else if weather.initialWindow < 65_535 {
+            starve(stream)
+        }
         starveIfDue()
         if weather.requestsPerConnection > 0, requests == weather.requestsPerConnection {
             world.schedule(.goAway(closesAfter: 0), link: link, after: 0)
@@ -42,7 +46,7 @@ extension SimulatedServer {
         }
     }
 
-    private func expectedPayload(_ stream: Int32) -> [UInt8] {
+    func expectedPayload(_ stream: Int32) -> [UInt8] {
         guard let copy = streams[stream]?.copy else { return world.scenario.payload }
         return world.scenario.payload(row: world.journal.copies[copy].row)
     }
@@ -103,6 +107,10 @@ extension SimulatedServer {
             nghttp2_submit_rst_stream(session, 0, stream, code.rawValue)
         case .openWindow(let stream, let count):
             openWindow(stream: stream, count: count)
+        case .feed(let stream):
+            feed(stream)
+        case .announce(let id, let value):
+            announce(nghttp2_settings_id(rawValue: id), value)
         case .giveBackWindow:
             openWindow(stream: 0, count: owed)
             owed = 0

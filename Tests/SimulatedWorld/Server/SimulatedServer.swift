@@ -12,6 +12,8 @@ final class SimulatedServer {
         var fate: Fate?
         var answer: ServerAnswer?
         var isAnswered = false
+        /// Since when the windows let all of its body go, and it does not come.
+        var roomSince: UInt64?
         /// All of its body arrived.
         var isWhole = false
         /// Bytes of the answer's body that were given out.
@@ -101,12 +103,16 @@ final class SimulatedServer {
         if weather.headerTable != 4096 {
             set(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, weather.headerTable)
         }
+        if let limits = weather.limits, limits.frameSize != 16_384 {
+            set(NGHTTP2_SETTINGS_MAX_FRAME_SIZE, limits.frameSize)
+        }
         nghttp2_submit_settings(
             session, UInt8(NGHTTP2_FLAG_NONE.rawValue), settings, settings.count)
         if weather.connectionWindow > 65_535 {
             nghttp2_submit_window_update(
                 session, 0, 0, Int32(weather.connectionWindow - 65_535))
         }
+        planLimits()
         pump()
     }
 
