@@ -39,10 +39,24 @@ struct AddressBook {
     static let backoffMinimum: UInt64 = second
     static let backoffMaximum: UInt64 = 60 * second
 
+    /// The most addresses that are kept: a name may have others with each look-up, for months.
+    static let limit = 256
+
     /// Takes a look-up's answer. What is known of an address stays known.
-    mutating func update(_ addresses: [SocketAddress], now: UInt64) {
+    ///
+    /// - Parameter inUse: The entries that connections go to.
+    mutating func update(_ addresses: [SocketAddress], now: UInt64, inUse: [Int] = []) {
         for address in addresses where !entries.contains(where: { $0.address == address }) {
-            entries.append(Entry(address: address))
+            guard entries.count == Self.limit else {
+                entries.append(Entry(address: address))
+                continue
+            }
+            // In the place of one that the name no longer has; where there is none, the others do.
+            let free = entries.indices.first {
+                entries[$0].probe == nil && !inUse.contains($0)
+                    && !addresses.contains(entries[$0].address)
+            }
+            if let free { entries[free] = Entry(address: address) }
         }
         // Entries that the name no longer has stay in place, so that indices hold, but are tried
         // no more.

@@ -79,7 +79,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func resolved(_ result: Result<[SocketAddress], ResolutionFailure>, now: Now) {
         switch result {
         case .success(let found):
-            addresses.update(found, now: now.nanoseconds)
+            let used = (0..<connections.count).filter { connections[$0].phase != .idle }
+            addresses.update(
+                found, now: now.nanoseconds, inUse: used.map { connections[$0].address })
         case .failure(let failure):
             shared.note(failure: failure.message)
             addresses.resolution = .none

@@ -5,6 +5,10 @@ enum ServerAct {
     case reset(stream: Int32)
     /// Gives the connection's window back for all that arrived.
     case giveBackWindow
+    /// Announces a setting.
+    case announce(id: UInt32, value: UInt32)
+    /// Looks after a body that its stream's window may cut off.
+    case feed(stream: Int32)
     /// Opens a stream's window.
     case openWindow(stream: Int32, count: Int)
     /// The first step announces the end, the second names the last stream, the third closes.
