@@ -79,6 +79,8 @@ final class RunSession {
         } catch {
             throw BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)
         }
+        // Rows are counted anew where this run goes beyond the limit of the one before.
+        if manifest.looksFurther(limit: rowsLimit) { manifest.rowCount = nil }
         // Without a canary this run reserves any rows.
         if plan.options.canary == nil { manifest.canaryRowCount = nil }
         skips =
