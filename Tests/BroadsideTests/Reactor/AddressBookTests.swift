@@ -64,6 +64,24 @@ import Testing
         #expect([6, 7].map { book.pick(for: $0, now: now) } == [picked[0], picked[0]])
     }
 
+    @Test func `A name that has others with each look-up does not fill the book`() {
+        var book = AddressBook()
+        func addresses(_ numbers: Range<UInt32>) -> [SocketAddress] {
+            numbers.map { .v4(0x0a00_0000 + $0, port: 443) }
+        }
+        book.update(addresses(0..<200), now: 0)
+        book.update(addresses(200..<400), now: 0, inUse: [0])
+        #expect(book.entries.count == 256)
+        // Those that the name has are there, but for what connections go to.
+        #expect(Set(book.entries.map(\.address)).isSuperset(of: addresses(200..<400)))
+        #expect(book.entries[0].address == addresses(0..<1)[0])
+        #expect(book.entries[0].notBefore == .max && book.entries[1].notBefore == 0)
+        // More than there is room for: the first ones do.
+        book.update(addresses(1000..<2000), now: 0)
+        #expect(book.entries.count == 256)
+        #expect(book.entries.allSatisfy { $0.notBefore == 0 })
+    }
+
     @Test func `At most ten connections begin within any second`() {
         let churn = ConnectionChurn()
         for index in 0..<10 { #expect(churn.take(now: UInt64(index) * 10 * millisecond) == nil) }

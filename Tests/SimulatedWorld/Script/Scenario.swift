@@ -78,6 +78,9 @@ struct Scenario {
         giveUpAfter = random.pick([40, 60, 200]) * second
         giveUpAfterIsExplicit = random.chance(0.5)
         let canWait = requestTimeout == 30 * second && rowCount <= 300
+        // So many in a row that the run is stopped must not come.
+        let namesReasons =
+            abortAfter >= 50 && ScriptedBounds.namesReasons(seed: seed, rows: rowCount)
         weathers = (0..<random.pick([0, 1, 1, 2, 4])).map { process in
             var weather = Weather.storm(&random)
             let isUseless = weather.addUselessServers(seed: seed, canWait: canWait)
@@ -89,6 +92,7 @@ struct Scenario {
             let limits = AnnouncedLimits(
                 seed: seed, process: process, payloadCount: payloadCount)
             if let limits { weather.add(limits) }
+            if namesReasons { weather.addManyReasons() }
             return weather
         }
         canary =

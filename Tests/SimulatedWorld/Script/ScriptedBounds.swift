@@ -21,6 +21,21 @@ struct ScriptedBounds {
     }
 }
 
+extension ScriptedBounds {
+    /// Whether servers answer with more different reasons than are counted apart.
+    static func namesReasons(seed: UInt64, rows: Int) -> Bool {
+        var random = WorldRandom(seed: seed ^ 0x7265_6173_6f6e_0001)
+        return rows > 600 && random.chance(0.2)
+    }
+}
+
+extension Weather {
+    mutating func addManyReasons() {
+        strangeReason = 0.5
+        hasManyReasons = true
+    }
+}
+
 extension Scenario {
     /// Rows that one reactor may hold at a time.
     var placesMost: Int {

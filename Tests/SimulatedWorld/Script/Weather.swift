@@ -36,6 +36,8 @@ struct Weather {
     var credential = 0.0
     var earlyAnswer = 0.0
     var strangeReason = 0.0
+    /// Each token has a strange reason of its own.
+    var hasManyReasons = false
     /// Provider tokens made from this many seconds since 1970 on are too many; 0: none are.
     var refusesTokensFrom: UInt64 = 0
     /// Provider tokens made before this many seconds since 1970 count as expired.

@@ -106,7 +106,8 @@ extension Weather {
                     status: 403, reason: random.pick(["InvalidProviderToken", "Forbidden"])))
         }
         if random.chance(strangeReason) {
-            return .answer(ServerAnswer(status: 400, reason: "PhaseOfTheMoon"))
+            let name = hasManyReasons ? String(decoding: token.prefix(6), as: UTF8.self) : ""
+            return .answer(ServerAnswer(status: 400, reason: "PhaseOfTheMoon" + name))
         }
         if random.chance(earlyAnswer) {
             return .earlyAnswer(ServerAnswer(status: 413, reason: "PayloadTooLarge"))
