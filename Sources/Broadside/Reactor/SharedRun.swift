@@ -29,6 +29,8 @@ package final class SharedRun: Sendable {
         var guards: RefusalGuard
         var lastFailure: String?
         var lastRefusal: String?
+        /// Since when every answer is TooManyProviderTokenUpdates, monotonic nanoseconds.
+        var updatesRefusedSince: UInt64?
     }
 
     let state: Mutex<State>
@@ -192,6 +194,7 @@ package final class SharedRun: Sendable {
         guard accepted > 0 else { return }
         let cause = state.withLock { state in
             var cause: RefusalGuard.Cause?
+            state.updatesRefusedSince = nil
             for _ in 0..<accepted { cause = state.guards.note(.accepted) }
             return cause
         }
@@ -204,6 +207,7 @@ package final class SharedRun: Sendable {
         let answer = "\(status) \(reason?.text ?? "without a known reason")"
         let advice = Self.advice(signal, reason)
         let cause = state.withLock { state in
+            if reason != .tooManyProviderTokenUpdates { state.updatesRefusedSince = nil }
             if signal == .refusesCredential { state.lastRefusal = "\(answer): \(advice)" }
             return state.guards.note(signal)
         }
