@@ -29,6 +29,19 @@ struct JSONLinesTests {
         for line in [3, 4, 5, 6, 8] { #expect(text.contains("  line \(line): "), "\(text)") }
     }
 
+    @Test("The export of a row whose token is null has none, and that of a word has it")
+    func export() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 1)
+        let file = try campaign.directory.write(
+            #"{"token":null}"# + "\n" + #"{"token":true}"# + "\n", to: "list.jsonl")
+        let sent = try campaign.send(to: server.endpoint, ["--tokens", file])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let rows = try campaign.export()
+        #expect(rows.map(\.token) == ["", "true"])
+        #expect(rows.map(\.reason) == ["MissingColumn", "MalformedToken"])
+    }
+
     @Test("A dry run counts the same")
     func dryRun() throws {
         let campaign = try Campaign(rows: 1)

@@ -106,6 +106,22 @@ struct RowTests {
         #expect(try campaign.export().map(\.line) == (1...50).map { $0 })
     }
 
+    @Test("Until its end, a run beyond --limit has no count of rows: not that of the limit")
+    func beyondLimit() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 3000)
+        #expect(try campaign.send(to: server.endpoint, ["--limit", "7"]).exitCode == 0)
+        #expect(try campaign.statistics().rows == 7)
+        let further = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--resume", "--rate", "50"]),
+            in: campaign.directory)
+        try further.wait { try campaign.statistics().accepted > 10 }
+        further.send(signal: SIGKILL)
+        _ = try further.wait(limit: 60)
+        let left = try campaign.statistics()
+        #expect(left.rows == nil && left.remaining == nil && left.accepted > 10)
+    }
+
     @Test("--to sends to one device")
     func singleDevice() throws {
         let server = try RecordingServer()

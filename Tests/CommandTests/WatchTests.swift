@@ -126,6 +126,12 @@ struct WatchTests {
             to: server.endpoint,
             ["--rate", "100", "--connections", "1", "--progress", "json", "--log", "json"])
         #expect(sent.exitCode == 0)
+        let page = try String(
+            contentsOfFile: "\(Tool.packageRoot)/docs/how-to.md", encoding: .utf8)
+        let table = try #require(page.firstMatch(of: /(?s)\| Key \| Value \|\n.*?\n\n/)).0
+        let keys = table.split(separator: "\n").compactMap { $0.split(separator: "|").first }
+        let documented = Set(
+            keys.flatMap { $0.matches(of: /`([a-z_]+)`/) }.map { String($0.1) })
         var events: Set<String> = []
         for line in sent.errors.split(separator: "\n").filter({ $0.hasPrefix("{") }) {
             let object = try #require(
@@ -136,9 +142,8 @@ struct WatchTests {
                 continue
             }
             #expect(object["rows"] as? Int == 250 && object["phase"] is String)
-            for key in ["accepted", "rate", "latency_ms", "limited_by", "eta_seconds"] {
-                #expect(object[key] != nil, "\(key)")
-            }
+            #expect(Set(object.keys) == documented)
+            #expect(object["connections_wanted"] as? Int == 1)
         }
         #expect(
             events.isSuperset(of: ["started", "connection-open", "connection-closed", "ended"]))

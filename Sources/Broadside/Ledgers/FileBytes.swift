@@ -1,14 +1,28 @@
 import Campaign
 internal import Glibc
+internal import Synchronization
+
+/// Whether reading ends where a signal to stop waits. It does while nothing but a preparation, or a
+/// count, depends on it: a ledger of hundreds of millions of rows is read for half a minute.
+final class ReadingPatience: Sendable {
+    private let ends = Atomic<Bool>(false)
+
+    var endsOnSignals: Bool {
+        get { ends.load(ordering: .relaxed) }
+        set { ends.store(newValue, ordering: .relaxed) }
+    }
+}
 
 /// A file, to be read at any place.
 final class FileBytes: LedgerBytes, Sendable {
     private let descriptor: Int32
     private let path: String
+    private let patience: ReadingPatience
     let byteCount: UInt64
 
-    init(_ path: String) throws(BroadsideError) {
+    init(_ path: String, _ patience: ReadingPatience) throws(BroadsideError) {
         self.path = path
+        self.patience = patience
         descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
@@ -27,6 +41,7 @@ final class FileBytes: LedgerBytes, Sendable {
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(LedgerError) -> Int {
+        if patience.endsOnSignals, SignalWatch.isStopPending { throw LedgerError(.interrupted) }
         let count = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
         guard count >= 0 else {
             throw LedgerError(.inputOutput, detail: "\(path): \(describe(errno: errno))")

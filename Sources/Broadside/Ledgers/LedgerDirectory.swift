@@ -6,10 +6,13 @@ final class LedgerDirectory {
     let path: String
     /// Whether this process made it.
     private(set) var isNew = false
+    /// Of whoever reads its segments.
+    let patience: ReadingPatience
     private var lockDescriptor: Int32 = -1
 
-    private init(path: String) {
+    private init(path: String, patience: ReadingPatience = ReadingPatience()) {
         self.path = path
+        self.patience = patience
     }
 
     deinit {
@@ -204,6 +207,11 @@ final class LedgerDirectory {
         return descriptor
     }
 
+    /// Takes away what was made of a file that will not be put in its place.
+    func discardFile(_ name: String) {
+        _ = unsafe unlink("\(path)/.\(name).new")
+    }
+
     /// Puts a file in its place, where it survives a power cut.
     func putInPlace(_ name: String, _ descriptor: Int32) throws(BroadsideError) {
         guard fsync(descriptor) == 0,
@@ -260,7 +268,8 @@ final class LedgerDirectory {
             guard let (epoch, reactor) = LedgerFormat.parseSegmentName(name) else { continue }
             segments.append(
                 LedgerSegment(
-                    epoch: epoch, reactor: reactor, bytes: try FileBytes("\(path)/\(name)")))
+                    epoch: epoch, reactor: reactor,
+                    bytes: try FileBytes("\(path)/\(name)", patience)))
         }
         return segments.sorted { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }
     }

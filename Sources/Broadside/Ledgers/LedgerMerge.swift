@@ -113,7 +113,7 @@ extension LedgerDirectory {
 
     /// Copies one file into another directory.
     func copyFile(_ name: String, to target: String) throws(BroadsideError) {
-        let source = try FileBytes("\(path)/\(name)")
+        let source = try FileBytes("\(path)/\(name)", patience)
         let copy = "\(target)/\(name)"
         let descriptor = unsafe open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {

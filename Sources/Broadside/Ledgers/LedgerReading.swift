@@ -239,7 +239,9 @@ public struct LedgerReading {
     static func unreadable(
         _ error: LedgerError, _ directory: LedgerDirectory
     ) -> BroadsideError {
-        BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)
+        error.code == .interrupted
+            ? SignalWatch.stopped
+            : BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)
     }
 
     private static func other(_ error: any Error) -> BroadsideError {

@@ -115,7 +115,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ index: Int, staged: inout Int, limit: Int, now: Now
     ) {
         guard case .running = phase else { return }
-        guard !ledger.backlogIsHigh else {
+        guard ledger.pendingByteCount < settings.limits.ledgerBacklog else {
             connections[index].limitedBy = .socket
             return
         }

@@ -33,7 +33,7 @@ struct Chart {
 
     private static let height = 200
     /// Room for the unit and for what stands at the head of lines.
-    private static let top = 26
+    private static let top = 34
     private static let left = 48
     private static let wholeHeight = height + top + 24
 

@@ -13,6 +13,13 @@ func escapedHTML(_ text: String) -> String {
     return result
 }
 
+/// Text as `escapedHTML` gives it, in which the names of options stay on one line.
+func optionsUnbroken(_ html: String) -> String {
+    html.split(separator: " ", omittingEmptySubsequences: false).map {
+        $0.hasPrefix("--") ? "<span class=\"o\">\($0)</span>" : String($0)
+    }.joined(separator: " ")
+}
+
 /// A table with a heading a column; the first column is text, the others are numbers.
 func tableHTML(_ headings: [String], _ rows: [[String]], textColumns: Set<Int> = [0]) -> String {
     func cell(_ name: String, _ index: Int, _ text: String) -> String {

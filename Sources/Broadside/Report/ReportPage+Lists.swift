@@ -36,7 +36,7 @@ extension ReportPage {
         return """
             <figure><figcaption><h3>What limited the run</h3></figcaption>
             <p>Most of the connections' time was limited by \(escapedHTML(words(first.0))). \
-            \(escapedHTML(advice(first.0)))</p>
+            \(optionsUnbroken(escapedHTML(advice(first.0))))</p>
             <ul class="share">\(items.joined())</ul></figure>
 
             """

@@ -5,7 +5,8 @@ extension ReportPage {
         let summary = data.summary
         var html = ""
         func add(_ text: String, _ command: String) {
-            html += "<p>\(escapedHTML(text))</p><code>\(escapedHTML(command))</code>\n"
+            html +=
+                "<p>\(optionsUnbroken(escapedHTML(text)))</p><code>\(escapedHTML(command))</code>\n"
         }
         let ledger = shellWord(data.ledgerPath)
         if !isComplete, !data.isInProgress {

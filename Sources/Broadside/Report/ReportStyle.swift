@@ -17,7 +17,7 @@ enum ReportStyle {
         .status{display:inline-block;padding:1px 9px;border-radius:9px;font-weight:600;font-size:13px;\
         color:var(--sheet);background:var(--good)}.status.bad{background:var(--bad)}\
         .status.open{background:var(--other)}
-        .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(140px,1fr));gap:10px;\
+        .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(122px,1fr));gap:10px;\
         margin:18px 0 0;padding:0;list-style:none}
         .tiles li{background:var(--sheet);border:1px solid var(--line);border-radius:8px;padding:9px 12px}
         .tiles b{display:block;font-size:21px;line-height:1.25;font-weight:650;\
@@ -52,12 +52,15 @@ enum ReportStyle {
         vertical-align:top}th{font-weight:600;font-size:13px;color:var(--soft)}
         th.n,td.n{text-align:right;white-space:nowrap;padding-right:20px}.share .n{text-align:right;white-space:nowrap}\
         td{white-space:nowrap}td.w{white-space:normal;min-width:15em;overflow-wrap:anywhere}tbody tr:last-child td{border-bottom:0}
+        .o{white-space:nowrap}
+        @media(max-width:560px){table{font-size:13px}th,td{padding-right:8px}th.n,td.n{padding-right:10px}\
+        th.n{white-space:normal}td.w{min-width:11em}}
         dl{display:grid;grid-template-columns:minmax(110px,max-content) 1fr;gap:3px 16px;margin:0}
         dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
         code{display:block;background:var(--ground);border:1px solid var(--line);border-radius:6px;\
         padding:8px 10px;font:13px/1.5 ui-monospace,"DejaVu Sans Mono",monospace;overflow-wrap:anywhere;\
-        white-space:pre-wrap}
-        .share{display:grid;grid-template-columns:minmax(96px,210px) 1fr 64px;gap:6px 12px;\
+        white-space:pre-wrap;margin:0 0 12px}code:last-child{margin:0}
+        .share{display:grid;grid-template-columns:fit-content(210px) minmax(80px,1fr) 64px;gap:6px 12px;\
         align-items:center;margin:0;padding:0;list-style:none}
         .share li{display:contents}.share .bar{height:12px;border-radius:3px;background:var(--first);\
         min-width:2px}
@@ -65,7 +68,7 @@ enum ReportStyle {
         footer{margin-top:36px;color:var(--soft);font-size:13px}
         @media print{:root{color-scheme:light;--ground:#fff;--sheet:#fff;--ink:#000;--soft:#444;\
         --line:#bbb;--good:#1f8a5b;--bad:#c2412d;--other:#8a6d1d;--first:#2563b8;--second:#b4552d}\
-        body{font-size:12px}main{padding:0;max-width:none}figure,.box,.tiles li,tr{break-inside:avoid}\
+        body{font-size:12px}main{padding:0;max-width:none}figure,.box,.tiles li,tr{break-inside:avoid}h2{break-after:avoid}\
         details:not([open]){display:none}.scroll{overflow:visible}*{print-color-adjust:exact}}
 
         """

@@ -16,11 +16,15 @@ public enum CampaignRun {
             return try run(options, spooling: nil)
         }
         let directory = try openLedger(options)
+        // A signal waits, so that what is copied is not left by half.
+        _ = SignalWatch()
         do throws(BroadsideError) {
             return try run(options, spooling: directory)
         } catch {
-            // What was spooled is kept for the resume of a run that a signal stopped.
-            if error.exitCode != 3 { directory.discardUnlessBegun() }
+            // What was spooled whole is kept for the resume of a run that a signal stopped.
+            guard error.exitCode != 3 || !directory.hasSpool else { throw error }
+            if error.exitCode == 3 { try Summary.stoppedEarly(directory)?.write(to: options) }
+            directory.discardUnlessBegun()
             throw error
         }
     }
@@ -76,7 +80,7 @@ public enum CampaignRun {
                 plan, list: list, skips: skips, directory: directory, now: Clock.now())
         } catch {
             if error.exitCode == 3 {
-                try Summary.stoppedEarly(directory).write(to: options)
+                try Summary.stoppedEarly(directory)?.write(to: options)
             } else {
                 directory.discardUnlessBegun()
             }

@@ -50,9 +50,14 @@ extension Summary {
     /// What is known of a run that was stopped before it could begin to send.
     ///
     /// - Parameter directory: The ledger's; it may hold the work of earlier runs.
-    static func stoppedEarly(_ directory: LedgerDirectory) -> Summary {
-        var summary = Summary(campaign: 0, outcome: .stopped)
-        if let known = try? LedgerReading(path: directory.path).statistics() {
+    /// - Returns: nil where a second signal cut the count short: nothing is better than half of it.
+    static func stoppedEarly(_ directory: LedgerDirectory) -> Summary? {
+        var summary = Summary(unbegun: .stopped)
+        if directory.hasManifest {
+            SignalWatch.takeStop()
+            guard let reading = try? LedgerReading(path: directory.path) else { return nil }
+            reading.directory.patience.endsOnSignals = true
+            guard let known = try? reading.statistics() else { return nil }
             summary = known
             summary.outcome = .stopped
         }

@@ -61,6 +61,8 @@ final class RunSession {
         try directory.syncSegments()
         let segments = try directory.segments()
         do {
+            directory.patience.endsOnSignals = true
+            defer { directory.patience.endsOnSignals = false }
             let index = try LedgerIndex(segments: segments, manifest: manifest)
             self.index = index
             earlier = try LedgerSummary(index)
@@ -77,8 +79,11 @@ final class RunSession {
         } catch let error as BroadsideError {
             throw error
         } catch {
+            if (error as? LedgerError)?.code == .interrupted { throw SignalWatch.stopped }
             throw BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)
         }
+        // Rows are counted anew where this run goes beyond the limit of the one before.
+        if manifest.looksFurther(limit: rowsLimit) { manifest.rowCount = nil }
         // Without a canary this run reserves any rows.
         if plan.options.canary == nil { manifest.canaryRowCount = nil }
         skips =

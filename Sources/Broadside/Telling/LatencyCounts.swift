@@ -69,18 +69,30 @@ package struct LatencyCounts: Sendable, Equatable {
 }
 
 extension LatencyCounts {
+    /// The quickest answers that share the first column, of all: a few that came while the thread
+    /// waited for a processor seem to have taken no time, and would have most columns for themselves.
+    private static let quickestShare = 0.001
+
     /// The counts in so many columns, each wider than the one before by the same factor: buckets
     /// are laid over them in proportion.
     func columns(_ wanted: Int) -> [(upper: UInt64, count: Double)] {
         let used = buckets.indices.filter { buckets[$0] > 0 }
-        guard let first = used.first, let last = used.last else { return [] }
+        guard let last = used.last else { return [] }
+        var quickest: UInt64 = 0
+        let first =
+            used.first {
+                quickest += buckets[$0]
+                return Double(quickest) > Double(count) * Self.quickestShare
+            } ?? last
+        quickest -= min(quickest, buckets[first])
         func edge(_ bucket: Int) -> Double {
             bucket < 0 ? 0 : log2(Double(LatencyHistogram.upperBound(of: bucket)) + 1)
         }
         let (low, high) = (edge(first - 1), edge(last))
         let width = (high - low) / Double(wanted)
         var counts = [Double](repeating: 0, count: wanted)
-        for bucket in used {
+        counts[0] = Double(quickest)
+        for bucket in used where bucket >= first {
             let (from, to) = (edge(bucket - 1), edge(bucket))
             for column in 0..<wanted {
                 let start = low + width * Double(column)

@@ -23,6 +23,7 @@ extension RunSnapshot {
         latency.add("p99", latencyNow.p99.map { Double($0) / 1e6 }, places: 3)
         line.add("latency_ms", latency)
         line.add("connections", openConnections)
+        line.add("connections_wanted", wantedConnections)
         line.add("in_flight", inFlight)
         line.add("retries", statistics.retries)
         line.add("limited_by", limitedBy?.name)

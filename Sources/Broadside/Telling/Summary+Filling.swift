@@ -82,7 +82,7 @@ extension Summary {
                 try replaceFile(path, with: json())
             }
         }
-        if options.progress != .none {
+        if options.progress != .none, !campaign.isEmpty {
             standardError(String(text.dropLast()))
         }
     }

@@ -44,7 +44,8 @@ public struct Summary: Sendable, Encodable {
         }
     }
 
-    /// 16 hexadecimal digits.
+    /// 16 hexadecimal digits; empty where the run was stopped before its campaign had any, null in
+    /// the JSON then.
     public var campaign: String
     /// How the run ended.
     public var outcome: Outcome
@@ -99,6 +100,12 @@ public struct Summary: Sendable, Encodable {
         self.outcome = outcome
     }
 
+    /// A campaign that was not begun.
+    init(unbegun outcome: Outcome) {
+        campaign = ""
+        self.outcome = outcome
+    }
+
     private enum CodingKeys: String, CodingKey {
         case campaign, outcome, rows, accepted, rejected, invalid, skipped, failed, unknown
         case remaining, reasons, retries, connections, reconnects
@@ -113,7 +120,7 @@ public struct Summary: Sendable, Encodable {
     /// All keys are always there; what is not known is null.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(campaign, forKey: .campaign)
+        try container.encode(campaign.isEmpty ? nil : campaign, forKey: .campaign)
         try container.encode(outcome, forKey: .outcome)
         try container.encode(rows, forKey: .rows)
         try container.encode(accepted, forKey: .accepted)

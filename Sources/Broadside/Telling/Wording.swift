@@ -20,6 +20,7 @@ func rateText(_ rate: Double) -> String {
 func latencyText(_ nanoseconds: UInt64) -> String {
     let milliseconds = Double(nanoseconds) / 1e6
     switch milliseconds {
+    case ..<1: return decimal(milliseconds, places: 2) + " ms"
     case ..<10: return decimal(milliseconds, places: 1) + " ms"
     case ..<1000: return decimal(milliseconds, places: 0) + " ms"
     default: return decimal(milliseconds / 1000, places: milliseconds < 10_000 ? 1 : 0) + " s"

@@ -150,11 +150,25 @@ internal import Glibc
         }
     }
 
+    /// Waits for a pipe's next octets. What comes from a pipe may come slowly, or never end: a signal
+    /// to stop, where such signals are made to wait, is taken up here.
+    private static func awaitInput(_ descriptor: Int32) throws(BroadsideError) {
+        var place = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        repeat {
+            guard !SignalWatch.isStopPending else {
+                throw BroadsideError(
+                    "stopped by a signal before the list was read to its end: nothing was sent or "
+                        + "kept, start it again", exitCode: 3)
+            }
+        } while unsafe poll(&place, 1, 100) == 0
+    }
+
     private static func readMore(
         _ descriptor: Int32, _ name: String, _ offset: UInt64?,
         _ buffer: UnsafeMutableRawBufferPointer, from start: Int
     ) throws(BroadsideError) -> Int {
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[start...])
+        if offset == nil { try awaitInput(descriptor) }
         while true {
             // SAFETY: the system sets at most as many octets as there is room for.
             let count =

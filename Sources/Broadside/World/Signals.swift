@@ -52,9 +52,23 @@ struct SignalWatch {
 
     /// Ends what is only a preparation where somebody wants the run to stop.
     static func stopIfAsked() throws(BroadsideError) {
-        guard isStopPending else { return }
-        throw BroadsideError(
+        if isStopPending { throw stopped }
+    }
+
+    /// Why a run ended before it sent anything.
+    static var stopped: BroadsideError {
+        BroadsideError(
             "stopped by a signal before the first row was sent: --resume goes on", exitCode: 3)
+    }
+
+    /// Takes the signals to stop that wait: the next one is another.
+    static func takeStop() {
+        var mask = sigset_t()
+        unsafe sigemptyset(&mask)
+        unsafe sigaddset(&mask, SIGINT)
+        unsafe sigaddset(&mask, SIGTERM)
+        var limit = timespec()
+        while unsafe sigtimedwait(&mask, nil, &limit) > 0 {}
     }
 
     /// Wakes the thread that waits. The signal is for that thread alone: in a program of others, one

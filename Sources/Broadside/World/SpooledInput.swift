@@ -18,8 +18,13 @@ enum SpooledInput {
         let input = try ListBytes(opening: ListBytes.standardInput, option: "tokens")
         let descriptor = try directory.createFile(LedgerDirectory.spoolName)
         defer { close(descriptor) }
-        try copy(input, to: descriptor, name: directory.spoolPath)
-        try directory.putInPlace(LedgerDirectory.spoolName, descriptor)
+        do throws(BroadsideError) {
+            try copy(input, to: descriptor, name: directory.spoolPath)
+            try directory.putInPlace(LedgerDirectory.spoolName, descriptor)
+        } catch {
+            directory.discardFile(LedgerDirectory.spoolName)
+            throw error
+        }
         return directory.spoolPath
     }
 

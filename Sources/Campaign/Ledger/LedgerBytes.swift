@@ -10,7 +10,7 @@ public protocol LedgerBytes {
     ///   - offset: where to begin.
     ///   - buffer: where they go.
     /// - Returns: octets read; 0 only at the end.
-    /// - Throws: `LedgerError` with code `inputOutput`.
+    /// - Throws: `LedgerError` with code `inputOutput`, or `interrupted`.
     func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(LedgerError)
         -> Int
 }

@@ -6,6 +6,8 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Code: String, Hashable, Sendable {
         /// The file could not be read or written; `detail` says why.
         case inputOutput
+        /// Whoever reads was asked to stop; nothing is wrong with the ledger.
+        case interrupted
         /// A segment's header is not one, or names another campaign, epoch or reactor.
         case badSegmentHeader
         /// The segment was written by a newer format.
@@ -65,6 +67,7 @@ extension LedgerError.Code {
     public var words: String {
         switch self {
         case .inputOutput: "cannot be read or written"
+        case .interrupted: "not read to its end: asked to stop"
         case .badSegmentHeader: "the segment's header is damaged or another run's"
         case .unsupportedVersion: "written by a newer version"
         case .damagedBlock: "a block is damaged"

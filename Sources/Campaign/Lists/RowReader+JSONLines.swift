@@ -64,7 +64,7 @@ extension RowReader {
         switch value.kind {
         case .string: form = value.hasEscapes ? .escapedString : .string
         case .number, .true_, .false_: form = .plain
-        case .null: form = .missing
+        case .null: return .missing
         default: form = .unusable
         }
         return Field(start: value.start, count: value.count, form: form)

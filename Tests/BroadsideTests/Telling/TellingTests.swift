@@ -96,6 +96,16 @@ import Testing
         #expect(abs(columns.map(\.count).reduce(0, +) - 1000) < 0.001)
     }
 
+    @Test func `a few answers in no time leave the columns of a distribution to the others`() {
+        var histogram = LatencyHistogram()
+        for _ in 0..<9 { histogram.record(0) }
+        for value in 1...10_000 { histogram.record(40_000_000 + UInt64(value) * 1000) }
+        let columns = histogram.counts.columns(40)
+        #expect(columns[0].upper > 39_000_000)
+        #expect(abs(columns.map(\.count).reduce(0, +) - 10_009) < 0.001)
+        #expect(columns[0].count > 9)
+    }
+
     @Test func `telemetry stays small over many long runs, and reads what it wrote`() throws {
         var telemetry = Telemetry()
         for run in 1...120 {
@@ -197,6 +207,7 @@ import Testing
         #expect(durationText(7500) == "2 h 05 m" && durationText(90_000) == "1 d 01 h")
         #expect(latencyText(1_250_000) == "1.3 ms" && latencyText(42_400_000) == "42 ms")
         #expect(latencyText(1_310_000_000) == "1.3 s")
+        #expect(latencyText(43_700) == "0.04 ms" && latencyText(999_000) == "1.00 ms")
         #expect(percentText(0.999) == "99 %" && percentText(1) == "100 %")
         #expect(rateText(0.5) == "0.5" && rateText(41_200.4) == "41,200")
         #expect(Chart.short(60_000) == "60k" && Chart.short(1_500_000) == "1.5M")

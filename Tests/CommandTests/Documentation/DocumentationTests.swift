@@ -46,25 +46,63 @@ struct DocumentationTests {
         #expect(try check.findings(inBlock: "broadside send \\\n  --shard 1/3 > x") == [])
         #expect(
             try check.findings(inBlock: "x\nbroadside send --shards 1/3\ntools/tests").count == 2)
-        for text in ["<!-- exist 3 -->", "    broadside send", "```\n```", "```sh\ntrue"] {
+        for text in [
+            "<!-- exist 3 -->", "    broadside send", "```\n```", "```sh\ntrue", "```json\n{}\n```",
+        ] {
             #expect(throws: TestFailure.self) { try findings(text) }
         }
+    }
+
+    @Test("A file that its reader refuses, and what stands in a text, are found")
+    func findingsBesideCommands() throws {
+        let file = "<!-- read by: broadside payload check --payload shown.json5 -->\n```json\n"
+        func findings(_ text: String) throws -> [String] {
+            try DocumentedStory(name: "page", text: file + text + "\n```").run().map {
+                String($0.prefix { $0 != "\n" })
+            }
+        }
+        #expect(try findings(#"{"aps":{"alert":"Hi"}}"#) == [])
+        #expect(try findings(#"{"aps":{"alert":"Hi"}"#) == ["page:3: exit code 2, not 0"])
+
+        let check = OptionCheck(directory: try TemporaryDirectory())
+        let options = try check.options()
+        for (span, count) in [
+            ("--on-lost record", 0), ("--on-loss record", 1), ("tools/test --nightly", 0),
+            ("tools/test --weekly", 1), ("tools/tests", 1), ("broadside send --rates 1", 1),
+            ("broadside ledger stats --ledger x", 0), ("-O --what", 0),
+        ] {
+            #expect(
+                try check.findings(inSpan: span[...], options: options).count == count, "\(span)")
+        }
+        let block = "tools/test      # all of them\ntools/demo"
+        #expect(try check.findings(inBlock: block, runBy: [".ci/run", "tools/test"]) == [])
+        #expect(
+            try check.findings(inBlock: block + " --rows 7\nx y", runBy: ["tools/test"])
+                == ["tools/test", "tools/demo --rows 7", "x y"].map {
+                    "not run by tools/test: \($0)"
+                })
     }
 
     @Test("Options that a document names exist, in what is not run too", arguments: documents)
     func options(of document: String) throws {
         let text = try Self.text(document)
         let check = OptionCheck(directory: try TemporaryDirectory())
-        for piece in try DocumentedPiece.all(in: text, name: document) where piece.kind == .notRun {
-            for finding in try check.findings(inBlock: piece.text) {
-                Issue.record("\(document):\(piece.line): \(finding)")
+        for piece in try DocumentedPiece.all(in: text, name: document) {
+            var findings: [String] = []
+            if case .runElsewhere(let scripts) = piece.kind {
+                findings = try check.findings(inBlock: piece.text, runBy: scripts)
+            } else if piece.kind == .notRun {
+                findings = try check.findings(inBlock: piece.text)
             }
+            for finding in findings { Issue.record("\(document):\(piece.line): \(finding)") }
         }
+        let options = try check.options()
+        try #require(options.count > 80)
         for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false)
             .enumerated()
         {
-            for span in line.matches(of: /`(broadside [^`]+)`/) {
-                for finding in try check.findings(inWords: span.1) {
+            for span in line.matches(of: /`([^`]+)`/) {
+                for finding in try check.findings(inSpan: span.1, options: options) {
                     Issue.record("\(document):\(number + 1): \(finding)")
                 }
             }

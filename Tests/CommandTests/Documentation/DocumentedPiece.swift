@@ -12,6 +12,11 @@ struct DocumentedPiece: Equatable {
         case interrupted(when: String, exitCode: Int)
         /// The same behind `<!-- not run: WHY -->`: its options are looked at alone.
         case notRun
+        /// The same behind `<!-- run by: SCRIPT... -->`: these scripts of the repository run its lines.
+        case runElsewhere(scripts: [String])
+        /// ```` ```json5 ```` or ```` ```json ```` behind `<!-- read by: COMMAND -->`: a file that
+        /// COMMAND reads as `shown.json5`, ending with 0.
+        case file(reader: String)
         /// ```` ```text ````: what the commands before it print, but for numbers.
         case output
         /// `<!-- test ... -->`: what a reader has, and a test has to make.
@@ -30,6 +35,8 @@ private struct Directives {
     var exitCode: Int?
     var background: String?
     var interrupt: String?
+    var scripts: [String] = []
+    var reader: String?
 
     /// - Throws: Where the comment is none of them: a typing error would go unnoticed.
     mutating func add(_ comment: Substring) throws {
@@ -44,15 +51,33 @@ private struct Directives {
             background = text
         } else if let condition = value("Ctrl-C when: ") {
             interrupt = condition
+        } else if let names = value("run by: ") {
+            scripts = names.split(separator: " ").map(String.init)
+        } else if let command = value("read by: ") {
+            reader = command
         } else {
             throw TestFailure(
-                "unknown comment '\(comment)': test, not run: WHY, exit N, background: TEXT or "
-                    + "Ctrl-C when: COMMAND")
+                "unknown comment '\(comment)': test, not run: WHY, run by: SCRIPT..., exit N, "
+                    + "background: TEXT, Ctrl-C when: COMMAND or read by: COMMAND")
         }
     }
 
-    var kind: DocumentedPiece.Kind {
+    /// What a block of this language is; nil for one that another test looks at.
+    func kind(of language: Substring) throws(TestFailure) -> DocumentedPiece.Kind? {
+        switch language {
+        case "sh": return commands
+        case "text": return .output
+        case "json", "json5":
+            guard let reader else { throw TestFailure("say what reads it: read by: COMMAND") }
+            return .file(reader: reader)
+        case "swift": return nil
+        default: throw TestFailure("say what it is: ```sh, ```text, ```json5")
+        }
+    }
+
+    private var commands: DocumentedPiece.Kind {
         if notRun { return .notRun }
+        if !scripts.isEmpty { return .runElsewhere(scripts: scripts) }
         if let background { return .background(ready: background) }
         if let interrupt { return .interrupted(when: interrupt, exitCode: exitCode ?? 0) }
         return .commands(exitCode: exitCode ?? 0)
@@ -95,19 +120,17 @@ extension DocumentedPiece {
                 }
             } else if content.hasPrefix("```") {
                 let text = try block(upTo: "```", indentation: indentation)
-                switch content.dropFirst(3) {
-                case "sh":
-                    pieces.append(
-                        DocumentedPiece(kind: directives.kind, line: first, text: text))
-                case "text":
-                    pieces.append(DocumentedPiece(kind: .output, line: first, text: text))
-                case "":
-                    throw TestFailure("\(name):\(index): say what it is: ```sh, ```text, ```json5")
-                default: break
+                do throws(TestFailure) {
+                    if let kind = try directives.kind(of: content.dropFirst(3)) {
+                        pieces.append(DocumentedPiece(kind: kind, line: first, text: text))
+                    }
+                } catch {
+                    throw TestFailure("\(name):\(first - 1): \(error)")
                 }
                 directives = Directives()
             } else if indentation >= 4,
-                content.prefixMatch(of: #/(?:\$ )?(?:broadside|swift|tools/[a-z]|curl|sudo) ?/#)
+                content.prefixMatch(
+                    of: #/(?:\$ )?(?:broadside|swift|tools/[a-z]|curl|sudo|perf) ?/#)
                     != nil,
                 !(index > 1 && isProse(lines[index - 2]))
             {

@@ -105,9 +105,12 @@ struct DocumentedStory {
     private static func body(of piece: DocumentedPiece) -> String? {
         func judge(_ code: Int) -> String { "\njudge '\(code == 0 ? "" : "\(code)")'\n" }
         switch piece.kind {
-        case .output, .notRun: return nil
+        case .output, .notRun, .runElsewhere: return nil
         case .hidden: return piece.text + judge(0)
         case .commands(let code): return piece.text + judge(code)
+        case .file(let reader):
+            return "cat >shown.json5 <<'END OF FILE'\n\(piece.text)\nEND OF FILE\n\(reader)"
+                + judge(0)
         case .background(let ready):
             return piece.text + " &\nbackground+=($!) said+=(\"$outputs/$here\")\n"
                 + "await grep -qF -- '\(ready)' \"$outputs/$here\"\n" + judge(0)
@@ -125,7 +128,7 @@ struct DocumentedStory {
         var printed: [Substring] = []
         for piece in pieces {
             switch piece.kind {
-            case .notRun: printed = []
+            case .notRun, .runElsewhere: printed = []
             case .output:
                 guard !printed.isEmpty else { continue }
                 var rest = printed[...]

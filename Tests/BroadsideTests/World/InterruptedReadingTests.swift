@@ -1,0 +1,50 @@
+import Campaign
+import Foundation
+import Testing
+
+@testable import Broadside
+
+/// Reading a ledger of hundreds of millions of rows ends where somebody wants the run to stop.
+struct InterruptedReadingTests {
+    @Test func `A signal that waits ends the reading of a ledger, where a run is prepared by it`()
+        throws
+    {
+        let path = FileManager.default.temporaryDirectory.path + "/\(UUID())"
+        let directory = try LedgerDirectory.create(path)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try Data("no segment".utf8).write(to: URL(fileURLWithPath: path + "/segment-0001-00"))
+        var manifest = Manifest(
+            campaign: 7,
+            identity: CampaignIdentity(
+                listByteCount: 9, listFormat: "lines", columns: ["token"], payloadSHA256: "",
+                topic: nil, pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
+                environment: "production", shard: nil, suppressSHA256: nil),
+            firstStartedAtMilliseconds: 1, listPath: nil)
+        _ = manifest.beginEpoch(atMilliseconds: 1)
+        /// What becomes of reading it.
+        func code() throws -> LedgerError.Code? {
+            do throws(LedgerError) {
+                _ = try LedgerSummary(
+                    LedgerIndex(segments: try! directory.segments(), manifest: manifest))
+                return nil
+            } catch { return error.code }
+        }
+        let sound = try code()
+        // For this thread alone: the signal waits here until it is taken, and nobody else sees it.
+        var mask = sigset_t()
+        sigemptyset(&mask)
+        sigaddset(&mask, SIGTERM)
+        var before = sigset_t()
+        pthread_sigmask(SIG_BLOCK, &mask, &before)
+        pthread_kill(pthread_self(), SIGTERM)
+        let patient = try code()
+        directory.patience.endsOnSignals = true
+        let impatient = try code()
+        SignalWatch.takeStop()
+        let taken = try code()
+        pthread_sigmask(SIG_SETMASK, &before, nil)
+        #expect(sound != .interrupted && patient == sound && taken == sound)
+        #expect(impatient == .interrupted)
+        #expect(LedgerReading.unreadable(LedgerError(.interrupted), directory).exitCode == 3)
+    }
+}
