@@ -35,7 +35,7 @@ struct BenchRun {
         try files.extendList(to: Self.sample.rows, signals)
         let trace = "\(files.path)/frames"
         let latency = Int(options.latencyNanoseconds / 1_000_000)
-        let sample = try measure(
+        let sample = try measureBriefly(
             rows: Self.sample.rows, name: "sample",
             milliseconds: Self.sample.milliseconds + Self.latencies * latency,
             more: ["--trace-frames", trace, "--connections", "1"])
@@ -43,7 +43,7 @@ struct BenchRun {
         let seconds = Double(options.durationNanoseconds) / 1e9
         try files.extendList(to: Self.warmUp.rows, signals)
         let answer = sample.summary.latency.p50 ?? 0
-        let found = try measure(
+        let found = try measureBriefly(
             rows: Self.warmUp.rows, name: "warm-up",
             milliseconds: min(Self.warmUp.milliseconds, max(100, Int(seconds * 500)))
                 + Self.latencies * Int(answer),
@@ -66,6 +66,26 @@ struct BenchRun {
         let count =
             options.connections ?? max(BenchOptions.defaultConnections, options.reactors ?? 1)
         return ["--connections", "\(count)"]
+    }
+
+    /// How often a brief run is tried, each time four times as long.
+    private static let attempts = 4
+
+    /// Sends for a moment. Where nothing was answered by then, for a longer one: the machine may be
+    /// busy, or the endpoint far away.
+    private func measureBriefly(
+        rows: Int, name: String, milliseconds: Int, more: [String]
+    ) throws(CommandFailure) -> Measured {
+        var milliseconds = milliseconds
+        for attempt in 1...Self.attempts {
+            let measured = try measure(
+                rows: rows, name: attempt == 1 ? name : "\(name)-\(attempt)",
+                milliseconds: milliseconds, more: more)
+            if measured.answered > 0 { return measured }
+            milliseconds *= 4
+        }
+        throw CommandFailure(
+            message: "no answer came in the \(name) run: look at the endpoint", exitCode: 1)
     }
 
     /// Sends so many rows, to a fresh simulator where there is none to go to.
@@ -98,14 +118,9 @@ struct BenchRun {
                 message: "the \(name) run failed: \(sender.lastWords)",
                 exitCode: end.map { $0.exitCode > 0 ? $0.exitCode : 1 } ?? 1)
         }
-        let measured = Measured(
+        return Measured(
             summary: told, cpuMicroseconds: end.cpuMicroseconds,
             simulatorMicroseconds: simulator?.stop(SIGTERM)?.cpuMicroseconds)
-        guard measured.answered > 0 else {
-            throw CommandFailure(
-                message: "no answer came in the \(name) run: look at the endpoint", exitCode: 1)
-        }
-        return measured
     }
 
     /// - Returns: The simulator, and the options of `send` that go to it.
