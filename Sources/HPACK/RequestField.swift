@@ -1,5 +1,5 @@
 /// The fields that a request to APNs may have.
-public enum RequestFieldName: UInt8, CaseIterable, Sendable {
+public enum RequestFieldName: Int, CaseIterable, Sendable {
     case method
     case scheme
     case path

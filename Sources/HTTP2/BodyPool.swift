@@ -23,6 +23,9 @@
         unsafe free?.deallocate()
     }
 
+    /// The places that there are, taken or not.
+    var placeCount: Int { capacity }
+
     /// A place for a body. At most one a stream may be taken at a time.
     mutating func takePlace() -> UInt16 {
         if freeCount == 0 { grow() }

@@ -200,6 +200,17 @@ internal import Synchronization
     /// The server's SETTINGS_MAX_FRAME_SIZE in octets.
     public var maxFrameSize: UInt32 { settings.maxFrameSize }
 
+    /// How full is what could grow, and the most of it where no other number here says so: octets of
+    /// control frames, requests in parts, and places of bodies that come in parts.
+    package var measures:
+        (controlOctets: Int, parts: Int, partsLimit: Int, bodies: Int, bodiesLimit: Int)
+    {
+        (
+            output.count, partial.count, PartialStreams.limit, bodies.placeCount,
+            max(16, 2 * configuration.maxStreams)
+        )
+    }
+
     /// Whether a request was answered by anything but 403, or no such answer is waited for.
     public var isGatePassed: Bool { isGateOpen }
 }

@@ -23,7 +23,8 @@ struct DiskTests {
         let shell = ["bash", "-c", script, "bash"]
         let words =
             (unshared ? ["unshare", "--mount"] + shell : shell) + [try Broadside.path()]
-            + campaign.arguments(to: endpoint, ["--connections", "4", "--reactors", "2"])
+            + campaign.arguments(
+                to: endpoint, ["--connections", "4", "--reactors", "2", "--summary", "-"])
         return try Subprocess(words[0], Array(words.dropFirst()), in: campaign.directory).wait()
     }
 
@@ -37,7 +38,7 @@ struct DiskTests {
         #expect(stopped.exitCode == 5, "\(stopped.errors)")
         #expect(stopped.errorLines.count == 1, "\(stopped.errors)")
         #expect(stopped.errors.contains("File too large"), "\(stopped.errors)")
-        try expectTrueAndResumable(campaign, server)
+        try expectTrueAndResumable(campaign, server, stopped)
     }
 
     @Test("A full disk: likewise", .enabled(if: canMount, "mounting is not allowed here"))
@@ -59,13 +60,14 @@ struct DiskTests {
             "unshare",
             ["--mount", "bash", "-c", script, "bash", Broadside.path()]
                 + campaign.arguments(
-                    to: server.endpoint, ["--connections", "4", "--reactors", "2"],
+                    to: server.endpoint,
+                    ["--connections", "4", "--reactors", "2", "--summary", "-"],
                     without: ["ledger"]), in: campaign.directory
         ).wait()
         #expect(stopped.exitCode == 5, "\(stopped.errors)")
         #expect(stopped.errorLines.count == 1, "\(stopped.errors)")
         #expect(stopped.errors.contains("No space left"), "\(stopped.errors)")
-        try expectTrueAndResumable(campaign, server)
+        try expectTrueAndResumable(campaign, server, stopped)
     }
 
     @Test(
@@ -92,8 +94,10 @@ struct DiskTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    /// What the ledger says is so, and a resume sends the rest once.
-    private func expectTrueAndResumable(_ campaign: Campaign, _ server: Nginx) throws {
+    /// What the ledger says is so, the summary says no more, and a resume sends the rest once.
+    private func expectTrueAndResumable(
+        _ campaign: Campaign, _ server: Nginx, _ stopped: Finished
+    ) throws {
         server.settle()
         let before = try server.tally(campaign.tokens)
         #expect(before.total > 0 && before.missing > 0 && before.repeated == 0)
@@ -101,6 +105,7 @@ struct DiskTests {
         #expect(verified.exitCode == 0, "\(verified.errors)")
         let accepted = try campaign.export(["--state", "accepted"])
         #expect(accepted.allSatisfy { before.counts[$0.line! - 1] == 1 })
+        #expect(try SendSummary(json: stopped.output).accepted == accepted.count)
 
         let resumed = try campaign.send(to: server.endpoint, ["--resume", "--summary", "-"])
         let summary = try SendSummary(json: resumed.output)

@@ -72,6 +72,33 @@ struct GuardTests {
         #expect(whole.rejected > 600 && whole.accepted + whole.rejected == 3000, "\(whole)")
     }
 
+    @Test("A server that asks for a longer wait than --give-up-after: exit 3, and a resume goes on")
+    func longWait() throws {
+        let directory = try TemporaryDirectory()
+        let fault = #"{ do: "answer", reason: "ServiceUnavailable", retry_after: 90, every: 1 }"#
+        let scenario = try directory.write("{ faults: [ \(fault) ] }", to: "unavailable.json5")
+        let server = try Simulation(["--scenario", scenario])
+        let campaign = try Campaign(rows: 200)
+        let sent = try campaign.send(
+            to: server.endpoint,
+            server.credentials() + Self.summary + ["--give-up-after", "5s"])
+        #expect(sent.exitCode == 3, "\(sent.errors)")
+        #expect(sent.errorLines.count == 1, "\(sent.errors)")
+        for words in [
+            "no answer for 5 s", "503 ServiceUnavailable", "Retry-After: 90 s", "--resume goes on",
+        ] {
+            #expect(sent.errors.contains(words), "\(sent.errors)")
+        }
+        let first = try SendSummary(json: sent.output)
+        #expect(first.outcome == "stopped" && first.remaining == 200, "\(first)")
+
+        let sound = try Simulation()
+        let rest = try campaign.send(
+            to: sound.endpoint, sound.credentials() + Self.summary + ["--resume"])
+        #expect(rest.exitCode == 0, "\(rest.errors)")
+        #expect(try SendSummary(json: rest.output).accepted == 200)
+    }
+
     @Test("--retry failed starts attempts and time anew")
     func retryAnew() throws {
         let directory = try TemporaryDirectory()

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """A server in trouble: `apns.py` with what happens to sound servers, and passes."""
 import json
+import os
 import socket
 import struct
+import threading
 import time
 
 import apns
@@ -71,10 +73,39 @@ def closed_window(self, stream, path, count):
     return self.accept(stream)
 
 
+def silent_in_burst(self, stream, path, count):
+    """After 100 answers on each connection the limit rises from 4 streams to 1,000, and of the burst
+    that follows 50 are answered, nothing more until there is a file named `--record` and `.go`."""
+    if self.taken < 150:
+        action = self.accept(stream)
+        if self.taken == 100:
+            self.send(self.frame(SETTINGS, 0, 0, struct.pack(">HI", 3, 1000)))
+        return action
+    if not self.muted:
+        self.muted = True
+        self.waiting = []
+        threading.Thread(target=self.go_on, daemon=True).start()
+    if self.waiting is None:
+        return self.accept(stream)
+    self.waiting.append(stream)
+    return "taken"
+
+
+def go_on(self):
+    """Answers what has been waiting, in order, once the word is there."""
+    while not os.path.exists(self.options.record + ".go"):
+        time.sleep(0.02)
+    with self.lock:
+        for stream in self.waiting:
+            self.accept(stream)
+        self.waiting = None
+
+
+apns.Connection.go_on = go_on
 apns.Seen.requests = lambda self: len(self.counts)
 apns.BEHAVIOURS.update({function.__name__.replace("_", "-"): function for function in (
     reset_each_thousand, stall_for_good, unavailable, refuse_each_seventh, changing_limit,
-    read_slowly, closed_window)})
+    read_slowly, closed_window, silent_in_burst)})
 
 if __name__ == "__main__":
     apns.main()

@@ -123,6 +123,10 @@ extension World {
             if random.chance(weather.addressChange) {
                 addresses = [random.pick(addresses)]
             }
+            if scenario.bounds.changesNames {
+                let first = 0x0a01_0000 + UInt32(clock / second % 1000) * 60
+                addresses = (first..<(first + 60)).map { SocketAddress.v4($0, port: 443) }
+            }
             answer(
                 .resolved(
                     fails

@@ -52,7 +52,8 @@ extension World {
         return SharedRun(
             authorization: authorization, issuedAt: issued, milliRate: milliRate,
             abortAfter: scenario.abortAfter, maxBadTokensPercent: 50, canary: canary,
-            connectionTarget: scenario.growth?.target(reactors: scenario.reactors), sign: sign)
+            connectionTarget: scenario.growth?.target(reactors: scenario.reactors),
+            exchangedRows: scenario.bounds.exchangedRows, sign: sign)
     }
 
     private func addReactors(
@@ -97,7 +98,9 @@ extension World {
         let inbox = reactor.inbox
         reactor.inbox.removeAll(keepingCapacity: true)
         for delivery in inbox { hand(delivery, to: reactor) }
+        let isBacklogHigh = reactor.machine.isBacklogHigh
         reactor.machine.turn(now)
+        judgeBacklog(reactor, wasHigh: isBacklogHigh)
         if process.stoppedAt == nil, process.shared.isStopping { process.stoppedAt = clock }
         if trace.isTelling { tellTrouble() }
         var submissions = 0
@@ -108,6 +111,8 @@ extension World {
         }
         countRequests(of: reactor)
         judgeGrowth(reactor)
+        judgeRoom(reactor)
+        judgeMemory(reactor)
         if !process.hasAccepted { judgeEarly() }
         askForToken()
         if reactor.machine.isFinished {

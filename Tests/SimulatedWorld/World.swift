@@ -182,6 +182,8 @@ public final class World {
         for index in links.indices where links[index].epoch == process.epoch {
             abandon(link: index)
         }
+        judgePace(process)
+        judgeConnectionPace(process)
         endCanary(of: process)
         if !process.hasDied { judgeEnd(of: process) }
         process.reactors.removeAll()

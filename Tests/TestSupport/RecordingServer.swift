@@ -58,6 +58,9 @@ package final class RecordingServer {
         throw TestFailure("apns.py did not say its port within 60 s")
     }
 
+    /// Lets a behaviour go on that waits for it.
+    package func goOn() throws { try Data().write(to: URL(filePath: record + ".go")) }
+
     /// Where a client finds it.
     package var endpoint: String { "localhost:\(port)" }
 

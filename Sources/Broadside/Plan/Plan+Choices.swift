@@ -85,14 +85,3 @@ struct RunShape: Equatable {
         return "\(connections)\(chosen) on \(threads)"
     }
 }
-
-extension RunShape {
-    /// The most files that this process may open, once its limit is raised as far as it goes.
-    static var descriptorLimit: UInt64 {
-        var limit = rlimit()
-        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
-            return 1024
-        }
-        return UInt64(limit.rlim_max)
-    }
-}

@@ -1,6 +1,7 @@
 import APNs
 import Campaign
 internal import Glibc
+internal import Ring
 import TLS
 
 /// What a send will do, checked: every file read, every value known. Made before anything is
@@ -46,7 +47,7 @@ struct Plan {
         let cores = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         shape = RunShape(
             options, listByteCount: listByteCount, cores: cores,
-            descriptors: RunShape.descriptorLimit)
+            descriptors: ResourceLimits.openFiles)
         let streams = options.wireProtocol == .binary ? Self.gatewayWindow : Self.streamsLimit
         streamsPerConnection = min(options.maxStreams ?? streams, Self.streamsMaximum)
     }

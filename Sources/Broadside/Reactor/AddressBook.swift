@@ -20,6 +20,8 @@ struct AddressBook {
         var lastingFailure: String?
         /// True once a connection to it was ready.
         var wasReady = false
+        /// False where the name's last look-up did not have it: it is not tried.
+        var isNamed = true
         var attempts = 0
     }
 
@@ -38,21 +40,37 @@ struct AddressBook {
     static let freshness: UInt64 = second
     static let backoffMinimum: UInt64 = second
     static let backoffMaximum: UInt64 = 60 * second
+    /// Addresses that are remembered, of a name whose answers change from look-up to look-up. Those
+    /// that connections use come on top.
+    static let entriesLimit = 256
 
-    /// Takes a look-up's answer. What is known of an address stays known.
-    mutating func update(_ addresses: [SocketAddress], now: UInt64) {
-        for address in addresses where !entries.contains(where: { $0.address == address }) {
-            entries.append(Entry(address: address))
+    /// Takes a look-up's answer. What is known of an address stays known, of one that the name lacks
+    /// for a while too: a server in trouble is not tried earlier for having been away. Where there
+    /// is no room, the one goes first whose pause is over first.
+    ///
+    /// - Parameter isInUse: Whether a connection goes to the address of an index: that one stays.
+    mutating func update(_ addresses: [SocketAddress], now: UInt64, isInUse: (Int) -> Bool) {
+        for index in entries.indices {
+            entries[index].isNamed = addresses.contains(entries[index].address)
         }
-        // Entries that the name no longer has stay in place, so that indices hold, but are tried
-        // no more.
-        for index in entries.indices where !addresses.contains(entries[index].address) {
-            entries[index].notBefore = .max
-        }
-        for index in entries.indices where addresses.contains(entries[index].address) {
-            if entries[index].notBefore == .max { entries[index].notBefore = 0 }
+        for address in addresses.prefix(Self.entriesLimit)
+        where !entries.contains(where: { $0.address == address }) {
+            let entry = Entry(address: address)
+            if let place = placeToReuse(isInUse) {
+                entries[place] = entry
+            } else {
+                entries.append(entry)
+            }
         }
         resolution = .fresh(until: now + Self.freshness)
+    }
+
+    /// The index of an address that may be forgotten; nil where there is room, or none to forget.
+    /// Others keep their indices, which connections hold.
+    private func placeToReuse(_ isInUse: (Int) -> Bool) -> Int? {
+        guard entries.count >= Self.entriesLimit else { return nil }
+        return entries.indices.filter { !entries[$0].isNamed && !isInUse($0) }
+            .min { entries[$0].notBefore < entries[$1].notBefore }
     }
 
     /// The address that a slot's connection goes to now; nil where all wait, and `nextAttempt` says
@@ -62,15 +80,16 @@ struct AddressBook {
         guard !entries.isEmpty else { return nil }
         for step in 0..<entries.count {
             let index = (next + step) % entries.count
-            if entries[index].notBefore <= now, entries[index].probe == nil {
+            if entries[index].isNamed, entries[index].notBefore <= now,
+                entries[index].probe == nil
+            {
                 if entries[index].failures > 0 { entries[index].probe = slot }
                 next = (index + 1) % entries.count
                 entries[index].attempts += 1
                 return index
             }
         }
-        let soonest = entries.lazy.filter { $0.probe == nil }.map(\.notBefore).min() ?? .max
-        nextAttempt = soonest == .max ? nil : soonest
+        nextAttempt = entries.lazy.filter { $0.isNamed && $0.probe == nil }.map(\.notBefore).min()
         return nil
     }
 
@@ -114,7 +133,7 @@ struct AddressBook {
         // Several connections that fail together are one failure.
         guard entries[index].notBefore <= now else {
             entries[index].lastingFailure = lasting ?? entries[index].lastingFailure
-            if let retryAfter, entries[index].notBefore != .max {
+            if let retryAfter {
                 entries[index].notBefore = max(entries[index].notBefore, now + retryAfter)
             }
             return
@@ -132,14 +151,14 @@ struct AddressBook {
 
     /// Addresses that failed and were not answered since.
     var troubledCount: Int {
-        entries.count { $0.failures > 0 && $0.notBefore != .max }
+        entries.count { $0.failures > 0 && $0.isNamed }
     }
 
     /// What to tell where no address will ever do: each was refused for a reason that stays.
     var lastingFailure: String? {
         guard !entries.isEmpty else { return nil }
         var message: String?
-        for entry in entries where entry.notBefore != .max {
+        for entry in entries where entry.isNamed {
             guard let failure = entry.lastingFailure else { return nil }
             message = failure
         }

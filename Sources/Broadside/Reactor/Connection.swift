@@ -46,6 +46,9 @@ import Ring
     var isSending = false
     /// Since when the buffer is not empty, monotonic nanoseconds; nil while it is.
     var waitingSince: UInt64?
+    /// When the driver was given bytes last, or had sent all of them, monotonic nanoseconds: of a
+    /// request that was written later no octet has left the buffer.
+    var handedOver: UInt64 = 0
 
     /// Monotonic nanoseconds.
     var phaseSince: UInt64 = 0
@@ -130,6 +133,7 @@ import Ring
         mirror = DynamicTableMirror()
         templateKey = nil
         clearOutgoing()
+        handedOver = now
         lastReceived = now
         pingSent = nil
         starvedSince = nil

@@ -10,6 +10,19 @@ public enum LostAnswerPolicy: String, Sendable, CaseIterable {
     case resend
 }
 
+/// What of rows a reactor holds at most. Always these, but in worlds whose lists are short.
+package struct ReactorLimits: Sendable {
+    /// Rows that may be in flight on all connections of a reactor.
+    package var flightRows = 1 << 20
+    /// Rows that may wait for another try, beside those in flight. A reactor whose rows are all
+    /// waiting takes no new ones.
+    package var retryRows = 65_536
+    /// From how many octets of verdicts that wait for the disk on nothing new is sent.
+    package var ledgerBacklog = LedgerWriter.highBacklogByteCount
+
+    package init() {}
+}
+
 /// What a reactor needs to know of the campaign; the same for all reactors of a run.
 package struct ReactorSettings: Sendable {
     /// The campaign's number: the first part of every apns-id.
@@ -56,6 +69,8 @@ package struct ReactorSettings: Sendable {
     package var reactors: Int
     /// What jitter is drawn from.
     package var seed: UInt64
+    /// What of rows a reactor holds at most.
+    package var limits = ReactorLimits()
     /// The legacy gateway's protocol in place of HTTP/2; nil: HTTP/2.
     package var binary: BinarySettings?
 

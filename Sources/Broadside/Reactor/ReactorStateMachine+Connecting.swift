@@ -79,7 +79,11 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func resolved(_ result: Result<[SocketAddress], ResolutionFailure>, now: Now) {
         switch result {
         case .success(let found):
-            addresses.update(found, now: now.nanoseconds)
+            var used = Set<Int>()
+            for index in 0..<connections.count where connections[index].phase != .idle {
+                used.insert(connections[index].address)
+            }
+            addresses.update(found, now: now.nanoseconds, isInUse: used.contains)
         case .failure(let failure):
             shared.note(failure: failure.message)
             addresses.resolution = .none
@@ -154,6 +158,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         if connections[index].sentCount == connections[index].sealedCount {
             noteWritten(index, now: now)
             connections[index].clearOutgoing()
+            connections[index].handedOver = now.nanoseconds
         }
     }
 
@@ -182,14 +187,21 @@ extension ReactorStateMachine where Records: ~Copyable {
         giveUpIfHopeless()
     }
 
-    /// Every stream that is still open is in doubt.
+    /// Every request that is still out is in doubt, but for those that never left our buffer: nothing
+    /// of the connection is given to the driver any more, so nobody will ever have seen them.
     mutating func loseStreams(_ index: Int, now: Now) {
-        while let tag = connections[index].binary.popOldest() {
-            inFlight -= 1
-            lose(tag, reason: .connectionLost, now: now)
-        }
+        while let tag = connections[index].binary.popOldest() { lose(tag, with: index, now: now) }
         while let tag = connections[index].http.takeOpenStream() {
-            inFlight -= 1
+            lose(tag, with: index, now: now)
+        }
+    }
+
+    private mutating func lose(_ tag: RowTag, with index: Int, now: Now) {
+        inFlight -= 1
+        // Written at the same instant may have been before: in doubt.
+        if unsafe slab.state(tag).pointee.sentNanoseconds > connections[index].handedOver {
+            sendElsewhere(tag)
+        } else {
             lose(tag, reason: .connectionLost, now: now)
         }
     }

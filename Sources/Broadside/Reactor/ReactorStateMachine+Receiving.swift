@@ -110,7 +110,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             case .goAway(let code, _):
                 followGoAway(index, code: code, now: now)
             case .pong:
-                connections[index].pingSent = nil
+                // Whatever comes says that the server lives: `checkLiveness` looks at when.
+                break
             case .failed(let error):
                 failViolation(index, error, now: now)
                 return

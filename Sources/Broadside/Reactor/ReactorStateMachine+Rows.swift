@@ -8,7 +8,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// True where a row could go out now.
-    func hasRowReady(_ now: Now) -> Bool {
+    package func hasRowReady(_ now: Now) -> Bool {
         if !again.isEmpty { return true }
         if let due = retryQueue.nextDue, due <= now.nanoseconds { return true }
         if slab.isFull { return false }

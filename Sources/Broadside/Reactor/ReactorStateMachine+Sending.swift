@@ -48,6 +48,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         guard !connections[index].isSending else { return }
         connections[index].isSending = true
+        connections[index].handedOver = now.nanoseconds
         let bytes = unsafe UnsafeRawBufferPointer(
             start: connections[index].outgoing + connections[index].sentCount, count: waiting)
         unsafe submissions.append(.send(connection: index, bytes: bytes))
@@ -114,7 +115,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ index: Int, staged: inout Int, limit: Int, now: Now
     ) {
         guard case .running = phase else { return }
-        guard !ledger.backlogIsHigh else {
+        guard ledger.pendingByteCount < settings.limits.ledgerBacklog else {
             connections[index].limitedBy = .socket
             return
         }

@@ -70,7 +70,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             renew(tag, now: now)
         case .retryWithPreviousToken:
             unsafe shared.freezeRenewal(
-                now, usedVersion: state.pointee.authorizationVersion)
+                now, usedVersion: state.pointee.authorizationVersion,
+                giveUpAfter: settings.giveUpAfter)
             unsafe state.pointee.attempts -= 1
             retryQueue.insert(
                 dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
@@ -89,7 +90,18 @@ extension ReactorStateMachine where Records: ~Copyable {
                 lasting: nil, random: &random)
             drain(index, now: now)
         }
+        noteWait(index, status: status, reason: reason, retryAfter: retryAfter)
         shared.count(answer.campaign, status: status, reason: reason)
+    }
+
+    /// Remembers, for the message of a run that gives up, that a server wants to be left alone for
+    /// longer than a run goes without an answer.
+    private func noteWait(_ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?) {
+        guard let retryAfter, retryAfter >= settings.giveUpAfter else { return }
+        let words = reason.map { " \($0.text)" } ?? ""
+        shared.note(
+            failure: "\(place(index)): \(status)\(words) with Retry-After: \(retryAfter / second) "
+                + "s, which is longer than --give-up-after")
     }
 
     /// The credential was refused, not the row: it stays `remaining`, and is not sent again in this

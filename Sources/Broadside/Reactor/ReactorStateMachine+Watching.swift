@@ -140,7 +140,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func checkLiveness(_ index: Int, now: Now) {
         let silence = now.nanoseconds - min(now.nanoseconds, connections[index].lastReceived)
         if let pinged = connections[index].pingSent {
-            if connections[index].lastReceived > pinged {
+            // What came before the PING came a while before it.
+            if connections[index].lastReceived >= pinged {
                 connections[index].pingSent = nil
             } else if now.nanoseconds - pinged > Self.silenceLimit {
                 failSilent(index, "no answer to PING within 10 s", now: now)

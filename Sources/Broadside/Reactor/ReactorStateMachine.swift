@@ -99,11 +99,6 @@ import TLS
 
     /// Timers that need no precision are looked at this often.
     static var scanInterval: UInt64 { 50 * millisecond }
-    /// Rows that may wait for another try, beside those in flight. A reactor whose rows are all
-    /// waiting takes no new ones.
-    static var retryRowsLimit: Int { 65_536 }
-    /// Rows that may be in flight on all connections of a reactor.
-    static var flightRowsLimit: Int { 1 << 20 }
 
     package init(
         settings: ReactorSettings, shared: SharedRun, reactor: Int, recipe: Records.Recipe,
@@ -129,15 +124,15 @@ import TLS
         connections = ConnectionTable(
             capacity: settings.connections * Self.slotsEachConnection)
         let flights = min(
-            settings.connections * settings.streamsPerConnection, Self.flightRowsLimit)
+            settings.connections * settings.streamsPerConnection, settings.limits.flightRows)
         // Half a block for each row in flight, and what all may share: rows with much of their own
         // are fewer at a time.
         let piecesLimit = isPersonal ? RowPersonalizer.piecesLimit(payloads.limit) : 0
         let blockCount = flights / 2 + RowSlab.sharedBlocks / settings.reactors + 64
         slab = RowSlab(
-            capacity: flights + Self.retryRowsLimit, piecesLimit: piecesLimit,
+            capacity: flights + settings.limits.retryRows, piecesLimit: piecesLimit,
             blockCount: isPersonal ? blockCount : 0)
-        retryQueue = RetryQueue(capacity: flights + Self.retryRowsLimit)
+        retryQueue = RetryQueue(capacity: flights + settings.limits.retryRows)
         pacer = Pacer(
             milliRate: shared.milliRate.map { $0 / UInt64(settings.reactors) }, now: now.nanoseconds
         )

@@ -6,7 +6,7 @@ internal import Synchronization
 /// A row stays covered by the reservation of the reactor that read it; whoever sends it writes the
 /// verdict, into its own segment. Who leaves the run takes part in no exchange any more, and leaves
 /// only when nothing lies here, so that no row is handed to nobody.
-final class RowExchange: Sendable {
+package final class RowExchange: Sendable {
     /// A row on its way between reactors.
     struct Row: Sendable {
         var state: PendingRow
@@ -28,9 +28,14 @@ final class RowExchange: Sendable {
     private let waiting = Atomic<Int>(0)
 
     /// The most rows that may lie here.
-    static let limit = 65_536
+    let limit: Int
+    package static let rowsLimit = 65_536
     /// The most octets of personal pieces that may lie here.
     static let piecesLimit = 8 << 20
+
+    init(limit: Int) {
+        self.limit = limit
+    }
 
     /// True where a look is worth the lock.
     var hasRows: Bool { waiting.load(ordering: .acquiring) > 0 }
@@ -50,7 +55,7 @@ final class RowExchange: Sendable {
     func room(for reactor: Int) -> Int {
         state.withLock { state in
             let others = state.able.subtracting(state.left).subtracting([reactor])
-            return others.isEmpty ? 0 : Self.limit - state.rows.count
+            return others.isEmpty ? 0 : limit - state.rows.count
         }
     }
 
@@ -58,7 +63,7 @@ final class RowExchange: Sendable {
     func put(_ row: Row, from reactor: Int) -> Bool {
         state.withLock { state in
             let others = state.able.subtracting(state.left).subtracting([reactor])
-            guard !others.isEmpty, state.rows.count < Self.limit,
+            guard !others.isEmpty, state.rows.count < limit,
                 state.pieceCount + row.pieces.count <= Self.piecesLimit
             else { return false }
             state.pieceCount += row.pieces.count
@@ -76,6 +81,11 @@ final class RowExchange: Sendable {
             waiting.store(state.rows.count, ordering: .releasing)
             return row
         }
+    }
+
+    /// Rows that lie here, and the octets of their pieces.
+    var counts: (rows: Int, pieces: Int) {
+        state.withLock { ($0.rows.count, $0.pieceCount) }
     }
 
     /// A reactor has nothing left to do.

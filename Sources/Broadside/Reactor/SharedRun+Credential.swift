@@ -36,12 +36,25 @@ extension SharedRun {
     }
 
     /// What to do about TooManyProviderTokenUpdates: the token before it, and no renewal for 20
-    /// minutes.
-    func freezeRenewal(_ now: Now, usedVersion: UInt32) {
-        state.withLock { state in
+    /// minutes. Apple takes a new token by then, so a run that hears nothing else for longer ends:
+    /// no attempt counts, and rows would go round for ever.
+    ///
+    /// - Parameter giveUpAfter: Nanoseconds for which that is waited for besides.
+    func freezeRenewal(_ now: Now, usedVersion: UInt32, giveUpAfter: UInt64) {
+        let since = state.withLock { state in
             state.token.freeze(now.wallMilliseconds / 1000, usedVersion: usedVersion)
             publish(state.token)
+            let since = state.updatesRefusedSince ?? now.nanoseconds
+            state.updatesRefusedSince = since
+            return since
         }
+        let waited = now.nanoseconds - min(now.nanoseconds, since)
+        guard waited > ProviderTokenAge.freezeSeconds * second + giveUpAfter else { return }
+        stop(
+            .gaveUp(
+                "every answer for \(waited / (60 * second)) minutes was "
+                    + "TooManyProviderTokenUpdates, as where other senders make tokens of the same "
+                    + "key"))
     }
 
     /// True once another token is wanted.

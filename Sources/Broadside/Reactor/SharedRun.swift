@@ -29,13 +29,15 @@ package final class SharedRun: Sendable {
         var guards: RefusalGuard
         var lastFailure: String?
         var lastRefusal: String?
+        /// Since when every answer is TooManyProviderTokenUpdates, monotonic nanoseconds.
+        var updatesRefusedSince: UInt64?
     }
 
     let state: Mutex<State>
     /// How many connections may be made in place of others.
     let churn = ConnectionChurn()
     /// Rows of reactors that can't send them.
-    let exchange = RowExchange()
+    let exchange: RowExchange
     /// Holds the list back until its first rows are answered; nil where there is none.
     package let canary: CanaryGate?
     /// How many connections each reactor keeps up; nil: as many as the settings say.
@@ -66,10 +68,12 @@ package final class SharedRun: Sendable {
     ///   - milliRate: Requests in 1,000 seconds in all; nil: unlimited.
     ///   - canary: nil: none.
     ///   - connectionTarget: nil: each reactor keeps up what its settings say.
+    ///   - exchangedRows: The most rows that lie between reactors.
     package init(
         authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
         maxBadTokensPercent: Double, canary: CanaryGate? = nil,
-        connectionTarget: ConnectionTarget? = nil, sign: Signer?
+        connectionTarget: ConnectionTarget? = nil, exchangedRows: Int = RowExchange.rowsLimit,
+        sign: Signer?
     ) {
         state = Mutex(
             State(
@@ -80,6 +84,7 @@ package final class SharedRun: Sendable {
                     abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent)))
         self.canary = canary
         self.connectionTarget = connectionTarget
+        exchange = RowExchange(limit: exchangedRows)
         rateLimit = Atomic(milliRate ?? .max)
     }
 
@@ -189,6 +194,7 @@ package final class SharedRun: Sendable {
         guard accepted > 0 else { return }
         let cause = state.withLock { state in
             var cause: RefusalGuard.Cause?
+            state.updatesRefusedSince = nil
             for _ in 0..<accepted { cause = state.guards.note(.accepted) }
             return cause
         }
@@ -201,6 +207,7 @@ package final class SharedRun: Sendable {
         let answer = "\(status) \(reason?.text ?? "without a known reason")"
         let advice = Self.advice(signal, reason)
         let cause = state.withLock { state in
+            if reason != .tooManyProviderTokenUpdates { state.updatesRefusedSince = nil }
             if signal == .refusesCredential { state.lastRefusal = "\(answer): \(advice)" }
             return state.guards.note(signal)
         }

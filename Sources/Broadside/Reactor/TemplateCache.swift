@@ -49,6 +49,8 @@ struct TemplateCache<Template: LaidDownTemplate> {
         }
     }
 
+    var count: Int { entries.count }
+
     func deallocate() {
         for entry in entries {
             entry.template.deallocate()

@@ -19,12 +19,12 @@ struct TurnPatience {
     var readyConnections = 0
 
     /// The longest wait, and its share of the time that an answer takes.
-    static var limit: UInt64 { millisecond / 2 }
-    static var shareOfLatency: UInt64 { 4 }
+    static var limit: UInt64 { millisecond }
+    static var shareOfLatency: UInt64 { 3 }
     /// Where fewer answers than that are to be expected meanwhile, each is looked at as it comes.
     static var answersExpected: UInt64 { 8 }
     /// A turn with so many completions is full.
-    static var completionsLimit: Int { 64 }
+    static var completionsLimit: Int { 128 }
 
     @inline(__always)
     mutating func noteAnswer(nanoseconds: UInt64) {

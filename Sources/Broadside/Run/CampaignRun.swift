@@ -70,8 +70,7 @@ public enum CampaignRun {
         if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
         if let path = options.report { try checkWritable(path, option: "report") }
         try confirm(plan, list)
-        try raiseDescriptorLimit(plan)
-        try checkRing()
+        try checkLimits(plan)
         let signals = SignalWatch()
         let outlets = try RunOutlets(options)
         let directory = if let spooling { spooling } else { try openLedger(options) }
@@ -147,31 +146,33 @@ public enum CampaignRun {
         }
     }
 
-    /// Containers often forbid io_uring: better known before a ledger is begun.
-    private static func checkRing() throws(BroadsideError) {
+    /// Limits are raised as far as they go. Where that is not enough, or a container forbids
+    /// io_uring, it is better known before a ledger is begun.
+    private static func checkLimits(_ plan: Plan) throws(BroadsideError) {
+        ResourceLimits.raise()
+        let connections = plan.shape.connections
+        let needed = RunShape.descriptors(connections, reactors: plan.shape.reactors)
+        let allowed = ResourceLimits.openFiles
+        guard allowed >= UInt64(needed) else {
+            throw .request(
+                "--connections \(connections) needs \(needed) open files, and no more than "
+                    + "\(allowed) are allowed here: raise the limit (ulimit -n \(needed)) or use "
+                    + "fewer connections")
+        }
         do {
-            _ = try Ring(entries: 8, bufferCount: 8, bufferSize: 4096)
+            try makeRings(plan.shape.reactors)
         } catch {
             throw BroadsideError("\(error)", exitCode: 1)
         }
     }
 
-    /// A descriptor a connection, and a few for files and rings: the limit is raised as far as it
-    /// goes, and where that is not enough it is better known before a ledger is begun.
-    private static func raiseDescriptorLimit(_ plan: Plan) throws(BroadsideError) {
-        var limit = rlimit()
-        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
-            return
-        }
-        limit.rlim_cur = limit.rlim_max
-        _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        let connections = plan.shape.connections
-        let needed = RunShape.descriptors(connections, reactors: plan.shape.reactors)
-        guard limit.rlim_max < UInt64(needed) else { return }
-        throw .request(
-            "--connections \(connections) needs \(needed) open files, and no more than "
-                + "\(limit.rlim_max) are allowed here: raise the limit (ulimit -n \(needed)) or use "
-                + "fewer connections")
+    /// Makes as many rings as there are reactors, and drops them.
+    private static func makeRings(_ count: Int) throws(RingError) {
+        guard count > 0 else { return }
+        let ring = try RingDriver<TLSRecords>.makeRing()
+        try makeRings(count - 1)
+        // All of them at the same time: together they have to fit.
+        withExtendedLifetime(ring) {}
     }
 }
 

@@ -157,7 +157,10 @@ struct LiveRun {
         let rows = endRow.map { session.manifest.ownRowCount(upTo: $0) }
         var summary = Summary(campaign: session.campaign, outcome: .complete)
         summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
-        if session.isResumed {
+        if case .diskFailed = cause, let recorded = try? session.count() {
+            // Of what this process counted, what came last is not recorded.
+            summary.take(recorded, rows: rows)
+        } else if session.isResumed {
             summary.take(try session.count(), rows: rows)
         } else {
             summary.take(statistics, rows: rows)
@@ -221,7 +224,10 @@ struct LiveRun {
         let cause = message.hasPrefix(place) ? String(message.dropFirst(place.count)) : message
         let isUnreachable = ["refused", "resolve", "unreachable", "no connection", "no route"]
             .contains { cause.lowercased().contains($0) }
-        guard shared.lastAnswer == nil, isUnreachable else { return "gave up on \(place)\(cause)" }
+        guard shared.lastAnswer == nil else {
+            return "gave up on \(place)\(cause): --resume goes on"
+        }
+        guard isUnreachable else { return "gave up on \(place)\(cause)" }
         let advice =
             plan.options.endpoint == nil
             ? "does a firewall let --port \(plan.route.port) through, or is a --proxy needed?"
@@ -234,7 +240,8 @@ struct LiveRun {
         _ teller: RunTeller
     ) -> String? {
         switch cause {
-        case .aborted(let message), .diskFailed(let message): message
+        case .aborted(let message): message
+        case .diskFailed(let message): "\(message): put its disk right, then --resume goes on"
         case .listFailed(let message): "\(message), then --resume goes on"
         case .gaveUp(let message): gaveUp(message)
         // The word to stop came when the last row was on its way: it is complete all the same.

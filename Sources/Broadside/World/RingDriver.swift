@@ -46,8 +46,7 @@ import Ring
     init(
         slots: Int, segment: Int32, inbox: Inbox, services: ReactorServices, reactor: Int
     ) throws(RingError) {
-        ring = try Ring(
-            entries: 1024, bufferCount: Self.bufferCount, bufferSize: Self.bufferSize)
+        ring = try Self.makeRing()
         sockets = Array(repeating: Slot(), count: slots)
         self.segment = segment
         self.inbox = inbox
@@ -58,6 +57,11 @@ import Ring
 
     deinit {
         unsafe inboxCounter.deallocate()
+    }
+
+    /// A reactor's ring.
+    static func makeRing() throws(RingError) -> Ring {
+        try Ring(entries: 1024, bufferCount: bufferCount, bufferSize: bufferSize)
     }
 
     /// Runs the reactor to its end.

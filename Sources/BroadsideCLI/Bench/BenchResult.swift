@@ -119,7 +119,7 @@ struct BenchResult: Encodable {
         return String(text.reversed())
     }
 
-    private static func tenths(_ value: Double) -> String { "\((value * 10).rounded() / 10)" }
+    static func tenths(_ value: Double) -> String { "\((value * 10).rounded() / 10)" }
 
     private static func hundredths(_ value: Double) -> String {
         "\((value * 100).rounded() / 100)"

@@ -23,6 +23,9 @@ struct BenchRun {
     /// Rows and milliseconds of the run that finds the rate.
     private static let warmUp = (rows: 1_000_000, milliseconds: 1000)
 
+    /// So often a run is made at most that has to be long enough.
+    private static let looksLimit = 3
+
     /// By so many latencies both are longer: connections take more only after their first answers.
     private static let latencies = 4
 
@@ -51,14 +54,49 @@ struct BenchRun {
         // Until the first answers little is sent, and the last ones are only awaited.
         let elapsed = found.summary.elapsedSeconds
         let rate = found.answered / max(elapsed - 2 * answer / 1000, elapsed / 4)
-        let rows = max(1, min(BenchFiles.rowsLimit, Int(rate * seconds)))
-        try files.extendList(to: rows, signals)
-        standardError(
-            "broadside: \(BenchResult.grouped(rate)) a second in the warm-up: sending "
-                + "\(BenchResult.grouped(Double(rows))) notifications")
         let measured = try measure(
-            rows: rows, name: "measured", milliseconds: nil, more: connections)
+            for: seconds, rate: rate, after: "\(BenchResult.grouped(rate)) a second in the warm-up")
         return BenchResult(measured, options, bytesEach: bytes)
+    }
+
+    /// Sends for a moment. On a busy machine, or to an endpoint far away, its time may pass before the
+    /// first answer: it gets more.
+    private func measureBriefly(
+        rows: Int, name: String, milliseconds: Int, more: [String]
+    ) throws(CommandFailure) -> Measured {
+        var milliseconds = milliseconds
+        for look in 1..<Self.looksLimit {
+            let measured = try send(
+                rows: rows, name: "\(name)-\(look)", milliseconds: milliseconds, more: more)
+            if measured.answered > 0 { return measured }
+            milliseconds *= 5
+        }
+        return try measure(rows: rows, name: name, milliseconds: milliseconds, more: more)
+    }
+
+    /// Sends for about so long. A warm-up on a machine that was busy with something else is too
+    /// short a look: where less than half of the time was needed, it counts as another one.
+    private func measure(
+        for seconds: Double, rate: Double, after finding: String
+    ) throws(CommandFailure) -> Measured {
+        var (rate, finding) = (rate, finding)
+        var looks = Self.looksLimit
+        while true {
+            let rows = max(1, min(BenchFiles.rowsLimit, Int(rate * seconds)))
+            try files.extendList(to: rows, signals)
+            standardError(
+                "broadside: \(finding): sending \(BenchResult.grouped(Double(rows))) notifications")
+            looks -= 1
+            let measured = try measure(
+                rows: rows, name: looks == 0 ? "measured" : "measured-\(looks)",
+                milliseconds: nil, more: connections)
+            let elapsed = measured.summary.elapsedSeconds
+            if looks == 0 || elapsed >= seconds / 2 || rows == BenchFiles.rowsLimit {
+                return measured
+            }
+            rate = Double(rows) / elapsed
+            finding = "\(BenchResult.grouped(rate)) a second in \(BenchResult.tenths(elapsed)) s"
+        }
     }
 
     /// Always said: a run that grows while it is measured would be no measurement.
@@ -68,30 +106,22 @@ struct BenchRun {
         return ["--connections", "\(count)"]
     }
 
-    /// How often a brief run is tried, each time four times as long.
-    private static let attempts = 4
-
-    /// Sends for a moment. Where nothing was answered by then, for a longer one: the machine may be
-    /// busy, or the endpoint far away.
-    private func measureBriefly(
-        rows: Int, name: String, milliseconds: Int, more: [String]
+    /// As `send`; a run without an answer is a failure.
+    private func measure(
+        rows: Int, name: String, milliseconds: Int?, more: [String]
     ) throws(CommandFailure) -> Measured {
-        var milliseconds = milliseconds
-        for attempt in 1...Self.attempts {
-            let measured = try measure(
-                rows: rows, name: attempt == 1 ? name : "\(name)-\(attempt)",
-                milliseconds: milliseconds, more: more)
-            if measured.answered > 0 { return measured }
-            milliseconds *= 4
+        let measured = try send(rows: rows, name: name, milliseconds: milliseconds, more: more)
+        guard measured.answered > 0 else {
+            throw CommandFailure(
+                message: "no answer came in the \(name) run: look at the endpoint", exitCode: 1)
         }
-        throw CommandFailure(
-            message: "no answer came in the \(name) run: look at the endpoint", exitCode: 1)
+        return measured
     }
 
     /// Sends so many rows, to a fresh simulator where there is none to go to.
     ///
     /// - Parameter milliseconds: From then on no request is begun; nil: all rows are sent.
-    private func measure(
+    private func send(
         rows: Int, name: String, milliseconds: Int?, more: [String]
     ) throws(CommandFailure) -> Measured {
         var (simulator, target) = (BenchChild?.none, options.endpointArguments)

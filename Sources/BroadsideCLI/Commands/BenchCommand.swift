@@ -14,8 +14,9 @@ enum BenchCommand {
             apart. With --endpoint another server is measured, never Apple's: the tokens are made up.
 
             A warm-up of at most a second and four times the latency finds the rate from which the
-            rows for --duration are computed; the run takes about so long, not exactly. Bytes are
-            those of HEADERS and DATA frames, without TLS, counted on a short run of its own.
+            rows for --duration are computed; the run takes about so long, not exactly. Where it takes
+            less than half of that it is made again with more rows, twice at most. Bytes are those
+            of HEADERS and DATA frames, without TLS, counted on a short run of its own.
             """,
         sections: [
             OptionSection(

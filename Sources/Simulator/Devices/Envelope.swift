@@ -1,4 +1,5 @@
 internal import APNs
+internal import HPACK
 
 /// What becomes of a notification for a device that is away depends on this, not on its payload.
 struct Envelope: Sendable, Equatable {

@@ -38,7 +38,7 @@ public final class ProviderEndpoint: Sendable {
     public init(_ options: SimulatorOptions) throws(SimulatorError) {
         try options.validate()
         self.options = options
-        raiseDescriptorLimit()
+        ResourceLimits.raise()
         let state = try StateDirectory(path: options.state)
         self.state = state
         let credentials = try state.credentials()
@@ -277,12 +277,4 @@ public final class ProviderEndpoint: Sendable {
             throw SimulatorError(error.description, exitCode: 1)
         }
     }
-}
-
-/// As many descriptors as the system lets this process have: each connection is one.
-private func raiseDescriptorLimit() {
-    var limit = rlimit()
-    guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-    limit.rlim_cur = limit.rlim_max
-    _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
 }

@@ -1,5 +1,6 @@
 internal import APNs
 internal import CNghttp2
+internal import HPACK
 
 /// What nghttp2 reports, and what is answered.
 extension ServerSession {

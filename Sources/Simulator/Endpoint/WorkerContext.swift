@@ -1,5 +1,6 @@
 internal import APNs
 internal import Glibc
+internal import HPACK
 
 /// What the sessions of one thread share: the checks, the queue of answers, the journal, counts.
 ///

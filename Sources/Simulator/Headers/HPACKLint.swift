@@ -130,7 +130,7 @@ struct HPACKLint {
                 report(.nameNotIndexed, name)
             }
         // An expiration that stays the same may be referred to as a whole in the compact form.
-        case .indexed where profile == .compact && name != .identifier: break
+        case .indexed where profile == .compact && name != .field(.identifier): break
         default: report(.indexed, name)
         }
     }

@@ -2,8 +2,8 @@ internal import HPACK
 
 /// A header's name, as the lint tells names apart.
 enum LintName: Hashable {
-    case method, scheme, path, authority, host, authorization, topic, pushType, identifier
-    case expiration, priority, collapseIdentifier
+    case field(RequestFieldName)
+    /// What APNs does not read.
     case other([UInt8])
 
     /// What the discipline asks of the header.
@@ -18,34 +18,24 @@ enum LintName: Hashable {
         case constant
     }
 
-    private static let known: [(LintName, StaticString)] = [
-        (.method, ":method"), (.scheme, ":scheme"), (.path, ":path"), (.authority, ":authority"),
-        (.host, "host"), (.authorization, "authorization"), (.topic, "apns-topic"),
-        (.pushType, "apns-push-type"), (.identifier, "apns-id"),
-        (.expiration, "apns-expiration"), (.priority, "apns-priority"),
-        (.collapseIdentifier, "apns-collapse-id"),
-    ]
-
     init(_ octets: [UInt8]) {
-        for (name, text) in Self.known
-        where unsafe octets.withUnsafeBytes({ unsafe $0.spells(text) }) {
-            self = name
-            return
-        }
-        self = .other(octets)
+        let name = unsafe octets.withUnsafeBytes { unsafe RequestFieldName($0) }
+        self = name.map { .field($0) } ?? .other(octets)
     }
 
     /// The name on the wire.
     var text: String {
-        if case .other(let octets) = self { return String(decoding: octets, as: UTF8.self) }
-        return "\(Self.known.first { $0.0 == self }!.1)"
+        switch self {
+        case .field(let name): "\(name.text)"
+        case .other(let octets): String(decoding: octets, as: UTF8.self)
+        }
     }
 
     var role: Role {
         switch self {
-        case .method, .scheme: .pseudo
-        case .path: .path
-        case .identifier, .expiration, .collapseIdentifier: .changing
+        case .field(.method), .field(.scheme): .pseudo
+        case .field(.path): .path
+        case .field(.identifier), .field(.expiration), .field(.collapseIdentifier): .changing
         default: .constant
         }
     }
@@ -59,17 +49,11 @@ enum LintName: Hashable {
     /// The first entry of RFC 7541's static table with this name.
     var staticIndex: Int? {
         switch self {
-        case .authority: 1
-        case .method: 2
-        case .path: 4
-        case .scheme: 6
-        case .authorization: 23
-        case .host: 38
+        case .field(let name): name.staticIndex
         case .other(let octets):
             (1...StaticTable.count).first { index in
                 unsafe octets.withUnsafeBytes { unsafe $0.spells(StaticTable.name(at: index)) }
             }
-        default: nil
         }
     }
 }

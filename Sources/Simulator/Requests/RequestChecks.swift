@@ -1,4 +1,5 @@
 internal import APNs
+internal import HPACK
 
 /// What the header block of a request decides already; the body decides the rest.
 struct Verdict: Sendable {

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import HPACK
 
 /// The header fields of one request that mean something to APNs: where their values lie.
 ///
@@ -6,52 +7,7 @@ internal import Glibc
 /// once, as soon as its header block is complete.
 @safe struct RequestHead {
     /// The fields that are told apart; all others are ignored, as APNs ignores them.
-    enum Name: Int, CaseIterable {
-        case method, scheme, path, authority, host, authorization, topic, pushType, identifier
-        case expiration, priority, collapseIdentifier
-
-        /// The field's name on the wire.
-        var text: StaticString {
-            switch self {
-            case .method: ":method"
-            case .scheme: ":scheme"
-            case .path: ":path"
-            case .authority: ":authority"
-            case .host: "host"
-            case .authorization: "authorization"
-            case .topic: "apns-topic"
-            case .pushType: "apns-push-type"
-            case .identifier: "apns-id"
-            case .expiration: "apns-expiration"
-            case .priority: "apns-priority"
-            case .collapseIdentifier: "apns-collapse-id"
-            }
-        }
-
-        /// The name spelled by these octets; nil for a field that APNs ignores.
-        init?(_ octets: UnsafeRawBufferPointer) {
-            let candidate: Name
-            switch octets.count {
-            case 4: candidate = .host
-            case 5: candidate = .path
-            case 7:
-                switch unsafe octets[1] {
-                case UInt8(ascii: "m"): candidate = .method
-                case UInt8(ascii: "s"): candidate = .scheme
-                default: candidate = .identifier
-                }
-            case 10: candidate = unsafe octets[0] == UInt8(ascii: ":") ? .authority : .topic
-            case 13:
-                candidate = unsafe octets[1] == UInt8(ascii: "u") ? .authorization : .priority
-            case 14: candidate = .pushType
-            case 15: candidate = .expiration
-            case 16: candidate = .collapseIdentifier
-            default: return nil
-            }
-            guard unsafe octets.spells(candidate.text) else { return nil }
-            self = candidate
-        }
-    }
+    typealias Name = RequestFieldName
 
     /// Where the values are copied to.
     let arena: UnsafeMutableRawBufferPointer
@@ -120,6 +76,32 @@ internal import Glibc
         let offset = Int(offsets[name.rawValue])
         return unsafe UnsafeRawBufferPointer(
             rebasing: arena[offset..<offset + Int(counts[name.rawValue])])
+    }
+}
+
+extension RequestFieldName {
+    /// The name spelled by these octets; nil for a field that APNs ignores.
+    init?(_ octets: UnsafeRawBufferPointer) {
+        let candidate: Self
+        switch octets.count {
+        case 4: candidate = .host
+        case 5: candidate = .path
+        case 7:
+            switch unsafe octets[1] {
+            case UInt8(ascii: "m"): candidate = .method
+            case UInt8(ascii: "s"): candidate = .scheme
+            default: candidate = .identifier
+            }
+        case 10: candidate = unsafe octets[0] == UInt8(ascii: ":") ? .authority : .topic
+        case 13:
+            candidate = unsafe octets[1] == UInt8(ascii: "u") ? .authorization : .priority
+        case 14: candidate = .pushType
+        case 15: candidate = .expiration
+        case 16: candidate = .collapseIdentifier
+        default: return nil
+        }
+        guard unsafe octets.spells(candidate.text) else { return nil }
+        self = candidate
     }
 }
 

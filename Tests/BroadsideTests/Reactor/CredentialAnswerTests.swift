@@ -103,6 +103,34 @@ struct CredentialAnswerTests {
         #expect(last.time >= 1800 * second)
     }
 
+    @Test(arguments: [0, 200, 410, 429])
+    func `Too many updates and nothing else: it ends when another token would have been taken`(
+        other: Int
+    ) throws {
+        let run = try ScriptedRun(rows: 10, tokenAge: 60) { $0.giveUpAfter = 90 * second }
+        // An answer of another kind in between begins the time anew.
+        var otherAt: UInt64 = 0
+        run.reply = { request in
+            guard other > 0, otherAt == 0, request.time >= 900 * second else {
+                return .status(429, "TooManyProviderTokenUpdates")
+            }
+            otherAt = request.time
+            return .status(other)
+        }
+        run.run(for: 7200 * second)
+        guard case .gaveUp(let message) = run.shared.stopCause else {
+            Issue.record("\(String(describing: run.shared.stopCause))")
+            return
+        }
+        #expect(message.contains("every answer for 21 minutes was TooManyProviderTokenUpdates"))
+        #expect(run.isFinished && (otherAt > 0) == (other > 0))
+        let waited = run.time - otherAt
+        #expect(waited > 1290 * second && waited < 1295 * second, "\(waited / second)")
+        let rows = try run.rows()
+        let settled = other == 200 || other == 410 ? 1 : 0
+        #expect(rows.count == 10 && rows.count { $0.state == .remaining } == 10 - settled)
+    }
+
     @Test func `An invalid token is tried once more for a row, and then no more`() throws {
         let run = try ScriptedRun(rows: 3, tokenAge: 60)
         run.reply = { request in

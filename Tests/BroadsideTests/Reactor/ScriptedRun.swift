@@ -40,6 +40,8 @@ final class ScriptedRun {
         var pings: [UInt64] = []
         /// Answers no PING any more.
         var isDeaf = false
+        /// What the network has been given and does not take; nil: it takes all at once.
+        var held: [UInt8]?
         let server = ScriptedServer()
     }
 
@@ -220,8 +222,13 @@ final class ScriptedRun {
                 say(ScriptedServer.settings(maxStreams: maxStreams), on: link)
             }
         case .send(let slot, let bytes):
+            let link = reactor.linkOfSlot[slot]!
+            guard links[link].held == nil else {
+                links[link].held! += bytes
+                return
+            }
             complete(.sent(connection: slot, result: bytes.count))
-            arrived(Array(bytes), link: reactor.linkOfSlot[slot]!)
+            arrived(Array(bytes), link: link)
         case .close(let slot):
             links[reactor.linkOfSlot[slot]!].closed = time
             complete(.closed(connection: slot))
@@ -244,6 +251,18 @@ final class ScriptedRun {
     func hangUp(_ link: Int) {
         reactors[links[link].reactor].inbox.append(
             .completion(.receiveEnded(connection: links[link].slot, errno: 0)))
+    }
+
+    /// From now on the network takes nothing of a connection.
+    func hold(_ link: Int) { links[link].held = [] }
+
+    /// The network takes what it holds, and all that follows.
+    func letGo(_ link: Int) {
+        guard let held = links[link].held else { return }
+        links[link].held = nil
+        reactors[links[link].reactor].inbox.append(
+            .completion(.sent(connection: links[link].slot, result: held.count)))
+        arrived(held, link: link)
     }
 
     /// From now on the server answers no PING.

@@ -125,6 +125,39 @@ struct StoppingTests {
         #expect(run.shared.lastAnswer != nil)
     }
 
+    @Test(arguments: [429, 503])
+    func `A wait that the server asks for counts too, and is named`(status: Int) throws {
+        let run = try ScriptedRun(rows: 20) { $0.giveUpAfter = 40 * second }
+        run.maxStreams = 1
+        run.reply = { request in
+            ScriptedRun.row(request) < 5 ? .status(200) : .status(status, retryAfter: "90")
+        }
+        run.run()
+        guard case .gaveUp(let message) = run.shared.stopCause else {
+            Issue.record("\(String(describing: run.shared.stopCause))")
+            return
+        }
+        #expect(message.contains("no answer for 40 s (10.0.0.1:443: \(status) with "), "\(message)")
+        #expect(message.contains("Retry-After: 90 s, which is longer than --give-up-after"))
+        let last = try #require(run.requests.last)
+        #expect(run.time >= last.time + 40 * second && run.time < last.time + 43 * second)
+        // Refused and not sent: all of it stays for a resume.
+        let rows = try run.rows()
+        #expect(rows.count == 20 && run.isFinished)
+        #expect(rows[..<5].allSatisfy { $0.state == .accepted })
+        #expect(rows[5...].allSatisfy { $0.state == .remaining })
+    }
+
+    @Test func `A wait that is shorter than the patience is waited for`() throws {
+        let run = try ScriptedRun(rows: 20) { $0.giveUpAfter = 40 * second }
+        run.reply = { request in
+            run.requests.count == 1 ? .status(503, retryAfter: "30") : .status(200)
+        }
+        run.run()
+        #expect(run.shared.stopCause == nil && run.time >= 30 * second)
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+    }
+
     @Test func `Where nothing was ever reachable and no time was named, three attempts are enough`()
         throws
     {
@@ -170,11 +203,14 @@ struct StoppingTests {
     }
 
     @Test func `The last rows of a list go out although none before them was accepted`() throws {
-        let run = try ScriptedRun(rows: 40, reactors: 3, abortAfter: 2)
+        // More rows than two reactors take at the start, and requests for two at a time: the third
+        // reactor's go out because the others give their leave back.
+        let run = try ScriptedRun(rows: 2000, reactors: 3, abortAfter: 2)
         run.reply = { _ in .status(410, "Unregistered") }
         run.run(for: 50 * second)
         #expect(run.isFinished && run.shared.stopCause == nil)
-        #expect(try run.rows().allSatisfy { $0.state == .rejected })
+        #expect(Set(run.requests.map { run.links[$0.connection].reactor }) == [0, 1, 2])
+        #expect(try run.rows().count { $0.state == .rejected } == 2000)
     }
 
     // MARK: Guards

@@ -20,7 +20,9 @@ extension World {
             return
         }
         // An address that comes back to the name is tried at once.
-        guard process.weather.addressChange == 0, isAloneInTrouble(id) else { return }
+        guard process.weather.addressChange == 0, !scenario.bounds.changesNames,
+            isAloneInTrouble(id)
+        else { return }
         let backoff = min(second << UInt64(min(failures, 6)), 60 * second)
         reactor.pauses[address] = (clock + backoff - backoff / 4, failures + 1)
     }

@@ -132,8 +132,6 @@ extension World {
         note { "stop: \(String(describing: cause))" }
         if let cause { judgeCause(cause, process) }
         judgeKept(states, process)
-        judgePace(process)
-        judgeConnectionPace(process)
         if case .diskFailed = cause {
             return
         }

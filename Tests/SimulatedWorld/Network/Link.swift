@@ -63,6 +63,8 @@ struct Link {
     var refused: [(stream: Int32, toldAt: UInt64)] = []
     /// When the client closed it: what it was told at that instant it may not have looked at.
     var closedAt: UInt64 = 0
+    /// Since when it leaves no room for a request although rows wait.
+    var starvedSince: UInt64?
     /// Bytes that were handed to the client, counted against the server's evidence.
     var countAtClient = 0
 }

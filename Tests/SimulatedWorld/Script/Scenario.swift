@@ -35,6 +35,9 @@ struct Scenario {
     /// `--canary` and `--canary-max-rejected`.
     let canary: (rows: Int, percent: Double)?
 
+    /// What a reactor may hold.
+    let bounds: ScriptedBounds
+
     /// One for each process; those that follow are calm.
     let weathers: [Weather]
     /// What the seed's accidents are drawn from.
@@ -47,6 +50,7 @@ struct Scenario {
     init(seed: UInt64) {
         var random = WorldRandom(seed: seed)
         self.seed = seed
+        bounds = ScriptedBounds(seed: seed)
         campaign = random.next()
         let rowCount = random.between(0...(random.pick([3, 40, 300, 300, 2500])))
         list = SimulatedList(rowCount: rowCount, random: random.fork())
@@ -74,9 +78,21 @@ struct Scenario {
         giveUpAfter = random.pick([40, 60, 200]) * second
         giveUpAfterIsExplicit = random.chance(0.5)
         let canWait = requestTimeout == 30 * second && rowCount <= 300
-        weathers = (0..<random.pick([0, 1, 1, 2, 4])).map { _ in
+        // So many in a row that the run is stopped must not come.
+        let namesReasons =
+            abortAfter >= 50 && ScriptedBounds.namesReasons(seed: seed, rows: rowCount)
+        weathers = (0..<random.pick([0, 1, 1, 2, 4])).map { process in
             var weather = Weather.storm(&random)
-            weather.addUselessServers(seed: seed, canWait: canWait)
+            let isUseless = weather.addUselessServers(seed: seed, canWait: canWait)
+            let starvation = Starvation(
+                seed: seed, process: process, rows: rowCount, payloadCount: payloadCount)
+            if let starvation, !isUseless {
+                weather.add(starvation, isAlone: (seed + UInt64(process)) % 3 > 0)
+            }
+            let limits = AnnouncedLimits(
+                seed: seed, process: process, payloadCount: payloadCount)
+            if let limits { weather.add(limits) }
+            if namesReasons { weather.addManyReasons() }
             return weather
         }
         canary =
@@ -126,6 +142,7 @@ struct Scenario {
         if seed % 3 == 2 { settings.discipline = .compact }
         if seed % 5 > 1 { settings.pace = .adaptive }
         settings.connections = connectionsMost
+        settings.limits = bounds.limits
         guard repetitions > 0 else { return settings }
         let text = Array(String(repeating: "{{token}}", count: repetitions).utf8)
         guard let template = try? PayloadTemplate(personal(text).span.bytes) else {

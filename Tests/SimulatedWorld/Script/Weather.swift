@@ -36,6 +36,8 @@ struct Weather {
     var credential = 0.0
     var earlyAnswer = 0.0
     var strangeReason = 0.0
+    /// Each token has a strange reason of its own.
+    var hasManyReasons = false
     /// Provider tokens made from this many seconds since 1970 on are too many; 0: none are.
     var refusesTokensFrom: UInt64 = 0
     /// Provider tokens made before this many seconds since 1970 count as expired.
@@ -65,6 +67,10 @@ struct Weather {
     /// Chance of a connection whose server reads a kilobyte a second.
     var slowReading = 0.0
     var answersPings = true
+    /// Tiny windows, and changes of windows and frame size; nil: there are none.
+    var limits: AnnouncedLimits?
+    /// Connections that one day leave no room for a request; nil: none does.
+    var starvation: Starvation?
 
     // The operator.
     var signal = 0.0
@@ -105,23 +111,28 @@ struct Weather {
     /// seeds stay what they were.
     ///
     /// - Parameter canWait: Whether the client awaits an answer that takes 20 s, and few enough of them.
-    mutating func addUselessServers(seed: UInt64, canWait: Bool) {
+    /// - Returns: Whether the seed has such servers.
+    mutating func addUselessServers(seed: UInt64, canWait: Bool) -> Bool {
+        let isWindowLost = seed / 11 % 12 == 3
+        let isSlowAnswer = seed / 11 % 12 == 7 && canWait
+        let isSlowReader = seed / 13 % 16 == 5
         // Where nothing else goes wrong, there is no other reason to give up.
-        if seed / 11 % 12 == 3, seed % 2 == 1 {
+        if isWindowLost, seed % 2 == 1 {
             self = .calm
             windowLoss = 0.9
-        } else if seed / 11 % 12 == 3 {
+        } else if isWindowLost {
             windowLoss = 0.3
         }
         // Nothing but the answers to PING tells that the server lives.
-        if seed / 11 % 12 == 7, canWait {
+        if isSlowAnswer {
             self = .calm
             answerDelay = 14 * second
         }
-        if seed / 13 % 16 == 5 {
+        if isSlowReader {
             slowReading = 0.5
             if seed % 2 == 0 { violation = max(violation, 0.3) }
         }
+        return isWindowLost || isSlowAnswer || isSlowReader
     }
 
     private mutating func network(_ random: inout WorldRandom) {

@@ -5,6 +5,10 @@ enum ServerAct {
     case reset(stream: Int32)
     /// Gives the connection's window back for all that arrived.
     case giveBackWindow
+    /// Announces a setting.
+    case announce(id: UInt32, value: UInt32)
+    /// Looks after a body that its stream's window may cut off.
+    case feed(stream: Int32)
     /// Opens a stream's window.
     case openWindow(stream: Int32, count: Int)
     /// The first step announces the end, the second names the last stream, the third closes.
@@ -102,7 +106,8 @@ extension Weather {
                     status: 403, reason: random.pick(["InvalidProviderToken", "Forbidden"])))
         }
         if random.chance(strangeReason) {
-            return .answer(ServerAnswer(status: 400, reason: "PhaseOfTheMoon"))
+            let name = hasManyReasons ? String(decoding: token.prefix(6), as: UTF8.self) : ""
+            return .answer(ServerAnswer(status: 400, reason: "PhaseOfTheMoon" + name))
         }
         if random.chance(earlyAnswer) {
             return .earlyAnswer(ServerAnswer(status: 413, reason: "PayloadTooLarge"))

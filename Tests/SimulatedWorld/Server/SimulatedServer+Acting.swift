@@ -21,7 +21,12 @@ extension SimulatedServer {
         case .answer, .reset, .silence:
             break
         }
-        if weather.initialWindow < 65_535 { starve(stream) }
+        if weather.limits != nil {
+            world.schedule(.feed(stream: stream), link: link, after: 0)
+        } else if weather.initialWindow < 65_535 {
+            starve(stream)
+        }
+        starveIfDue()
         if weather.requestsPerConnection > 0, requests == weather.requestsPerConnection {
             world.schedule(.goAway(closesAfter: 0), link: link, after: 0)
         }
@@ -41,13 +46,14 @@ extension SimulatedServer {
         }
     }
 
-    private func expectedPayload(_ stream: Int32) -> [UInt8] {
+    func expectedPayload(_ stream: Int32) -> [UInt8] {
         guard let copy = streams[stream]?.copy else { return world.scenario.payload }
         return world.scenario.payload(row: world.journal.copies[copy].row)
     }
 
     /// A request is whole.
     func bodyArrived(_ stream: Int32) {
+        streams[stream]?.isWhole = true
         guard let state = streams[stream] else { return }
         if state.copy != nil, state.body != expectedPayload(stream) {
             world.fail("stream \(stream) of link \(link) carries another payload")
@@ -71,6 +77,7 @@ extension SimulatedServer {
     /// The connection's window is given back in one go for all that came meanwhile.
     func owe(_ count: Int) {
         if weather.windowLoss > 0, random.chance(weather.windowLoss) { return }
+        if isStarving, case .window = starvation?.cause { return }
         if owed == 0 {
             world.schedule(
                 .giveBackWindow, link: link, after: random.delay(weather.windowDelay))
@@ -100,6 +107,10 @@ extension SimulatedServer {
             nghttp2_submit_rst_stream(session, 0, stream, code.rawValue)
         case .openWindow(let stream, let count):
             openWindow(stream: stream, count: count)
+        case .feed(let stream):
+            feed(stream)
+        case .announce(let id, let value):
+            announce(nghttp2_settings_id(rawValue: id), value)
         case .giveBackWindow:
             openWindow(stream: 0, count: owed)
             owed = 0
@@ -218,18 +229,14 @@ extension SimulatedServer {
     }
 
     private func changeSettings() {
-        var entry = nghttp2_settings_entry()
+        guard !isStarving else { return }
         switch random.below(3) {
         case 0:
-            entry.settings_id = Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue)
-            entry.value = random.pick([1000, 100, 10, 1])
+            announce(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, random.pick([1000, 100, 10, 1]))
         case 1:
-            entry.settings_id = Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue)
-            entry.value = random.pick([65_535, 5000, 1 << 20])
+            announce(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, random.pick([65_535, 5000, 1 << 20]))
         default:
-            entry.settings_id = Int32(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE.rawValue)
-            entry.value = random.pick([0, 60, 200, 4096, 65_536])
+            announce(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, random.pick([0, 60, 200, 4096, 65_536]))
         }
-        nghttp2_submit_settings(session, 0, &entry, 1)
     }
 }

@@ -69,6 +69,7 @@ extension SimulatedServer {
     fileprivate func arrived(_ data: UnsafeBufferPointer<UInt8>, on stream: Int32) {
         streams[stream]?.body.append(contentsOf: data)
         owe(data.count)
+        refuseWhatIsCut()
     }
 
     fileprivate func received(_ frame: nghttp2_frame) {

@@ -12,6 +12,10 @@ final class SimulatedServer {
         var fate: Fate?
         var answer: ServerAnswer?
         var isAnswered = false
+        /// Since when the windows let all of its body go, and it does not come.
+        var roomSince: UInt64?
+        /// All of its body arrived.
+        var isWhole = false
         /// Bytes of the answer's body that were given out.
         var answerOffset = 0
     }
@@ -40,6 +44,9 @@ final class SimulatedServer {
     /// stream that was refused or reset is never given back, as with careless servers: the client has
     /// to notice that no room is left.
     var owed = 0
+    /// How this connection starves its client one day; nil where it does not.
+    let starvation: Starvation?
+    var isStarving = false
     /// Frames that served no request since an answer, and the most of them.
     var idleFrames = 0
     var mostIdleFrames = 0
@@ -61,6 +68,8 @@ final class SimulatedServer {
         self.link = link
         self.weather = weather
         self.world = world
+        var random = random
+        starvation = weather.starvation.flatMap { random.chance($0.chance) ? $0 : nil }
         self.random = random
         var callbacks: OpaquePointer?
         nghttp2_session_callbacks_new(&callbacks)
@@ -94,13 +103,30 @@ final class SimulatedServer {
         if weather.headerTable != 4096 {
             set(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, weather.headerTable)
         }
+        if let limits = weather.limits, limits.frameSize != 16_384 {
+            set(NGHTTP2_SETTINGS_MAX_FRAME_SIZE, limits.frameSize)
+        }
         nghttp2_submit_settings(
             session, UInt8(NGHTTP2_FLAG_NONE.rawValue), settings, settings.count)
         if weather.connectionWindow > 65_535 {
             nghttp2_submit_window_update(
                 session, 0, 0, Int32(weather.connectionWindow - 65_535))
         }
+        planLimits()
         pump()
+    }
+
+    /// Announces one setting.
+    func announce(_ id: nghttp2_settings_id, _ value: UInt32) {
+        var entry = nghttp2_settings_entry(settings_id: Int32(id.rawValue), value: value)
+        nghttp2_submit_settings(session, 0, &entry, 1)
+    }
+
+    /// What the client may still send of DATA on the connection, and the stream limit, so far as it has
+    /// acknowledged them.
+    var connectionWindow: Int { Int(nghttp2_session_get_local_window_size(session)) }
+    var streamLimit: UInt32 {
+        nghttp2_session_get_local_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
     }
 
     /// Takes bytes from the network.

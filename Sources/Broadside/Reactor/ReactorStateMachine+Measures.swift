@@ -1,0 +1,79 @@
+import Campaign
+import HTTP2
+
+/// How full something is that a reactor owns.
+package struct ReactorMeasure {
+    package enum Kind: String {
+        case rows = "rows in hand"
+        case waiting = "rows waiting for another try"
+        case inFlight = "rows in flight"
+        case slots = "connection slots"
+        case submissions
+        case chunks = "chunks ahead"
+        case templates
+        case personalTemplates = "personal templates"
+        case events
+        case addresses
+        case reasons = "unknown reasons"
+        case exchangedRows = "rows between reactors"
+        case exchangedPieces = "pieces between reactors"
+        case outgoing = "octets to go out"
+        case streams
+        case control = "control octets"
+        case parts = "requests in parts"
+        case bodies = "bodies of answers"
+    }
+
+    package let kind: Kind
+    package let count: Int
+    /// The most that there may ever be.
+    package let limit: Int
+}
+
+/// What a reactor owns that could grow, each with its limit: for whoever looks whether it is kept.
+extension ReactorStateMachine where Records: ~Copyable {
+    package func forEachMeasure(_ body: (ReactorMeasure) -> Void) {
+        func tell(_ kind: ReactorMeasure.Kind, _ count: Int, _ limit: Int) {
+            body(ReactorMeasure(kind: kind, count: count, limit: limit))
+        }
+        tell(.rows, slab.count, slab.capacity)
+        tell(.waiting, retryQueue.count, slab.capacity)
+        tell(.inFlight, inFlight, slab.capacity)
+        tell(.slots, connections.count, connections.capacity)
+        tell(.submissions, submissions.count, connections.capacity * 4 + 16)
+        tell(.chunks, chunks.aheadCount, ChunkShelf.aheadMost)
+        tell(.templates, templates.count, TemplateCache<RequestTemplate>.limit)
+        tell(
+            .personalTemplates, personalTemplates.count, TemplateCache<PersonalTemplate>.limit)
+        tell(.events, events.events.count, EventBuffer.limit)
+        tell(.addresses, addresses.entries.count, AddressBook.entriesLimit + connections.count)
+        tell(.reasons, statistics.reasonTexts.count, RunStatistics.reasonTextsLimit + 1)
+        let exchanged = shared.exchange.counts
+        tell(.exchangedRows, exchanged.rows, shared.exchange.limit)
+        tell(.exchangedPieces, exchanged.pieces, RowExchange.piecesLimit)
+        for index in 0..<connections.count {
+            tell(.outgoing, connections[index].sealedCount, Self.outgoingLimit)
+            tell(.streams, connections[index].http.openStreamCount, settings.streamsPerConnection)
+            let http = connections[index].http.measures
+            tell(.control, http.controlOctets, configuration.outputLimit)
+            tell(.parts, http.parts, http.partsLimit)
+            tell(.bodies, http.bodies, http.bodiesLimit)
+        }
+    }
+
+    /// The most octets that wait in a connection's buffer.
+    static var outgoingLimit: Int { 4 * Records.sealedCount(recordPlaintextLimit) + 4096 }
+
+    /// Rows in each condition that a row in hand may be in.
+    package var rowsInHand: (all: Int, inFlight: Int, again: Int, waiting: Int) {
+        (slab.count, inFlight, again.count, retryQueue.count)
+    }
+
+    /// Requests that were written to connections and are not answered.
+    package var openRequests: Int {
+        (0..<connections.count).reduce(0) { $0 + connections[$1].openCount }
+    }
+
+    /// True where what waits for the disk keeps requests from being made.
+    package var isBacklogHigh: Bool { ledger.pendingByteCount >= settings.limits.ledgerBacklog }
+}

@@ -1,0 +1,27 @@
+import Glibc
+
+/// What the system lets this process have.
+public enum ResourceLimits {
+    /// Raises two limits as far as this process may: open files, of which each connection is one,
+    /// and locked memory, which a ring's queues count as where CAP_IPC_LOCK is missing (about
+    /// 200 KiB for one of 1024 entries). What cannot be raised stays as it is.
+    public static func raise() {
+        raise(__rlimit_resource_t(RLIMIT_NOFILE.rawValue))
+        raise(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue))
+    }
+
+    /// The most files that this process may open once its limit is raised.
+    public static var openFiles: UInt64 {
+        var limit = rlimit()
+        let result = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        // What POSIX systems allowed of old, where there is no telling.
+        return result == 0 ? UInt64(limit.rlim_max) : 1024
+    }
+
+    private static func raise(_ resource: __rlimit_resource_t) {
+        var limit = rlimit()
+        guard unsafe getrlimit(resource, &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        _ = unsafe setrlimit(resource, &limit)
+    }
+}

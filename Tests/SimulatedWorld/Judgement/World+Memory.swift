@@ -1,0 +1,37 @@
+import Broadside
+
+extension World {
+    /// After each step: whatever a reactor owns is within its limit, and each row in its hands is in
+    /// one condition.
+    func judgeMemory(_ reactor: SimulatedReactor) {
+        reactor.machine.forEachMeasure { measure in
+            guard measure.count > Self.ownLimit(measure) else { return }
+            fail("reactor \(reactor.index) has \(measure.count) \(measure.kind.rawValue)")
+        }
+        let rows = reactor.machine.rowsInHand
+        let most = scenario.placesMost
+        if rows.all > most { fail("\(rows.all) rows in hand where \(most) may be") }
+        if rows.all != rows.inFlight + rows.again + rows.waiting {
+            fail("of the rows in hand some are in no condition, or in two: \(rows)")
+        }
+        let open = reactor.machine.openRequests
+        if open != rows.inFlight { fail("\(rows.inFlight) rows in flight, \(open) open requests") }
+    }
+
+    /// Limits that the documents promise hold whatever the engine thinks of them.
+    private static func ownLimit(_ measure: ReactorMeasure) -> Int {
+        switch measure.kind {
+        case .outgoing: min(measure.limit, 70_000)
+        case .events: min(measure.limit, 128)
+        case .addresses: min(measure.limit, 256)
+        case .templates, .personalTemplates: min(measure.limit, 16)
+        default: measure.limit
+        }
+    }
+
+    /// While more waits for the disk than may, nothing new is sent.
+    func judgeBacklog(_ reactor: SimulatedReactor, wasHigh: Bool) {
+        guard wasHigh, reactor.machine.snapshot().requests > reactor.countedRequests else { return }
+        fail("reactor \(reactor.index) sends although its verdicts wait for the disk")
+    }
+}
