@@ -23,7 +23,8 @@ extension World {
         switch measure.kind {
         case .outgoing: min(measure.limit, 70_000)
         case .events: min(measure.limit, 128)
-        case .addresses: min(measure.limit, 256)
+        // And those that connections use.
+        case .addresses: min(measure.limit, 256 + 64)
         case .templates, .personalTemplates: min(measure.limit, 16)
         default: measure.limit
         }

@@ -14,6 +14,11 @@ struct AnnouncedLimits {
     /// Changes of a connection, at most.
     let count: Int
 
+    /// Each connection's header table has another size, and few requests, so that blocks differ.
+    let variesTables: Bool
+    /// The stream limit falls to zero for a while.
+    let pausesStreams: Bool
+
     static let frameSizes: [UInt32] = [16_384, 16_385, 20_000, 65_536, 1 << 20, (1 << 24) - 1]
 
     /// What a seed draws for one of its processes, of a generator of its own, so that its other draws
@@ -29,6 +34,8 @@ struct AnnouncedLimits {
         frameSize = random.pick(Self.frameSizes)
         pause = random.pick([20, 400, 3000]) * millisecond
         count = random.between(0...12)
+        variesTables = random.chance(0.4)
+        pausesStreams = random.chance(0.4)
     }
 }
 
@@ -36,6 +43,14 @@ extension SimulatedServer {
     /// Plans what the server will announce.
     func planLimits() {
         guard let limits = weather.limits else { return }
+        if limits.pausesStreams {
+            let begin = random.skewedDelay(2 * second)
+            let id = NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue
+            world.schedule(.announce(id: id, value: 0), link: link, after: begin)
+            world.schedule(
+                .announce(id: id, value: random.pick([1, 100, 1000])), link: link,
+                after: begin + random.skewedDelay(12 * second))
+        }
         var delay: UInt64 = 0
         for _ in 0..<random.between(0...limits.count) {
             delay += random.skewedDelay(limits.pause)

@@ -43,6 +43,7 @@ extension Weather {
     mutating func add(_ limits: AnnouncedLimits) {
         self.limits = limits
         initialWindow = limits.initialWindow
+        if limits.variesTables { requestsPerConnection = 12 }
     }
 }
 

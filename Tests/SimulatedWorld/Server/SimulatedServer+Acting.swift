@@ -110,6 +110,8 @@ extension SimulatedServer {
         case .feed(let stream):
             feed(stream)
         case .announce(let id, let value):
+            // What is starved stays so.
+            guard !isStarving else { return }
             announce(nghttp2_settings_id(rawValue: id), value)
         case .giveBackWindow:
             openWindow(stream: 0, count: owed)

@@ -100,8 +100,10 @@ final class SimulatedServer {
         if weather.initialWindow != 65_535 {
             set(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, weather.initialWindow)
         }
-        if weather.headerTable != 4096 {
-            set(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, weather.headerTable)
+        let variesTables = weather.limits?.variesTables ?? false
+        let headerTable = variesTables ? UInt32(random.below(700)) : weather.headerTable
+        if headerTable != 4096 {
+            set(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, headerTable)
         }
         if let limits = weather.limits, limits.frameSize != 16_384 {
             set(NGHTTP2_SETTINGS_MAX_FRAME_SIZE, limits.frameSize)
