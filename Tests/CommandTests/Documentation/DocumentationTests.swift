@@ -39,6 +39,9 @@ struct DocumentationTests {
         #expect(
             try findings("\n```sh\ntrue\nfalse\ntrue\n```") == ["page:3: exit code 1, not 0"])
         #expect(
+            try findings("```sh\ntrue\n```\n```sh\nexit 7\n```")
+                == ["page:5: the shell ended with 7"])
+        #expect(
             try findings("<!-- exit 3 -->\n```sh\ntrue\n```") == ["page:3: exit code 0, not 3"])
         #expect(
             try findings("```sh\nbroadside send --tokns x\n```") == ["page:2: exit code 2, not 0"])
