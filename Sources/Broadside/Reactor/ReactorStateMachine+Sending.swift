@@ -198,22 +198,21 @@ extension ReactorStateMachine where Records: ~Copyable {
         nextPaced = min(nextPaced, max(run, connection))
     }
 
-    /// Until the first notification was accepted few requests are in flight: a wrong setting is
-    /// found out at little cost.
+    /// Until the first notification was accepted few requests are in flight, and fewer with each
+    /// refusal: a wrong setting is found out at little cost.
     mutating func earlyAllowance() -> Int {
         if shared.anyAccepted { return .max }
-        let share = settings.abortAfter / settings.reactors
-        if share > 0 { return max(0, share - inFlight) }
-        // Fewer requests than reactors: who has leave sends one at a time.
-        guard inFlight == 0 else { return 0 }
-        if !hasEarlyLeave { hasEarlyLeave = shared.takeEarlyLeave(limit: settings.abortAfter) }
-        return hasEarlyLeave ? 1 : 0
+        let wanted = max(1, settings.abortAfter / settings.reactors) - earlyLeaves
+        if wanted > 0 {
+            earlyLeaves += shared.takeEarlyLeaves(wanted, limit: settings.abortAfter)
+        }
+        return max(0, earlyLeaves - inFlight)
     }
 
-    /// Lets another reactor send its early request where this one has none out.
-    mutating func giveBackEarlyLeave() {
-        guard hasEarlyLeave, inFlight == 0 else { return }
-        hasEarlyLeave = false
-        shared.giveBackEarlyLeave()
+    /// Lets other reactors have what is not in flight here.
+    mutating func giveBackEarlyLeaves() {
+        guard earlyLeaves > inFlight else { return }
+        shared.giveBackEarlyLeaves(earlyLeaves - inFlight)
+        earlyLeaves = inFlight
     }
 }

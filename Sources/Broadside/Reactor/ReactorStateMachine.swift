@@ -79,8 +79,8 @@ import TLS
     /// Since when no connection is ready, monotonic nanoseconds; nil while one is.
     var disabledSince: UInt64?
     var inFlight = 0
-    /// May send a request before any was accepted, where not every reactor may.
-    var hasEarlyLeave = false
+    /// Requests that this reactor may have in flight although none was accepted yet.
+    var earlyLeaves = 0
     var canaryReport = CanaryReport()
     var acceptedSinceReport = 0
     var authorizationVersion: UInt32 = 0
@@ -211,6 +211,8 @@ import TLS
         followTarget(now)
         openConnections(now)
         requestChunks(now)
+        // Leave for a request that was refused since is not used again.
+        giveBackEarlyLeaves()
         for step in 0..<connections.count {
             let index = (rotation + step) % connections.count
             if !connections[index].isSaturated { fill(index, now: now) }
@@ -221,7 +223,7 @@ import TLS
             acceptedSinceReport = 0
         }
         if let canary = shared.canary, canary.isPending { report(to: canary) }
-        giveBackEarlyLeave()
+        giveBackEarlyLeaves()
         endIfDone(now)
         flushLedger(now)
         nextDeadline = deadline(now)

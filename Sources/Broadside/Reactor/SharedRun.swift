@@ -52,7 +52,10 @@ package final class SharedRun: Sendable {
     private let answered = Atomic<UInt64>(0)
     private let ready = Atomic<Bool>(false)
     private let hungry = Atomic<Int>(0)
+    /// Requests that reactors have leave for before anything was accepted.
     private let earlyLeaves = Atomic<Int>(0)
+    /// Refusals that count towards `--abort-after`.
+    private let refusals = Atomic<Int>(0)
 
     private let listOver = Atomic<Bool>(false)
     /// Requests in 1,000 seconds over all reactors; the highest number: unlimited.
@@ -129,14 +132,22 @@ package final class SharedRun: Sendable {
         return time == 0 ? nil : time
     }
 
-    /// Takes leave to have a request in flight although none was accepted yet.
-    func takeEarlyLeave(limit: Int) -> Bool {
-        guard earlyLeaves.add(1, ordering: .relaxed).newValue > limit else { return true }
-        giveBackEarlyLeave()
-        return false
+    /// Takes leave to have up to `count` more requests in flight although none was accepted yet.
+    /// Together with the refusals that count so far there are never more than `limit`: so many
+    /// requests, and no more, find out that a setting is wrong.
+    ///
+    /// - Returns: How many there may be.
+    func takeEarlyLeaves(_ count: Int, limit: Int) -> Int {
+        let taken = earlyLeaves.add(count, ordering: .acquiringAndReleasing).newValue
+        let excess = min(count, max(0, taken + refusals.load(ordering: .acquiring) - limit))
+        if excess > 0 { giveBackEarlyLeaves(excess) }
+        return count - excess
     }
 
-    func giveBackEarlyLeave() { earlyLeaves.subtract(1, ordering: .relaxed) }
+    /// Once what became of the requests was counted.
+    func giveBackEarlyLeaves(_ count: Int) {
+        earlyLeaves.subtract(count, ordering: .acquiringAndReleasing)
+    }
 
     /// True once no reactor gets further rows of the list.
     var isListOver: Bool { listOver.load(ordering: .acquiring) }
@@ -209,7 +220,9 @@ package final class SharedRun: Sendable {
         let cause = state.withLock { state in
             if reason != .tooManyProviderTokenUpdates { state.updatesRefusedSince = nil }
             if signal == .refusesCredential { state.lastRefusal = "\(answer): \(advice)" }
-            return state.guards.note(signal)
+            let cause = state.guards.note(signal)
+            refusals.store(state.guards.refusalCount, ordering: .releasing)
+            return cause
         }
         guard let cause else { return }
         stop(cause, answer: answer, advice: advice)

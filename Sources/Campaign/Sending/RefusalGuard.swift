@@ -60,6 +60,10 @@ public import APNs
     /// How many requests may be in flight in all until the first 200; nil for no limit.
     public var inFlightLimit: Int? { hasAccepted || abortAfter == 0 ? nil : abortAfter }
 
+    /// Refusals that count towards `--abort-after` now: so many fewer requests are worth having in
+    /// flight before the first 200.
+    public var refusalCount: Int { max(refusedInARow, isAllBadTokens ? answerCount : 0) }
+
     /// Takes note of an answer; the cause, from the answer on that stops the campaign.
     public mutating func note(_ signal: AnswerClass.CampaignSignal) -> Cause? {
         answerCount += 1

@@ -202,6 +202,19 @@ struct StoppingTests {
         #expect(try run.rows().count { $0.state == .accepted } == 600 - before)
     }
 
+    @Test(arguments: [(50, 1), (7, 2), (50, 3), (2, 3), (1, 4)])
+    func `No more than --abort-after requests find out that none is accepted`(
+        abortAfter: Int, reactors: Int
+    ) throws {
+        for (status, reason) in [(400, "BadDeviceToken"), (400, "BadTopic")] {
+            let run = try ScriptedRun(rows: 600, reactors: reactors, abortAfter: abortAfter)
+            run.reply = { _ in .status(status, reason) }
+            run.run()
+            #expect(run.requests.count == abortAfter)
+            #expect(run.shared.stopCause != nil)
+        }
+    }
+
     @Test func `The last rows of a list go out although none before them was accepted`() throws {
         // More rows than two reactors take at the start, and requests for two at a time: the third
         // reactor's go out because the others give their leave back.

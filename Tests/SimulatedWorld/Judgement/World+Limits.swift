@@ -59,7 +59,7 @@ extension World {
             inFlight += statistics.inFlight
         }
         process.hasAccepted = accepted > 0
-        if accepted == 0, inFlight > max(scenario.abortAfter, scenario.reactors) {
+        if accepted == 0, inFlight > scenario.abortAfter {
             fail("\(inFlight) requests in flight before anything was accepted")
         }
     }
