@@ -46,10 +46,7 @@ enum Program {
         case "--version":
             print("broadside \(broadsideVersion)")
             return 0
-        case "--help", "-h":
-            print(overview(), terminator: "")
-            return 0
-        case "help":
+        case "help", "--help", "-h":
             guard arguments.count > 1 else {
                 print(overview(), terminator: "")
                 return 0
@@ -82,7 +79,9 @@ enum Program {
         if name == "-v" || name == "-V" || name == "version" {
             throw .usage("unknown command '\(name)': did you mean --version?")
         }
-        let nearest = nearestName(to: name, among: commands.map(\.name))
+        let nearest = nearestName(
+            to: name,
+            among: name.hasPrefix("-") ? ["--version", "--help"] : commands.map(\.name))
         let advice = nearest.map { "did you mean \($0)?" } ?? "broadside help lists the commands"
         throw .usage("unknown command '\(name)': \(advice)")
     }

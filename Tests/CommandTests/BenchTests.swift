@@ -22,7 +22,8 @@ struct BenchTests {
         var connections: Int
         var latency_ms: Latency
         var limited_by: [String: Double]
-        var simulator: Simulator
+        /// Where there was one of its own.
+        var simulator: Simulator?
     }
 
     @Test("The figures are there as JSON, and no file is left")
@@ -41,13 +42,48 @@ struct BenchTests {
         #expect(figures.notifications > 0 && figures.seconds > 0)
         #expect(figures.notifications_per_second > 0)
         #expect(figures.cpu_microseconds_per_notification > 0)
-        #expect(figures.simulator.cpu_microseconds_per_notification > 0)
+        #expect(try #require(figures.simulator).cpu_microseconds_per_notification > 0)
         // Two frame headers and the path's literal token are more than 50 octets.
         #expect(figures.payload_bytes == 100 && figures.bytes_per_notification > 150)
         #expect(figures.connections == 2)
         #expect(figures.latency_ms.p50 >= 20 && figures.latency_ms.p99 >= figures.latency_ms.p50)
         #expect(!figures.limited_by.isEmpty)
         #expect(try directory.names(in: place).isEmpty)
+    }
+
+    @Test("Connections that take longer than a brief run to stand are given a longer one")
+    func slowConnections() throws {
+        let directory = try TemporaryDirectory()
+        let state = "\(directory.path)/apns"
+        let simulator = try Broadside.start(
+            ["simulate", "--listen", "127.0.0.1:0", "--state", state], in: directory)
+        defer { simulator.stop() }
+        var told = ""
+        try simulator.wait {
+            told = try String(contentsOfFile: simulator.outputPath, encoding: .utf8)
+            return told.contains("--ledger")
+        }
+        let relay = try PythonServer(
+            "slow_relay.py",
+            [
+                "--to", try #require(told.firstMatch(of: /127.0.0.1:(\d+)/)).1.description,
+                "--delay", "0.7",
+            ], in: directory)
+        let words = told.split(whereSeparator: \.isWhitespace).map(String.init)
+        func option(_ name: String) throws -> [String] {
+            let place = try #require(words.firstIndex(of: name))
+            return [name, words[place + 1]]
+        }
+        var arguments = ["bench", "--json", "--duration", "200ms", "--connections", "1"]
+        arguments += ["--endpoint", "127.0.0.1:\(relay.port)"]
+        for name in ["--ca-file", "--auth-key", "--key-id", "--team-id", "--topic"] {
+            arguments += try option(name)
+        }
+        let finished = try Broadside.run(
+            arguments, in: directory, environment: ["TMPDIR": directory.path])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let figures = try JSONDecoder().decode(Figures.self, from: Data(finished.output.utf8))
+        #expect(figures.notifications > 0)
     }
 
     @Test("A signal ends it with 3, its simulator as well, and no file is left")

@@ -57,6 +57,8 @@ extension MalformedRequest {
 extension MalformedCall {
     static let likely: [MalformedCall] = [
         .init(["-v"], says: ["'-v'", "did you mean --version?"]),
+        .init(["--verison"], says: ["'--verison'", "did you mean --version?"]),
+        .init(["--help", "sned"], says: ["'sned'", "did you mean send?"]),
         .init(["version"], says: ["did you mean --version?"]),
         .init(["ledger", "list"], says: ["'list'", "stats, export, verify, find, merge"]),
         .init(
@@ -101,8 +103,15 @@ extension MalformedCall {
                 "y",
             ], says: ["--certificate", "@nothing", "No such file"]),
         .init(["control"], says: ["control wants", "control PATH status"]),
+        .init(["control", "x", "rate", "-5"], says: ["-5", "no number here is below 0"]),
         .init(["control", "x"], says: ["control wants", "PATH status"]),
         .init(["simulate", "--state", "x", "--port", "2197"], says: ["unknown option --port"]),
+        .init(
+            ["simulate", "--state", "@list"],
+            says: ["--state", "/list is a file", "name a directory"]),
+        .init(
+            ["simulate", "--state", "x", "--scenario", "goway"],
+            says: ["'goway'", "did you mean goaway?", "--scenario list"]),
         .init(
             ["simulate", "--state", "x", "--listen", "2197"], says: ["'2197'", "127.0.0.1:2197"]),
         .init(

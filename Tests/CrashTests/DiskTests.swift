@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Disks that are full, too small or read-only: exit 5, what was recorded stays true, and with room
-/// again a resume goes on.
+/// Disks that are full, too small, read-only or broken: exit 5, what was recorded stays true, and with
+/// room again a resume goes on.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct DiskTests {
     /// Whether this user may mount file systems that nobody else sees.
@@ -15,6 +15,61 @@ struct DiskTests {
                 ["--mount", "mount", "-t", "tmpfs", "-o", "size=64k", "none", directory.path],
                 in: directory)) != nil
     }()
+
+    /// Runs the command with its ledger on a file system of `Tests/Servers/failing_disk.py`, for which
+    /// nobody else has eyes; what is left of it lies in `back` then.
+    private static func onFailingDisk(_ path: String, _ command: [String]) -> [String] {
+        let script = """
+            mkdir \(path)/back \(path)/disk
+            timeout 200 /usr/bin/python3 -B \(Tool.packageRoot)/Tests/Servers/failing_disk.py \
+                \(path)/back \(path)/disk >\(path)/disk.log 2>&1 &
+            disk=$!
+            until mountpoint -q \(path)/disk; do
+                kill -0 $disk || exit 99
+                sleep 0.05
+            done
+            "$@"
+            code=$?
+            umount -l \(path)/disk
+            wait
+            exit $code
+            """
+        return ["unshare", "--mount", "bash", "-c", script, "bash"] + command
+    }
+
+    /// Whether this user may have a file system in user space.
+    static let canFail: Bool = {
+        guard let directory = try? TemporaryDirectory() else { return false }
+        let words = onFailingDisk(directory.path, ["true"])
+        return (try? Subprocess.run(words[0], Array(words.dropFirst()), in: directory)) != nil
+    }()
+
+    @Test(
+        "A disk that answers EIO to writes, or to syncs and forgets what was not synced: likewise",
+        .enabled(if: canFail, "file systems in user space are not allowed here"),
+        arguments: ["write", "sync"])
+    func failingDisk(what: String) throws {
+        let server = try Nginx(requestsPerConnection: 1000)
+        let campaign = try Campaign(rows: 20_000)
+        let path = campaign.directory.path
+        let words = try Self.onFailingDisk(
+            path,
+            [Broadside.path()]
+                + campaign.arguments(
+                    to: server.endpoint,
+                    ["--connections", "4", "--reactors", "2", "--rate", "2000", "--summary", "-"],
+                    without: ["ledger"]) + ["--ledger", "\(path)/disk/ledger"])
+        let process = try Subprocess(words[0], Array(words.dropFirst()), in: campaign.directory)
+        // A line of its log has 87 octets.
+        try process.wait { server.logCount >= 1000 * 87 }
+        try Data(what.utf8).write(to: URL(filePath: "\(path)/back.fail"))
+        let stopped = try process.wait()
+        #expect(stopped.exitCode == 5, "\(stopped.errors)")
+        #expect(stopped.errorLines.count == 1, "\(stopped.errors)")
+        #expect(stopped.errors.contains("Input/output error"), "\(stopped.errors)")
+        try FileManager.default.copyItem(atPath: "\(path)/back/ledger", toPath: campaign.ledger)
+        try expectTrueAndResumable(campaign, server, stopped)
+    }
 
     /// Runs a script with the command as its first argument and a whole send as the others.
     private func run(

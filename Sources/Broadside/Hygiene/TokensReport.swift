@@ -54,8 +54,11 @@ public struct TokensReport {
             text += "  line \(row.line): \(row.reason.text) \(jsonString(row.text))\n"
         }
         if counts.invalid > UInt64(counts.firstBadRows.count) { text += "  and others\n" }
-        text += "digits       \(lengths.map { "\($0.digits): \($0.rows)" }.joined(separator: ", "))"
-        text += "\n"
+        // Without a token there are none.
+        if !lengths.isEmpty {
+            let counts = lengths.map { "\($0.digits): \($0.rows)" }.joined(separator: ", ")
+            text += "digits       \(counts)\n"
+        }
         if counts.suspicious > 0 {
             text += "  \(counts.suspicious) of fewer than 64, which is suspicious\n"
         }

@@ -125,7 +125,11 @@ public struct PayloadReport: Sendable {
             }
         }
         text += "result    \(problems.isEmpty ? "can be sent" : "must not be sent"): "
-        return text + "\(problems.count) errors, \(warnings.count) warnings\n"
+        func counted(_ count: Int, _ name: String) -> String {
+            "\(count) \(name)\(count == 1 ? "" : "s")"
+        }
+        return text + counted(problems.count, "error") + ", "
+            + counted(warnings.count, "warning") + "\n"
     }
 
     /// The same as JSON, one line.

@@ -35,13 +35,18 @@ struct BenchRun {
     }
 
     func run() throws(CommandFailure) -> BenchResult {
+        try files.extendList(to: Self.sample.rows, signals)
         let trace = "\(files.path)/frames"
-        let sample = try takeSample(trace)
+        let latency = Int(options.latencyNanoseconds / 1_000_000)
+        let sample = try measureBriefly(
+            rows: Self.sample.rows, name: "sample",
+            milliseconds: Self.sample.milliseconds + Self.latencies * latency,
+            more: ["--trace-frames", trace, "--connections", "1"])
         let bytes = BenchTrace(BenchFiles.text(trace)).bytesEach
         let seconds = Double(options.durationNanoseconds) / 1e9
         try files.extendList(to: Self.warmUp.rows, signals)
         let answer = sample.summary.latency.p50 ?? 0
-        let found = try measure(
+        let found = try measureBriefly(
             rows: Self.warmUp.rows, name: "warm-up",
             milliseconds: min(Self.warmUp.milliseconds, max(100, Int(seconds * 500)))
                 + Self.latencies * Int(answer),
@@ -54,22 +59,19 @@ struct BenchRun {
         return BenchResult(measured, options, bytesEach: bytes)
     }
 
-    /// A short run on one connection, with its frames traced. On a busy machine its time may pass
-    /// before the first answer: it gets more.
-    private func takeSample(_ trace: String) throws(CommandFailure) -> Measured {
-        try files.extendList(to: Self.sample.rows, signals)
-        let latency = Int(options.latencyNanoseconds / 1_000_000)
-        var milliseconds = Self.sample.milliseconds + Self.latencies * latency
+    /// Sends for a moment. On a busy machine, or to an endpoint far away, its time may pass before the
+    /// first answer: it gets more.
+    private func measureBriefly(
+        rows: Int, name: String, milliseconds: Int, more: [String]
+    ) throws(CommandFailure) -> Measured {
+        var milliseconds = milliseconds
         for look in 1..<Self.looksLimit {
             let measured = try send(
-                rows: Self.sample.rows, name: "sample-\(look)", milliseconds: milliseconds,
-                more: ["--trace-frames", trace, "--connections", "1"])
+                rows: rows, name: "\(name)-\(look)", milliseconds: milliseconds, more: more)
             if measured.answered > 0 { return measured }
             milliseconds *= 5
         }
-        return try measure(
-            rows: Self.sample.rows, name: "sample", milliseconds: milliseconds,
-            more: ["--trace-frames", trace, "--connections", "1"])
+        return try measure(rows: rows, name: name, milliseconds: milliseconds, more: more)
     }
 
     /// Sends for about so long. A warm-up on a machine that was busy with something else is too

@@ -163,7 +163,7 @@ enum SimulateCommand {
         if let value = try arguments.choice("environment", SimulatorEnvironment.self) {
             options.environment = value
         }
-        options.scenario = arguments.string("scenario")
+        options.scenario = try scenario(arguments)
         options.issuedTokens = try arguments.integer("issue-tokens", in: 0...10_000_000)
         options.binaryListen = arguments.string("binary-listen")
         options.feedbackListen = arguments.string("feedback-listen")
@@ -180,6 +180,21 @@ enum SimulateCommand {
             options.lintProfile = profile
         }
         return options
+    }
+
+    /// A scenario that is misspelt is named aright; all else about it is the simulator's to say.
+    private static func scenario(
+        _ arguments: ParsedArguments
+    ) throws(CommandFailure) -> String? {
+        guard let name = arguments.string("scenario") else { return nil }
+        let names = SimulatorOptions.scenarioList.split(separator: "\n").compactMap {
+            $0.split(separator: " ").first.map(String.init)
+        }
+        guard !names.contains(name), !name.contains("/"), !name.contains("."),
+            let nearest = nearestName(to: name, among: names)
+        else { return name }
+        throw .usage(
+            "--scenario '\(name)' is unknown: did you mean \(nearest)? --scenario list shows all")
     }
 
     private static func share(

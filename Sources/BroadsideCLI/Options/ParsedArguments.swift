@@ -22,7 +22,10 @@ struct ParsedArguments {
                     throw .usage(
                         "unknown option \(argument): "
                             + (isKnown
-                                ? "did you mean --\(name)?" : "options begin with two dashes"))
+                                ? "did you mean --\(name)?"
+                                : Double(argument) != nil
+                                    ? "no number here is below 0"
+                                    : "options begin with two dashes"))
                 } else {
                     words.append(argument)
                 }

@@ -71,6 +71,11 @@ public struct StateDirectory: Sendable {
                 "--state \(path): \(describe(errno: errno)): name a directory that can be made",
                 exitCode: 2)
         }
+        var information = stat()
+        if unsafe stat(path, &information) == 0, information.st_mode & S_IFMT != S_IFDIR {
+            throw SimulatorError(
+                "--state \(path) is a file: name a directory, or one that can be made", exitCode: 2)
+        }
         if unsafe access("\(path)/config.json", F_OK) != 0 {
             config = Config(
                 key_id: Self.identifier(), team_id: Self.identifier(),
