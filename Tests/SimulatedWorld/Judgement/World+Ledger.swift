@@ -163,8 +163,10 @@ extension World {
             // A body that windows let through a little at a time may not be there in time.
             let isStarved =
                 Int(weather.initialWindow) < scenario.payload.count && weather.windowDelay >= second
+            // A connection that takes next to nothing is found out after 30 s; so may be the next.
+            let isSlow = weather.slowReading > 0 && scenario.giveUpAfter < 60 * second
             isJustified =
-                trouble > 0 || isStarved || weather.requestsPerConnection > 0
+                trouble > 0 || isStarved || isSlow || weather.requestsPerConnection > 0
                 || (message.contains("canary") && isCanaryUnanswered(process))
         case .diskFailed:
             isJustified = weather.diskFailure > 0

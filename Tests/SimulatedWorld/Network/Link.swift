@@ -65,6 +65,8 @@ struct Link {
     var closedAt: UInt64 = 0
     /// Since when it leaves no room for a request although rows wait.
     var starvedSince: UInt64?
+    /// Since when it has room and gets no request although rows wait.
+    var idleSince: UInt64?
     /// Bytes that were handed to the client, counted against the server's evidence.
     var countAtClient = 0
 }

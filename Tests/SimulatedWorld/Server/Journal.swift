@@ -41,8 +41,13 @@ struct Journal {
         let epoch = world.links[link].epoch
         let resends = world.scenario.onLost == .resend || world.process.reopensUnknown
         // A server that hung gets to what the client has long given up, and sent elsewhere since.
+        // That it was may still wait behind bytes which the hung server does not take.
         let isLate =
             !world.links[link].isOpenAtClient || world.wasCancelled(link: link, stream: stream)
+            || world.mayBeGivenUp(
+                Copy(
+                    row: row, link: link, stream: stream, epoch: epoch,
+                    sentAt: world.links[link].arrivingSentAt))
         for index in copiesOfRow[row] where !(resends && isLate) {
             if let objection = objection(to: copies[index], epoch: epoch, world: world) {
                 world.fail(
