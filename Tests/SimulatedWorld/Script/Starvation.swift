@@ -43,7 +43,8 @@ extension Weather {
     mutating func add(_ limits: AnnouncedLimits) {
         self.limits = limits
         initialWindow = limits.initialWindow
-        if limits.variesTables { requestsPerConnection = 12 }
+        // Not where few requests of a connection are answered anyway: that would take days.
+        if limits.variesTables, resetStream < 0.5, stall == 0 { requestsPerConnection = 12 }
     }
 }
 
