@@ -12,6 +12,12 @@ public final class OutputFile {
     private let temporary: String?
     private var isFinished = false
     private var compressor: ListCompressor?
+    /// Octets written, and those of them that are on the disk.
+    private var writtenCount = 0
+    private var syncedCount = 0
+
+    /// So many octets go to the disk at a time.
+    private static let stretch = 32 << 20
 
     /// - Parameter path: nil or `-` for standard output.
     public convenience init(_ path: String?) throws(BroadsideError) {
@@ -73,6 +79,20 @@ public final class OutputFile {
 
     private func put(_ bytes: UnsafeRawBufferPointer) throws(BroadsideError) {
         try unsafe writeAll(bytes, to: descriptor, name: path ?? "standard output")
+        writtenCount += bytes.count
+        if temporary != nil, writtenCount - syncedCount >= Self.stretch { try passOn() }
+    }
+
+    /// Has the disk take what was written, and the system forget it: a list of gigabytes would fill its
+    /// memory with what nobody reads soon. On machines whose memory is lent page by page that costs
+    /// several times what making the list does.
+    private func passOn() throws(BroadsideError) {
+        guard fdatasync(descriptor) == 0 else {
+            throw BroadsideError("\(path ?? ""): \(describe(errno: errno))", exitCode: 5)
+        }
+        _ = posix_fadvise(
+            descriptor, off_t(syncedCount), off_t(writtenCount - syncedCount), POSIX_FADV_DONTNEED)
+        syncedCount = writtenCount
     }
 
     /// Puts the file in its place.

@@ -1,0 +1,43 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Broadside
+
+/// Long outputs: they appear whole, and do not fill the system's memory meanwhile.
+@Suite(.timeLimit(.minutes(60)))
+struct OutputFileTests {
+    @Test func `A long file leaves memory while it is written, and is whole`() throws {
+        let directory = try TemporaryDirectory()
+        let path = "\(directory.path)/long.txt"
+        let pieces = 80
+        do {
+            let output = try OutputFile(path)
+            for piece in 0..<pieces {
+                try output.write([UInt8](repeating: UInt8(piece), count: 1 << 20))
+            }
+            let temporary = try #require(try directory.names(in: directory.path).first)
+            let kept = try Subprocess.run(
+                "fincore",
+                ["--bytes", "--noheadings", "--output", "RES", "\(directory.path)/\(temporary)"],
+                in: directory)
+            let count = try #require(Int(kept.output.filter(\.isNumber)))
+            // File systems that live in memory have nowhere else to put it.
+            if try !isInMemory(directory) { #expect(count < 40 << 20) }
+            #expect(!FileManager.default.fileExists(atPath: path))
+            try output.finish()
+        }
+        let written = try Data(contentsOf: URL(filePath: path))
+        #expect(written.count == pieces << 20)
+        for piece in 0..<pieces {
+            #expect(written[piece << 20] == UInt8(piece))
+            #expect(written[(piece + 1) << 20 - 1] == UInt8(piece))
+        }
+    }
+
+    private func isInMemory(_ directory: TemporaryDirectory) throws -> Bool {
+        let name = try Subprocess.run(
+            "stat", ["--file-system", "--format", "%T", directory.path], in: directory)
+        return ["tmpfs", "ramfs"].contains(name.output.filter(\.isLetter))
+    }
+}
