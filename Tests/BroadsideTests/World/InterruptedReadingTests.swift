@@ -30,19 +30,15 @@ struct InterruptedReadingTests {
             } catch { return error.code }
         }
         let sound = try code()
-        // For this thread alone: the signal waits here until it is taken, and nobody else sees it.
-        var mask = sigset_t()
-        sigemptyset(&mask)
-        sigaddset(&mask, SIGTERM)
-        var before = sigset_t()
-        pthread_sigmask(SIG_BLOCK, &mask, &before)
-        pthread_kill(pthread_self(), SIGTERM)
-        let patient = try code()
-        directory.patience.endsOnSignals = true
-        let impatient = try code()
-        SignalWatch.takeStop()
-        let taken = try code()
-        pthread_sigmask(SIG_SETMASK, &before, nil)
+        var (patient, impatient, taken) = (sound, sound, sound)
+        let stillWaits = try withWaitingStop {
+            patient = try code()
+            directory.patience.endsOnSignals = true
+            impatient = try code()
+            SignalWatch.takeStop()
+            taken = try code()
+        }
+        #expect(!stillWaits)
         #expect(sound != .interrupted && patient == sound && taken == sound)
         #expect(impatient == .interrupted)
         #expect(LedgerReading.unreadable(LedgerError(.interrupted), directory).exitCode == 3)

@@ -119,22 +119,16 @@ import Testing
         let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
         let search = try #require(try SkipSearch(place.options))
         let shard = try #require(ListShard("2/2"))
-        // For this thread alone: the signal waits here until it is taken, and nobody else sees it.
-        var mask = sigset_t()
-        sigemptyset(&mask)
-        sigaddset(&mask, SIGTERM)
-        var before = sigset_t()
-        pthread_sigmask(SIG_BLOCK, &mask, &before)
-        pthread_kill(pthread_self(), SIGTERM)
         func code(_ work: () throws -> Void) -> Int32? {
             do { try work() } catch { return (error as? BroadsideError)?.exitCode }
             return nil
         }
-        let found = code { _ = try search.listAside(of: list) }
-        let cut = code { _ = try list.part(of: shard) }
-        var limit = timespec()
-        #expect(sigtimedwait(&mask, nil, &limit) == SIGTERM)
-        pthread_sigmask(SIG_SETMASK, &before, nil)
+        var (found, cut) = (Int32?.none, Int32?.none)
+        let stillWaits = withWaitingStop {
+            found = code { _ = try search.listAside(of: list) }
+            cut = code { _ = try list.part(of: shard) }
+        }
+        #expect(stillWaits)
         #expect(found == 3 && cut == 3)
         _ = try search.listAside(of: list)
         _ = try list.part(of: shard)
