@@ -33,6 +33,15 @@ enum FeedbackCommand {
                 title: "Results",
                 options: [.init("ledger", "DIR", "where the tokens go; must not exist")]),
         ],
+        examples: [
+            .init(
+                "Read which devices are gone; prune then takes them out",
+                #"""
+                broadside feedback --endpoint 127.0.0.1:2196 \
+                    --ca-file relay/ca.pem --certificate relay/client.pem \
+                    --private-key relay/client.key --ledger gone
+                """#)
+        ],
         run: { (arguments) throws(CommandFailure) in
             try arguments.refuseWords(of: description)
             var options = SendOptions()

@@ -28,6 +28,15 @@ enum ProbeCommand {
                 ]),
             ListOptions.whichRows,
         ] + SendCommand.commonSections,
+        examples: [
+            .init(
+                "Learn which tokens are dead, and write the list without them",
+                #"""
+                broadside probe --campaign evening.json5 --ledger probed \
+                    --then-prune tokens.clean.txt
+                """#
+            )
+        ],
         passedOverInCampaign: [
             "payload", "payload-by", "push-type", "priority", "expiration", "collapse-id",
         ],

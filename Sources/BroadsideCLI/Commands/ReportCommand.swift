@@ -19,6 +19,11 @@ enum ReportCommand {
                     .init("output", "FILE", "where to (default: standard output)"),
                 ])
         ],
+        examples: [
+            .init(
+                "Write the page about a campaign",
+                "broadside report --ledger tonight --output tonight.html")
+        ],
         run: { (arguments) throws(CommandFailure) in
             try arguments.refuseWords(of: description)
             let path = try arguments.required("ledger", "DIR")

@@ -45,6 +45,26 @@ enum SendCommand {
             protocolSection,
             ListOptions.whichRows,
         ] + commonSections,
+        examples: [
+            .init(
+                "Look first; nothing is connected, nothing is written",
+                #"""
+                broadside send --environment development --topic com.example.MyApp \
+                    --auth-key AuthKey_XXXXXXXXXX.p8 --key-id XXXXXXXXXX \
+                    --team-id YYYYYYYYYY --tokens tokens.txt \
+                    --payload payload.json --dry-run
+                """#),
+            .init(
+                "Send what a campaign file describes, to 1,000 rows first; write a page about it",
+                #"""
+                broadside send --campaign evening.json5 --canary 1000 \
+                    --ledger tonight --report tonight.html
+                """#
+            ),
+            .init(
+                "Go on after a stop, a crash, a power cut",
+                "broadside send --campaign evening.json5 --ledger tonight --resume"),
+        ],
         run: { (arguments) throws(CommandFailure) in
             let options = try options(from: arguments)
             if arguments.has("print-campaign") {

@@ -104,6 +104,22 @@ enum SimulateCommand {
                         "which discipline (default: strict)"),
                 ]),
         ],
+        examples: [
+            .init(
+                "An APNs with 10,000 devices, 2 % of them gone",
+                #"""
+                broadside simulate --listen 127.0.0.1:2197 --state apns \
+                    --issue-tokens 10000 --unregistered 0.02
+                """#),
+            .init(
+                "One that answers after 50 ms and ends each connection after 500 requests",
+                #"""
+                broadside simulate --listen 127.0.0.1:2197 --state apns \
+                    --latency 50ms --scenario goaway
+                """#
+            ),
+            .init("List the scenarios", "broadside simulate --scenario list"),
+        ],
         run: { (arguments) throws(CommandFailure) in try run(arguments) })
 
     private static func run(_ arguments: ParsedArguments) throws(CommandFailure) -> Int32 {
