@@ -83,7 +83,8 @@ extension Summary {
             }
         }
         if options.progress != .none, !campaign.isEmpty {
-            standardError(String(text.dropLast()))
+            standardError(
+                folded(String(text.dropLast()), indent: Self.valueColumn, for: STDERR_FILENO))
         }
     }
 }
