@@ -4,7 +4,7 @@ import Broadside
 enum FeedbackCommand {
     static let description: CommandDescription = CommandDescription(
         name: "feedback",
-        summary: "read a (legacy) feedback service into a ledger",
+        summary: "read a legacy feedback service into a ledger that prune takes",
         usage: "--endpoint HOST[:PORT] --certificate FILE --ledger DIR [OPTIONS]",
         discussion: """
             Reads the list of tokens whose app is gone, to its end, and records each as Unregistered

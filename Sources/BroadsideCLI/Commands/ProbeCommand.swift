@@ -9,7 +9,8 @@ enum ProbeCommand {
     static let description: CommandDescription = CommandDescription(
         name: "probe",
         summary: "a silent background push to every token, to learn which are dead",
-        usage: "--tokens FILE --topic TOPIC --ledger DIR [--then-prune OUTPUT] [OPTIONS]",
+        usage:
+            "--tokens FILE --topic TOPIC CREDENTIAL --ledger DIR [OPTIONS]",
         discussion: """
             Sends a background push of priority 5 that is never stored (expiration 0) to every token:
             nothing is shown, and APNs says which tokens are dead. Ledger, resume and exit codes are

@@ -4,7 +4,7 @@ import Broadside
 enum ReportCommand {
     static let description: CommandDescription = CommandDescription(
         name: "report",
-        summary: "the report page of a ledger",
+        summary: "a page about a ledger: outcome, curves, reasons, connections, what to do next",
         usage: "--ledger DIR [--output FILE.html]",
         discussion: """
             Writes one HTML page about a campaign, over all its runs: the outcome in a sentence,

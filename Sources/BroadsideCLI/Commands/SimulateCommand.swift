@@ -6,7 +6,7 @@ import Simulator
 enum SimulateCommand {
     static let description: CommandDescription = CommandDescription(
         name: "simulate",
-        summary: "a local APNs to send to: the HTTP/2 provider API",
+        summary: "a local APNs to send to, with faults where you want them",
         usage: "--listen ADDRESS:PORT --state DIR [OPTIONS]",
         discussion: """
             Answers like APNs on a port of this machine. Prints one line, 'listening on HOST:PORT',
