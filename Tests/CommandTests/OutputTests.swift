@@ -155,6 +155,8 @@ struct OutputTests {
         #expect(Set(bad.keys) == Self.summaryKeys)
         #expect(bad["outcome"] as? String == "error")
         #expect(bad["remaining"] as? Int == 3)
+        // Not "reading the list": no connection stood.
+        #expect((bad["limited_by"] as? [String: Double])?["retry"] == 1)
 
         let statistics = try object(Data(try campaign.ledger("stats", ["--json"]).output.utf8))
         for key in ["campaign", "rows", "accepted", "rejected", "reasons", "retries"] {
