@@ -76,6 +76,8 @@ final class ScriptedRun {
     private(set) var requests: [ScriptedServer.Request] = []
     /// Provider tokens made, by when, nanoseconds since the run began.
     private(set) var renewals: [UInt64] = []
+    /// What reactors told, in the order of their turns.
+    private(set) var events: [RunEvent] = []
     /// Nanoseconds since the run began.
     private(set) var time: UInt64 = 0
     /// The answer to each request.
@@ -185,6 +187,7 @@ final class ScriptedRun {
             }
         }
         reactor.machine.turn(now)
+        events += reactor.machine.takeEvents().events
         while let submission = reactor.machine.nextSubmission() {
             perform(submission, index)
         }
