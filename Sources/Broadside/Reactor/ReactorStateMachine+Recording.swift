@@ -17,6 +17,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// can't write without blocking hands each write to a kernel thread, and that costs as much as
     /// twenty notifications; a kill leaves the verdicts of the last moment in doubt, never wrong.
     static var verdictHold: UInt64 { 5 * millisecond }
+    /// So much later a turn is made for them alone; under load one comes anyway before.
+    static var verdictSlack: UInt64 { millisecond }
     /// So many octets are worth a write of their own.
     static var verdictBatch: Int { 32_768 }
 
@@ -38,7 +40,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// When verdicts that wait now are to be written at the latest; nil where none wait.
     var nextWriteDue: UInt64? {
-        ledger.writeIsInFlight ? nil : ledgerState.pendingSince.map { $0 + Self.verdictHold }
+        guard !ledger.writeIsInFlight else { return nil }
+        return ledgerState.pendingSince.map { $0 + Self.verdictHold + Self.verdictSlack }
     }
 
     private mutating func isWriteDue(_ now: Now) -> Bool {

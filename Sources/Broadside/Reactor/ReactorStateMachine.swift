@@ -167,6 +167,11 @@ import TLS
     /// What is worth waiting for together after this turn; nil: the next completion.
     var company: TurnPatience.Wait? { patience.wait(inFlight: inFlight) }
 
+    /// The ledger's write is under way and nothing waits for it: its completion is not worth a turn.
+    var writeIsQuiet: Bool {
+        ledger.writeIsInFlight && chunks.hasRow(syncedPosition: ledger.syncedPosition)
+    }
+
     /// The next thing to do in the outside world; nil when all was handed out.
     package mutating func nextSubmission() -> ReactorSubmission? {
         submissions.popFirst()

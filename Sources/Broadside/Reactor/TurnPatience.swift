@@ -20,7 +20,7 @@ struct TurnPatience {
 
     /// The longest wait, and its share of the time that an answer takes.
     static var limit: UInt64 { millisecond }
-    static var shareOfLatency: UInt64 { 3 }
+    static var shareOfLatency: UInt64 { 2 }
     /// Where fewer answers than that are to be expected meanwhile, each is looked at as it comes.
     static var answersExpected: UInt64 { 8 }
     /// A turn with so many completions is full.

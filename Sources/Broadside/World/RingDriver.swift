@@ -31,13 +31,10 @@ import Ring
     private let reactor: Int
     private var inboxCounter: UnsafeMutableRawBufferPointer
     private var batch = CompletionBatch(capacity: 256)
-    /// True after a wait that brought nothing but what was sent.
+    /// True after a wait that brought nothing new.
     private var isAlone = true
     /// Sends among the submissions of this turn.
     private var newSends: UInt32 = 0
-
-    /// The longest wait for sends to complete together with something else.
-    private static var sendPatience: UInt64 { millisecond / 2 }
 
     /// Received bytes land in so many buffers of so many bytes, shared by all connections.
     static var bufferCount: Int { 128 }
@@ -84,19 +81,21 @@ import Ring
             if machine.isFinished { break }
             let deadline = min(machine.nextDeadline, nextPublication)
             var wait = deadline > now.nanoseconds ? deadline - now.nanoseconds : 0
-            // Most sends complete while they are submitted and tell nothing new: wait for more. A
-            // send that does not holds others back for a moment at most.
-            var count = wait > 0 ? newSends + 1 : 0
+            // Most sends complete while they are submitted and tell nothing new, and so does a write
+            // that nobody waits for: wait for more. One that takes longer holds others back for a
+            // moment at most.
+            let quiet = newSends + (!isAlone && machine.writeIsQuiet ? 1 : 0)
+            var count = wait > 0 ? quiet + 1 : 0
             if wait > 0, !isAlone, let company = machine.company {
-                count = newSends + company.completions
+                count = quiet + company.completions
                 wait = min(wait, company.nanoseconds)
-            } else if newSends > 0 {
-                wait = min(wait, Self.sendPatience)
+            } else if quiet > 0 {
+                wait = min(wait, TurnPatience.limit)
             }
             try ring.submitAndWait(atLeast: count, timeoutNanoseconds: wait)
             now = Clock.now()
             // Where nothing came in the meantime, whatever comes next is waited for.
-            isAlone = reap(into: &machine, now: now) <= Int(newSends)
+            isAlone = reap(into: &machine, now: now) <= Int(quiet)
         }
         for socket in sockets where socket.descriptor >= 0 {
             Glibc.close(socket.descriptor)

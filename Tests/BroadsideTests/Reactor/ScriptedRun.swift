@@ -74,6 +74,8 @@ final class ScriptedRun {
     private var reactors: [Reactor] = []
     private(set) var links: [Link] = []
     private(set) var requests: [ScriptedServer.Request] = []
+    /// The ledger's writes: when, nanoseconds since the run began, and whether nothing waited for it.
+    private(set) var writes: [(time: UInt64, isQuiet: Bool)] = []
     /// Provider tokens made, by when, nanoseconds since the run began.
     private(set) var renewals: [UInt64] = []
     /// What reactors told, in the order of their turns.
@@ -243,6 +245,7 @@ final class ScriptedRun {
             links[reactor.linkOfSlot[slot]!].closed = time
             complete(.closed(connection: slot))
         case .write(let bytes, let offset):
+            writes.append((time, reactor.machine.writeIsQuiet))
             reactor.segment.replaceSubrange(Int(offset)..., with: bytes)
             complete(.wrote(result: bytes.count))
         case .sync:
