@@ -32,6 +32,10 @@ enum Program {
         for command in commands {
             page += CommandDescription.line(command.name, command.summary)
         }
+        page += "\nExit codes:\n"
+        for (code, meaning) in exitCodes.enumerated() {
+            page += CommandDescription.line("\(code)", meaning)
+        }
         return page
             + "\nbroadside help COMMAND, or COMMAND --help, says more. --version tells the version.\n"
             + "help --man [COMMAND] and help --completion bash|zsh|fish are for tools/install,\n"

@@ -19,6 +19,9 @@ struct OutputTests {
             let help = try run(arguments)
             #expect(help.exitCode == 0 && help.errors.isEmpty)
             #expect(help.output.contains("send") && help.output.contains("ledger"))
+            // What a script that starts a campaign has to tell apart.
+            #expect(
+                help.output.contains(/\nExit codes:\n +0 +complete\n(?: +[1-4] .*\n){4} +5 .*\n/))
         }
         let nothing = try run([])
         #expect(nothing.exitCode == 2 && nothing.output.isEmpty)
@@ -152,6 +155,8 @@ struct OutputTests {
         #expect(Set(bad.keys) == Self.summaryKeys)
         #expect(bad["outcome"] as? String == "error")
         #expect(bad["remaining"] as? Int == 3)
+        // Not "reading the list": no connection stood.
+        #expect((bad["limited_by"] as? [String: Double])?["retry"] == 1)
 
         let statistics = try object(Data(try campaign.ledger("stats", ["--json"]).output.utf8))
         for key in ["campaign", "rows", "accepted", "rejected", "reasons", "retries"] {

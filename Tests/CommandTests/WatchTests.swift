@@ -101,6 +101,11 @@ struct WatchTests {
         let rows = screen(output)
         #expect(!rows.contains { $0.contains("█") || $0.contains("in flight") }, "\(rows)")
         #expect(rows.contains { $0.contains("accepted    400") }, "\(rows)")
+        // What was said before and after is cut between words, and goes on below.
+        let place = try #require(rows.firstIndex { $0.hasPrefix("connections  ") }, "\(rows)")
+        let goesOn = columns < 80
+        #expect(rows[place + 1].hasPrefix(goesOn ? "             " : "rate  "), "\(rows)")
+        #expect(rows.allSatisfy { $0.count <= columns || !$0.contains(" ") }, "\(rows)")
     }
 
     @Test("NO_COLOR, a window that shrinks, and Ctrl-C leave a sane terminal")

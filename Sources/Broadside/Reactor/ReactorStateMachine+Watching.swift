@@ -6,7 +6,8 @@ import HTTP2
 /// what they are given.
 extension ReactorStateMachine where Records: ~Copyable {
     /// With streams open and nothing received for so long, a PING goes out; unanswered for as long
-    /// again, the connection is dead.
+    /// again, the connection is dead. That counts from its queueing: where the socket takes nothing
+    /// either, both directions have been still for twice as long, and what waits finds a way sooner.
     static var silenceLimit: UInt64 { 10 * second }
     /// An idle connection is asked this often whether it still lives.
     static var idlePingInterval: UInt64 { 600 * second }

@@ -114,8 +114,7 @@ public enum CampaignRun {
         guard plan.goesToProduction, !plan.options.isConfirmed, isatty(STDIN_FILENO) == 1 else {
             return
         }
-        standardError(list.description(plan.options.shard))
-        standardError(plan.description)
+        standardError(plan.description(of: list, for: STDERR_FILENO))
         standardError("This goes to Apple's production devices. Type yes to send:")
         guard readLine() == "yes" else {
             throw .request("not confirmed: nothing was sent")
@@ -177,8 +176,13 @@ public enum CampaignRun {
 }
 
 extension Plan {
-    /// What will be done, in a few lines.
-    var description: String {
+    /// What will be done, in a few lines that fit the terminal behind a descriptor.
+    func description(of list: TokenList, for descriptor: Int32) -> String {
+        let text = "\(list.description(options.shard))\n\(description)"
+        return folded(text, indent: 13, for: descriptor)
+    }
+
+    private var description: String {
         let rate = options.rate.map { "\(rateText($0)) requests a second" } ?? "no rate limit"
         return """
             endpoint     \(place)\(protocolWords)\(route.proxy.map { " through the proxy \($0.place)" } ?? "")

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+internal import Glibc
 
 /// Reads and checks everything that a run would, builds each request, connects nowhere, writes
 /// nothing.
@@ -90,8 +91,7 @@ enum DryRun {
             throw .request(
                 "\(list.name) ends inside quotes that open on line \(line): close them there")
         }
-        print(list.description(shard))
-        print(plan.description)
+        print(plan.description(of: list, for: STDOUT_FILENO))
         tally.print(withSkips: skips != nil)
         print("dry run: nothing was sent, nothing was written")
         return 0

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+internal import Glibc
 import Ring
 internal import Synchronization
 import TLS
@@ -46,8 +47,7 @@ struct LiveRun {
     /// - Returns: The exit code.
     func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32 {
         if plan.options.progress != .none {
-            standardError(list.description(plan.options.shard))
-            standardError(plan.description)
+            standardError(plan.description(of: list, for: STDERR_FILENO))
         }
         let source = try ListSource(
             list: list, pool: pool, plan: session.resumePlan(), rowsLimit: session.rowsLimit,

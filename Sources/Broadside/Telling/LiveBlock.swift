@@ -52,11 +52,7 @@ struct LiveBlock {
 
     /// The terminal's size now; it may change at any time.
     static func size() -> (columns: Int, rows: Int) {
-        var size = winsize()
-        guard unsafe ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
-            return (80, 24)
-        }
-        return (Int(size.ws_col), size.ws_row > 0 ? Int(size.ws_row) : 24)
+        terminalSize(STDERR_FILENO) ?? (80, 24)
     }
 }
 

@@ -59,12 +59,13 @@ extension Summary {
             max: latency.count > 0 ? milliseconds(latency.maximumNanoseconds) : nil)
         paced = statistics.pace.worst.map { "answers slow down under load, \($0.words)" }
         let total = statistics.limited.reduce(0, +)
+        // A run too short to measure had nothing to send, or no connection that stood.
+        let guess = statistics.failures > 0 && requests == 0 ? LimitedBy.retry : .input
         for cause in LimitedBy.allCases {
-            // A run too short to measure had nothing to send.
             let share =
                 total > 0
                 ? Double(statistics.limited[cause.rawValue]) / Double(total)
-                : cause == .input ? 1 : 0
+                : cause == guess ? 1 : 0
             limitedBy[cause.name] = share
         }
     }
@@ -83,7 +84,8 @@ extension Summary {
             }
         }
         if options.progress != .none, !campaign.isEmpty {
-            standardError(String(text.dropLast()))
+            standardError(
+                folded(String(text.dropLast()), indent: Self.valueColumn, for: STDERR_FILENO))
         }
     }
 }

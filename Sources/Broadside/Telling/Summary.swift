@@ -153,8 +153,12 @@ public struct Summary: Sendable, Encodable {
         return Array(data) + [0x0a]
     }
 
+    /// Where the values of the lines for people begin.
+    static let valueColumn = 14
+
     private func line(_ name: String, _ value: some CustomStringConvertible) -> String {
-        "  \(name)\(String(repeating: " ", count: max(1, 12 - name.count)))\(value)\n"
+        let blanks = max(1, Self.valueColumn - 2 - name.count)
+        return "  \(name)\(String(repeating: " ", count: blanks))\(value)\n"
     }
 
     /// The counts, for people.

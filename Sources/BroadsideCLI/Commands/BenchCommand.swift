@@ -45,6 +45,12 @@ enum BenchCommand {
                 title: "What it tells",
                 options: [.init("json", nil, "the figures as JSON")]),
         ],
+        examples: [
+            .init("What this machine carries", "broadside bench"),
+            .init(
+                "The same where each answer takes 200 ms, as JSON",
+                "broadside bench --latency 200ms --connections 50 --json"),
+        ],
         run: { (arguments) throws(CommandFailure) in try run(arguments) })
 
     private static func run(_ arguments: ParsedArguments) throws(CommandFailure) -> Int32 {

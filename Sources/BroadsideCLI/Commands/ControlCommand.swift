@@ -23,6 +23,15 @@ enum ControlCommand {
                 title: "Options",
                 options: [.init("json", nil, "the answer as it came: one line of JSON")])
         ],
+        examples: [
+            .init(
+                "See how a run goes on that was started with --control run.sock",
+                "broadside control run.sock status"),
+            .init(
+                "Slow it down to 2,000 requests a second",
+                "broadside control run.sock rate 2000"),
+            .init("End it in order", "broadside control run.sock stop"),
+        ],
         wordsAfterPath: ["status", "rate", "pause", "resume", "stop"],
         run: { (arguments) throws(CommandFailure) in
             guard let path = arguments.words.first, arguments.words.count > 1 else {

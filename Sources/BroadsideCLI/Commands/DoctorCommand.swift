@@ -29,6 +29,15 @@ enum DoctorCommand {
             CredentialOptions.credentials,
             CredentialOptions.endpoint,
         ],
+        examples: [
+            .init(
+                "Ask before the first night whether APNs takes key, team, topic and environment",
+                #"""
+                broadside doctor --environment development --topic com.example.MyApp \
+                    --auth-key AuthKey_XXXXXXXXXX.p8 --key-id XXXXXXXXXX \
+                    --team-id YYYYYYYYYY
+                """#)
+        ],
         run: { (arguments) throws(CommandFailure) in
             try arguments.refuseWords(of: description)
             var options = SendOptions()

@@ -4,7 +4,7 @@ import Broadside
 enum FeedbackCommand {
     static let description: CommandDescription = CommandDescription(
         name: "feedback",
-        summary: "read a (legacy) feedback service into a ledger",
+        summary: "read a legacy feedback service into a ledger that prune takes",
         usage: "--endpoint HOST[:PORT] --certificate FILE --ledger DIR [OPTIONS]",
         discussion: """
             Reads the list of tokens whose app is gone, to its end, and records each as Unregistered
@@ -32,6 +32,15 @@ enum FeedbackCommand {
             OptionSection(
                 title: "Results",
                 options: [.init("ledger", "DIR", "where the tokens go; must not exist")]),
+        ],
+        examples: [
+            .init(
+                "Read which devices are gone; prune then takes them out",
+                #"""
+                broadside feedback --endpoint 127.0.0.1:2196 \
+                    --ca-file relay/ca.pem --certificate relay/client.pem \
+                    --private-key relay/client.key --ledger gone
+                """#)
         ],
         run: { (arguments) throws(CommandFailure) in
             try arguments.refuseWords(of: description)

@@ -37,6 +37,19 @@ enum LedgerCommand {
                     .init("token", "TOKEN", "find: the rows with this device token"),
                 ])
         ],
+        examples: [
+            .init("Count rows by state and reason", "broadside ledger stats --ledger tonight"),
+            .init(
+                "Write the rows that are in doubt or were given up",
+                #"""
+                broadside ledger export --ledger tonight --state unknown \
+                    --state failed --output left.csv
+                """#
+            ),
+            .init(
+                "Make one ledger of those of all shards",
+                "broadside ledger merge --output whole part1 part2 part3"),
+        ],
         subcommands: ["stats", "export", "verify", "find", "merge"],
         run: { (arguments) throws(CommandFailure) in
             do {

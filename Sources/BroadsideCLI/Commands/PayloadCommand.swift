@@ -28,6 +28,14 @@ enum PayloadCommand {
                     .init("json", nil, "print what was found as JSON, a line a file"),
                 ])
         ],
+        examples: [
+            .init(
+                "Look at one payload",
+                "broadside payload check --payload payload.json --push-type alert"),
+            .init(
+                "Look at a payload for each language, and at the one for all others",
+                "broadside payload check --payload-by lang=texts --payload payload.json"),
+        ],
         subcommands: ["check"],
         run: { (arguments) throws(CommandFailure) in
             try arguments.expectSubcommand(of: description)

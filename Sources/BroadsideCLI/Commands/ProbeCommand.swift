@@ -9,7 +9,8 @@ enum ProbeCommand {
     static let description: CommandDescription = CommandDescription(
         name: "probe",
         summary: "a silent background push to every token, to learn which are dead",
-        usage: "--tokens FILE --topic TOPIC --ledger DIR [--then-prune OUTPUT] [OPTIONS]",
+        usage:
+            "--tokens FILE --topic TOPIC CREDENTIAL --ledger DIR [OPTIONS]",
         discussion: """
             Sends a background push of priority 5 that is never stored (expiration 0) to every token:
             nothing is shown, and APNs says which tokens are dead. Ledger, resume and exit codes are
@@ -28,6 +29,15 @@ enum ProbeCommand {
                 ]),
             ListOptions.whichRows,
         ] + SendCommand.commonSections,
+        examples: [
+            .init(
+                "Learn which tokens are dead, and write the list without them",
+                #"""
+                broadside probe --campaign evening.json5 --ledger probed \
+                    --then-prune tokens.clean.txt
+                """#
+            )
+        ],
         passedOverInCampaign: [
             "payload", "payload-by", "push-type", "priority", "expiration", "collapse-id",
         ],

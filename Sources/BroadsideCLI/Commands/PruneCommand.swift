@@ -45,6 +45,20 @@ enum PruneCommand {
                         "of 1,000 rows or more at most P percent may go (default: 50)"),
                 ])
         ],
+        examples: [
+            .init(
+                "Take out the tokens that a run found dead, and keep them apart",
+                #"""
+                broadside prune --ledger tonight --tokens tokens.txt \
+                    --output tokens.clean.txt --removed dead.txt
+                """#),
+            .init(
+                "The same with two runs; a token that was registered later stays",
+                #"""
+                broadside prune --ledger monday --ledger tuesday --tokens tokens.csv \
+                    --output tokens.clean.csv --registered-column registered_at
+                """#),
+        ],
         run: { (arguments) throws(CommandFailure) in
             let options = try options(from: arguments)
             do throws(BroadsideError) {

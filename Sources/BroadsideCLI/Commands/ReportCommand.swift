@@ -4,7 +4,7 @@ import Broadside
 enum ReportCommand {
     static let description: CommandDescription = CommandDescription(
         name: "report",
-        summary: "the report page of a ledger",
+        summary: "a page about a ledger: outcome, curves, reasons, connections, what to do next",
         usage: "--ledger DIR [--output FILE.html]",
         discussion: """
             Writes one HTML page about a campaign, over all its runs: the outcome in a sentence,
@@ -18,6 +18,11 @@ enum ReportCommand {
                     .init("ledger", "DIR", "the ledger's directory"),
                     .init("output", "FILE", "where to (default: standard output)"),
                 ])
+        ],
+        examples: [
+            .init(
+                "Write the page about a campaign",
+                "broadside report --ledger tonight --output tonight.html")
         ],
         run: { (arguments) throws(CommandFailure) in
             try arguments.refuseWords(of: description)

@@ -6,7 +6,7 @@ enum SendCommand {
     static let description: CommandDescription = CommandDescription(
         name: "send",
         summary: "send a campaign: tokens + payload -> APNs -> ledger",
-        usage: "--tokens FILE --payload FILE --topic TOPIC --ledger DIR [OPTIONS]",
+        usage: "--tokens FILE --payload FILE --topic TOPIC CREDENTIAL --ledger DIR [OPTIONS]",
         discussion: """
             Sends one notification to every device token of a list and records in the ledger what
             became of each. Safe to kill at any instant: --resume goes on where it ended. Durations
@@ -45,6 +45,26 @@ enum SendCommand {
             protocolSection,
             ListOptions.whichRows,
         ] + commonSections,
+        examples: [
+            .init(
+                "Look first; nothing is connected, nothing is written",
+                #"""
+                broadside send --environment development --topic com.example.MyApp \
+                    --auth-key AuthKey_XXXXXXXXXX.p8 --key-id XXXXXXXXXX \
+                    --team-id YYYYYYYYYY --tokens tokens.txt \
+                    --payload payload.json --dry-run
+                """#),
+            .init(
+                "Send what a campaign file describes, to 1,000 rows first; write a page about it",
+                #"""
+                broadside send --campaign evening.json5 --canary 1000 \
+                    --ledger tonight --report tonight.html
+                """#
+            ),
+            .init(
+                "Go on after a stop, a crash, a power cut",
+                "broadside send --campaign evening.json5 --ledger tonight --resume"),
+        ],
         run: { (arguments) throws(CommandFailure) in
             let options = try options(from: arguments)
             if arguments.has("print-campaign") {
@@ -102,14 +122,22 @@ enum SendCommand {
             title: "When things go wrong",
             options: [
                 .init(
-                    "max-attempts", "N", "a row is failed when so many attempts (default: 5)"),
-                .init("retry-for", "D", "and so much time are used up (default: 15m)"),
+                    "max-attempts", "N",
+                    "a row ends as failed after so many attempts, once --retry-for is over (default: 5)"
+                ),
+                .init(
+                    "retry-for", "D",
+                    "how long after its first attempt a row is tried at least (default: 15m)"),
                 .init(
                     "on-lost", "record|resend",
                     "a row whose answer was lost: record it as unknown, or send it again (default: record)"
                 ),
-                .init("request-timeout", "D", "longest wait for an answer (default: 30s)"),
-                .init("give-up-after", "D", "longest time without any answer (default: 60s)"),
+                .init(
+                    "request-timeout", "D",
+                    "longest wait for a row's answer, then it is lost (default: 30s)"),
+                .init(
+                    "give-up-after", "D",
+                    "stop after so long without an answer to any row (default: 60s)"),
                 .init(
                     "abort-after", "N",
                     "stop after N refusals in a row; until the first success at most N requests are in flight (default: 50)"
@@ -123,12 +151,15 @@ enum SendCommand {
                     "send N rows first, spread over a plain file, and wait for their answers"),
                 .init(
                     "canary-max-rejected", "P",
-                    "stop when more than P percent of them are refused, 410 not counted (default: 20)"
+                    "stop when more than P percent of the canary's rows are refused, 410 not counted (default: 20)"
                 ),
-                .init("deadline", "D", "no new request from D after the first start"),
+                .init(
+                    "deadline", "D",
+                    "stop so long after the first start; --resume without it goes on"),
                 .init(
                     "dry-run", nil, "read and check everything, connect nowhere, write nothing"),
-                .init("yes", nil, "do not ask before a run against Apple's production"),
+                .init(
+                    "yes", nil, "do not ask at a terminal before a run against Apple's production"),
             ]),
         OptionSection(
             title: "Results",
@@ -138,7 +169,7 @@ enum SendCommand {
                 .init("resume", nil, "go on with DIR's run: settled rows are not sent again"),
                 .init(
                     "retry", "STATES",
-                    "with --resume: also send rows that are failed, unknown (failed,unknown)",
+                    "with --resume: send rows again that ended so: failed, unknown, or failed,unknown",
                     choices: ["failed", "unknown", "failed,unknown"]),
                 .init("summary", "FILE", "write the summary as JSON; - for standard output"),
             ]),

@@ -6,7 +6,7 @@ import Simulator
 enum SimulateCommand {
     static let description: CommandDescription = CommandDescription(
         name: "simulate",
-        summary: "a local APNs to send to: the HTTP/2 provider API",
+        summary: "a local APNs to send to, with faults where you want them",
         usage: "--listen ADDRESS:PORT --state DIR [OPTIONS]",
         discussion: """
             Answers like APNs on a port of this machine. Prints one line, 'listening on HOST:PORT',
@@ -103,6 +103,22 @@ enum SimulateCommand {
                         "hpack-lint-profile", "strict|compact",
                         "which discipline (default: strict)"),
                 ]),
+        ],
+        examples: [
+            .init(
+                "An APNs with 10,000 devices, 2 % of them gone",
+                #"""
+                broadside simulate --listen 127.0.0.1:2197 --state apns \
+                    --issue-tokens 10000 --unregistered 0.02
+                """#),
+            .init(
+                "One that answers after 50 ms and ends each connection after 500 requests",
+                #"""
+                broadside simulate --listen 127.0.0.1:2197 --state apns \
+                    --latency 50ms --scenario goaway
+                """#
+            ),
+            .init("List the scenarios", "broadside simulate --scenario list"),
         ],
         run: { (arguments) throws(CommandFailure) in try run(arguments) })
 

@@ -39,6 +39,17 @@ enum TokensCommand {
                     .init("json", nil, "check: print what was found as JSON"),
                 ])
         ],
+        examples: [
+            .init(
+                "Look at a list, and count what is in it twice",
+                "broadside tokens check --tokens tokens.csv --duplicates"),
+            .init(
+                "Keep the newest row of each token",
+                #"""
+                broadside tokens dedupe --tokens tokens.csv \
+                    --output tokens.once.csv --registered-column registered_at
+                """#),
+        ],
         subcommands: ["check", "dedupe"],
         run: { (arguments) throws(CommandFailure) in
             let word = try arguments.expectSubcommand(of: description)

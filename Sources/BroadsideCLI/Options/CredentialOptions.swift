@@ -24,7 +24,9 @@ enum CredentialOptions {
         options: [
             .init("environment", "NAME", "production or development (default: production)"),
             .init("port", "443|2197", "port of Apple's hosts (default: 443)"),
-            .init("endpoint", "HOST[:PORT]", "another APNs"),
+            .init(
+                "endpoint", "HOST[:PORT]",
+                "another server than Apple's: a simulator, a test bench, a relay"),
             .init("ca-file", "FILE", "certificates to trust there (default: the system's)"),
             .init("proxy", "URL", "HTTP proxy to go through: http://HOST:PORT"),
             .init(

@@ -28,6 +28,21 @@ struct OptionSection: Sendable {
     let options: [OptionDescription]
 }
 
+/// A call that somebody may want, as a shell takes it.
+struct CommandExample: Sendable {
+    /// What it does; a colon follows.
+    let purpose: String
+    /// From `broadside` on; where it is too long for a line, the next begins with four blanks.
+    let call: String
+
+    init(_ purpose: String, _ call: String) {
+        self.purpose = purpose
+        self.call = call
+    }
+
+    var lines: [Substring] { call.split(separator: "\n") }
+}
+
 /// A command: what it is for, what it takes, and what it does.
 struct CommandDescription: Sendable {
     let name: String
@@ -38,6 +53,7 @@ struct CommandDescription: Sendable {
     /// Paragraphs below the usage line.
     let discussion: String
     let sections: [OptionSection]
+    let examples: [CommandExample]
     /// Names of subcommands where the command has them.
     var subcommands: [String] = []
     /// Words that follow a path where the command takes one.
@@ -70,6 +86,11 @@ extension CommandDescription {
                 page += Self.line(
                     "--\(option.name)" + (option.value.map { " \($0)" } ?? ""), option.help)
             }
+        }
+        page += "\nExamples:\n"
+        for example in examples {
+            page += "  \(example.purpose):\n"
+            for line in example.lines { page += "    \(line)\n" }
         }
         return page
     }

@@ -43,6 +43,7 @@ enum ManualPage {
                         + (option.value.map { " \\fI\(escaped($0))\\fR" } ?? ""), option.help)
             }
         }
+        page += ".SH EXAMPLES\n" + command.examples.map(text).joined(separator: ".PP\n")
         if !discussion.exitCodes.isEmpty {
             page += ".SH \"EXIT STATUS\"\n"
             for (code, meaning) in discussion.exitCodes { page += item(code, meaning) }
@@ -70,6 +71,12 @@ enum ManualPage {
         case .entries(let entries):
             entries.map { item("\\fB\(escaped($0.word))\\fR", $0.meaning) }.joined()
         }
+    }
+
+    /// What it does, and below it the call as it is typed.
+    private static func text(of example: CommandExample) -> String {
+        "\(escaped(example.purpose)):\n.PP\n.RS 2\n.nf\n"
+            + example.lines.map { escaped(String($0)) + "\n" }.joined() + ".fi\n.RE\n"
     }
 
     /// Text that troff prints as it stands, whatever it begins with.

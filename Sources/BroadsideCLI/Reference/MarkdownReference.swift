@@ -56,6 +56,9 @@ enum MarkdownReference {
                         ]
                     })
         }
+        for example in command.examples {
+            result += "\n\(text(example.purpose)):\n\n```sh\n\(example.call)\n```\n"
+        }
         if !discussion.exitCodes.isEmpty {
             result += "\n" + table(["Exit code", "Meaning"], discussion.exitCodes.map(row))
         }

@@ -7,9 +7,9 @@ import Testing
 /// again whatever `--on-lost` says. Those that the kernel was given may have arrived.
 @Suite(.timeLimit(.minutes(60)))
 struct UnsentRequestTests {
-    /// A run whose first connection has taken one request and holds the second in the network; eight
-    /// more are written behind it, one a second.
-    private func heldUp() throws -> ScriptedRun {
+    /// A run whose first connection has taken one request, and takes nothing from now on; others would
+    /// be written one a second.
+    private func held() throws -> ScriptedRun {
         let run = try ScriptedRun(rows: 10) {
             $0.milliRatePerConnection = 1000
             $0.requestTimeout = 7200 * second
@@ -18,6 +18,13 @@ struct UnsentRequestTests {
         run.reply = { _ in .silence }
         run.run { run.requests.count == 1 }
         run.hold(0)
+        return run
+    }
+
+    /// The same a while later: it holds the second request in the network, and eight more are written
+    /// behind it.
+    private func heldUp() throws -> ScriptedRun {
+        let run = try held()
         for _ in 0..<2 {
             run.run(for: 5 * second)
             // The server lives, so that its silence is no reason to end the connection.
@@ -48,6 +55,18 @@ struct UnsentRequestTests {
         run.run()
         let closed = try #require(run.links[0].closed)
         #expect(closed >= 30 * second && closed < 33 * second)
+        try judge(run)
+    }
+
+    @Test func `One that takes and says nothing for 20 s ends, its PING never sent`() throws {
+        let run = try held()
+        run.run(for: second * 19)
+        #expect(run.links[0].closed == nil)
+        run.reply = { _ in .status(200) }
+        run.run()
+        let closed = try #require(run.links[0].closed)
+        #expect(closed >= 20 * second && closed < 21 * second)
+        #expect(run.links[0].pings.isEmpty)
         try judge(run)
     }
 
