@@ -16,43 +16,15 @@ struct DiskTests {
                 in: directory)) != nil
     }()
 
-    /// Runs the command with its ledger on a file system of `Tests/Servers/failing_disk.py`, for which
-    /// nobody else has eyes; what is left of it lies in `back` then.
-    private static func onFailingDisk(_ path: String, _ command: [String]) -> [String] {
-        let script = """
-            mkdir \(path)/back \(path)/disk
-            timeout 200 /usr/bin/python3 -B \(Tool.packageRoot)/Tests/Servers/failing_disk.py \
-                \(path)/back \(path)/disk >\(path)/disk.log 2>&1 &
-            disk=$!
-            until mountpoint -q \(path)/disk; do
-                kill -0 $disk || exit 99
-                sleep 0.05
-            done
-            "$@"
-            code=$?
-            umount -l \(path)/disk
-            wait
-            exit $code
-            """
-        return ["unshare", "--mount", "bash", "-c", script, "bash"] + command
-    }
-
-    /// Whether this user may have a file system in user space.
-    static let canFail: Bool = {
-        guard let directory = try? TemporaryDirectory() else { return false }
-        let words = onFailingDisk(directory.path, ["true"])
-        return (try? Subprocess.run(words[0], Array(words.dropFirst()), in: directory)) != nil
-    }()
-
     @Test(
         "A disk that answers EIO to writes, or to syncs and forgets what was not synced: likewise",
-        .enabled(if: canFail, "file systems in user space are not allowed here"),
+        .enabled(if: FailingDisk.isAllowed, "file systems in user space are not allowed here"),
         arguments: ["write", "sync"])
     func failingDisk(what: String) throws {
         let server = try Nginx(requestsPerConnection: 1000)
         let campaign = try Campaign(rows: 20_000)
         let path = campaign.directory.path
-        let words = try Self.onFailingDisk(
+        let words = try FailingDisk.words(
             path,
             [Broadside.path()]
                 + campaign.arguments(

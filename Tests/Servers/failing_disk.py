@@ -3,8 +3,10 @@
 
     failing_disk.py FOLDER MOUNT_POINT
 
-FOLDER.fail names it: with `write` every write is answered with EIO; with `sync` every sync is, and what was
-written to the file since its last sync is gone, as where a kernel throws away what it could not write.
+FOLDER.fail names it: with `write` every write is answered with EIO, with `full` with ENOSPC; with `sync` every
+sync is answered with EIO, and what was written to the file since its last sync is gone, as where a kernel throws
+away what it could not write. A number behind it spares files until they have so many octets. What failed is told
+on stdout: `write of 4096 octets`, where so many were there already.
 """
 import errno
 import os
@@ -24,12 +26,17 @@ def place(path):
     return FOLDER + path
 
 
-def fails(what):
+def fails(what, count):
+    """Whether an operation fails on a file of so many octets."""
     try:
         with open(FOLDER + ".fail") as file:
-            return what in file.read()
+            words = file.read().split()
     except OSError:
         return False
+    failing = words[:1] == [what] and count >= int((words + ["0"])[1])
+    if failing:
+        print(f"{what} of {count} octets", flush=True)
+    return failing
 
 
 class Disk(fuse.Operations):
@@ -81,18 +88,21 @@ class Disk(fuse.Operations):
         return os.pread(file, count, offset)
 
     def write(self, path, octets, offset, file):
-        if fails("write"):
+        if fails("write", offset):
             raise fuse.FuseOSError(errno.EIO)
+        if fails("full", offset):
+            raise fuse.FuseOSError(errno.ENOSPC)
         return os.pwrite(file, octets, offset)
 
     def fsync(self, path, data_only, file):
-        if fails("sync"):
-            os.truncate(place(path), min(os.fstat(file).st_size, self.synced.get(path, 0)))
+        count = os.fstat(file).st_size
+        if fails("sync", count):
+            os.truncate(place(path), min(count, self.synced.get(path, 0)))
             raise fuse.FuseOSError(errno.EIO)
-        self.synced[path] = os.fstat(file).st_size
+        self.synced[path] = count
 
     def fsyncdir(self, path, data_only, file):
-        if fails("sync"):
+        if fails("sync", 0):
             raise fuse.FuseOSError(errno.EIO)
 
     def release(self, path, file):
@@ -100,5 +110,5 @@ class Disk(fuse.Operations):
 
 
 fuse.FUSE(
-    Disk(), MOUNT_POINT, foreground=True, nothreads=True, direct_io=True, attr_timeout=0,
-    entry_timeout=0)
+    Disk(), MOUNT_POINT, foreground=True, nothreads=True, direct_io=True, big_writes=True,
+    attr_timeout=0, entry_timeout=0)

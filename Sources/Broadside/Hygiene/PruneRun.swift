@@ -25,6 +25,7 @@ public enum PruneRun {
         try checkShare(counts, options)
         // The list may have been put in the output's place meanwhile.
         try PruneFiles.check(options, list: list)
+        try output.settle()
         try removed?.finish()
         try output.finish()
         return summary(counts, options, hasSilence: hasSilence)

@@ -27,6 +27,8 @@ struct ChunkShelf: ~Copyable {
     private var current: RowChunk?
     /// The place in the current chunk of the row that comes next.
     private var nextPlace = 0
+    /// How many rows the current chunk has; 0 without one.
+    private var placeCount = 0
     /// True where the current chunk's rows have a past.
     private var hasDispositions = false
     private var waiting: [Waiting] = []
@@ -51,11 +53,15 @@ struct ChunkShelf: ~Copyable {
     var aheadCount: Int { waiting.count + asked }
 
     /// True when no row is left here and none will come.
-    var isExhausted: Bool { isAtEnd && asked == 0 && waiting.isEmpty && current == nil }
+    var isExhausted: Bool { isAtEnd && asked == 0 && waiting.isEmpty && !hasUnread }
+
+    /// True where the chunk in use has rows that were not taken. One that is read to its end lies here
+    /// until the next row is wanted, and that may be never.
+    private var hasUnread: Bool { nextPlace < placeCount }
 
     /// True where a row may be taken now.
     func hasRow(syncedPosition: UInt64) -> Bool {
-        if current != nil { return true }
+        if hasUnread { return true }
         guard let first = waiting.first else { return false }
         return first.reservedAt <= syncedPosition
     }
@@ -108,12 +114,14 @@ struct ChunkShelf: ~Copyable {
     private mutating func turnToNextChunk(syncedPosition: UInt64) -> Bool {
         if let chunk = reader.close() { pool.giveBack(chunk) }
         current = nil
+        placeCount = 0
         hasDispositions = false
         guard let first = waiting.first, first.reservedAt <= syncedPosition else { return false }
         waiting.removeFirst()
         current = first.chunk
         hasDispositions = first.chunk.dispositions != nil
         nextPlace = 0
+        placeCount = first.chunk.rowCount
         reader.open(first.chunk)
         return true
     }
@@ -157,6 +165,7 @@ struct ChunkShelf: ~Copyable {
                 nextPlace = 0
             }
             guard let chunk = current else { return nil }
+            placeCount = chunk.rowCount
             let dispositions = chunk.dispositions
             func isToSend(_ place: Int) -> Bool {
                 guard let dispositions else { return true }
@@ -174,6 +183,7 @@ struct ChunkShelf: ~Copyable {
             _ = reader.close()
             pool.giveBack(chunk)
             current = nil
+            placeCount = 0
         }
     }
 }

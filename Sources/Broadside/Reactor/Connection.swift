@@ -132,6 +132,7 @@ import Ring
         binary = BinaryConnection(capacity: 0)
         mirror = DynamicTableMirror()
         templateKey = nil
+        limitedBy = .retry
         clearOutgoing()
         handedOver = now
         lastReceived = now

@@ -17,14 +17,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// server that opens its door for two hundred at once is rare.
     static var handshakesLimit: Int { 64 }
 
-    /// Opens connections until as many are up as the plan says.
+    /// Opens connections until as many are up as the plan says, while rows are left to be sent. For
+    /// answers that are awaited on others none is needed: should a row come back, it is opened then.
     ///
     /// The first ones are opened together; all that come after them, in whomever's place, are held
     /// to the run's ten a second (docs/decisions/0007).
     mutating func openConnections(_ now: Now) {
-        guard case .running = phase, !shared.isStopping,
-            inFlight > 0 || hasWork
-        else {
+        guard case .running = phase, !shared.isStopping, hasWork else {
             addresses.stopWaiting()
             return
         }

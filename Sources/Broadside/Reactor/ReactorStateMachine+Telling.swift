@@ -1,3 +1,4 @@
+import APNs
 import HTTP2
 
 /// What a thread used up to an instant.
@@ -74,6 +75,16 @@ extension ReactorStateMachine where Records: ~Copyable {
             .goAway, isOrderly ? .notice : .warning, connection: index,
             "\(place(index)): GOAWAY \(text) after \(connections[index].answers) answers",
             now: now)
+    }
+
+    /// An answer after which its connection carries no more requests. Others that are in flight may be
+    /// answered likewise: the first one is the cause.
+    mutating func noteDrain(_ index: Int, status: UInt16, reason: Reason?, now: Now) {
+        guard connections[index].phase == .open else { return }
+        tell(
+            .connectionDrained, .notice, connection: index,
+            "\(place(index)): drained after \(connections[index].answers) answers because of "
+                + "\(status) \(reason?.text ?? "without a known reason")", now: now)
     }
 
     /// A connection that is of no use any more.

@@ -79,6 +79,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         if answer.connection != .drainAndReplace, connections[index].answers == 1 {
             addresses.succeeded(connections[index].address, now: now.nanoseconds)
         }
+        if answer.connection != .none { noteDrain(index, status: status, reason: reason, now: now) }
         switch answer.connection {
         case .none:
             break

@@ -247,8 +247,20 @@ import TLS
             }
         }
         for index in 0..<connections.count where connections[index].isActive {
-            statistics.limited[connections[index].limitedBy.rawValue] += elapsed
+            let limit = connections[index].limitedBy
+            let late = limit == .rate ? lateness(index, within: elapsed, now: now) : 0
+            statistics.limited[limit.rawValue] += elapsed - late
+            statistics.limited[LimitedBy.cpu.rawValue] += late
         }
+    }
+
+    /// For how much of the time a connection that waited for its pace was not held back by it any
+    /// more: the reactor had no turn, and the rate went by unused. A turn that is late by no more than
+    /// the pace makes up for costs nothing.
+    private func lateness(_ index: Int, within elapsed: UInt64, now: Now) -> UInt64 {
+        if shared.isPaused { return 0 }
+        let held = max(pacer.holdsUntil, connections[index].pacer.holdsUntil)
+        return now.nanoseconds > held ? min(now.nanoseconds - held, elapsed) : 0
     }
 
     private func deadline(_ now: Now) -> UInt64 {

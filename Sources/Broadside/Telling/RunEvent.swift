@@ -19,6 +19,7 @@ package struct RunEvent: Sendable, Equatable {
     package enum Kind: String, Sendable, Codable {
         case started
         case connectionOpen = "connection-open"
+        case connectionDrained = "connection-drained"
         case connectionClosed = "connection-closed"
         case connectionLost = "connection-lost"
         case goAway = "goaway"

@@ -10,6 +10,7 @@ public final class OutputFile {
     private let path: String?
     /// The file beside its place; nil where what is written needs no renaming.
     private let temporary: String?
+    private var isSettled = false
     private var isFinished = false
     private var compressor: ListCompressor?
     /// Octets written, and those of them that are on the disk.
@@ -95,14 +96,25 @@ public final class OutputFile {
         syncedCount = writtenCount
     }
 
-    /// Puts the file in its place.
-    public func finish() throws(BroadsideError) {
+    /// Has the disk take all of it. What is left to be done is to put it in its place, so that of files
+    /// that belong together none appears where another can't be written.
+    func settle() throws(BroadsideError) {
+        guard !isSettled else { return }
         try unsafe compressor?.encode(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) {
             (packed) throws(BroadsideError) in try unsafe put(packed)
         }
         compressor = nil
+        if let path, temporary != nil, fsync(descriptor) != 0 {
+            throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
+        }
+        isSettled = true
+    }
+
+    /// Puts the file in its place.
+    public func finish() throws(BroadsideError) {
+        try settle()
         guard let path, let temporary else { return }
-        guard fsync(descriptor) == 0, unsafe rename(temporary, path) == 0 else {
+        guard unsafe rename(temporary, path) == 0 else {
             throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
         }
         isFinished = true

@@ -93,6 +93,13 @@ public struct Pacer: Sendable {
         return room * 100_000_000 / milliRate
     }
 
+    /// The instant from which the rate holds nothing back: nobody made use of it up to there, and what
+    /// is not let through from then on is not caught up. 0 without a limit, `.max` while paused.
+    public var holdsUntil: UInt64 {
+        guard let milliRate else { return 0 }
+        return milliRate == 0 ? .max : usedUntil + latenessForgiven
+    }
+
     /// The first instant from `now` on at which so many requests, at most a burst, may go out; nil
     /// while paused.
     public func nextAllowed(_ count: Int = 1, now: UInt64) -> UInt64? {

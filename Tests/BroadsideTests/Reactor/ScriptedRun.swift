@@ -78,6 +78,8 @@ final class ScriptedRun {
     private(set) var writes: [(time: UInt64, isQuiet: Bool)] = []
     /// Provider tokens made, by when, nanoseconds since the run began.
     private(set) var renewals: [UInt64] = []
+    /// What reactors told, in the order of their turns.
+    private(set) var events: [RunEvent] = []
     /// Nanoseconds since the run began.
     private(set) var time: UInt64 = 0
     /// The answer to each request.
@@ -87,6 +89,8 @@ final class ScriptedRun {
     /// The limit that servers announce.
     var maxStreams: UInt32? = 1000
     var addressCount = 1
+    /// So much later than they ask for it reactors get their turn.
+    var lateness: UInt64 = 0
 
     static let campaign: UInt64 = 0x1234_5678_9abc_def0
     /// Monotonic and wall time of the start.
@@ -153,6 +157,11 @@ final class ScriptedRun {
 
     var heldBack: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack } }
 
+    /// How much of the connections' time went to one cause, nanoseconds.
+    func time(limitedBy cause: LimitedBy) -> UInt64 {
+        reactors.reduce(0) { $0 + $1.machine.snapshot().limited[cause.rawValue] }
+    }
+
     // MARK: Time
 
     /// Lets the run go on until something is so, or until it is finished, or for so long.
@@ -166,7 +175,7 @@ final class ScriptedRun {
             guard reactors.allSatisfy({ $0.inbox.isEmpty }) else { continue }
             let due = reactors.filter { !$0.machine.isFinished }.map { $0.machine.nextDeadline }
             guard time < end, let next = due.min() else { return }
-            time = min(max(next - Self.start.nanoseconds, time + 1000), end)
+            time = min(max(next - Self.start.nanoseconds, time + 1000) + lateness, end)
         }
     }
 
@@ -187,6 +196,7 @@ final class ScriptedRun {
             }
         }
         reactor.machine.turn(now)
+        events += reactor.machine.takeEvents().events
         while let submission = reactor.machine.nextSubmission() {
             perform(submission, index)
         }

@@ -132,6 +132,23 @@ import Testing
         #expect(pacer.nextAllowed(now: start + 10_010_000_000) == start + 10_030_000_000)
     }
 
+    /// Up to there waiting makes room for more requests, from there on for none.
+    @Test(arguments: [200_000, 1_000_000, 50_000_000] as [UInt64])
+    func holdsUntilItsBurstIsWhole(milliRate: UInt64) {
+        var pacer = Pacer(milliRate: milliRate, now: start)
+        pacer.take(pacer.allowance(now: start), now: start)
+        let end = pacer.holdsUntil
+        #expect(end > start && pacer.allowance(now: end - end / 1_000_000) < Int(pacer.burst))
+        #expect(pacer.allowance(now: end + 1) == Int(pacer.burst))
+        #expect(pacer.allowance(now: end + 3_600_000_000_000) == Int(pacer.burst))
+        // Where a burst is a single request, half of one's lateness is made good.
+        var slow = Pacer(milliRate: 50_000, now: start)
+        slow.take(1, now: start)
+        #expect(slow.holdsUntil == start + 30_000_000)
+        #expect(Pacer(milliRate: nil, now: start).holdsUntil == 0)
+        #expect(Pacer(milliRate: 0, now: start).holdsUntil == .max)
+    }
+
     @Test(arguments: [1_000, 7_777, 1_000_000, 3_000_001, 1_000_000_000] as [UInt64])
     func reachesTheRate(milliRate: UInt64) {
         var pacer = Pacer(milliRate: milliRate, now: start)
