@@ -1,0 +1,99 @@
+"""The command under judgement, a server that nobody of its authors' code is in, and a key for it."""
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+
+SERVERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Servers")
+
+
+class Difference(Exception):
+    """What the command did is not what the list says."""
+
+
+def fate(token):
+    """What the server says of a token: computed, so that it can be expected."""
+    value = int(token[:4].ljust(4, "0"), 16)
+    if value % 7 == 1:
+        return "Unregistered"
+    if value % 11 == 2:
+        return "BadDeviceToken"
+    return None
+
+
+def expect(condition, text, *details):
+    if not condition:
+        raise Difference(text + "".join(f"\n    {detail!r}"[:1500] for detail in details))
+
+
+class Command:
+    """Runs the command in a directory."""
+
+    def __init__(self, path, directory):
+        self.path, self.directory = os.path.abspath(path), directory
+
+    def __call__(self, *arguments, input=None, codes=None):
+        done = subprocess.run([self.path, *arguments], cwd=self.directory, input=input or b"",
+                              capture_output=True, timeout=300)
+        self.said = done.stderr.decode("utf-8", "replace")
+        expect(done.returncode >= 0, "ended by a signal", arguments, self.said)
+        expect(not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]",
+                             self.said), "control characters on the terminal", self.said)
+        if codes is not None:
+            expect(done.returncode in codes, f"exit code {done.returncode}, not {codes}",
+                   " ".join(arguments), self.said)
+        self.code = done.returncode
+        return done.stdout
+
+
+class Server:
+    """A local APNs in Python whose responses can be computed (`dead_by_token.py`)."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        for line in (
+                "openssl ecparam -name prime256v1 -genkey -noout -out ec.pem",
+                "openssl pkcs8 -topk8 -nocrypt -in ec.pem -out AuthKey_ABCDEFGHIJ.p8",
+                "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+                " -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout key.pem -out ca.pem"):
+            subprocess.run(line.split(), cwd=directory, check=True, capture_output=True)
+        os.chmod(f"{directory}/AuthKey_ABCDEFGHIJ.p8", 0o600)
+        self.record = f"{directory}/record"
+        own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dead_by_token.py")
+        self.process = subprocess.Popen(
+            [sys.executable, own, "--certificate", "ca.pem", "--key", "key.pem", "--record",
+             "record", "--behaviour", "by-token", "--bodies", "--detail", "0"],
+            cwd=directory, stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline().split()[-1])
+        self.seen = 0
+
+    def options(self):
+        return ["--endpoint", f"127.0.0.1:{self.port}", "--ca-file", "ca.pem", "--auth-key",
+                "AuthKey_ABCDEFGHIJ.p8", "--key-id", "ABCDEFGHIJ", "--team-id", "KLMNOPQRST",
+                "--topic", "com.example.app"]
+
+    def requests(self):
+        """(token, body) of each request since the last call, in order."""
+        found = []
+        with open(self.record, "rb") as file:
+            file.seek(self.seen)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self.seen += len(line)
+                entry = json.loads(line)
+                if entry["event"] == "answer":
+                    found.append((entry["path"].rsplit("/", 1)[-1], entry["body"]))
+        return found
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def exported(text):
+    """The rows of an export, by Python's csv module."""
+    return list(csv.DictReader(io.StringIO(text.decode(), newline="")))
