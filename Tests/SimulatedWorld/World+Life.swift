@@ -131,8 +131,8 @@ extension World {
     }
 
     private func tellTrouble() {
-        guard process.shared.lastFailure != process.toldTrouble else { return }
-        process.toldTrouble = process.shared.lastFailure
+        guard process.shared.lastTrouble?.message != process.toldTrouble else { return }
+        process.toldTrouble = process.shared.lastTrouble?.message
         note { "trouble: \(process.toldTrouble ?? "none")" }
     }
 

@@ -198,6 +198,6 @@ public final class World {
                 + "\(statistics.inFlight) in flight, done \(reactor.isDone), time went to "
                 + "\(statistics.limited.map { $0 / second })"
         }.joined(separator: "; ") + "; stop \(String(describing: process.shared.stopCause))"
-            + "; trouble \(process.shared.lastFailure ?? "none")"
+            + "; trouble \(process.shared.lastTrouble?.message ?? "none")"
     }
 }

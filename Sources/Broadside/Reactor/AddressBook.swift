@@ -17,7 +17,7 @@ struct AddressBook {
         /// The slot of the one connection that finds out whether it is good again.
         var probe: Int?
         /// What went wrong last, where trying again cannot help.
-        var lastingFailure: String?
+        var lastingFailure: ConnectionTrouble?
         /// True once a connection to it was ready.
         var wasReady = false
         /// False where the name's last look-up did not have it: it is not tried.
@@ -127,7 +127,7 @@ struct AddressBook {
     /// - Parameter retryAfter: Nanoseconds that the server asked for, where it did: these count, and
     ///   not what has doubled so far.
     mutating func failed(
-        _ index: Int, now: UInt64, retryAfter: UInt64?, lasting: String?,
+        _ index: Int, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
         random: inout SplitMix64
     ) {
         // Several connections that fail together are one failure.
@@ -155,14 +155,14 @@ struct AddressBook {
     }
 
     /// What to tell where no address will ever do: each was refused for a reason that stays.
-    var lastingFailure: String? {
+    var lastingFailure: ConnectionTrouble? {
         guard !entries.isEmpty else { return nil }
-        var message: String?
+        var last: ConnectionTrouble?
         for entry in entries where entry.isNamed {
             guard let failure = entry.lastingFailure else { return nil }
-            message = failure
+            last = failure
         }
-        return message
+        return last
     }
 
     /// True where no address was ever ready and each was tried so often in vain.

@@ -91,7 +91,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard let packet = BinaryErrorPacket(octets) else {
             fail(
                 index, message: "\(address): the server says what is no error packet of a gateway",
-                isLasting: false, now: now)
+                step: .protocol, isLasting: false, now: now)
             return
         }
         follow(packet, index, now: now)
@@ -114,7 +114,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func follow(_ packet: BinaryErrorPacket, _ index: Int, now: Now) {
         let address = addresses.entries[connections[index].address].address
         let meaning = packet.meaning
-        shared.note(failure: "\(address): error \(packet.status) (\(meaning.reason.text))")
+        shared.note(
+            ConnectionTrouble(
+                .refused, "\(address): error \(packet.status) (\(meaning.reason.text))"))
         let first = connections[index].binary.firstIdentifier
         let next = connections[index].binary.nextIdentifier
         // 0 names nothing, and so does what was never sent: how far the gateway came is not known.

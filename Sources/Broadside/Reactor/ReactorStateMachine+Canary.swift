@@ -31,14 +31,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .pending, .passed:
             break
         case .refused(let count, let answered):
-            shared.stop(
-                .aborted(
-                    "\(count) of the canary's \(answered) answers refuse: look at ledger export "
-                        + "--state rejected, or raise --canary-max-rejected"))
+            shared.stop(.canaryRefused(count: count, answered: answered))
         case .unanswered:
-            shared.stop(
-                .gaveUp(
-                    "no row of the canary was answered: look at ledger export, then --resume"))
+            shared.stop(.canaryUnanswered)
         }
     }
 }

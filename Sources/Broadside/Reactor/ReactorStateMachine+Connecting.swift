@@ -84,14 +84,14 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             addresses.update(found, now: now.nanoseconds, isInUse: used.contains)
         case .failure(let failure):
-            shared.note(failure: failure.message)
+            shared.note(ConnectionTrouble(.resolve, failure.message))
             addresses.resolution = .none
             addresses.wait(until: now.nanoseconds + second)
             resolutionFailures += 1
             if resolutionFailures >= Self.hopelessAttempts, addresses.entries.isEmpty,
                 !settings.giveUpAfterIsExplicit
             {
-                shared.stop(.gaveUp(failure.message))
+                shared.stop(.gaveUp(ConnectionTrouble(.resolve, failure.message)))
             }
         }
     }
@@ -170,16 +170,18 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// for a while.
     @inline(never)
     mutating func fail(
-        _ index: Int, message: String, isLasting: Bool, retryAfter: UInt64? = nil, now: Now
+        _ index: Int, message: String, step: ConnectionTrouble.Kind? = nil, isLasting: Bool,
+        retryAfter: UInt64? = nil, now: Now
     ) {
-        shared.note(failure: message)
+        let trouble = ConnectionTrouble(step ?? self.step(index), message)
+        shared.note(trouble)
         noteFailure(index, message, now: now)
         let servedWell =
             connections[index].answers > 0 && connections[index].phase != .connecting
         if isLasting || !servedWell || !connections[index].http.isDraining {
             addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
-                lasting: isLasting ? message : nil, random: &random)
+                lasting: isLasting ? trouble : nil, random: &random)
         }
         loseStreams(index, now: now)
         beginClose(index, now: now)
@@ -221,7 +223,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// The connection lives, but answers nothing: another one takes its place, after a while.
     mutating func replaceUseless(_ index: Int, _ what: String, now: Now) {
         guard connections[index].phase == .open else { return }
-        shared.note(failure: "\(place(index)): \(what)")
+        shared.note(ConnectionTrouble(.silent, "\(place(index)): \(what)"))
         noteFailure(index, "\(place(index)): \(what)", now: now)
         addresses.failed(
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
@@ -242,12 +244,15 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func giveUpIfHopeless() {
         // What stands already may carry the run to its end.
         guard !hasReadyConnection else { return }
-        if let message = addresses.lastingFailure {
-            shared.stop(.gaveUp(message))
+        if let trouble = addresses.lastingFailure {
+            shared.stop(.gaveUp(trouble))
         } else if !settings.giveUpAfterIsExplicit, !shared.anyReady,
             addresses.areAllUnreachable(after: Self.hopelessAttempts)
         {
-            shared.stop(.gaveUp(shared.lastFailure ?? "no address could be reached"))
+            shared.stop(
+                .gaveUp(
+                    shared.lastTrouble
+                        ?? ConnectionTrouble(.connect, "no address could be reached")))
         }
     }
 

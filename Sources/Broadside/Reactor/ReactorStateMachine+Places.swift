@@ -13,6 +13,17 @@ extension ReactorStateMachine where Records: ~Copyable {
         return isProxys ? "the proxy \(address)" : "\(target) through the proxy \(address)"
     }
 
+    /// The step in which a connection that fails now is.
+    func step(_ index: Int) -> ConnectionTrouble.Kind {
+        let isProxys = settings.tunnelTarget != nil
+        switch connections[index].phase {
+        case .idle, .connecting: return isProxys ? .proxy : .connect
+        case .handshaking: return connections[index].records?.closedEarly != nil ? .proxy : .tls
+        case .open where !connections[index].isReady: return .protocol
+        case .open, .draining, .flushing, .closing: return .lost
+        }
+    }
+
     /// A record layer's trouble, with its place where it does not name one.
     func words(_ error: RecordLayerError, _ index: Int) -> String {
         error.namesPlace ? error.message : "\(place(index)): \(error.message)"

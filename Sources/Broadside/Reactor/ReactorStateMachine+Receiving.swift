@@ -132,7 +132,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ index: Int, _ error: ConnectionError, now: Now
     ) {
         let message = "\(place(index)): the server broke HTTP/2: \(error.message)"
-        shared.note(failure: message)
+        shared.note(ConnectionTrouble(.protocol, message))
         noteFailure(index, message, now: now)
         addresses.failed(
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
@@ -151,16 +151,16 @@ extension ReactorStateMachine where Records: ~Copyable {
         let answer = reasonOfGoAway(index)
         noteGoAway(index, code: code, reason: answer?.text, now: now)
         if let answer {
-            shared.note(failure: "\(place(index)): GOAWAY with reason \(answer.text)")
+            shared.note(
+                ConnectionTrouble(
+                    .refused, "\(place(index)): GOAWAY with reason \(answer.text)"))
         } else if code != .noError {
-            shared.note(failure: "\(place(index)): GOAWAY with error \(code)")
+            shared.note(
+                ConnectionTrouble(.refused, "\(place(index)): GOAWAY with error \(code)"))
         }
         switch AnswerClass.classify(goAwayReason: answer) {
         case .refusesCredential:
-            shared.stop(
-                .aborted(
-                    "APNs refuses the credential (\(answer?.text ?? "")): use one that is valid for "
-                        + "this environment, neither expired nor revoked"))
+            shared.stop(.refused(.init(status: 0, reason: answer, isCredential: true)))
         case .renewProviderToken:
             // Where it can't be renewed, the answers to requests will say so.
             _ = shared.renewExpired(now, usedVersion: authorizationVersion)

@@ -86,7 +86,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Nothing may be sent that can't be recorded.
     private mutating func failLedger(_ errno: Int32) {
         ledgerState.hasFailed = true
-        shared.stop(.diskFailed("the ledger can't be written: \(describe(errno: errno))"))
+        shared.stop(.ledgerFailed(detail: describe(errno: errno)))
     }
 
     /// True when everything recorded would survive a power cut.

@@ -101,8 +101,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard let retryAfter, retryAfter >= settings.giveUpAfter else { return }
         let words = reason.map { " \($0.text)" } ?? ""
         shared.note(
-            failure: "\(place(index)): \(status)\(words) with Retry-After: \(retryAfter / second) "
-                + "s, which is longer than --give-up-after")
+            ConnectionTrouble(
+                .refused,
+                "\(place(index)): \(status)\(words) with Retry-After: \(retryAfter / second) "
+                    + "s, which is longer than --give-up-after"))
     }
 
     /// The credential was refused, not the row: it stays `remaining`, and is not sent again in this
@@ -118,7 +120,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard unsafe shared.renewExpired(now, usedVersion: state.pointee.authorizationVersion)
         else {
             holdBack(tag, now: now)
-            shared.stop(.aborted(shared.expiredMessage))
+            shared.stop(shared.expiredCause)
             return
         }
         again.append(tag, in: slab)

@@ -40,9 +40,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard case .running = phase, hasWork || inFlight > 0, !shared.isPaused else { return }
         let last = max(shared.lastAnswer ?? 0, startedAt, shared.lastPauseEnd)
         if now.nanoseconds > last, now.nanoseconds - last > settings.giveUpAfter {
-            let trouble = shared.lastFailure.map { " (\($0))" } ?? ""
             shared.stop(
-                .gaveUp("no answer for \(settings.giveUpAfter / second) s\(trouble)"))
+                .noResponse(seconds: settings.giveUpAfter / second, last: shared.lastTrouble))
         }
     }
 
@@ -73,7 +72,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     mutating func failSilent(_ index: Int, _ what: String, now: Now) {
-        fail(index, message: "\(place(index)): \(what)", isLasting: false, now: now)
+        let step = step(index)
+        fail(
+            index, message: "\(place(index)): \(what)", step: step == .lost ? .silent : step,
+            isLasting: false, now: now)
     }
 
     private func isWriteOverdue(_ index: Int, now: Now) -> Bool {

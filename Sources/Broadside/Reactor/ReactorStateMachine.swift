@@ -195,7 +195,7 @@ import TLS
         case .listHeld: chunks.listHeld()
         case .listFailed(let message):
             chunks.listEnded()
-            shared.stop(.listFailed(message))
+            shared.stop(.listFailed(detail: message))
         }
     }
 

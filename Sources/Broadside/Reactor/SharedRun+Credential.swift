@@ -1,4 +1,5 @@
 import APNs
+import Campaign
 internal import Synchronization
 
 extension SharedRun {
@@ -52,9 +53,11 @@ extension SharedRun {
         guard waited > ProviderTokenAge.freezeSeconds * second + giveUpAfter else { return }
         stop(
             .gaveUp(
-                "every answer for \(waited / (60 * second)) minutes was "
-                    + "TooManyProviderTokenUpdates, as where other senders make tokens of the same "
-                    + "key"))
+                ConnectionTrouble(
+                    .tokenUpdates,
+                    "every answer for \(waited / (60 * second)) minutes was "
+                        + "TooManyProviderTokenUpdates, as where other senders make tokens of the "
+                        + "same key")))
     }
 
     /// True once another token is wanted.
@@ -75,7 +78,7 @@ extension SharedRun {
             take(authorization: token.value, issuedAt: token.issuedAt)
         case .make:
             guard let sign, let value = sign(seconds) else {
-                stop(.aborted("the signing key can't sign any more: check --auth-key"))
+                stop(.signingFailed)
                 return false
             }
             keep(value, seconds)
@@ -103,10 +106,8 @@ extension SharedRun {
     }
 
     /// Why there is no renewal where APNs calls the token expired.
-    var expiredMessage: String {
-        state.withLock { $0.sign == nil }
-            ? "the provider token of --auth-token-file has expired: put a new one there"
-            : "APNs calls a fresh provider token expired: check the clock of this machine"
+    var expiredCause: StopCause {
+        .expiredToken(isSupplied: state.withLock { $0.sign == nil })
     }
 
     // MARK: Connections

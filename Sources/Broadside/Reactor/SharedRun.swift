@@ -1,22 +1,6 @@
 import APNs
-import Campaign
+package import Campaign
 internal import Synchronization
-
-/// Why a run ends before its list does.
-package enum StopCause: Sendable, Equatable {
-    /// A signal, or the operator's word: answers in flight are awaited.
-    case signal
-    /// `--deadline` has passed.
-    case deadline
-    /// APNs refuses the campaign as such; the message says what and how to mend it.
-    case aborted(String)
-    /// Nothing is reachable, or no answer came for too long.
-    case gaveUp(String)
-    /// The ledger failed: what was recorded stays true.
-    case diskFailed(String)
-    /// The list can't be read on: answers in flight are awaited, and the ledger is whole.
-    case listFailed(String)
-}
 
 /// What the reactors of a run hold in common: the provider token, the guards that count over all
 /// connections, the word to stop. Everything here is a value behind a lock or an atomic, and the
@@ -27,8 +11,8 @@ package final class SharedRun: Sendable {
         var token: ProviderTokenLife
         var sign: Signer?
         var guards: RefusalGuard
-        var lastFailure: String?
-        var lastRefusal: String?
+        var lastTrouble: ConnectionTrouble?
+        var lastRefusal: StopCause.Refusal?
         /// Since when every answer is TooManyProviderTokenUpdates, monotonic nanoseconds.
         var updatesRefusedSince: UInt64?
     }
@@ -187,8 +171,8 @@ package final class SharedRun: Sendable {
         state.withLock { state in
             switch (state.stop, cause) {
             case (nil, _): state.stop = cause
-            case (.diskFailed, _): break
-            case (_, .diskFailed): state.stop = cause
+            case (.ledgerFailed, _): break
+            case (_, .ledgerFailed): state.stop = cause
             default: break
             }
         }
@@ -210,65 +194,41 @@ package final class SharedRun: Sendable {
             return cause
         }
         // The answer that makes the window full may be a good one.
-        if let cause { stop(cause, answer: "200", advice: "") }
+        if let cause {
+            stop(cause, StopCause.Refusal(status: 200, reason: nil, isCredential: false))
+        }
     }
 
     /// Counts an answer that was not 200; stops the run where a guard says so.
     func count(_ signal: AnswerClass.CampaignSignal, status: UInt16, reason: Reason?) {
-        let answer = "\(status) \(reason?.text ?? "without a known reason")"
-        let advice = Self.advice(signal, reason)
+        let refusal = StopCause.Refusal(
+            status: status, reason: reason, isCredential: signal == .refusesCredential)
         let cause = state.withLock { state in
             if reason != .tooManyProviderTokenUpdates { state.updatesRefusedSince = nil }
-            if signal == .refusesCredential { state.lastRefusal = "\(answer): \(advice)" }
+            if signal == .refusesCredential { state.lastRefusal = refusal }
             let cause = state.guards.note(signal)
             refusals.store(state.guards.refusalCount, ordering: .releasing)
             return cause
         }
-        guard let cause else { return }
-        stop(cause, answer: answer, advice: advice)
+        if let cause { stop(cause, refusal) }
     }
 
-    private func stop(_ cause: RefusalGuard.Cause, answer: String, advice: String) {
+    private func stop(_ cause: RefusalGuard.Cause, _ refusal: StopCause.Refusal) {
         switch cause {
-        case .refusedInARow:
-            stop(.aborted("APNs refuses one request after the other: \(answer): \(advice)"))
-        case .onlyBadTokens:
-            stop(
-                .aborted(
-                    "APNs knows none of the first tokens (\(answer)): check --environment and "
-                        + "--topic against the list"))
-        case .tooManyBadTokens:
-            stop(
-                .aborted(
-                    "too many of the last 10,000 answers are BadDeviceToken: check --environment "
-                        + "and where the list comes from, or raise --max-bad-tokens"))
+        case .refusedInARow: stop(.refused(refusal))
+        case .onlyBadTokens: stop(.onlyBadTokens(refusal))
+        case .tooManyBadTokens: stop(.tooManyBadTokens)
         }
     }
 
-    /// How to mend what APNs refuses in every request.
-    private static func advice(_ signal: AnswerClass.CampaignSignal, _ reason: Reason?) -> String {
-        guard signal == .refusesCredential else { return "put the request's headers right" }
-        return switch reason {
-        case .topicDisallowed:
-            "the credential is not for this --topic; the topic is part of the campaign, so begin a "
-                + "new ledger"
-        case .invalidProviderToken:
-            "check --auth-key, --key-id and --team-id, which must belong together"
-        case .badEnvironmentKeyInToken, .badEnvironmentKeyIDInToken, .badCertificateEnvironment:
-            "the credential is for the other environment: check --environment"
-        case .badCertificate: "put the certificate right"
-        default: "put the credential right"
-        }
-    }
-
-    /// The answer by which APNs refused the credential last, and what to do about it.
-    var lastRefusal: String? { state.withLock { $0.lastRefusal } }
+    /// The answer by which APNs refused the credential last.
+    var lastRefusal: StopCause.Refusal? { state.withLock { $0.lastRefusal } }
 
     /// The last trouble with a connection, for the message of a run that gives up.
-    func note(failure: String) {
-        state.withLock { $0.lastFailure = failure }
+    func note(_ trouble: ConnectionTrouble) {
+        state.withLock { $0.lastTrouble = trouble }
     }
 
     /// The trouble noted last.
-    package var lastFailure: String? { state.withLock { $0.lastFailure } }
+    package var lastTrouble: ConnectionTrouble? { state.withLock { $0.lastTrouble } }
 }

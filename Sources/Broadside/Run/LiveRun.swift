@@ -127,7 +127,7 @@ struct LiveRun {
         do throws(BroadsideError) {
             try session.noteCanaryPassed()
         } catch {
-            shared.stop(.diskFailed(error.message))
+            shared.stop(.ledgerFailed(detail: error.message))
         }
     }
 
@@ -140,14 +140,14 @@ struct LiveRun {
         for thread in threads { thread.collect(&statistics, &latency) }
         let elapsed = Double(Clock.now().nanoseconds - start.nanoseconds) / 1e9
         let use = ProcessUse.now()
-        let cause = shared.stopCause ?? threads.lazy.compactMap(\.failure).first
+        let stop = shared.stopCause ?? threads.lazy.compactMap(\.failure).first
 
         // The rest of the list is read once more where rows may be left, to say how many.
         // A list that can't be read on was told before.
         let endRow =
             try? source.countRows {
                 shared.isStoppingAtOnce
-                    || (cause == .signal && isStop(signals.wait(milliseconds: 0)))
+                    || (stop == .signal && isStop(signals.wait(milliseconds: 0)))
             } ?? nil
         if let line = source.unclosedQuoteLine {
             standardError(
@@ -157,7 +157,7 @@ struct LiveRun {
         let rows = endRow.map { session.manifest.ownRowCount(upTo: $0) }
         var summary = Summary(campaign: session.campaign, outcome: .complete)
         summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
-        if case .diskFailed = cause, let recorded = try? session.count() {
+        if case .ledgerFailed = stop, let recorded = try? session.count() {
             // Of what this process counted, what came last is not recorded.
             summary.take(recorded, rows: rows)
         } else if session.isResumed {
@@ -173,17 +173,20 @@ struct LiveRun {
         summary.retries = session.manifest.counters.retries + statistics.retries
         summary.reconnects = session.manifest.counters.reconnects + statistics.reconnects
         let isWhole = (summary.remaining ?? 1) == 0
-        let code = exitCode(cause, statistics, isWhole: isWhole, summary: summary)
+        let cause = cause(stop, statistics, isWhole: isWhole)
+        let code = exitCode(cause, isWhole: isWhole, summary: summary)
         summary.outcome = outcome(code, isWhole: isWhole)
-        if case .diskFailed = cause {
+        let record = StopRecord(cause, wasAnswered: shared.lastAnswer != nil)
+        if case .ledgerFailed = cause {
             // What the disk refused once it may refuse again: the segments speak for themselves.
         } else {
             rememberCanary()
             try session.end(
                 lengths: threads.map(\.segmentLength), rows: endRow,
-                listByteCount: list.byteCount, isFinished: isWhole, statistics: statistics)
+                listByteCount: list.byteCount, isFinished: isWhole, statistics: statistics,
+                stop: record)
         }
-        let message = message(cause, statistics, summary, teller)
+        let message = message(cause, summary)
         teller.end(summary, cause: message, now: Clock.now())
         try summary.write(to: plan.options)
         try teller.writeReport(summary, now: Clock.now())
@@ -196,17 +199,28 @@ struct LiveRun {
         return false
     }
 
-    private func exitCode(
-        _ cause: StopCause?, _ statistics: RunStatistics, isWhole: Bool, summary: Summary
-    ) -> Int32 {
-        switch cause {
-        case .aborted: return 4
-        case .diskFailed, .listFailed: return 5
-        case .gaveUp: return shared.lastAnswer == nil ? 1 : 3
-        case .signal, .deadline, nil: break
+    /// Why the run ended, all things considered: a word to stop that came when the last row was in
+    /// flight has stopped nothing.
+    private func cause(
+        _ stop: StopCause?, _ statistics: RunStatistics, isWhole: Bool
+    ) -> StopCause {
+        switch stop {
+        case .signal where isWhole, .control where isWhole, .deadline where isWhole: .complete
+        case let stop?: stop
+        case nil where statistics.heldBack > 0:
+            .heldBack(rows: statistics.heldBack, shared.lastRefusal)
+        case nil: .complete
         }
-        if statistics.heldBack > 0 { return 4 }
-        return isWhole && summary.failed + summary.unknown == 0 ? 0 : 3
+    }
+
+    private func exitCode(_ cause: StopCause, isWhole: Bool, summary: Summary) -> Int32 {
+        if cause.isAbort { return 4 }
+        switch cause {
+        case .ledgerFailed, .listFailed, .listChanged: return 5
+        case .brokenServer: return shared.anyAccepted ? 3 : 1
+        case _ where cause.isGivingUp: return shared.lastAnswer == nil ? 1 : 3
+        default: return isWhole && summary.failed + summary.unknown == 0 ? 0 : 3
+        }
     }
 
     private func outcome(_ code: Int32, isWhole: Bool) -> Summary.Outcome {
@@ -218,43 +232,14 @@ struct LiveRun {
         }
     }
 
-    /// Where nothing was ever answered, the mend is most likely in the options.
-    private func gaveUp(_ message: String) -> String {
-        let place = "\(plan.place): "
-        let cause = message.hasPrefix(place) ? String(message.dropFirst(place.count)) : message
-        let isUnreachable = ["refused", "resolve", "unreachable", "no connection", "no route"]
-            .contains { cause.lowercased().contains($0) }
-        guard shared.lastAnswer == nil else {
-            return "gave up on \(place)\(cause): --resume goes on"
-        }
-        guard isUnreachable else { return "gave up on \(place)\(cause)" }
-        let advice =
-            plan.options.endpoint == nil
-            ? "does a firewall let --port \(plan.route.port) through, or is a --proxy needed?"
-            : "check --endpoint, and that a server listens there"
-        return "gave up on \(place)\(cause): \(advice)"
-    }
-
-    private func message(
-        _ cause: StopCause?, _ statistics: RunStatistics, _ summary: Summary,
-        _ teller: RunTeller
-    ) -> String? {
-        switch cause {
-        case .aborted(let message): message
-        case .diskFailed(let message): "\(message): put its disk right, then --resume goes on"
-        case .listFailed(let message): "\(message), then --resume goes on"
-        case .gaveUp(let message): gaveUp(message)
-        // The word to stop came when the last row was on its way: it is complete all the same.
-        case .signal where summary.remaining == 0, .deadline where summary.remaining == 0:
-            summary.openRowsAdvice
-        case .signal:
-            "stopped by \(teller.isStoppedByOperator ? "broadside control" : "a signal"): "
-                + "--resume goes on"
-        case .deadline: "the deadline has passed: --resume goes on without it"
-        case nil:
-            statistics.heldBack > 0
-                ? "\(statistics.heldBack) rows were refused for the credential's sake, and stay for "
-                    + "--resume: \(shared.lastRefusal ?? "put it right")" : summary.openRowsAdvice
-        }
+    /// The last line: what is wrong, and how to fix it.
+    private func message(_ cause: StopCause, _ summary: Summary) -> String? {
+        if cause == .complete { return summary.openRowsAdvice }
+        let advice = StopAdvice(
+            cause,
+            StopAdvice.Circumstances(
+                wasAnswered: shared.lastAnswer != nil, port: plan.route.port,
+                hasEndpoint: plan.options.endpoint != nil))
+        return cause.message(place: plan.place) + (advice.map { ": \($0.text)" } ?? "")
     }
 }

@@ -203,7 +203,7 @@ final class RunSession {
     /// Notes in the manifest what this run left.
     func end(
         lengths: [SegmentLength], rows: UInt64?, listByteCount: UInt64?, isFinished: Bool,
-        statistics: RunStatistics
+        statistics: RunStatistics, stop: StopRecord
     ) throws(BroadsideError) {
         manifest.counters.retries += statistics.retries
         manifest.counters.reconnects += statistics.reconnects
@@ -211,7 +211,7 @@ final class RunSession {
         if let rows { manifest.rowCount = rows }
         if let listByteCount { manifest.identity.listByteCount = listByteCount }
         manifest.rowsLimit = rowsLimit
-        manifest.endEpoch(lengths: lengths, isFinished: isFinished)
+        manifest.endEpoch(lengths: lengths, isFinished: isFinished, stop: stop)
         try directory.save(manifest)
     }
 

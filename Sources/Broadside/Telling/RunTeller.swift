@@ -26,8 +26,6 @@ final class RunTeller {
     private var canSave = true
     private var canPublish = true
     private var hasEnded = false
-    /// True where the run ends because somebody said so on the control socket.
-    private(set) var isStoppedByOperator = false
 
     /// Time between two writes of the telemetry.
     private static var saveInterval: UInt64 { 15 * second }
@@ -150,7 +148,7 @@ final class RunTeller {
         }
         if shared.isStopping, !hasToldStop {
             hasToldStop = true
-            tell(.stopping, "no new requests: \(shared.stopCause?.words ?? "stopped")", now)
+            tell(.stopping, "no new requests: \(shared.stopCause?.message ?? "stopped")", now)
         }
         sumUpRetries(now)
         log.flush(now: now.nanoseconds)
@@ -243,25 +241,11 @@ final class RunTeller {
             shared.pause(false, now: now)
             tell(.control, "the operator let the run go on", now)
         case .stop:
-            isStoppedByOperator = true
-            shared.stop(.signal)
+            shared.stop(.control)
             tell(.control, "the operator stopped the run", now)
         }
         wake()
         save(now)
-    }
-}
-
-extension StopCause {
-    /// In a few words, for the log.
-    var words: String {
-        switch self {
-        case .signal: "asked to stop"
-        case .deadline: "the deadline has passed"
-        case .aborted(let message), .gaveUp(let message), .diskFailed(let message),
-            .listFailed(let message):
-            message
-        }
     }
 }
 

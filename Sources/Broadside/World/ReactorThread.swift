@@ -102,8 +102,9 @@ final class ReactorThread: @unchecked Sendable {
                 reactor: reactor)
             try driver.run(&machine)
         } catch {
-            shared.stop(.gaveUp("\(error)"))
-            failure = .gaveUp("\(error)")
+            let cause = StopCause.failed(detail: "\(error)")
+            shared.stop(cause)
+            failure = cause
         }
         statistics = machine.snapshot()
         latency.add(machine.latency)

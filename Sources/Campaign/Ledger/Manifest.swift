@@ -19,6 +19,8 @@ public struct Manifest: Codable, Hashable, Sendable {
         public var startedAtMilliseconds: UInt64
         /// What it left, once it ended orderly or a later run took up its ledger; nil before.
         public var segments: [SegmentLength]?
+        /// Why it ended; nil while it has not, and where an earlier version wrote it.
+        public var stop: StopRecord?
     }
 
     /// Numbers that cumulate over runs and are not to be had from the segments.
@@ -100,7 +102,7 @@ public struct Manifest: Codable, Hashable, Sendable {
             epochs[last].segments = lengths
         }
         let number = (epochs.last?.number ?? 0) + 1
-        epochs.append(Epoch(number: number, startedAtMilliseconds: milliseconds, segments: nil))
+        epochs.append(Epoch(number: number, startedAtMilliseconds: milliseconds))
         isFinished = false
         return number
     }
@@ -110,9 +112,13 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// - Parameters:
     ///   - lengths: what it left.
     ///   - isFinished: whether every row of the list is settled.
-    public mutating func endEpoch(lengths: [SegmentLength], isFinished: Bool) {
+    ///   - stop: why it ended.
+    public mutating func endEpoch(
+        lengths: [SegmentLength], isFinished: Bool, stop: StopRecord? = nil
+    ) {
         precondition(!epochs.isEmpty, "no run was begun")
         epochs[epochs.count - 1].segments = lengths
+        epochs[epochs.count - 1].stop = stop
         self.isFinished = isFinished
     }
 

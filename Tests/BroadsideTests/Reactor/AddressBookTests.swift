@@ -71,15 +71,17 @@ import Testing
         var book = book(2)
         for _ in 0..<4 {
             book.failed(
-                0, now: book.entries[0].notBefore, retryAfter: nil, lasting: "no", random: &random)
+                0, now: book.entries[0].notBefore, retryAfter: nil, lasting: .init(.tls, "no"),
+                random: &random)
         }
         let (before, pausedUntil) = (book.entries[0].failures, book.entries[0].notBefore)
         // Gone: not tried, not waited for, and no reason to give up.
         book.update(addresses(1..<2), now: second) { _ in false }
         #expect(book.pick(for: 0, now: 3600 * second) == 1 && book.troubledCount == 0)
         #expect(book.lastingFailure == nil)
-        book.failed(1, now: 3600 * second, retryAfter: nil, lasting: "no", random: &random)
-        #expect(book.lastingFailure == "no")
+        book.failed(
+            1, now: 3600 * second, retryAfter: nil, lasting: .init(.tls, "no"), random: &random)
+        #expect(book.lastingFailure?.message == "no")
         // Fails once more while it is away: a connection to it may still be there.
         book.failed(0, now: pausedUntil - 1, retryAfter: nil, lasting: nil, random: &random)
         book.update(addresses(0..<2), now: 2 * second) { _ in false }

@@ -174,10 +174,11 @@ struct AnswerMeaningTests {
             }
         case .refused:
             #expect(run.requests.count == 4 && run.isFinished)
-            guard case .aborted(let message) = run.shared.stopCause else {
+            guard let cause = run.shared.stopCause, cause.isAbort else {
                 Issue.record("\(String(describing: run.shared.stopCause))")
                 return
             }
+            let message = run.lastLine(cause)
             #expect(message.contains("\(answer.status) "))
             if let reason = answer.reason, reason != "NewReason" {
                 #expect(message.contains(reason))
@@ -185,10 +186,11 @@ struct AnswerMeaningTests {
             #expect(message.contains("begin a new ledger") == (answer.reason == "TopicDisallowed"))
         case .clock:
             #expect(run.renewals.count == 1 && run.isFinished)
-            guard case .aborted(let message) = run.shared.stopCause else {
+            guard let cause = run.shared.stopCause, cause.isAbort else {
                 Issue.record("\(String(describing: run.shared.stopCause))")
                 return
             }
+            let message = run.lastLine(cause)
             #expect(message.contains("check the clock"))
             #expect(try run.rows().allSatisfy { $0.state == .remaining })
         }

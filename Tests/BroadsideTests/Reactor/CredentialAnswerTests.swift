@@ -45,9 +45,7 @@ struct CredentialAnswerTests {
         if renewals == 0 {
             #expect(
                 run.shared.stopCause
-                    == .aborted(
-                        "APNs calls a fresh provider token expired: check the clock of this machine"
-                    ))
+                    == .expiredToken(isSupplied: false))
             #expect(try run.rows().allSatisfy { $0.state == .remaining })
         } else {
             #expect(try run.rows().allSatisfy { $0.state == .accepted })
@@ -118,10 +116,11 @@ struct CredentialAnswerTests {
             return .status(other)
         }
         run.run(for: 7200 * second)
-        guard case .gaveUp(let message) = run.shared.stopCause else {
+        guard let cause = run.shared.stopCause, cause.isGivingUp else {
             Issue.record("\(String(describing: run.shared.stopCause))")
             return
         }
+        let message = run.lastLine(cause)
         #expect(message.contains("every answer for 21 minutes was TooManyProviderTokenUpdates"))
         #expect(run.isFinished && (otherAt > 0) == (other > 0))
         let waited = run.time - otherAt
@@ -155,10 +154,11 @@ struct CredentialAnswerTests {
             return .silence
         }
         run.run()
-        guard case .aborted(let message) = run.shared.stopCause else {
+        guard let cause = run.shared.stopCause, cause.isAbort else {
             Issue.record("\(String(describing: run.shared.stopCause))")
             return
         }
+        let message = run.lastLine(cause)
         #expect(message.contains("BadCertificateEnvironment"))
         #expect(run.links.count == 1)
         #expect(try run.rows().allSatisfy { $0.state == .remaining })

@@ -335,3 +335,12 @@ final class ScriptedRun {
         return rows
     }
 }
+
+extension ScriptedRun {
+    /// What a run says at its end: what happened, and what to do about it.
+    func lastLine(_ cause: StopCause) -> String {
+        let advice = StopAdvice(
+            cause, .init(wasAnswered: shared.lastAnswer != nil, port: 443, hasEndpoint: false))
+        return cause.message + ": " + (advice?.text ?? "")
+    }
+}

@@ -1,3 +1,4 @@
+import Campaign
 import Testing
 
 @testable import Broadside
@@ -10,8 +11,8 @@ import Testing
         shared.stop(.signal)
         shared.stop(.deadline)
         #expect(shared.stopCause == .signal)
-        shared.stop(.diskFailed("full"))
+        shared.stop(.ledgerFailed(detail: "full"))
         shared.stop(.signal)
-        #expect(shared.stopCause == .diskFailed("full"))
+        #expect(shared.stopCause == .ledgerFailed(detail: "full"))
     }
 }

@@ -71,7 +71,7 @@ struct StoppingTests {
                     request.stream, status: 403, reason: "Forbidden", retryAfter: nil), on: 0)
         }
         run.run(for: second)
-        guard case .aborted = run.shared.stopCause else {
+        guard run.shared.stopCause?.isAbort == true else {
             Issue.record("\(String(describing: run.shared.stopCause))")
             return
         }
@@ -102,10 +102,11 @@ struct StoppingTests {
         }
         run.reply = { _ in trouble == "reset" ? .reset : .silence }
         run.run { run.shared.stopCause != nil }
-        guard case .gaveUp(let message) = run.shared.stopCause else {
+        guard let cause = run.shared.stopCause, cause.isGivingUp else {
             Issue.record("\(String(describing: run.shared.stopCause))")
             return
         }
+        let message = run.lastLine(cause)
         #expect(message.contains("no answer for 40 s"))
         #expect(run.time >= 40 * second && run.time <= 40 * second + Self.slack)
         #expect(run.shared.lastAnswer == nil)
@@ -133,10 +134,11 @@ struct StoppingTests {
             ScriptedRun.row(request) < 5 ? .status(200) : .status(status, retryAfter: "90")
         }
         run.run()
-        guard case .gaveUp(let message) = run.shared.stopCause else {
+        guard let cause = run.shared.stopCause, cause.isGivingUp else {
             Issue.record("\(String(describing: run.shared.stopCause))")
             return
         }
+        let message = run.lastLine(cause)
         #expect(message.contains("no answer for 40 s (10.0.0.1:443: \(status) with "), "\(message)")
         #expect(message.contains("Retry-After: 90 s, which is longer than --give-up-after"))
         let last = try #require(run.requests.last)
@@ -165,7 +167,7 @@ struct StoppingTests {
         run.opening = { _ in .fails(errno: 111) }
         run.addressCount = 2
         run.run()
-        guard case .gaveUp = run.shared.stopCause else {
+        guard run.shared.stopCause?.isGivingUp == true else {
             Issue.record("\(String(describing: run.shared.stopCause))")
             return
         }
@@ -258,10 +260,11 @@ struct StoppingTests {
         if bad == 5000 {
             #expect(run.shared.stopCause == nil)
         } else {
-            guard case .aborted(let message) = run.shared.stopCause else {
+            guard let cause = run.shared.stopCause, cause.isAbort else {
                 Issue.record("\(String(describing: run.shared.stopCause))")
                 return
             }
+            let message = run.lastLine(cause)
             #expect(message.contains("--max-bad-tokens"))
         }
         #expect(run.requests.count == 10_000)

@@ -132,7 +132,7 @@ extension World {
         note { "stop: \(String(describing: cause))" }
         if let cause { judgeCause(cause, process) }
         judgeKept(states, process)
-        if case .diskFailed = cause {
+        if case .ledgerFailed = cause {
             return
         }
         judgeLeftOver(states, process)
@@ -146,15 +146,17 @@ extension World {
         let weather = process.weather
         let isJustified: Bool
         switch cause {
-        case .signal, .deadline:
+        case .complete, .signal, .control, .deadline:
             isJustified = true
-        case .aborted(let message):
+        case .canaryRefused:
+            isJustified = process.shared.canary?.verdict.isRefusal == true
+        case .refused, .heldBack, .onlyBadTokens, .tooManyBadTokens:
+            isJustified = weather.credential > 0
+        case .expiredToken, .signingFailed, .tooManyInvalid:
             // The world's clock is right, and a renewed provider token is good.
-            isJustified =
-                weather.credential > 0 && !message.contains("clock")
-                || process.shared.canary?.verdict.isRefusal == true
-        case .gaveUp(let message):
-            if message.hasPrefix("no answer for") { judgeSilence(process) }
+            isJustified = false
+        case .gaveUp, .noResponse, .brokenServer, .canaryUnanswered:
+            if case .noResponse = cause { judgeSilence(process) }
             let trouble =
                 weather.connectFailure + weather.connectSilence + weather.resolveFailure
                 + weather.reset + weather.silence + weather.silentStream + weather.trouble
@@ -167,10 +169,10 @@ extension World {
             let isSlow = weather.slowReading > 0 && scenario.giveUpAfter < 60 * second
             isJustified =
                 trouble > 0 || isStarved || isSlow || weather.requestsPerConnection > 0
-                || (message.contains("canary") && isCanaryUnanswered(process))
-        case .diskFailed:
+                || (cause == .canaryUnanswered && isCanaryUnanswered(process))
+        case .ledgerFailed:
             isJustified = weather.diskFailure > 0
-        case .listFailed:
+        case .listFailed, .listChanged, .failed:
             // The world's list lies in memory.
             isJustified = false
         }

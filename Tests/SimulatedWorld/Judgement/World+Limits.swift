@@ -1,3 +1,4 @@
+import Campaign
 import Broadside
 
 extension World {
@@ -72,7 +73,7 @@ extension World {
             weather.trickle == 0, !process.shared.isStopping,
             // Whoever reads a kilobyte a second may not have got to the PING: it waits behind others.
             !(links[id].isSlow && links[id].heardAhead > 0),
-            let failure = process.shared.lastFailure, failure.contains("PING"),
+            let failure = process.shared.lastTrouble?.message, failure.contains("PING"),
             links[id].isOpenAtServer
         else { return }
         fail("link \(id) lives, and is closed: \(failure)")

@@ -1,0 +1,141 @@
+internal import APNs
+
+/// A `StopCause` as it is stored: flat, so that a cause of a later version is kept as it is.
+public struct StopRecord: Codable, Hashable, Sendable {
+    /// `signal`, `gave-up`, `refused`, ...
+    public var kind: String
+    /// Of a refusal: the response's status, 0 for a GOAWAY.
+    public var status: UInt16?
+    /// Of a refusal: its reason, as APNs spells it.
+    public var reason: String?
+    /// Of a refusal: the credential was refused, not the request.
+    public var isCredential: Bool?
+    /// Of trouble with connections: the step.
+    public var trouble: String?
+    /// One line about what happened.
+    public var detail: String?
+    /// How many rows or responses a guard counted; seconds of silence.
+    public var count: UInt64?
+    /// Of how many.
+    public var total: UInt64?
+    /// The provider token came from `--auth-token-file`.
+    public var isSupplied: Bool?
+    /// Whether the run received any response.
+    public var wasAnswered: Bool
+
+    /// Details are cut here.
+    public static let detailLimit = 500
+
+    /// Stores why a run ended.
+    public init(_ cause: StopCause, wasAnswered: Bool) {
+        self.init(kind: cause.storedKind, wasAnswered: wasAnswered)
+        switch cause {
+        case .complete, .signal, .control, .deadline, .tooManyBadTokens, .canaryUnanswered,
+            .signingFailed:
+            break
+        case .gaveUp(let trouble), .brokenServer(let trouble):
+            take(trouble)
+        case .noResponse(let seconds, let last):
+            count = seconds
+            if let last { take(last) }
+        case .refused(let refusal), .onlyBadTokens(let refusal):
+            take(refusal)
+        case .heldBack(let rows, let refusal):
+            count = rows
+            if let refusal { take(refusal) }
+        case .tooManyInvalid(let count, let rows):
+            (self.count, total) = (count, rows)
+        case .canaryRefused(let count, let answered):
+            (self.count, total) = (count, answered)
+        case .expiredToken(let isSupplied):
+            self.isSupplied = isSupplied
+        case .ledgerFailed(let detail), .listFailed(let detail), .listChanged(let detail),
+            .failed(let detail):
+            self.detail = String(detail.prefix(Self.detailLimit))
+        }
+    }
+
+    private init(kind: String, wasAnswered: Bool) {
+        self.kind = kind
+        self.wasAnswered = wasAnswered
+    }
+
+    private mutating func take(_ trouble: ConnectionTrouble) {
+        self.trouble = trouble.kind.rawValue
+        detail = String(trouble.message.prefix(Self.detailLimit))
+    }
+
+    private mutating func take(_ refusal: StopCause.Refusal) {
+        status = refusal.status
+        reason = refusal.reason?.text
+        isCredential = refusal.isCredential
+    }
+
+    /// Why the run ended; nil for a kind that this version does not know.
+    public var cause: StopCause? {
+        switch kind {
+        case "complete": .complete
+        case "signal": .signal
+        case "control": .control
+        case "deadline": .deadline
+        case "gave-up": .gaveUp(connectionTrouble)
+        case "no-response":
+            .noResponse(seconds: count ?? 0, last: trouble == nil ? nil : connectionTrouble)
+        case "broken-server": .brokenServer(connectionTrouble)
+        case "refused": .refused(refusal)
+        case "held-back":
+            .heldBack(rows: count ?? 0, status == nil ? nil : refusal)
+        case "only-bad-tokens": .onlyBadTokens(refusal)
+        case "too-many-bad-tokens": .tooManyBadTokens
+        case "too-many-invalid": .tooManyInvalid(count: count ?? 0, rows: total ?? 0)
+        case "canary-refused": .canaryRefused(count: count ?? 0, answered: total ?? 0)
+        case "canary-unanswered": .canaryUnanswered
+        case "expired-token": .expiredToken(isSupplied: isSupplied ?? false)
+        case "signing-failed": .signingFailed
+        case "ledger-failed": .ledgerFailed(detail: detail ?? "")
+        case "list-failed": .listFailed(detail: detail ?? "")
+        case "list-changed": .listChanged(detail: detail ?? "")
+        case "failed": .failed(detail: detail ?? "")
+        default: nil
+        }
+    }
+
+    private var connectionTrouble: ConnectionTrouble {
+        ConnectionTrouble(
+            trouble.flatMap(ConnectionTrouble.Kind.init(rawValue:)) ?? .other, detail ?? "")
+    }
+
+    private var refusal: StopCause.Refusal {
+        StopCause.Refusal(
+            status: status ?? 0,
+            reason: reason.flatMap { text in Reason.allCases.first { $0.text == text } },
+            isCredential: isCredential ?? true)
+    }
+}
+
+extension StopCause {
+    fileprivate var storedKind: String {
+        switch self {
+        case .complete: "complete"
+        case .signal: "signal"
+        case .control: "control"
+        case .deadline: "deadline"
+        case .gaveUp: "gave-up"
+        case .noResponse: "no-response"
+        case .brokenServer: "broken-server"
+        case .refused: "refused"
+        case .heldBack: "held-back"
+        case .onlyBadTokens: "only-bad-tokens"
+        case .tooManyBadTokens: "too-many-bad-tokens"
+        case .tooManyInvalid: "too-many-invalid"
+        case .canaryRefused: "canary-refused"
+        case .canaryUnanswered: "canary-unanswered"
+        case .expiredToken: "expired-token"
+        case .signingFailed: "signing-failed"
+        case .ledgerFailed: "ledger-failed"
+        case .listFailed: "list-failed"
+        case .listChanged: "list-changed"
+        case .failed: "failed"
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import APNs
+import Campaign
+import Foundation
+import Testing
+
+/// Why a run ended is kept with its ledger: what was stored is read back, in this version and the next.
+@Suite struct StopRecordTests {
+    static let refusal = StopCause.Refusal(
+        status: 403, reason: .invalidProviderToken, isCredential: true)
+
+    @Test(arguments: [
+        .complete, .signal, .control, .deadline, .gaveUp(.init(.resolve, "x: no such name")),
+        .gaveUp(.init(.tokenUpdates, "y")), .noResponse(seconds: 60, last: nil),
+        .noResponse(seconds: 5, last: .init(.silent, "z")), .brokenServer(.init(.protocol, "p")),
+        .refused(refusal), .refused(.init(status: 0, reason: .badCertificate, isCredential: true)),
+        .refused(.init(status: 404, reason: nil, isCredential: false)),
+        .heldBack(rows: 7, refusal), .heldBack(rows: 7, nil), .onlyBadTokens(refusal),
+        .tooManyBadTokens, .tooManyInvalid(count: 3, rows: 9),
+        .canaryRefused(count: 1, answered: 2), .canaryUnanswered, .expiredToken(isSupplied: true),
+        .expiredToken(isSupplied: false), .signingFailed, .ledgerFailed(detail: "full"),
+        .listFailed(detail: "cut off"), .listChanged(detail: "longer"), .failed(detail: "ring"),
+    ] as [StopCause])
+    func `A cause is read as it was stored`(cause: StopCause) throws {
+        let record = StopRecord(cause, wasAnswered: true)
+        let data = try JSONEncoder().encode(record)
+        let read = try JSONDecoder().decode(StopRecord.self, from: data)
+        #expect(read == record && read.cause == cause && read.wasAnswered)
+    }
+
+    @Test func `A manifest keeps the cause of each run, and one without any is read`() throws {
+        var manifest = Manifest(
+            campaign: 7, identity: CampaignIdentity(
+                listByteCount: 1, listFormat: "lines", columns: ["token"], payloadSHA256: "",
+                topic: nil, pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
+                environment: "production", shard: nil, suppressSHA256: nil), firstStartedAtMilliseconds: 1,
+            listPath: nil)
+        _ = manifest.beginEpoch(atMilliseconds: 1)
+        let old = try Manifest(decoding: manifest.encoded())
+        #expect(old.epochs[0].stop == nil)
+        let record = StopRecord(.refused(Self.refusal), wasAnswered: true)
+        manifest.endEpoch(lengths: [], isFinished: false, stop: record)
+        _ = manifest.beginEpoch(atMilliseconds: 2)
+        let read = try Manifest(decoding: manifest.encoded())
+        #expect(read.epochs.map(\.stop) == [record, nil])
+        // A run that ended as a later version may say is no damage.
+        var strange = record
+        strange.kind = "eclipse"
+        manifest.endEpoch(lengths: [], isFinished: false, stop: strange)
+        #expect(try Manifest(decoding: manifest.encoded()).epochs[1].stop?.kind == "eclipse")
+        #expect(strange.cause == nil)
+    }
+}
