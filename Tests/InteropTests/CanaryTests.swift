@@ -56,4 +56,22 @@ struct CanaryTests {
             contentsOfFile: campaign.ledger + "/manifest.json", encoding: .utf8)
         #expect(manifest.contains("\"canaryPassed\" : true"))
     }
+
+    @Test("The canary of a part by row numbers is of that part's rows", arguments: [1, 3])
+    func part(of index: Int) throws {
+        let server = try Simulation(["--bad-token", "0.5"])
+        let campaign = try Campaign(rows: Self.rows)
+        let packed = try Packing.gzip.write(
+            campaign.tokens.list(), to: "list.txt", in: campaign.directory)
+        let sent = try campaign.send(
+            to: server.endpoint,
+            server.credentials() + [
+                "--tokens", packed, "--shard", "\(index)/3", "--canary", "120", "--summary", "-",
+            ])
+        #expect(sent.exitCode == 4, "\(sent.errors)")
+        let summary = try SendSummary(json: sent.output)
+        #expect(summary.accepted + summary.rejected == 120, "\(summary)")
+        let lines = try campaign.export().filter { $0.state != "remaining" }.compactMap(\.line)
+        #expect(lines.count == 120 && lines.allSatisfy { ($0 - 1) % 3 == index - 1 })
+    }
 }

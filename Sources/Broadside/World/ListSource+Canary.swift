@@ -108,8 +108,10 @@ extension ListSource {
         guard let chunk = try cutRows(atMost: Int(canary.rowsAtPlace)) else { return nil }
         keepRest(upTo: chunk.start, &canary)
         canary.rest = chunk.end
-        canary.rowsLeft -= UInt64(chunk.rowCount)
-        canary.rowsAtPlace -= UInt64(chunk.rowCount)
+        // Of a part by row numbers, only one row in `selection.divisor` is sent.
+        let own = selection.count(in: chunk.start.row..<chunk.end.row)
+        canary.rowsLeft -= own
+        canary.rowsAtPlace -= own
         if canary.rowsAtPlace == 0 {
             canary.place += 1
             canary.rowsAtPlace = rowsAtPlace(canary)

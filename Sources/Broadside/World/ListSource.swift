@@ -30,7 +30,7 @@ internal import Synchronization
     private var isCutterDone = false
     /// Where the rows that are being cut end; the cutter is told that the list ends there.
     private var end = UInt64.max
-    private let selection: RowSelection
+    let selection: RowSelection
     private let skips: SkipList?
 
     private let buffer: UnsafeMutableRawBufferPointer
