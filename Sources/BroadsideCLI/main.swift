@@ -7,6 +7,6 @@ BenchChild.endWithBench()
 do {
     exit(try Program.run(Array(CommandLine.arguments.dropFirst())))
 } catch {
-    standardError("broadside: \(error.message)")
+    standardErrorLine("broadside: \(error.message)")
     exit(error.exitCode)
 }

@@ -51,6 +51,8 @@ struct MalformedRequestTests {
         #expect(lines.count == 1, "\(finished.errors)")
         let line = lines.first ?? ""
         #expect(line.hasPrefix("broadside: ") && line.contains(": "), "\(line)")
+        // A name that was put together twice.
+        #expect(!line.contains(/(--[a-z-]+) \1/), "\(line)")
         for words in says {
             #expect(line.contains(files.expand(words)), "\(line)")
         }

@@ -92,7 +92,7 @@ public enum ControlClient {
         var text = ""
         for field in fields {
             let gap = String(repeating: " ", count: max(1, width - field.name.count))
-            text += "\(field.name)\(gap)\(field.value)\n"
+            text += ForeignText.escaped("\(field.name)\(gap)\(field.value)") + "\n"
         }
         return text
     }

@@ -37,7 +37,7 @@ final class CredentialWatch {
             do throws(BroadsideError) {
                 try tokenFile?.keep(value, issuedAtSeconds: issuedAt)
             } catch {
-                standardError(
+                standardErrorLine(
                     "broadside: warning: a new provider token could not be kept for a later "
                         + "resume: \(error.message)")
             }
@@ -63,12 +63,12 @@ final class CredentialWatch {
             }
             recipe.replace(route.recipe(context))
             shared.replaceConnections()
-            standardError(
+            standardErrorLine(
                 "broadside: credentials were read again (\(credential.summary)): connections are "
                     + "replaced one after the other")
         } catch {
             warnings.append("\(error.message); what was read before stays in use")
         }
-        for warning in warnings { standardError("broadside: warning: \(warning)") }
+        for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
     }
 }

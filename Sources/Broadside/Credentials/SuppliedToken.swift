@@ -106,6 +106,6 @@ struct SuppliedTokenWatch {
         } catch let error as BroadsideError {
             warnings.append("\(error.message); the token before it stays in use")
         } catch {}
-        for warning in warnings { standardError("broadside: warning: \(warning)") }
+        for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
     }
 }

@@ -65,7 +65,7 @@ public enum DoctorRun {
     public static func token(_ options: SendOptions) throws(BroadsideError) -> String {
         var warnings: [String] = []
         let credential = try Credential.read(options, warnings: &warnings)
-        for warning in warnings { standardError("broadside: warning: \(warning)") }
+        for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
         guard let value = try credential.freshAuthorization() else {
             throw .request("--print-token: a certificate needs no provider token: leave it out")
         }

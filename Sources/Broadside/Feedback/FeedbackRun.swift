@@ -31,7 +31,7 @@ public enum FeedbackRun {
         }
         var warnings: [String] = []
         let credential = try Credential.read(options, warnings: &warnings)
-        for warning in warnings { standardError("broadside: warning: \(warning)") }
+        for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
         let context = try CampaignRun.tlsContext(options, credential)
         // Before anything is read: reading clears the service's list.
         let ledger = try FeedbackLedger(path: path, now: Clock.now())

@@ -43,6 +43,7 @@ public struct TokensReport {
         if let compression { text += " in \(compression.rawValue)" }
         if format != .lines { text += ", token in column '\(tokenColumn)'" }
         if !columns.isEmpty { text += " of \(columns.joined(separator: ", "))" }
+        text = ForeignText.escaped(text)
         text += "\nrows         \(counts.rows)\nvalid        \(counts.valid)\n"
         text += "invalid      \(counts.invalid)"
         if counts.invalid > 0 {

@@ -172,7 +172,7 @@ public struct LedgerReading {
         let list = try openList(at: path)
         // Another list in the same place would tell lies.
         if let count = manifest.identity.listByteCount, let found = list.byteCount, count != found {
-            standardError(
+            standardErrorLine(
                 "broadside: warning: \(path) is not as long as when it was sent: "
                     + "name the list that was sent with --tokens")
             return nil

@@ -106,14 +106,18 @@ public struct PayloadReport: Sendable {
     /// What was found, for people.
     public var text: String {
         var text = ""
-        for problem in problems { text += "error: \(problem.description(file: file))\n" }
-        for warning in warnings { text += "warning: \(warning.description(file: file))\n" }
+        func line(_ kind: String, _ problem: PayloadCheck.Problem) {
+            text += ForeignText.escaped("\(kind): \(problem.description(file: file))") + "\n"
+        }
+        for problem in problems { line("error", problem) }
+        for warning in warnings { line("warning", warning) }
         if let minifiedByteCount {
             let limit = PayloadRules.maximumCount(for: pushType)
             text += "size      \(byteCount) bytes, \(minifiedByteCount) without blanks between "
             text += "tokens; push type \(pushType.rawValue) allows \(limit)\n"
             if !columns.isEmpty {
-                text += "template  each row adds its \(columns.joined(separator: ", "))\n"
+                let names = ForeignText.escaped(columns.joined(separator: ", "))
+                text += "template  each row adds its \(names)\n"
             }
             if minifiedByteCount > PayloadRules.maximumLegacyCount {
                 text += "legacy    too large for the binary gateway "
@@ -159,7 +163,7 @@ package func jsonString(_ text: String) -> String {
     for scalar in text.unicodeScalars {
         switch scalar {
         case "\"", "\\": result += "\\\(scalar)"
-        case "\u{0}"..<"\u{20}":
+        case _ where ForeignText.isInvisible(scalar):
             let digits = String(scalar.value, radix: 16)
             result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
         default: result.unicodeScalars.append(scalar)

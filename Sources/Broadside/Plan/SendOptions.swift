@@ -179,7 +179,7 @@ public struct BroadsideError: Error, Sendable {
 
     /// An error with the exit code that it leads to.
     public init(_ message: String, exitCode: Int32) {
-        self.message = message
+        self.message = ForeignText.escaped(message)
         self.exitCode = exitCode
     }
 

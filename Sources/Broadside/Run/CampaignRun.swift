@@ -57,9 +57,9 @@ public enum CampaignRun {
         let list = try openList(tokens, options, wanted: payloads.columns, spooling: spooling)
         let plan = try Plan(
             options, payloads: payloads, listByteCount: list.bytes.estimatedByteCount)
-        for warning in plan.warnings { standardError("broadside: warning: \(warning)") }
+        for warning in plan.warnings { standardErrorLine("broadside: warning: \(warning)") }
         if case .file = tokens, let warning = try list.firstLook() {
-            standardError("broadside: warning: \(warning)")
+            standardErrorLine("broadside: warning: \(warning)")
         }
         let context = try tlsContext(options, plan.credential)
         let skips = try SkipSearch(options)
@@ -178,7 +178,8 @@ public enum CampaignRun {
 extension Plan {
     /// What will be done, in a few lines that fit the terminal behind a descriptor.
     func description(of list: TokenList, for descriptor: Int32) -> String {
-        let text = "\(list.description(options.shard))\n\(description)"
+        let text = ForeignText.escapedLines(
+            "\(list.description(options.shard))\n\(description)")
         return folded(text, indent: 13, for: descriptor)
     }
 

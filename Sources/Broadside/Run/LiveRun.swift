@@ -150,7 +150,7 @@ struct LiveRun {
                     || (stop == .signal && isStop(signals.wait(milliseconds: 0)))
             } ?? nil
         if let line = source.unclosedQuoteLine {
-            standardError(
+            standardErrorLine(
                 "broadside: warning: the list ends inside quotes that open on line \(line): all "
                     + "that follows them was one row")
         }
@@ -190,7 +190,7 @@ struct LiveRun {
         teller.end(summary, cause: message, now: Clock.now())
         try summary.write(to: plan.options)
         try teller.writeReport(summary, now: Clock.now())
-        if let message { standardError("broadside: \(message)") }
+        if let message { standardErrorLine("broadside: \(message)") }
         return code
     }
 

@@ -24,7 +24,7 @@ extension RunSession {
                 to: try OutputFile(report, option: "report", permissions: nil), isOurs: true)
         }
         guard let advice = summary.openRowsAdvice else { return 0 }
-        standardError("broadside: \(advice)")
+        standardErrorLine("broadside: \(advice)")
         return 3
     }
 

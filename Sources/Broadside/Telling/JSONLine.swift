@@ -1,3 +1,5 @@
+import APNs
+
 /// One JSON object on one line, keys in the order in which they are added.
 package struct JSONLine {
     private var text = ""
@@ -57,7 +59,7 @@ package struct JSONLine {
             case "\n": text += "\\n"
             case "\r": text += "\\r"
             case "\t": text += "\\t"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7f:
+            case _ where ForeignText.isInvisible(scalar):
                 let digits = String(scalar.value, radix: 16)
                 text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
             default: text.unicodeScalars.append(scalar)

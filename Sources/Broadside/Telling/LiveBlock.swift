@@ -1,3 +1,4 @@
+import APNs
 internal import Glibc
 internal import Synchronization
 
@@ -56,13 +57,16 @@ struct LiveBlock {
     }
 }
 
-/// One line on stderr.
-package func standardError(_ line: String) {
+/// Lines of our own on stderr; nothing in them moves the cursor.
+package func standardError(_ lines: String) {
     LiveBlock.shared.withLock { block in
         block.erase()
-        writeToStandardError(line + "\n")
+        writeToStandardError(ForeignText.escapedLines(lines) + "\n")
     }
 }
+
+/// An error or a warning on stderr: one line, whatever is in it.
+package func standardErrorLine(_ line: String) { standardError(ForeignText.escaped(line)) }
 
 private func writeToStandardError(_ text: String) {
     var text = text

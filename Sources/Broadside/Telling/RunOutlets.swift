@@ -18,7 +18,7 @@ struct RunOutlets {
             try MetricsOutlet(value)
         }
         if case .endpoint(let endpoint) = metrics {
-            standardError("broadside: metrics at \(endpoint.url)")
+            standardErrorLine("broadside: metrics at \(endpoint.url)")
         }
     }
 }

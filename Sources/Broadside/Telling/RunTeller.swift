@@ -178,7 +178,8 @@ final class RunTeller {
             try session.directory.replace(Telemetry.fileName, with: telemetry.encoded)
         } catch {
             canSave = false
-            standardError("broadside: warning: \(error.message): the report will lack its curves")
+            standardErrorLine(
+                "broadside: warning: \(error.message): the report will lack its curves")
         }
     }
 
@@ -188,7 +189,7 @@ final class RunTeller {
             try metrics.publish(MetricsText(sampler.snapshot, use: ProcessUse.now()).text)
         } catch {
             canPublish = false
-            standardError("broadside: warning: \(error.message): the metrics stay as they are")
+            standardErrorLine("broadside: warning: \(error.message): the metrics stay as they are")
         }
     }
 

@@ -1,3 +1,5 @@
+import APNs
+
 /// A whole number with a comma after every three digits.
 func grouped(_ value: UInt64) -> String {
     let digits = Array(String(value).utf8)
@@ -44,16 +46,9 @@ func percentText(_ share: Double) -> String {
     share >= 1 ? "100 %" : "\(Int(share * 100)) %"
 }
 
-/// Bytes that came from elsewhere, fit to be shown: nothing in them moves a terminal's cursor.
+/// The beginning of a text that came from elsewhere, fit to be shown.
 func printable(_ text: String, limit: Int = 200) -> String {
-    var result = ""
-    for character in text.prefix(limit) {
-        let isControl = character.unicodeScalars.contains {
-            $0.value < 0x20 || (0x7f..<0xa0).contains($0.value)
-        }
-        result.append(isControl ? "?" : character)
-    }
-    return result
+    ForeignText.escaped(text, limit: limit)
 }
 
 /// A word that a shell takes as it is.

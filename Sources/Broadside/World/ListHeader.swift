@@ -61,7 +61,7 @@ struct ListHeader {
         guard format.hasHeader else {
             if let wanted = wanted.first(where: { $0.name == otherColumns.first }) {
                 throw .request(
-                    "\(wanted.place): there is no column '\(wanted.name)', as \(shownName) is a plain "
+                    "\(wanted.place): there is no column '\(wanted.name)', as \(name) is a plain "
                         + "list of lines and has only the token: give a list with a header")
             }
             if let column = otherColumns.first ?? (token == "token" ? nil : token) {
@@ -81,7 +81,7 @@ struct ListHeader {
             if let wanted = wanted.first(where: { $0.name == error.name && $0.name != token }) {
                 let nearest = NearestName.of(error.name, among: error.columns)
                 throw .request(
-                    "\(wanted.place): \(shownName) has no column '\(error.name)': "
+                    "\(wanted.place): \(name) has no column '\(error.name)': "
                         + (nearest.map { "did you mean \($0)? " } ?? "")
                         + "its columns are \(columns)")
             }
@@ -101,8 +101,6 @@ struct ListHeader {
         }
         return ", with '\(separator)' between them: write the list with commas, or with tabs as tsv"
     }
-
-    private var shownName: String { "--tokens \(name)" }
 
     /// The header's text; nil where the list ends before it.
     private func header(_ format: ListFormat) throws(BroadsideError) -> [UInt8]? {

@@ -174,7 +174,7 @@ struct SkipSearch {
                 "\(list.name) holds no device token, \(bad.reason.text) on line \(bad.line): name "
                     + "a list of tokens")
         }
-        standardError(
+        standardErrorLine(
             "broadside: warning: \(list.name): \(counts.invalid) rows hold no device token, the "
                 + "first on line \(bad.line)")
     }

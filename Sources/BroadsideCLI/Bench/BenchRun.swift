@@ -84,7 +84,7 @@ struct BenchRun {
         while true {
             let rows = max(1, min(BenchFiles.rowsLimit, Int(rate * seconds)))
             try files.extendList(to: rows, signals)
-            standardError(
+            standardErrorLine(
                 "broadside: \(finding): sending \(BenchResult.grouped(Double(rows))) notifications")
             looks -= 1
             let measured = try measure(

@@ -129,7 +129,7 @@ enum LedgerCommand {
         }
         let rows = try ledger.find(notificationID: identifier, token: token)
         for row in rows { print(row) }
-        if rows.isEmpty { standardError("broadside: no such row in this ledger") }
+        if rows.isEmpty { standardErrorLine("broadside: no such row in this ledger") }
         return rows.isEmpty ? 3 : 0
     }
 }

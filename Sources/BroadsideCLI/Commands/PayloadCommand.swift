@@ -68,7 +68,7 @@ enum PayloadCommand {
         guard let option = arguments.string("payload-by") else { return reports }
         let choices = try PayloadReport.directory(option, pushType: pushType, topic: topic)
         if reports.isEmpty, !choices.contains(where: \.isDefault) {
-            standardError(
+            standardErrorLine(
                 "broadside: warning: --payload-by \(option): there is no default.json, and no "
                     + "--payload: rows of other values would end as invalid, NoPayload")
         }

@@ -53,7 +53,7 @@ enum ProbeCommand {
                     return code
                 }
                 guard code == 0 else {
-                    standardError(
+                    standardErrorLine(
                         "broadside: warning: --then-prune \(output): not written, as the probe is "
                             + "not complete: go on with --resume")
                     return code

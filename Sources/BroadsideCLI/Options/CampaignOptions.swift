@@ -51,7 +51,7 @@ enum CampaignOptions {
             arguments.add(entry.name, value: value, place: entry.place)
         }
         if !passedOver.isEmpty, arguments.string("progress") != "none" {
-            standardError(
+            standardErrorLine(
                 "broadside: --campaign \(path): \(passedOver.joined(separator: ", ")) passed over: "
                     + "a \(command.name) has its own")
         }

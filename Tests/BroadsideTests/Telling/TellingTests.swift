@@ -171,7 +171,7 @@ import Testing
         #expect(quiet.lines(for: event(.info), now: 0).isEmpty)
         #expect(
             quiet.lines(for: event(.warning), now: 0)
-                == ["2026-11-21T12:36:02.059Z warning: connection 3: a \"b\"?"])
+                == ["2026-11-21T12:36:02.059Z warning: connection 3: a \"b\"\\n"])
         options.progress = .none
         var silent = EventLog(options)
         #expect(silent.lines(for: event(.warning), now: 0).isEmpty)

@@ -1,0 +1,46 @@
+import APNs
+import Testing
+
+@Suite struct ForeignTextTests {
+    @Test(arguments: [
+        ("", ""), ("Gruß an 日本 👩‍👩‍👧", "Gruß an 日本 👩‍👩‍👧"), ("a\nb", "a\\nb"), ("a\r\nb", "a\\r\\nb"),
+        ("\t", "\\t"), ("\u{1b}[2J", "\\u{1b}[2J"), ("\u{0}", "\\u{0}"), ("\u{7f}", "\\u{7f}"),
+        ("\u{9b}31m", "\\u{9b}31m"), ("a\u{85}b", "a\\u{85}b"), ("\u{2028}", "\\u{2028}"),
+        ("\u{2029}", "\\u{2029}"), ("\u{202e}gpj.exe", "\\u{202e}gpj.exe"),
+        ("\u{2066}x\u{2069}", "\\u{2066}x\\u{2069}"), ("\u{200f}", "\\u{200f}"),
+        ("\u{61c}", "\\u{61c}"), ("C:\\new", "C:\\new"),
+        // A control that a letter's cluster would hide.
+        ("e\u{301}\u{1b}c", "e\u{301}\\u{1b}c"),
+    ])
+    func `Only visible scalars are left`(text: String, expected: String) {
+        #expect(ForeignText.escaped(text) == expected)
+        #expect(ForeignText.escaped(expected) == expected)
+        #expect(ForeignText.escaped(text, limit: .max) == expected)
+    }
+
+    @Test func `Every control, bidirectional control and line separator is escaped`() {
+        for value in UInt32(0)...0x3000 {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            let properties = scalar.properties
+            let isSeparator: Bool =
+                switch properties.generalCategory {
+                case .control, .lineSeparator, .paragraphSeparator: true
+                default: false
+                }
+            // UAX 44: Bidi_Control.
+            let isInvisible = isSeparator || properties.isBidiControl
+            #expect(
+                (ForeignText.escaped(String(scalar)) != String(scalar)) == isInvisible,
+                "\(String(value, radix: 16))")
+        }
+    }
+
+    @Test func `Lines of our own stay lines`() {
+        #expect(ForeignText.escapedLines("a\n\u{1b}b\r\nc") == "a\n\\u{1b}b\\r\nc")
+    }
+
+    @Test func `A limit counts scalars, not letters that grow without end`() {
+        let stacked = "e" + String(repeating: "\u{301}", count: 1_000)
+        #expect(ForeignText.escaped(stacked, limit: 10).unicodeScalars.count == 10)
+    }
+}
