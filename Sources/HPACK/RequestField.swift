@@ -18,6 +18,8 @@ public enum RequestFieldName: Int, CaseIterable, Sendable {
     case priority
     /// `apns-collapse-id`
     case collapseIdentifier
+    /// `content-length`: APNs does not need it, some relays insist on it.
+    case contentLength
 
     /// The name as it goes over the wire.
     public var text: StaticString {
@@ -34,6 +36,7 @@ public enum RequestFieldName: Int, CaseIterable, Sendable {
         case .expiration: "apns-expiration"
         case .priority: "apns-priority"
         case .collapseIdentifier: "apns-collapse-id"
+        case .contentLength: "content-length"
         }
     }
 
@@ -46,6 +49,7 @@ public enum RequestFieldName: Int, CaseIterable, Sendable {
         case .authority: 1
         case .host: 38
         case .authorization: 23
+        case .contentLength: 28
         case .topic, .pushType, .identifier, .expiration, .priority, .collapseIdentifier: nil
         }
     }
@@ -67,7 +71,8 @@ public enum RequestFieldName: Int, CaseIterable, Sendable {
         case .method, .scheme: .pseudo
         case .path: .path
         case .identifier, .expiration, .collapseIdentifier: .indexedOnce
-        case .authority, .host, .authorization, .topic, .pushType, .priority: .constant
+        case .authority, .host, .authorization, .topic, .pushType, .priority, .contentLength:
+            .constant
         }
     }
 

@@ -14,7 +14,6 @@ extension ClientConnectionStateMachine {
                 return fail(.protocolError, "SETTINGS are acknowledged twice")
             }
             settingsAcknowledged = true
-            inflater.closeTable()
             return nil
         }
         guard payload.byteCount % 6 == 0 else {

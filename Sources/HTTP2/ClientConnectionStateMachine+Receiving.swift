@@ -138,7 +138,9 @@ extension ClientConnectionStateMachine {
     ) -> Event? {
         var headers = ResponseHeaders()
         do throws(HPACKError) {
-            if try !headers.read(block) {
+            var isRead = false
+            if !inflater.isInCharge { isRead = try headers.read(block) }
+            if !isRead {
                 headers = ResponseHeaders()
                 guard inflater.inflate(block, into: &headers) else {
                     return fail(.compressionError, "a header block can't be decoded")

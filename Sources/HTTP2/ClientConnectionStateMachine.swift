@@ -136,7 +136,8 @@ internal import Synchronization
         output.appendPreface()
         queue(.settings, length: 12) { output in
             // No dynamic table for responses: then nothing that a response says can shift what a
-            // later one means.
+            // later one means. A server that does not obey costs time, nothing else
+            // (`ResponseInflater`).
             output.append(SettingIdentifier.headerTableSize)
             output.append(UInt32(0))
             output.append(SettingIdentifier.enablePush)

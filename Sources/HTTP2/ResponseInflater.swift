@@ -1,16 +1,23 @@
 internal import CNghttp2
 internal import HPACK
 
-/// The header blocks that need a dynamic table, by nghttp2's inflater.
+/// The header blocks that touch the dynamic table, by nghttp2's inflater.
 ///
-/// A server that honours our SETTINGS_HEADER_TABLE_SIZE of 0 sends one such block at most, the one
-/// with the size update, so the inflater is made when it is first needed.
+/// We announce a SETTINGS_HEADER_TABLE_SIZE of 0, and nothing depends on a server's obeying: the
+/// inflater has a table of 4,096 bytes, the size "that both have to assume" before any other is known
+/// (RFC 9113 section 6.5.2), whatever was acknowledged.
+///
+///     blocks without insertions --> not seen here: they leave the table as it is
+///     a size update             --> made, if it is the first such block: the table is still empty
+///     the first insertion       --> the same, and from then on all blocks of the connection
+///
+/// So the inflater always has the exact state: what it did not see changed nothing. A server that
+/// obeys says so by a size update to 0 in its first block; what it inserts later is evicted at once
+/// (RFC 7541 section 4.4). One that obeys and does not say so refers to no entry.
 @safe struct ResponseInflater: ~Copyable {
     private var inflater: OpaquePointer?
-    /// The server has acknowledged that the table is to be empty.
-    private var isTableClosed = false
-    /// The inflater waits for a size update since its limit was lowered.
-    private var awaitsSizeUpdate = false
+    /// The table held an entry once: from then on every block goes through the inflater.
+    private(set) var isInCharge = false
 
     init() { unsafe inflater = nil }
 
@@ -18,44 +25,22 @@ internal import HPACK
         if let inflater = unsafe inflater { unsafe nghttp2_hd_inflate_del(inflater) }
     }
 
-    /// From the acknowledgement of our SETTINGS on the table is empty (RFC 7541 section 4.2).
-    mutating func closeTable() {
-        isTableClosed = true
-        if unsafe inflater != nil { lowerLimit() }
-    }
-
     /// Inflates all of `block` into `headers`. False: the tables no longer agree.
     mutating func inflate(_ block: RawSpan, into headers: inout ResponseHeaders) -> Bool {
         if unsafe inflater == nil {
             guard unsafe nghttp2_hd_inflate_new(&inflater) == 0 else { return false }
-            if isTableClosed { lowerLimit() }
-        }
-        if awaitsSizeUpdate, block.byteCount > 0 {
-            awaitsSizeUpdate = false
-            // A server that omits the size update is tolerated: the inflater is told in its place,
-            // and any reference to an entry that the server still counts on is an error.
-            if block.octet(at: 0) & 0xe0 != 0x20, !inflateSizeUpdate() { return false }
         }
         var isGood = true
-        // The span's octets are read within the closure only.
-        unsafe block.withUnsafeBytes { octets in
+        // The span's bytes are read within the closure only.
+        unsafe block.withUnsafeBytes { bytes in
             isGood = unsafe inflate(
-                octets.baseAddress?.assumingMemoryBound(to: UInt8.self), octets.count,
+                bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count,
                 into: &headers)
         }
+        if !isInCharge {
+            isInCharge = unsafe nghttp2_hd_inflate_get_dynamic_table_size(inflater) > 0
+        }
         return isGood
-    }
-
-    private mutating func lowerLimit() {
-        awaitsSizeUpdate = unsafe nghttp2_hd_inflate_change_table_size(inflater, 0) == 0
-    }
-
-    private mutating func inflateSizeUpdate() -> Bool {
-        var update: UInt8 = 0x20
-        var field = unsafe nghttp2_nv()
-        var flags: Int32 = 0
-        // One octet is read; with in_final 0 the inflater waits for more of the block.
-        return unsafe nghttp2_hd_inflate_hd2(inflater, &field, &flags, &update, 1, 0) == 1
     }
 
     private mutating func inflate(
@@ -65,7 +50,7 @@ internal import HPACK
         while true {
             var field = unsafe nghttp2_nv()
             var flags: Int32 = 0
-            // `offset` stays within the `count` octets, as the inflater reads no more than it is given.
+            // `offset` stays within the `count` bytes, as the inflater reads no more than it is given.
             let read = unsafe nghttp2_hd_inflate_hd2(
                 inflater, &field, &flags, start.map { unsafe $0 + offset }, count - offset, 1)
             guard read >= 0 else { return false }

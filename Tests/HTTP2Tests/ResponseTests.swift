@@ -183,7 +183,7 @@ import Testing
     }
 
     /// Blocks for nghttp2's inflater: insertion before our SETTINGS are acknowledged, a size update
-    /// after it, or none.
+    /// after it.
     @Test(arguments: Tearing.allCases)
     func dynamicTable(tearing: Tearing) {
         let inserting = [0x88, 0x40, 3] + Array("x-a".utf8) + [1, 98]
@@ -205,24 +205,49 @@ import Testing
         #expect(error.code == .compressionError)
     }
 
+    /// A server that ignores our table size of 0 keeps its table, from whichever response on, and
+    /// whether it acknowledged our SETTINGS or not.
     @Test(arguments: Tearing.allCases)
-    func theSizeUpdateMayBeOmitted(tearing: Tearing) {
-        let inserting = [0x88, 0x40, 3] + Array("x-a".utf8) + [1, 98]
+    func theTableSizeIsIgnored(tearing: Tearing) {
         let literal = [0x40, 7] + Array(":status".utf8) + [3, 0x35, 0x30, 0x33]
-        for earlier in [false, true] {
+        for (before, acknowledges) in [(0, false), (0, true), (1, true), (40, true)] {
             let peer = Peer(tearing)
             peer.machine.start()
             peer.receive(.settings())
-            peer.open(1, 2, 3, 4)
-            if earlier { peer.receive(.headers(7, inserting)) }
+            for tag in 0..<UInt32(before + 5) { peer.open(tag) }
+            if acknowledges { peer.receive(.settingsAcknowledgement) }
+            for tag in 0..<before {
+                let events = peer.receive(.headers(UInt32(2 * tag + 1), ResponseTests.ok))
+                #expect(events == [.response(tag: UInt32(tag), status: 200)])
+            }
+            let first = UInt32(before)
+            func stream(_ offset: UInt32) -> UInt32 { 2 * (first + offset) + 1 }
             #expect(
                 peer.receive(
-                    .settingsAcknowledgement, .headers(1, inserting), .headers(3, literal)) == [
-                        .response(tag: 1, status: 200), .response(tag: 2, status: 503),
+                    .headers(stream(0), [0x88, 0x40, 3] + Array("x-a".utf8) + [1, 98]),
+                    .headers(stream(1), literal), .headers(stream(2), [0xbe]),
+                    .headers(stream(3), [0xbe, 0xbf])) == [
+                        .response(tag: first, status: 200),
+                        .response(tag: first + 1, status: 503),
+                        .response(tag: first + 2, status: 503),
+                        .response(tag: first + 3, status: 503),
                     ])
-            guard case .failed? = peer.receive(.headers(5, [0x88, 0xbe])).first else {
-                Issue.record("the table is not closed")
+            guard case .failed? = peer.receive(.headers(stream(4), [0xbe, 0xc0])).first else {
+                Issue.record("an entry that never was is referred to")
                 return
+            }
+        }
+    }
+
+    /// The table has 4,096 bytes, and no server may have more.
+    @Test func theTableHasALimit() {
+        for (update, isAllowed) in [([0x3f, 0xe1, 0x1f], true), ([0x3f, 0xe2, 0x1f], false)] {
+            let peer = Peer.ready()
+            peer.open(1)
+            let event = peer.receive(.headers(1, update.map(UInt8.init) + [0x88])).first
+            #expect((event == .response(tag: 1, status: 200)) == isAllowed)
+            if !isAllowed, case .failed(let error)? = event {
+                #expect(error.code == .compressionError)
             }
         }
     }

@@ -102,7 +102,9 @@ struct Violation: Sendable, CustomTestStringConvertible {
         Violation("an absent dynamic index", .compressionError, .headers(1, [0x88, 0xbe])),
         Violation(
             "an absent dynamic name", .compressionError, .headers(1, [0x88, 0x0f, 0x2f, 1, 48])),
-        Violation("a size update above our limit", .compressionError, .headers(1, [0x21, 0x88])),
+        Violation(
+            "a size update above 4,096", .compressionError,
+            .headers(1, [0x3f, 0xe2, 0x1f, 0x88])),
         Violation("a size update after a field", .compressionError, .headers(1, [0x88, 0x20])),
         Violation(
             "Huffman padding of zeros", .compressionError,

@@ -72,6 +72,64 @@ extension LoggingServer {
 
 extension Nghttpd: LoggingServer {}
 extension Nginx: LoggingServer {}
+extension H2O: LoggingServer {}
+
+/// h2o, which keeps its header table of 4,096 bytes whatever a client's SETTINGS say.
+package final class H2O {
+    package let port: Int
+    private let process: Subprocess
+    private let directory: TemporaryDirectory
+
+    package init() throws {
+        let identity = try TestAuthority.shared().localhost
+        directory = try TemporaryDirectory()
+        port = try Ports.free()
+        let path = directory.path
+        let configuration = """
+            pid-file: \(path)/h2o.pid
+            error-log: \(path)/error.log
+            num-threads: 1
+            \(geteuid() == 0 ? "user: root" : "")
+            listen:
+              host: 127.0.0.1
+              port: \(port)
+              ssl:
+                certificate-file: \(identity.certificate)
+                key-file: \(identity.key)
+                ocsp-update-interval: 0
+            hosts:
+              default:
+                paths:
+                  /3/device:
+                    mruby.handler: |
+                      Proc.new do |env|
+                        [200, {"apns-id" => env["HTTP_APNS_ID"].to_s}, []]
+                      end
+                access-log:
+                  path: \(path)/access.log
+                  format: "%U %s"
+            """
+        let file = try directory.write(configuration, to: "h2o.conf")
+        process = try Subprocess(
+            "timeout", ["300", Tool.path(of: "h2o"), "-c", file], in: directory)
+        try Ports.wait(for: port, at: "127.0.0.1", of: process)
+    }
+
+    deinit {
+        process.stop()
+    }
+
+    package var endpoint: String { "localhost:\(port)" }
+
+    /// Where its access log goes, a line a request.
+    package var log: String { "\(directory.path)/access.log" }
+
+    package func tally(_ tokens: DeviceTokens) throws -> Tally {
+        // A line is written when the response is out.
+        settle()
+        return try tokens.tally(log: log, mark: "/3/device/")
+    }
+}
 
 /// nginx, which ends each connection after 100 requests with GOAWAY.
 package final class Nginx {

@@ -21,6 +21,7 @@ public enum DoctorRun {
         var headers: NotificationHeaders
         var route: Route
         var context: TLSContext
+        var sendsContentLength: Bool
         var warnings: [String] = []
 
         init(_ options: SendOptions) throws(BroadsideError) {
@@ -34,6 +35,7 @@ public enum DoctorRun {
             }
             try credential.check(headers, options)
             route = try Route.read(options, warnings: &warnings)
+            sendsContentLength = options.sendsContentLength
             context = try CampaignRun.tlsContext(options, credential)
         }
     }
@@ -159,8 +161,12 @@ public enum DoctorRun {
         func answer(shiftSeconds: Int64) throws -> BlockingConnection.Answer {
             let authorization = try subject.credential.freshAuthorization(
                 shiftSeconds: shiftSeconds)
-            let fields = fields(
+            var fields = fields(
                 authority: authority, authorization: authorization, subject.headers)
+            if subject.sendsContentLength {
+                fields.append(
+                    RequestField(.contentLength, .constant(Array("\(payload.count)".utf8))))
+            }
             return try connection.request(fields, payload: payload)
         }
         let first = try answer(shiftSeconds: 0)

@@ -36,6 +36,12 @@ enum DoctorVerdict {
                     + "three hours fast, so set it right")
             return 4
         }
+        if answer.status == 411 {
+            report.add(
+                "request", .failed, words,
+                advice: "the server insists on a content-length header: give --content-length")
+            return 4
+        }
         let finding = finding(answer.reason, topic: topic, credential)
         report.add(finding.name, .failed, words, advice: finding.advice)
         return 4

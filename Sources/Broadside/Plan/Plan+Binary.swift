@@ -81,6 +81,9 @@ extension Plan {
         if options.headerIndexing != .strict {
             throw .request("--hpack is about HTTP/2: leave it out with --protocol binary")
         }
+        if options.sendsContentLength {
+            throw .request("--content-length is a header of HTTP/2: leave it out with --protocol binary")
+        }
         if options.pushType != .alert {
             throw .request(
                 "--push-type has no place in the binary protocol: leave it out; the payload and "

@@ -40,6 +40,7 @@ extension Plan {
         settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)
         settings.pace = options.pace
         settings.tunnelTarget = route.tunnel?.target
+        settings.sendsContentLength = options.sendsContentLength
         settings.discipline =
             switch options.headerIndexing {
             case .strict: .strict

@@ -83,6 +83,8 @@ public struct SendOptions: Sendable {
     public var endpoint: String?
     /// Certificates to trust in place of the system's.
     public var caFile: String?
+    /// Whether requests have a content-length.
+    public var sendsContentLength = false
     /// `http://HOST:PORT` of a proxy.
     public var proxy: String?
     /// The first line is the proxy's `user:password`.

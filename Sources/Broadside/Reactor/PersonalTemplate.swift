@@ -4,10 +4,10 @@ import HPACK
 import TLS
 
 /// The HEADERS frame of a campaign whose rows have more of their own than their token, with holes
-/// for the token, the row's part of the apns-id, the stream's number, and the row's collapse ID. The
-/// payload follows from the row's pieces.
+/// for the token, the row's part of the apns-id, the stream's number, the row's collapse ID and the
+/// length of its payload. The payload follows from the row's pieces.
 ///
-///     HEADERS header | 83 87 04 len "/3/device/" token | middle [ len collapse ID ] rest
+///     HEADERS header | 83 87 04 len "/3/device/" token | middle [ len collapse ID ] rest [ len length ]
 @safe struct PersonalTemplate: LaidDownTemplate {
     private let bytes: UnsafeMutableRawBufferPointer
     private let prefixCount: Int
@@ -15,6 +15,8 @@ import TLS
     /// Where the twelve digits of the row number lie in the middle.
     private let rowDigitsOffset: Int
     private let hasCollapse: Bool
+    /// The block ends with the value of content-length.
+    private let hasLength: Bool
 
     /// Lays a template down. `block` was encoded with an empty hole for the path, and one of any
     /// size for the collapse ID where rows have their own.
@@ -27,10 +29,15 @@ import TLS
         hasCollapse = collapse != nil
         let prefix = block.bytes[..<(path.lowerBound - 1)]
         // A length below 127 takes one octet (RFC 7541, section 5.1), which is left out here.
-        let middleEnd = collapse.map { $0.lowerBound - 1 } ?? block.bytes.count
+        let middleEnd =
+            (collapse ?? block.hole(.contentLength)).map { $0.lowerBound - 1 } ?? block.bytes.count
         precondition(collapse.map { block.bytes[middleEnd] == UInt8($0.count) } ?? true)
         let middle = block.bytes[path.upperBound..<middleEnd]
-        let rest = block.bytes[(collapse?.upperBound ?? middleEnd)...]
+        let length = block.hole(.contentLength)
+        hasLength = length != nil
+        precondition(length.map { $0.upperBound == block.bytes.count } ?? true)
+        let end = length.map { $0.lowerBound - 1 } ?? block.bytes.count
+        let rest = block.bytes[(collapse?.upperBound ?? middleEnd)..<end]
         prefixCount = prefix.count
         middleCount = middle.count
         rowDigitsOffset = identifier.lowerBound + NotificationID.rowDigitsOffset - path.upperBound
@@ -49,16 +56,17 @@ import TLS
     var countLimit: Int {
         unsafe 2 * RequestTemplate.frameHeaderCount + bytes.count + 2
             + RequestTemplate.pathPrefix.utf8CodeUnitCount + RowSlab.tokenDigitsLimit + 1
-            + NotificationHeaders.maximumCollapseIDCount
+            + NotificationHeaders.maximumCollapseIDCount + DecimalText.limit
     }
 
     /// Writes HEADERS, and the header of the DATA frame that follows: of `dataCount` octets, with
     /// the stream's end where that is all of the payload.
     ///
+    /// - Parameter payloadCount: Bytes of the whole payload.
     /// - Returns: The number of bytes written.
     func write(
         token: UnsafeRawBufferPointer, row: UInt64, collapse: UnsafeRawBufferPointer,
-        streamID: UInt32, dataCount: Int, isWhole: Bool, to output: UnsafeMutableRawPointer
+        streamID: UInt32, dataCount: Int, payloadCount: Int, to output: UnsafeMutableRawPointer
     ) -> Int {
         precondition(hasCollapse == (collapse.count > 0))
         let start = unsafe bytes.baseAddress!
@@ -77,6 +85,7 @@ import TLS
         let restCount = unsafe bytes.count - restStart
         unsafe at.copyMemory(from: start + restStart, byteCount: restCount)
         unsafe at += restCount
+        if hasLength { unsafe at += DecimalText.write(payloadCount, to: at) }
 
         // HEADERS with END_HEADERS: the body follows in DATA (RFC 9113, section 6.2).
         unsafe FrameHeaderPatch.length(
@@ -85,8 +94,33 @@ import TLS
         unsafe output.storeBytes(of: 4, toByteOffset: 4, as: UInt8.self)
         unsafe FrameHeaderPatch.streamID(streamID, at: output)
         unsafe FrameHeaderPatch.data(
-            count: dataCount, isLast: isWhole, streamID: streamID, at: at)
+            count: dataCount, isLast: dataCount == payloadCount, streamID: streamID, at: at)
         return unsafe at + RequestTemplate.frameHeaderCount - output
+    }
+}
+
+/// A number as the value of a header field: a length of one byte, and the digits, raw.
+enum DecimalText {
+    /// The most bytes of both: 2^24 - 1, more than any frame holds, has eight digits.
+    static let limit = 9
+
+    /// Writes both; returns how many bytes they are.
+    static func write(_ number: Int, to output: UnsafeMutableRawPointer) -> Int {
+        precondition(number >= 0 && number < 100_000_000)
+        var count = 1
+        var largest = 9
+        while number > largest {
+            count += 1
+            largest = 10 * largest + 9
+        }
+        unsafe output.storeBytes(of: UInt8(count), as: UInt8.self)
+        var rest = number
+        for place in stride(from: count, to: 0, by: -1) {
+            unsafe output.storeBytes(
+                of: UInt8(ascii: "0") + UInt8(rest % 10), toByteOffset: place, as: UInt8.self)
+            rest /= 10
+        }
+        return 1 + count
     }
 }
 
@@ -121,7 +155,7 @@ extension ReactorSettings {
         RequestBlockEncoder.encode(
             fields(
                 authorization: authorization.value, version: authorization.version,
-                personalCollapseCount: collapseCount),
+                personalCollapseCount: collapseCount, personalLength: true),
             mirror: &mirror, discipline: discipline, huffman: true)
     }
 }

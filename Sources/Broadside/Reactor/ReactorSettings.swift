@@ -43,6 +43,8 @@ package struct ReactorSettings: Sendable {
 
     /// Which header fields go into the servers' tables.
     package var discipline = Discipline.strict
+    /// True where requests have a content-length, for relays that insist on one.
+    package var sendsContentLength = false
 
     /// Connections that each reactor keeps up; the most that it ever does, where the run's
     /// `ConnectionTarget` says how many.
@@ -110,8 +112,11 @@ package struct ReactorSettings: Sendable {
     /// - Parameters:
     ///   - version: Which provider token of the run `authorization` is.
     ///   - personalCollapseCount: The octets of a row's own collapse ID, a hole; nil: it has none.
+    ///   - personalLength: Rows have payloads of their own: the content-length is a hole of one
+    ///     byte, at the very end, because a template has to write as many digits as it takes.
     func fields(
-        authorization: [UInt8]?, version: UInt32, personalCollapseCount: Int? = nil
+        authorization: [UInt8]?, version: UInt32, personalCollapseCount: Int? = nil,
+        personalLength: Bool = false
     ) -> [RequestField] {
         var fields = [
             RequestField(.method, "POST"),
@@ -133,6 +138,14 @@ package struct ReactorSettings: Sendable {
             fields.append(RequestField(.collapseIdentifier, .hole(count: personalCollapseCount)))
         }
         add(.priority, priority)
+        if sendsContentLength {
+            // Unchanged over the run, it is one of the constants; else a literal each time, its name
+            // that of the static table.
+            fields.append(
+                personalLength
+                    ? RequestField(.contentLength, .hole(count: 1))
+                    : RequestField(.contentLength, .constant(Array("\(payload.count)".utf8))))
+        }
         return fields
     }
 }

@@ -88,7 +88,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let at = unsafe staging.baseAddress! + staged
         staged += unsafe template.write(
             token: slab.tokenBytes(tag), row: state.pointee.row, collapse: collapse,
-            streamID: streamID, dataCount: dataCount, isWhole: dataCount == payloadCount, to: at)
+            streamID: streamID, dataCount: dataCount, payloadCount: payloadCount, to: at)
         let body = unsafe staging.baseAddress! + staged
         if dataCount == payloadCount {
             unsafe personalizer.writePayload(shape, pieces: pieces.baseAddress!, to: body)

@@ -173,6 +173,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ tag: RowTag, status: UInt16, body: ReasonBody, connection index: Int, now: Now
     ) {
         let timestamp = body.timestampMilliseconds
+        if status == LengthRequired.status, body.reason == nil {
+            // A static string has as many bytes as it says, for ever.
+            let text = unsafe RawSpan(
+                _unsafeStart: LengthRequired.reason.utf8Start,
+                byteCount: LengthRequired.reason.utf8CodeUnitCount)
+            settleRejected(tag, status: status, text: text, now: now)
+            return
+        }
         guard body.reason == nil, let range = body.textRange else {
             settle(
                 tag, state: .rejected, status: status,
@@ -184,6 +192,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         let count = unsafe connections[index].copyResponse(range, into: staging)
         let text = unsafe RawSpan(
             _unsafeBytes: UnsafeRawBufferPointer(rebasing: staging[..<count]))
+        settleRejected(tag, status: status, text: text, timestamp: timestamp, now: now)
+    }
+
+    /// Settles a row as rejected with a reason that is no code of ours.
+    private mutating func settleRejected(
+        _ tag: RowTag, status: UInt16, text: RawSpan, timestamp: UInt64? = nil, now: Now
+    ) {
         let state = unsafe slab.state(tag)
         unsafe ledger.settled(
             row: state.pointee.row, state: .rejected, status: status, reason: 0, reasonText: text,
@@ -193,6 +208,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         statistics.count(.rejected, reasonText: text)
         slab.free(tag)
     }
+
 
     mutating func settle(
         _ tag: RowTag, state rowState: RowState, status: UInt16, reasonCode: UInt8,

@@ -234,7 +234,7 @@ struct LiveRun {
 
     /// The last line: what is wrong, and how to fix it.
     private func message(_ cause: StopCause, _ summary: Summary) -> String? {
-        if cause == .complete { return summary.openRowsAdvice }
+        if cause == .complete { return summary.openRowsAdvice ?? summary.lengthAdvice }
         let advice = StopAdvice(
             cause,
             StopAdvice.Circumstances(

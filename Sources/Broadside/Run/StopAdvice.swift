@@ -60,8 +60,13 @@ struct StopAdvice: Equatable {
         }
     }
 
+    /// For relays that want what APNs does not.
+    static let lengthRequired =
+        "this server insists on a content-length header, which --content-length sends"
+
     /// How to fix what APNs refuses in every request.
     private static func afterRefusal(_ refusal: StopCause.Refusal) -> String {
+        if refusal.status == LengthRequired.status { return lengthRequired }
         guard refusal.isCredential else { return "put the request's headers right" }
         return switch refusal.reason {
         case .topicDisallowed:

@@ -188,6 +188,13 @@ public struct Summary: Sendable, Encodable {
         return "\(counts): --resume --retry \(names) sends them again"
     }
 
+    /// What to do about rows that a relay rejected for want of a content-length; nil: there are none.
+    var lengthAdvice: String? {
+        guard let count = reasons["\(LengthRequired.reason)"], count > 0 else { return nil }
+        return "\(count) rows were rejected with \(LengthRequired.status) "
+            + "\(LengthRequired.reason): \(StopAdvice.lengthRequired), in a new run"
+    }
+
     /// A few lines for people.
     public var text: String {
         var text = countsText

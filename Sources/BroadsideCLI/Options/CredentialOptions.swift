@@ -28,6 +28,9 @@ enum CredentialOptions {
                 "endpoint", "HOST[:PORT]",
                 "another server than Apple's: a simulator, a test bench, a relay"),
             .init("ca-file", "FILE", "certificates to trust there (default: the system's)"),
+            .init(
+                "content-length", nil,
+                "send this header with each request, for relays that insist on it (status 411)"),
             .init("proxy", "URL", "HTTP proxy to go through: http://HOST:PORT"),
             .init(
                 "proxy-auth-file", "FILE", "the first line is user:password for the proxy"),
@@ -60,6 +63,7 @@ enum CredentialOptions {
         }
         options.endpoint = arguments.string("endpoint")
         options.caFile = arguments.string("ca-file")
+        options.sendsContentLength = arguments.has("content-length")
         options.proxy = arguments.string("proxy")
         options.proxyAuthFile = arguments.string("proxy-auth-file")
     }

@@ -62,7 +62,10 @@ public enum StopCause: Sendable, Hashable {
 
         /// `403 InvalidProviderToken`; a reason alone where it came with a GOAWAY.
         public var text: String {
-            let words = reason?.text ?? "without a known reason"
+            let other =
+                status == LengthRequired.status
+                ? LengthRequired.reason : "without a known reason"
+            let words = reason?.text ?? other.description
             return status == 0 ? words : "\(status) \(words)"
         }
     }
