@@ -12,6 +12,8 @@ public struct PruneOptions: Sendable {
     public var tokenColumn: String?
     /// Where the pruned list goes.
     public var output: String
+    /// The option that named it, without dashes.
+    public var outputOption = "output"
     /// Where the rows go that are taken out; nil: nowhere.
     public var removed: String?
     /// The reasons that call a token dead.
@@ -20,6 +22,9 @@ public struct PruneOptions: Sendable {
     public var registeredColumn: String?
     /// The most percent of the rows that may go, for lists of `guardedRowCount` rows or more.
     public var maxRemovedPercent = PruneOptions.defaultMaxRemovedPercent
+
+    /// What to do where more rows would go.
+    public var moreAdvice = "--max-removed allows more"
 
     /// Names what every prune needs.
     public init(ledgers: [String], tokens: String, output: String) {

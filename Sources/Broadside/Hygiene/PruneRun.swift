@@ -15,7 +15,7 @@ public enum PruneRun {
         var hasSilence = false
         let dead = try deadTokens(options, hasSilence: &hasSilence)
         let output = try OutputFile(
-            options.output, option: "output", permissions: list.identity?.permissions)
+            options.output, option: options.outputOption, permissions: list.identity?.permissions)
         var removed: OutputFile?
         if let path = options.removed {
             removed = try OutputFile(
@@ -29,6 +29,12 @@ public enum PruneRun {
         try removed?.finish()
         try output.finish()
         return summary(counts, options, hasSilence: hasSilence)
+    }
+
+    /// Checks before a probe what a prune after it would refuse.
+    public static func checkOutput(_ options: PruneOptions) throws(BroadsideError) {
+        try PruneFiles.check(options.outputOption, options.output, identity: nil)
+        try checkWritable(options.output, option: options.outputOption)
     }
 
     /// Reads the ledgers twice: for the dead, then for what says otherwise.
@@ -52,6 +58,9 @@ public enum PruneRun {
                 ledgers.append((path, verdicts))
             }
         }
+        if let warning = scopeWarning(dead.scopes) {
+            standardErrorLine("broadside: warning: \(warning)")
+        }
         guard !dead.isFull else {
             throw .request(
                 "the ledgers name more dead tokens than \(DeadTokens.memoryLimit >> 20) MiB hold "
@@ -68,6 +77,21 @@ public enum PruneRun {
         }
         dead.seal()
         return dead
+    }
+
+    /// What is worth a word where verdicts are about different apps or environments.
+    private static func scopeWarning(_ scopes: [TokenScope]) -> String? {
+        guard
+            let other = scopes.first(where: { scope in scopes.contains { !$0.mayBe(scope) } }),
+            let second = scopes.first(where: { !$0.mayBe(other) })
+        else { return nil }
+        let (name, values): (String, (TokenScope) -> String?) =
+            other.topic != nil && second.topic != nil && other.topic != second.topic
+            ? ("topics", \.topic) : ("environments", \.environment)
+        let found = [values(other), values(second)].compactMap { $0 }.joined(separator: " and ")
+        return
+            "the ledgers are of different \(name), \(found): what one accepted keeps no token that "
+            + "another calls dead; a list for each app and environment is pruned with its own"
     }
 
     private static func prune(
@@ -117,7 +141,7 @@ public enum PruneRun {
         throw .request(
             "\(counts.removed) of \(counts.rows) rows would go, more than "
                 + "\(percentText(options.maxRemovedPercent)) percent, nothing was written: is it "
-                + "the right ledger? --max-removed allows more")
+                + "the right ledger? \(options.moreAdvice)")
     }
 
     private static func percentText(_ percent: Double) -> String {
@@ -153,41 +177,30 @@ public enum PruneRun {
 /// That no file is written over another that is needed.
 enum PruneFiles {
     static func check(_ options: PruneOptions, list: TokenList) throws(BroadsideError) {
-        try check("output", options.output, list: list)
+        try check(options.outputOption, options.output, identity: list.identity)
         guard let removed = options.removed else { return }
-        try check("removed", removed, list: list)
-        let isSame: Bool
-        if let output = FileIdentity(path: options.output) {
-            isSame = output == FileIdentity(path: removed)
-        } else {
-            isSame = place(options.output) == place(removed)
-        }
-        guard !isSame else {
+        try check("removed", removed, identity: list.identity)
+        guard !OutputRule.areSame(options.output, removed) else {
             throw .request("--removed \(removed) is --output's file: name another one")
         }
     }
 
-    private static func check(
-        _ option: String, _ path: String, list: TokenList
+    /// - Parameter identity: The list's; nil where it is no file.
+    static func check(
+        _ option: String, _ path: String, identity: FileIdentity?
     ) throws(BroadsideError) {
         guard path != "-" else {
             throw .request(
                 "--\(option) -: a pruned list is written whole or not at all: name a file")
         }
+        try OutputRule.checkPlace(option: option, path: path)
         guard let existing = FileIdentity(path: path) else { return }
-        guard existing != list.identity else {
+        guard existing != identity else {
             throw .request(
                 "--\(option) \(path) is the list that is read: write beside it, then replace it")
         }
         guard existing.isRegular else {
             throw .request("--\(option) \(path) is no regular file: name a file")
         }
-    }
-
-    /// Where a file that does not exist would be made.
-    private static func place(_ path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return absolutePath(".") + "/" + path }
-        let directory = path[...slash]
-        return absolutePath(String(directory)) + "/" + path[path.index(after: slash)...]
     }
 }

@@ -50,6 +50,7 @@ public enum TokensDedupe {
         guard path != "-" else {
             throw .request("--output -: a list is written whole or not at all: name a file")
         }
+        try OutputRule.checkPlace(option: "output", path: path)
         guard let existing = FileIdentity(path: path) else { return }
         guard existing != list.identity else {
             throw .request(

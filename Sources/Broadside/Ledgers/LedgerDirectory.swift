@@ -79,6 +79,19 @@ final class LedgerDirectory {
         return try directory.names().allSatisfy { preparations.contains($0) }
     }
 
+    /// True for a directory with files of a ledger in it, whole or damaged; false for one where
+    /// somebody else's `manifest.json` lies.
+    static func isLedger(_ path: String) -> Bool {
+        guard let names = try? LedgerDirectory(path: path).names() else { return false }
+        if names.contains(where: { LedgerFormat.parseSegmentName($0) != nil }) { return true }
+        guard names.contains("manifest.json") else {
+            return names.contains("lock") && names.allSatisfy { preparations.contains($0) }
+        }
+        if names.contains("lock") { return true }
+        let bytes = try? readFile(path + "/manifest.json", option: "ledger", limit: 1 << 24)
+        return bytes.flatMap { try? Manifest(decoding: $0) } != nil
+    }
+
     /// The list, where it came from standard input.
     static let spoolName = "tokens"
     /// Rows that are not sent because the token is suppressed or a duplicate.

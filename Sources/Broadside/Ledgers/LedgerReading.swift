@@ -149,18 +149,9 @@ public struct LedgerReading {
 
     /// What is written must not take the place of the campaign's list, nor of the ledger's files.
     public func checkOutput(_ path: String?) throws(BroadsideError) {
-        guard let path, path != "-", let output = FileIdentity(path: path), output.isRegular else {
-            return
-        }
-        if let listPath, FileIdentity(path: listPath) == output {
-            throw .request(
-                "--output \(path) is the campaign's token list: name another, it would be overwritten"
-            )
-        }
-        let files = try directory.names().map { "\(directory.path)/\($0)" }
-        if files.contains(where: { FileIdentity(path: $0) == output }) {
-            throw .request("--output \(path) is a file of the ledger: name another")
-        }
+        guard let path else { return }
+        let list = listPath.map { [OutputRule.Input(option: "tokens", path: $0)] } ?? []
+        try OutputRule(inputs: list, ledgers: [directory.path]).check(option: "output", path: path)
     }
 
     private func openList(_ tokens: String?) throws(BroadsideError) -> TokenList? {

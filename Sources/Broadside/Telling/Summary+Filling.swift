@@ -154,6 +154,7 @@ func isSpecialFile(_ path: String) -> Bool {
 
 /// Better known before the night than after it.
 func checkWritable(_ path: String, option: String) throws(BroadsideError) {
+    try OutputRule.checkPlace(option: option, path: path)
     var information = stat()
     if unsafe stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFDIR {
         throw .request("--\(option) \(path) is a directory: name a file in it")

@@ -17,6 +17,7 @@ final class FrameTraceFile: Sendable {
     static let byteLimit = 256 << 20
 
     init(_ path: String) throws(BroadsideError) {
+        try OutputRule.checkPlace(option: "trace-frames", path: path)
         descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw .request(

@@ -35,6 +35,7 @@ public final class OutputFile {
             temporary = nil
             return
         }
+        try OutputRule.checkPlace(option: option, path: path)
         self.path = path
         compressor = ListCompression.named(path).map { ListCompressor($0) }
         if let existing = FileIdentity(path: path), !existing.isRegular {

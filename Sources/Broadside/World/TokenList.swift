@@ -96,12 +96,14 @@ struct FileIdentity: Equatable {
     /// Its permission bits.
     let permissions: UInt32
     let isRegular: Bool
+    let isDirectory: Bool
 
     private init(_ information: stat) {
         device = UInt64(information.st_dev)
         inode = UInt64(information.st_ino)
         permissions = UInt32(information.st_mode & 0o777)
         isRegular = information.st_mode & S_IFMT == S_IFREG
+        isDirectory = information.st_mode & S_IFMT == S_IFDIR
     }
 
     init?(descriptor: Int32) {

@@ -48,22 +48,36 @@ enum ProbeCommand {
                 return 0
             }
             do throws(BroadsideError) {
+                guard let output = arguments.string("then-prune") else {
+                    return try CampaignRun.run(options)
+                }
+                let pruning = pruning(options, arguments, output: output)
+                try PruneRun.checkOutput(pruning)
                 let code = try CampaignRun.run(options)
-                guard let output = arguments.string("then-prune"), !options.isDryRun else {
-                    return code
-                }
-                guard code == 0 else {
-                    standardErrorLine(
-                        "broadside: warning: --then-prune \(output): not written, as the probe is "
-                            + "not complete: go on with --resume")
-                    return code
-                }
-                standardError(try PruneRun.run(pruning(options, arguments, output: output)))
-                return 0
+                return options.isDryRun ? code : try prune(pruning, after: code)
             } catch {
                 throw CommandFailure(message: error.message, exitCode: error.exitCode)
             }
         })
+
+    /// - Parameter code: The probe's exit code.
+    private static func prune(
+        _ options: PruneOptions, after code: Int32
+    ) throws(BroadsideError) -> Int32 {
+        guard code == 0 else {
+            standardErrorLine(
+                "broadside: warning: --then-prune \(options.output): not written, as the probe is "
+                    + "not complete: go on with --resume")
+            return code
+        }
+        do throws(BroadsideError) {
+            standardError(try PruneRun.run(options))
+            return 0
+        } catch {
+            // Of 2 it is said that nothing was sent.
+            throw BroadsideError(error.message, exitCode: error.exitCode == 2 ? 1 : error.exitCode)
+        }
+    }
 
     private static func options(
         from arguments: ParsedArguments
@@ -93,6 +107,12 @@ enum ProbeCommand {
         var pruning = PruneOptions(ledgers: [ledger], tokens: tokens, output: output)
         pruning.format = options.format
         pruning.tokenColumn = options.tokenColumn
+        pruning.outputOption = "then-prune"
+        var words = ["broadside", "prune", "--ledger", ledger, "--tokens", tokens]
+        if let format = options.format { words += ["--format", format.rawValue] }
+        if let column = options.tokenColumn { words += ["--token-column", column] }
+        words += ["--output", output, "--max-removed", "100"]
+        pruning.moreAdvice = "\(words.map(shellWord).joined(separator: " ")) writes it all the same"
         return pruning
     }
 }

@@ -41,6 +41,13 @@ enum CampaignOptions {
         for entry in file.entries {
             if command.passedOverInCampaign.contains(entry.name) {
                 passedOver.append(entry.name)
+                if let option = SendCommand.description.options.first(where: {
+                    $0.name == entry.name
+                }), let path = try? value(of: option, entry, folder: file.folder),
+                    option.isPath(path)
+                {
+                    arguments.notePassedOver(option, value: path)
+                }
                 continue
             }
             guard let option = command.options.first(where: { $0.name == entry.name }),

@@ -1,3 +1,4 @@
+import Broadside
 import Glibc
 
 extension ParsedArguments {
@@ -7,39 +8,48 @@ extension ParsedArguments {
         "then-prune", "journal", "deliveries",
     ]
 
-    /// What is written must not be what is read, under whatever name, nor be written twice: the
-    /// token list would be gone.
+    /// What is written must not be what is read, nor a ledger's, nor be written twice.
     func checkOutputs(of command: CommandDescription) throws(CommandFailure) {
-        var read: [(name: String, path: String)] = []
+        var read = passedOver.map { input($0.option, $0.value) }
+        var ledgers = words.filter(isDirectory)
         var written: [(name: String, path: String)] = []
         for option in command.options {
             let paths = strings(option.name).filter { option.isPath($0) }
             if Self.outputs.contains(option.name) {
                 written += paths.map { (option.name, $0) }
+            } else if option.name == "ledger" {
+                ledgers += paths
             } else {
-                read += paths.map { path in
-                    let sign = option.value?.contains("=") == true ? path.firstIndex(of: "=") : nil
-                    return (
-                        option.name, sign.map { String(path[path.index(after: $0)...]) } ?? path
-                    )
-                }
+                read += paths.map { input(option, $0) }
             }
         }
+        let rule = OutputRule(inputs: read, ledgers: ledgers)
         for (index, output) in written.enumerated() {
-            if let input = read.first(where: { areSameFile($0.path, output.path) }) {
-                throw .usage(
-                    "--\(output.name) \(output.path) is the file that --\(input.name) reads: name "
-                        + "another, it would be overwritten")
-            }
-            if let other = written[..<index].first(where: { earlier in
-                areSameFile(earlier.path, output.path)
-                    || earlier.path == output.path && status(output.path) == nil
+            if let other = written[..<index].first(where: {
+                !isDevice(output.path) && OutputRule.areSame($0.path, output.path)
             }) {
                 throw .usage(
                     "--\(output.name) and --\(other.name) name the same file \(output.path): name two"
                 )
             }
+            // A socket takes nobody's place, and lies in the ledger by default.
+            if output.name == "control" { continue }
+            do throws(BroadsideError) {
+                try rule.check(option: output.name, path: output.path)
+            } catch {
+                throw CommandFailure(message: error.message, exitCode: error.exitCode)
+            }
         }
+    }
+
+    /// An option that names a file or a directory; `COLUMN=DIR` has it behind the sign.
+    private func input(_ option: OptionDescription, _ value: String) -> OutputRule.Input {
+        guard option.value?.contains("=") == true, let sign = value.firstIndex(of: "=") else {
+            return OutputRule.Input(option: option.name, path: value)
+        }
+        return OutputRule.Input(
+            option: option.name, path: String(value[value.index(after: sign)...]),
+            holdsPayloads: true)
     }
 }
 
@@ -57,9 +67,6 @@ func isDirectory(_ path: String) -> Bool {
     status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
 }
 
-/// Devices and pipes may be written and read as often as one likes.
-private func areSameFile(_ first: String, _ second: String) -> Bool {
-    guard let first = status(first), let second = status(second) else { return false }
-    return first.st_mode & S_IFMT == S_IFREG && first.st_dev == second.st_dev
-        && first.st_ino == second.st_ino
+private func isDevice(_ path: String) -> Bool {
+    status(path).map { ![S_IFREG, S_IFDIR].contains($0.st_mode & S_IFMT) } ?? false
 }

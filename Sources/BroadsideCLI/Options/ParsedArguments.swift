@@ -5,6 +5,8 @@ struct ParsedArguments {
     private var values: [String: [String]] = [:]
     /// Where options stand that come from a campaign file.
     private var places: [String: String] = [:]
+    /// Files of a campaign that this command does not read: they are not written over either.
+    private(set) var passedOver: [(option: OptionDescription, value: String)] = []
     /// Words that are no options: a subcommand, a path.
     private(set) var words: [String] = []
     private(set) var asksForHelp = false
@@ -88,6 +90,11 @@ struct ParsedArguments {
     mutating func add(_ name: String, value: String, place: String) {
         values[name] = [value]
         places[name] = place
+    }
+
+    /// Notes a file that a campaign names and the command has no use for.
+    mutating func notePassedOver(_ option: OptionDescription, value: String) {
+        passedOver.append((option, value))
     }
 
     /// A failure that is about an option of a campaign file names its place there.

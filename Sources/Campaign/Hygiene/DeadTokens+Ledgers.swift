@@ -13,6 +13,9 @@ public struct VerdictLedger {
     /// "Binary Provider API"), so it proves nothing of a token.
     public var acceptsBySilence: Bool { manifest.identity.acceptsBySilence }
 
+    /// Whose tokens its verdicts are about.
+    public var scope: TokenScope { TokenScope(manifest.identity) }
+
     /// Names a ledger.
     public init(manifest: Manifest, segments: [LedgerSegment]) {
         self.manifest = manifest
@@ -72,6 +75,7 @@ extension DeadTokens {
         of ledger: inout VerdictLedger, reasons: Set<Reason>
     ) throws(LedgerError) {
         let isDeadly = deadlyTable(reasons)
+        let scope = number(of: ledger.scope)
         var token = TokenOctets()
         try ledger.readFirst { (reader, record) throws(LedgerError) in
             guard case .settled(let settled) = record, settled.state == .rejected,
@@ -81,7 +85,7 @@ extension DeadTokens {
             unsafe insert(
                 octets: token.octets.span.bytes, fingerprint: token.fingerprint,
                 reason: settled.reason, settledAt: settled.milliseconds,
-                diedAt: settled.timestamp ?? settled.milliseconds)
+                diedAt: settled.timestamp ?? settled.milliseconds, scope: scope)
         }
     }
 
@@ -96,12 +100,13 @@ extension DeadTokens {
     ) throws(LedgerError) {
         let isDeadly = deadlyTable(reasons)
         let isSilent = ledger.acceptsBySilence
+        let scope = number(of: ledger.scope)
         var token = TokenOctets()
         try ledger.readAgain { (reader, record) throws(LedgerError) in
             switch record {
             case .accepted(_, let fingerprint, _, let milliseconds):
                 if isSilent { return }
-                rescue(fingerprint: fingerprint, settledAt: milliseconds)
+                rescue(fingerprint: fingerprint, settledAt: milliseconds, scope: scope)
             case .settled(let settled):
                 switch settled.state {
                 case .accepted where isSilent: return
@@ -112,12 +117,13 @@ extension DeadTokens {
                 }
                 switch settled.token {
                 case .fingerprint(let fingerprint):
-                    rescue(fingerprint: fingerprint, settledAt: settled.milliseconds)
+                    rescue(
+                        fingerprint: fingerprint, settledAt: settled.milliseconds, scope: scope)
                 case .octets(let range):
                     token.load(range, of: reader)
                     unsafe rescue(
                         octets: token.octets.span.bytes, fingerprint: token.fingerprint,
-                        settledAt: settled.milliseconds)
+                        settledAt: settled.milliseconds, scope: scope)
                 case .none, .text: return
                 }
             case .reserve, .release: return

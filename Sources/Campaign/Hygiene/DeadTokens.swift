@@ -23,6 +23,8 @@ internal import APNs
         var reason: UInt8
         /// Whether a verdict as new or newer says otherwise.
         var isRescued: Bool
+        /// Whose device it is dead for: a place among `scopes`.
+        var scope: UInt32
     }
 
     /// The most memory for records and slots; beyond, `isFull`. It is enough for about ten million
@@ -31,6 +33,9 @@ internal import APNs
 
     static let pageByteCount = 1 << 20
     private static let recordByteCount = 32
+
+    /// The apps and environments that verdicts were asked for.
+    public private(set) var scopes: [TokenScope] = []
 
     private let memoryLimit: Int
     private var pages: [UnsafeMutableRawPointer]
@@ -71,14 +76,26 @@ internal import APNs
 
     // MARK: Making it
 
-    /// Notes that a token is dead; of several such verdicts the newest counts.
+    /// The number by which verdicts name a scope.
+    mutating func number(of scope: TokenScope) -> UInt32 {
+        if let index = scopes.firstIndex(of: scope) { return UInt32(index) }
+        scopes.append(scope)
+        return UInt32(scopes.count - 1)
+    }
+
+    /// Notes that a token is dead; of several such verdicts of a scope the newest counts.
     ///
     /// - Parameter octets: the token's octets, at most 100.
     mutating func insert(
-        octets: RawSpan, fingerprint: UInt64, reason: UInt8, settledAt: UInt64, diedAt: UInt64
+        octets: RawSpan, fingerprint: UInt64, reason: UInt8, settledAt: UInt64, diedAt: UInt64,
+        scope: UInt32 = 0
     ) {
         precondition(octets.byteCount <= TokenText.maximumDigitCount / 2)
-        if let place = place(of: fingerprint, { isEqual($0, octets) }) {
+        let known = place(of: fingerprint) { place in
+            // The scope first: it is nearly always the same.
+            unsafe record(place).pointee.scope == scope && isEqual(place, octets)
+        }
+        if let place = known {
             let record = unsafe record(place)
             let isNewer = unsafe settledAt > record.pointee.settledAt
             let isAsNew = unsafe settledAt == record.pointee.settledAt
@@ -94,7 +111,8 @@ internal import APNs
         unsafe record(place).initialize(
             to: Record(
                 fingerprint: fingerprint, settledAt: settledAt, diedAt: diedAt,
-                octetCount: UInt8(octets.byteCount), reason: reason, isRescued: false))
+                octetCount: UInt8(octets.byteCount), reason: reason, isRescued: false,
+                scope: scope))
         unsafe octets.withUnsafeBytes { source in
             guard let start = source.baseAddress else { return }
             // SAFETY: `allocate` left room for them behind the record.
@@ -107,23 +125,34 @@ internal import APNs
 
     /// Notes a verdict on a living token, known by its fingerprint.
     @inline(__always)
-    mutating func rescue(fingerprint: UInt64, settledAt: UInt64) {
+    mutating func rescue(fingerprint: UInt64, settledAt: UInt64, scope: UInt32 = 0) {
         guard mayContain(fingerprint) else { return }
-        rescueFound(fingerprint, settledAt) { _ in true }
+        rescueFound(fingerprint, settledAt, scope) { _ in true }
     }
 
     /// Notes a verdict on a token that does not call it dead.
-    mutating func rescue(octets: RawSpan, fingerprint: UInt64, settledAt: UInt64) {
-        rescueFound(fingerprint, settledAt) { place in isEqual(place, octets) }
+    mutating func rescue(
+        octets: RawSpan, fingerprint: UInt64, settledAt: UInt64, scope: UInt32 = 0
+    ) {
+        rescueFound(fingerprint, settledAt, scope) { place in isEqual(place, octets) }
+    }
+
+    /// What APNs says of an app's device proves nothing for another app: one that takes its pushes may
+    /// be on a device from which the other is gone.
+    private func isSameScope(_ first: UInt32, _ second: UInt32) -> Bool {
+        first == second || scopes[Int(first)].mayBe(scopes[Int(second)])
     }
 
     private func rescueFound(
-        _ fingerprint: UInt64, _ settledAt: UInt64, _ isWanted: (UInt32) -> Bool
+        _ fingerprint: UInt64, _ settledAt: UInt64, _ scope: UInt32,
+        _ isWanted: (UInt32) -> Bool
     ) {
         // Where two dead tokens share a fingerprint, which nobody will see, both are rescued.
         _ = place(of: fingerprint) { place in
             let record = unsafe record(place)
-            if isWanted(place), unsafe settledAt >= record.pointee.settledAt {
+            if unsafe settledAt >= record.pointee.settledAt,
+                unsafe isSameScope(record.pointee.scope, scope), isWanted(place)
+            {
                 unsafe record.pointee.isRescued = true
             }
             return false
@@ -162,14 +191,23 @@ internal import APNs
         return unsafe filter[Int(bit >> 6)] & (1 << (bit & 63)) != 0
     }
 
-    /// What is known of a dead token that nothing rescued; nil where the token is not dead.
+    /// What is known of a dead token that nothing rescued; nil where the token is not dead. Of several
+    /// scopes the one for which it died last.
     ///
     /// - Parameter digits: lower-case digits.
     func find(digits: RawSpan, fingerprint: UInt64) -> Record? {
-        let place = place(of: fingerprint) { isEqual($0, digits: digits) }
-        guard let place else { return nil }
-        let record = unsafe record(place).pointee
-        return record.isRescued ? nil : record
+        var found: Record?
+        _ = place(of: fingerprint) { place in
+            let record = unsafe record(place).pointee
+            if !record.isRescued, record.diedAt >= found?.diedAt ?? 0,
+                isEqual(place, digits: digits)
+            {
+                found = record
+            }
+            // With a single scope the first is the only one.
+            return found != nil && scopes.count < 2
+        }
+        return found
     }
 
     private func isEqual(_ place: UInt32, digits: RawSpan) -> Bool {

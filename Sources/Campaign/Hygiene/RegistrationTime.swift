@@ -5,14 +5,20 @@
 /// - Unix seconds, with a fraction if need be: `1700000000`, `1700000000.25`
 /// - Unix milliseconds: from 100,000,000,000 on, which as seconds would be the year 5138
 /// - ISO 8601: `2023-11-14T22:13:20Z`, with a fraction, an offset (none: UTC), a blank for the `T`;
-///   a date alone (also `20231114`) means that day's end, so that nothing that may have been
-///   registered later on that day counts as older
+///   a date alone (also `20231114`)
+///
+/// A time counts as the end of what is written: a date as the end of the day, a time without seconds
+/// as the end of the minute, one without a fraction as the end of the second. What may have been
+/// registered later within it must not count as older.
 ///
 /// Anything else is unreadable, which keeps a row: what cannot be read must not cost a token.
 public enum RegistrationTime {
     /// The end of the year 9999: what lies beyond is no time, but perhaps microseconds.
     private static let maximum: Int64 = 253_402_300_799_999
     private static let firstMilliseconds: Int64 = 100_000_000_000
+    /// From a second's and a minute's beginning to their last millisecond.
+    private static let secondRest: Int64 = 999
+    private static let minuteRest: Int64 = 59_999
 
     /// Milliseconds since 1970 of a column's text; nil where it is unreadable.
     public static func milliseconds(_ text: RawSpan) -> Int64? {
@@ -27,7 +33,7 @@ public enum RegistrationTime {
         guard let (value, count) = scanner.digits(upTo: 18) else { return nil }
         if scanner.isAtEnd {
             if count == 8, let day = basicDate(value) { return day }
-            return value < firstMilliseconds ? value * 1000 : value
+            return value < firstMilliseconds ? value * 1000 + secondRest : value
         }
         // Nine digits or more: a time since 1973 and no version number or price.
         if count >= 9, value < firstMilliseconds, scanner.take("."),
@@ -66,7 +72,11 @@ public enum RegistrationTime {
             if scanner.take(".") || scanner.take(",") {
                 guard let fraction = scanner.fractionMilliseconds() else { return nil }
                 time += fraction
+            } else {
+                time += secondRest
             }
+        } else {
+            time += minuteRest
         }
         guard let offset = offset(&scanner), scanner.isAtEnd else { return nil }
         return time - offset

@@ -61,6 +61,74 @@ import Testing
         }
     }
 
+    /// A verdict's time, its topic and environment, and whether it says that the token lives.
+    struct Said: Sendable, CustomTestStringConvertible {
+        var day: UInt64
+        var topic: String?
+        var environment = "production"
+        var lives = false
+        var wireProtocol: String?
+
+        var testDescription: String {
+            "\(lives ? "lives" : "died") on \(day) for \(topic ?? "?") in \(environment)"
+        }
+    }
+
+    static let scopes: [(said: [Said], died: UInt64?)] = [
+        ([.init(day: 1, topic: "a"), .init(day: 2, topic: "a", lives: true)], nil),
+        ([.init(day: 1, topic: "a"), .init(day: 2, topic: "b", lives: true)], 1),
+        (
+            [
+                .init(day: 1, topic: "a"),
+                .init(day: 2, topic: "a", environment: "development", lives: true),
+            ], 1
+        ),
+        // Dead for two, and alive again for one of them, whichever was the later.
+        (
+            [
+                .init(day: 1, topic: "a"), .init(day: 2, topic: "b"),
+                .init(day: 3, topic: "b", lives: true),
+            ], 1
+        ),
+        (
+            [
+                .init(day: 1, topic: "a"), .init(day: 2, topic: "b"),
+                .init(day: 3, topic: "a", lives: true),
+            ], 2
+        ),
+        (
+            [
+                .init(day: 1, topic: "a"), .init(day: 2, topic: "b"),
+                .init(day: 3, topic: "a", lives: true), .init(day: 3, topic: "b", lives: true),
+            ], nil
+        ),
+        // A certificate's topic and a feedback service's environment are not known: they may be any.
+        ([.init(day: 1, topic: nil), .init(day: 2, topic: "a", lives: true)], nil),
+        ([.init(day: 1, topic: "a"), .init(day: 2, topic: nil, lives: true)], nil),
+        (
+            [
+                .init(day: 1, topic: nil, wireProtocol: "feedback"),
+                .init(day: 2, topic: "a", environment: "development", lives: true),
+            ], nil
+        ),
+    ]
+
+    @Test("What one app's device takes proves nothing for another app", arguments: scopes.indices)
+    func differentScopes(_ index: Int) throws {
+        let (said, died) = Self.scopes[index]
+        let ledgers = said.map { said in
+            verdictLedger(
+                [
+                    said.lives
+                        ? TestVerdict(token: token, settledAt: testTime + said.day)
+                        : dead(token, at: testTime + said.day, died: said.day)
+                ], wireProtocol: said.wireProtocol, topic: said.topic,
+                environment: said.environment)
+        }
+        #expect(try death(ledgers) == died, "\(said)")
+        #expect(try death(ledgers.reversed()) == died, "\(said)")
+    }
+
     @Test func `Among verdicts that call it dead the newest tells since when`() throws {
         let first = verdictLedger([dead(token, at: monday, died: 7)])
         let second = verdictLedger([dead(token, at: tuesday, died: 9)])

@@ -59,17 +59,23 @@ import Testing
     @Test func `What was registered after it had died stays`() throws {
         let header = "token\tsince\n"
         func row(_ value: String) -> String { "\(first)\t\(value)\n" }
-        let stays = ["1700000001", "1700000000001", "2023-11-14T22:13:21Z", "?", ""].map(row)
-        let goes = ["1700000000", "1700000000000", "2023-11-14T22:13:20Z", "0"].map(row)
+        // A second and a minute that have just begun end later.
+        let stays = [
+            "1700000000", "1700000000001", "2023-11-14T22:13:20Z", "2023-11-14T22:13", "?", "",
+        ].map(row)
+        let goes = [
+            "1699999999", "1700000000000", "2023-11-14T22:13:19Z", "2023-11-14T22:12",
+            "2023-11-14T22:13:20.000Z", "0",
+        ].map(row)
         let result = try prune(
             header + goes.joined() + stays.joined() + "\(first)\n\(second)\t1\n",
             dead: [died(first, at: 1_700_000_000_000)], format: .tsv,
             columns: ["token", "since"], header: header)
         #expect(result.kept == header + stays.joined() + "\(first)\n\(second)\t1\n")
         #expect(result.removed == header + goes.joined())
-        #expect(result.counts.registeredLater == 3)
+        #expect(result.counts.registeredLater == 4)
         #expect(result.counts.unreadableRegistrations == 3)
-        #expect(result.counts.firstUnreadableLine == 9)
+        #expect(result.counts.firstUnreadableLine == 12)
     }
 
     @Test func `A list that ends inside quotes is refused`() throws {

@@ -13,10 +13,13 @@ struct TestVerdict {
 
 /// A ledger of one run that holds these verdicts, a row each.
 func verdictLedger(
-    _ verdicts: [TestVerdict], attempts: Int = 1, wireProtocol: String? = nil
+    _ verdicts: [TestVerdict], attempts: Int = 1, wireProtocol: String? = nil,
+    topic: String? = testIdentity.topic, environment: String = testIdentity.environment
 ) -> VerdictLedger {
     var identity = testIdentity
     identity.wireProtocol = wireProtocol
+    identity.topic = topic
+    identity.environment = environment
     var manifest = Manifest(
         campaign: testCampaign, identity: identity, firstStartedAtMilliseconds: testTime,
         listPath: nil)

@@ -1,0 +1,163 @@
+internal import Campaign
+internal import Glibc
+
+/// Where a command may write: the one rule for all outputs of all commands.
+///
+/// Never over a file that it reads, nor over a file of a ledger, whatever path leads there, and never
+/// in the place of a symbolic link. Known before anything is sent.
+public struct OutputRule {
+    /// Something that a command reads.
+    public struct Input {
+        /// The option that names it, without dashes.
+        let option: String
+        let path: String
+        /// Whether each payload file in it counts: a new one would be read by the next run.
+        let holdsPayloads: Bool
+
+        /// Names a file, or a directory whose files are read.
+        public init(option: String, path: String, holdsPayloads: Bool = false) {
+            self.option = option
+            self.path = path
+            self.holdsPayloads = holdsPayloads
+        }
+    }
+
+    private let inputs: [Input]
+    private let ledgers: [String]
+
+    /// What is read from a directory that an option names: payloads, credentials, a configuration.
+    private static let readSuffixes = [".json", ".pem", ".key", ".p8", ".p12", ".pfx"]
+
+    /// - Parameter ledgers: Directories of ledgers that are read or written.
+    public init(inputs: [Input], ledgers: [String]) {
+        self.inputs = inputs
+        self.ledgers = ledgers
+    }
+
+    /// Checks one output.
+    ///
+    /// - Throws: With exit code 2.
+    public func check(option: String, path: String) throws(BroadsideError) {
+        guard path != "-" else { return }
+        try Self.checkPlace(option: option, path: path)
+        let target = Target(path)
+        for input in inputs { try check(option, target, input) }
+        for ledger in ledgers { try check(option, target, ledger: ledger) }
+    }
+
+    /// The part of the rule that needs no other option: no symbolic link, and no ledger's directory.
+    ///
+    /// A link that leads to a device or a pipe (`/dev/stdout`, a shell's `>(...)`) is written through:
+    /// nothing there can be lost.
+    static func checkPlace(option: String, path: String) throws(BroadsideError) {
+        guard path != "-", !leadsToDevice(path) else { return }
+        var information = stat()
+        if unsafe lstat(path, &information) == 0, information.st_mode & S_IFMT == S_IFLNK {
+            throw .request(
+                "--\(option) \(path) is a symbolic link, which would be replaced: name the file itself"
+            )
+        }
+        let directory = parent(of: path)
+        if LedgerDirectory.isLedger(directory) {
+            throw .request(
+                "--\(option) \(path) lies in the ledger \(directory), whose files are never written "
+                    + "over: name another place")
+        }
+    }
+
+    private static func leadsToDevice(_ path: String) -> Bool {
+        var information = stat()
+        guard unsafe stat(path, &information) == 0 else { return false }
+        return ![S_IFREG, S_IFDIR].contains(information.st_mode & S_IFMT)
+    }
+
+    private func check(
+        _ option: String, _ target: Target, _ input: Input
+    ) throws(BroadsideError) {
+        if LedgerDirectory.isDirectory(input.path) {
+            let folder = absolutePath(input.path)
+            let isNewPayload =
+                input.holdsPayloads && target.folder == folder && target.path.hasSuffix(".json")
+            let isRead = Self.names(in: input.path).contains { name in
+                Self.readSuffixes.contains(where: name.hasSuffix)
+                    && target.isSame(as: "\(input.path)/\(name)")
+            }
+            guard isNewPayload || isRead else { return }
+            throw .request(
+                "--\(option) \(target.path) is one of the files that --\(input.option) reads: name "
+                    + "another, it would be overwritten")
+        }
+        guard target.isSame(as: input.path) else { return }
+        throw .request(
+            "--\(option) \(target.path) is the file that --\(input.option) reads: name another, it "
+                + "would be overwritten")
+    }
+
+    private func check(
+        _ option: String, _ target: Target, ledger: String
+    ) throws(BroadsideError) {
+        if target.isSame(as: ledger) || target.place == Target(ledger).place {
+            throw .request(
+                "--\(option) \(target.path) is the directory of the ledger: name another place")
+        }
+        guard LedgerDirectory.isDirectory(ledger) else { return }
+        let directory = LedgerDirectory.unlocked(ledger)
+        let manifest = try? directory.readManifest()
+        for folder in [ledger] + (manifest?.shards ?? []).map({ "\(ledger)/\($0)" }) {
+            for name in Self.names(in: folder) where target.isSame(as: "\(folder)/\(name)") {
+                throw .request("--\(option) \(target.path) is a file of the ledger: name another")
+            }
+            let list = try? LedgerDirectory.unlocked(folder).readManifest().listPath
+            guard let list, target.isSame(as: list) else { continue }
+            throw .request(
+                "--\(option) \(target.path) is the campaign's token list: name another, it would "
+                    + "be overwritten")
+        }
+    }
+
+    private static func names(in directory: String) -> [String] {
+        (try? LedgerDirectory.unlocked(directory).names()) ?? []
+    }
+
+    private static func parent(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// An output, and which file it is.
+    private struct Target {
+        let path: String
+        /// The folder in which it is or would be made, absolute and without links.
+        let folder: String
+        /// The same with its name: what it is called where it does not exist.
+        let place: String
+        private let identity: FileIdentity?
+
+        init(_ path: String) {
+            self.path = path
+            identity = FileIdentity(path: path)
+            folder = absolutePath(OutputRule.parent(of: path))
+            place = OutputRule.place(of: path)
+        }
+
+        /// Devices and pipes may be written and read as often as one likes.
+        func isSame(as other: String) -> Bool {
+            guard let identity, let other = FileIdentity(path: other) else { return false }
+            return identity == other && (identity.isRegular || identity.isDirectory)
+        }
+    }
+
+    /// The absolute path of something that may not exist.
+    private static func place(of path: String) -> String {
+        var path = path[...]
+        while path.count > 1, path.hasSuffix("/") { path = path.dropLast() }
+        guard let slash = path.lastIndex(of: "/") else { return "\(absolutePath("."))/\(path)" }
+        return "\(absolutePath(parent(of: String(path))))/\(path[path.index(after: slash)...])"
+    }
+
+    /// Whether two outputs are one file, or would be.
+    public static func areSame(_ first: String, _ second: String) -> Bool {
+        Target(first).isSame(as: second)
+            || FileIdentity(path: first) == nil && place(of: first) == place(of: second)
+    }
+}

@@ -1,0 +1,272 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// No command writes over what it reads, over a ledger, or in the place of a link; known before
+/// anything is sent.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct OutputRuleTests {
+    /// An output of a command, and the rest of a call that would be good.
+    struct Output: Sendable, CustomTestStringConvertible {
+        var option: String
+        var command: [String]
+
+        var testDescription: String { "\(command.prefix(2).joined(separator: " ")) --\(option)" }
+    }
+
+    static let send = [
+        "send", "--tokens", "@tokens.txt", "--suppress", "@suppress.txt", "--campaign",
+        "@campaign.json5", "--ledger", "@new",
+    ]
+    static let probe = [
+        "probe", "--tokens", "@tokens.txt", "--campaign", "@campaign.json5", "--ledger", "@new",
+        "--progress", "none",
+    ]
+
+    static let outputs: [Output] =
+        ["summary", "report", "metrics", "trace-frames"]
+        .map { .init(option: $0, command: send) }
+        + [
+            .init(option: "then-prune", command: probe), .init(option: "summary", command: probe),
+            .init(
+                option: "output",
+                command: ["prune", "--ledger", "@ledger", "--tokens", "@tokens.txt"]),
+            .init(
+                option: "removed",
+                command: [
+                    "prune", "--ledger", "@ledger", "--tokens", "@tokens.txt", "--output", "@out",
+                ]),
+            .init(option: "output", command: ["tokens", "dedupe", "--tokens", "@tokens.txt"]),
+            .init(option: "output", command: ["ledger", "export", "--ledger", "@ledger"]),
+            .init(
+                option: "output",
+                command: ["ledger", "export", "--ledger", "@merged", "--tokens", "@tokens.txt"]),
+            .init(option: "output", command: ["report", "--ledger", "@ledger"]),
+            .init(option: "output", command: ["ledger", "merge", "@part1", "@part2"]),
+        ]
+
+    /// What must stay as it is, whatever command is told to write there.
+    static let everywhere = [
+        "ledger/manifest.json", "ledger/lock", "ledger/@segment", "ledger/new-name",
+        "ledger/../ledger/./manifest.json", "merged/shard-0001/manifest.json",
+        "merged/shard-0001/@segment", "other/manifest.json", "damaged/@segment",
+        "damaged/new-name", "link", "dangling", "link-to-folder/manifest.json",
+    ]
+
+    @Test("Every output against everything that is protected", arguments: outputs)
+    func everyOutput(_ output: Output) throws {
+        let world = try OutputWorld.shared()
+        let arguments = output.command.map(world.expand)
+        var targets = Self.everywhere.map { "\(world.path)/\(world.segment($0))" }
+        // What the command itself reads, under three names.
+        var read = zip(arguments, arguments.dropFirst())
+            .filter { name, _ in
+                name.hasPrefix("--") && !["--output", "--ledger", "--progress"].contains(name)
+            }.map(\.1)
+        if arguments.contains("--campaign") {
+            read += ["payload.json", "key.p8", "texts/pt.json", "texts/new.json"].map {
+                "\(world.path)/\($0)"
+            }
+        }
+        if arguments.contains("--ledger"), output.command[0] != "send" {
+            read.append("\(world.path)/tokens.txt")
+        }
+        for path in Set(read) {
+            targets.append(path)
+            targets.append(
+                path.replacingOccurrences(of: "\(world.path)/", with: "\(world.path)/./"))
+            let hard = "\(world.path)/hard-\((path as NSString).lastPathComponent)"
+            if FileManager.default.fileExists(atPath: hard) { targets.append(hard) }
+        }
+        for target in targets {
+            try world.expectRefusal(
+                arguments + ["--\(output.option)", target], option: output.option)
+        }
+    }
+
+    @Test("A ledger that is to be made is no place for a file")
+    func newLedger() throws {
+        let world = try OutputWorld.shared()
+        for target in ["new", "./new", "new/"] {
+            try world.expectRefusal(
+                Self.send.map(world.expand) + ["--summary", "\(world.path)/\(target)"],
+                option: "summary")
+        }
+    }
+
+    @Test("Somebody else's manifest.json makes no ledger of a directory")
+    func foreignManifest() throws {
+        let world = try OutputWorld.shared()
+        let directory = try TemporaryDirectory()
+        try directory.write(#"{"name":"A web app","start_url":"/"}"#, to: "manifest.json")
+        let finished = try Broadside.run(
+            [
+                "report", "--ledger", "\(world.path)/ledger", "--output",
+                "\(directory.path)/tonight.html",
+            ], in: directory)
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        #expect(FileManager.default.fileExists(atPath: "\(directory.path)/tonight.html"))
+    }
+
+    @Test("A link that leads to a pipe is written through")
+    func pipe() throws {
+        let world = try OutputWorld.shared()
+        let finished = try Subprocess.run(
+            "sh",
+            [
+                "-c",
+                "'\(try Broadside.path())' ledger export --ledger '\(world.path)/ledger' "
+                    + "--output /dev/stdout | cat",
+            ], in: world.directory)
+        #expect(finished.output.hasPrefix("line,token,state"), "\(finished.errors)")
+        var information = stat()
+        #expect(lstat("/dev/stdout", &information) == 0)
+        #expect(information.st_mode & S_IFMT == S_IFLNK)
+    }
+
+    @Test(
+        "A probe knows before it sends that its list can't be written",
+        arguments: [
+            ("-", "name a file"), ("@texts", "is no regular file"),
+            ("@nowhere/clean.txt", "No such file"), ("@tokens.txt", "--tokens reads"),
+        ])
+    func probeTarget(target: String, says: String) throws {
+        let world = try OutputWorld.shared()
+        let server = try LocalAPNs()
+        let finished = try Broadside.run(
+            [
+                "probe", "--tokens", "\(world.path)/tokens.txt", "--campaign",
+                "\(world.path)/campaign.json5", "--progress", "none", "--endpoint", server.endpoint,
+                "--ledger",
+                "\(world.path)/probed", "--then-prune", world.expand(target),
+            ], in: world.directory)
+        #expect(finished.exitCode == 2, "\(finished.errors)")
+        #expect(finished.errorLines.count == 1 && finished.errors.contains("--then-prune"))
+        #expect(finished.errors.contains(says), "\(finished.errors)")
+        #expect(!FileManager.default.fileExists(atPath: "\(world.path)/probed"))
+        #expect(try server.finish().isEmpty)
+    }
+
+    @Test("Where most tokens are dead a probe names the command that writes the list all the same")
+    func probeLimit() throws {
+        let server = try LocalAPNs(["--unregistered", "0.9"])
+        let campaign = try Campaign(rows: 1_000)
+        let output = "\(campaign.directory.path)/clean list.txt"
+        var arguments = campaign.arguments(
+            to: server.endpoint, ["--then-prune", output], without: ["payload"])
+        arguments[0] = "probe"
+        let probed = try Broadside.run(arguments, in: campaign.directory)
+        // 2 would say that nothing was sent.
+        #expect(probed.exitCode == 1, "\(probed.errors)")
+        #expect(probed.errorLines.count == 1 && !FileManager.default.fileExists(atPath: output))
+        let line = probed.errorLines.first ?? ""
+        let call = try #require(line.firstMatch(of: /broadside (prune .*) writes it all the same/))
+        let pruned = try Subprocess.run(
+            "sh", ["-c", "'\(try Broadside.path())' \(call.1)"], in: campaign.directory)
+        #expect(pruned.exitCode == 0, "\(pruned.errors)")
+        #expect(FileManager.default.fileExists(atPath: output))
+    }
+}
+
+/// Files of all kinds that must not be written over, and their content.
+final class OutputWorld: Sendable {
+    let directory: TemporaryDirectory
+    nonisolated(unsafe) private let server: RecordingServer
+
+    var path: String { directory.path }
+
+    private static let made: Result<OutputWorld, any Error> = Result {
+        let world = try OutputWorld()
+        atexit { try? OutputWorld.shared().server.stop() }
+        return world
+    }
+
+    static func shared() throws -> OutputWorld { try made.get() }
+
+    private init() throws {
+        let campaign = try Campaign(rows: 5)
+        directory = campaign.directory
+        server = try RecordingServer("plain", ["--answer", "silence"])
+        let path = directory.path
+        let manager = FileManager.default
+        let apns = try LocalAPNs()
+        for more in [
+            ["--ledger", "part1", "--shard", "1/2"], ["--ledger", "part2", "--shard", "2/2"], [],
+        ] {
+            let sent = try campaign.send(
+                to: apns.endpoint, more.map { $0.hasPrefix("part") ? "\(path)/\($0)" : $0 })
+            guard sent.exitCode == 0 else { throw TestFailure(sent.errors) }
+        }
+        let merged = try Broadside.run(
+            ["ledger", "merge", "--output", "\(path)/merged", "\(path)/part1", "\(path)/part2"],
+            in: directory)
+        guard merged.exitCode == 0 else { throw TestFailure(merged.errors) }
+        try manager.copyItem(atPath: "\(path)/ledger", toPath: "\(path)/other")
+        try manager.copyItem(atPath: "\(path)/ledger", toPath: "\(path)/damaged")
+        try manager.removeItem(atPath: "\(path)/damaged/manifest.json")
+        try manager.removeItem(atPath: "\(path)/damaged/lock")
+        try manager.copyItem(atPath: campaign.authority.authKey, toPath: "\(path)/key.p8")
+        try manager.createDirectory(atPath: "\(path)/texts", withIntermediateDirectories: false)
+        try directory.write(Campaign.payload, to: "texts/pt.json")
+        try directory.write("aabb\n", to: "suppress.txt")
+        try directory.write("precious\n", to: "precious")
+        try directory.write(
+            """
+            {payload: 'payload.json', 'payload-by': 'token=texts', topic: '\(Campaign.topic)',
+             'auth-key': 'key.p8', 'key-id': '\(Campaign.keyID)', 'team-id': '\(Campaign.teamID)',
+             endpoint: '127.0.0.1:\(server.port)', 'ca-file': '\(campaign.authority.caFile)'}
+            """, to: "campaign.json5")
+        for (link, target) in [
+            ("link", "precious"), ("dangling", "nowhere"), ("link-to-folder", "ledger"),
+        ] {
+            try manager.createSymbolicLink(
+                atPath: "\(path)/\(link)", withDestinationPath: target)
+        }
+        for name in ["tokens.txt", "payload.json", "suppress.txt", "campaign.json5", "pt.json"] {
+            let file = name == "pt.json" ? "texts/pt.json" : name
+            try manager.linkItem(atPath: "\(path)/\(file)", toPath: "\(path)/hard-\(name)")
+        }
+    }
+
+    func expand(_ argument: String) -> String {
+        argument.hasPrefix("@") ? "\(path)/\(argument.dropFirst())" : argument
+    }
+
+    /// Puts the name of a ledger's first segment in the place of `@segment`.
+    func segment(_ name: String) -> String {
+        guard name.hasSuffix("@segment") else { return name }
+        let folder = name.dropLast("@segment".count)
+        let names =
+            (try? FileManager.default.contentsOfDirectory(atPath: "\(path)/\(folder)")) ?? []
+        return folder + (names.sorted().first { $0.hasPrefix("segment") } ?? "no segment")
+    }
+
+    func expectRefusal(_ arguments: [String], option: String) throws {
+        let before = try content()
+        let finished = try Broadside.run(arguments, in: directory, limit: 60)
+        #expect(finished.exitCode == 2, "\(arguments): \(finished.errors)")
+        #expect(finished.errorLines.count == 1, "\(arguments): \(finished.errors)")
+        // The option that was given is the one that is named.
+        #expect(
+            finished.errorLines.first?.contains("--\(option)") == true,
+            "\(arguments): \(finished.errors)")
+        #expect(try content() == before, "\(arguments)")
+        #expect(try server.events().isEmpty, "\(arguments)")
+    }
+
+    /// Every file's and link's content, but for outputs of processes.
+    private func content() throws -> [String: Data] {
+        let manager = FileManager.default
+        var content: [String: Data] = [:]
+        for name in try manager.subpathsOfDirectory(atPath: path)
+        where !name.contains("-std") {
+            let file = "\(path)/\(name)"
+            if let target = try? manager.destinationOfSymbolicLink(atPath: file) {
+                content[name] = Data("-> \(target)".utf8)
+            } else {
+                content[name] = manager.contents(atPath: file) ?? Data()
+            }
+        }
+        return content
+    }
+}
