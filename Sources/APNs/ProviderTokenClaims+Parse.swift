@@ -7,10 +7,16 @@ extension ProviderTokenClaims {
         public var signingInputCount: Int
         /// The signature, decoded: 64 octets, or a DER structure as some senders make it.
         public var signature: [UInt8]
+        /// `iat` is a string of digits, as some senders write it: APNs has taken it for years, RFC
+        /// 7519 section 4.1.6 asks for a number.
+        public var hasTextualIssueTime = false
     }
 
-    /// Reads a compact token strictly: ES256, identifiers of ten characters, `iat` as a number of
-    /// seconds. The signature is not verified.
+    /// Reads a compact token: ES256, identifiers of ten characters, `iat` in seconds. The signature
+    /// is not verified.
+    ///
+    /// `iat` is a NumericDate, which may have a fraction (RFC 7519 section 2): it is rounded down.
+    /// A string of digits is taken as well.
     ///
     /// - Throws: `badProviderToken`, with the offset of the part that is wrong.
     public static func parse(_ compactToken: [UInt8]) throws(APNsError) -> Parsed {
@@ -22,18 +28,37 @@ extension ProviderTokenClaims {
         guard header["alg"] == .string("ES256"), case .string(let keyID) = header["kid"],
             isIdentifier(keyID)
         else { throw APNsError(.badProviderToken, at: 0) }
-        // Milliseconds in `iat`, which Apple's own sample has, are too large by far.
         guard case .string(let teamID) = claims["iss"], isIdentifier(teamID),
-            case .number(let text) = claims["iat"], let issuedAt = UInt64(text),
-            issuedAt < 100_000_000_000
+            let issueTime = claims["iat"], let issuedAt = unixSeconds(issueTime)
         else { throw APNsError(.badProviderToken, at: parts[1].startIndex) }
+        let hasTextualIssueTime = if case .string = issueTime { true } else { false }
         guard let signature = Base64URL.decode(parts[2]), !signature.isEmpty else {
             throw APNsError(.badProviderToken, at: parts[2].startIndex)
         }
         return Parsed(
             claims: ProviderTokenClaims(
                 keyID: keyID, teamID: teamID, issuedAtUnixSeconds: issuedAt),
-            signingInputCount: parts[2].startIndex - 1, signature: signature)
+            signingInputCount: parts[2].startIndex - 1, signature: signature,
+            hasTextualIssueTime: hasTextualIssueTime)
+    }
+
+    /// Whole seconds of `iat`; nil if it is not a time, or so late that it is in milliseconds, as in
+    /// Apple's own sample.
+    private static func unixSeconds(_ field: Field) -> UInt64? {
+        let latest = 100_000_000_000
+        switch field {
+        case .number(let text):
+            guard let seconds = Double(text), seconds >= 0, seconds < Double(latest) else {
+                return nil
+            }
+            return UInt64(seconds)
+        case .string(let text):
+            let isDigits = text.utf8.allSatisfy {
+                $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9")
+            }
+            guard isDigits, let seconds = UInt64(text), seconds < latest else { return nil }
+            return seconds
+        }
     }
 
     private enum Field: Equatable {

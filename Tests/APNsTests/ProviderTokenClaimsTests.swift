@@ -45,11 +45,37 @@ import Testing
         }
     }
 
+    /// RFC 7519 section 2, NumericDate: "non-integer values can be represented"; and what senders
+    /// write that APNs takes.
+    @Test(arguments: [
+        ("1437179036", false), ("1437179036.0", false), ("1437179036.9999", false),
+        ("1.437179036e9", false), ("14371790365E-1", false), (#""1437179036""#, true),
+    ])
+    func formsOfTheIssueTime(_ issueTime: String, isText: Bool) throws {
+        let token =
+            Base64URL.encode(Array(#"{"alg":"ES256","kid":"ABC123DEFG"}"#.utf8)) + [0x2e]
+            + Base64URL.encode(Array(#"{"iss":"DEF123GHIJ","iat":\#(issueTime)}"#.utf8)) + [0x2e]
+            + Base64URL.encode(signature)
+        let parsed = try ProviderTokenClaims.parse(token)
+        #expect(parsed.claims == claims)
+        #expect(parsed.hasTextualIssueTime == isText)
+    }
+
     @Test(arguments: [
         (#"{"alg":"HS256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":1437179036}"#),
         (#"{"kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":1437179036}"#),
         (#"{"alg":"ES256","kid":"short"}"#, #"{"iss":"DEF123GHIJ","iat":1437179036}"#),
-        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":"1437179036"}"#),
+        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":"1437179036000"}"#),
+        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":"1437179036.5"}"#),
+        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":"+1437179036"}"#),
+        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":" 1437179036"}"#),
+        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":""}"#),
+        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":"now"}"#),
+        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":-1}"#),
+        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":1e300}"#),
+        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":1e999}"#),
+        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":true}"#),
+        (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":null}"#),
         (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":1437179036000}"#),
         (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iat":1437179036}"#),
         (#"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"["iss"]"#),

@@ -52,6 +52,11 @@ struct SuppliedToken: Sendable {
                 "--auth-token-file \(path): no provider token for APNs: alg ES256, kid and iss of "
                     + "10 characters, iat in seconds, all in base64url")
         }
+        if parsed.hasTextualIssueTime {
+            warnings.append(
+                "--auth-token-file \(path): iat is a string: APNs takes it, RFC 7519 asks for a "
+                    + "number")
+        }
         let issuedAt = parsed.claims.issuedAtUnixSeconds
         if issuedAt + ProviderTokenAge.expirySeconds < nowSeconds {
             warnings.append(

@@ -23,6 +23,8 @@ struct CheckedToken: Sendable {
     /// Which of the keys signed it; nil where it is no valid token.
     let key: Int?
     let issuedAtUnixSeconds: UInt64
+    /// `iat` is a string, not a number.
+    var hasTextualIssueTime = false
 }
 
 /// Verifies provider tokens, each once: a thread's own, with the tokens that it has seen.
@@ -63,7 +65,8 @@ struct ProviderTokenVerifier {
         else { return refused }
         return CheckedToken(
             text: token, mark: mark, key: index,
-            issuedAtUnixSeconds: parsed.claims.issuedAtUnixSeconds)
+            issuedAtUnixSeconds: parsed.claims.issuedAtUnixSeconds,
+            hasTextualIssueTime: parsed.hasTextualIssueTime)
     }
 }
 
@@ -83,6 +86,8 @@ struct ConnectionCredential {
 
     /// What tells the last accepted token from others; nil where there was none.
     var lastMark: UInt64? { last?.mark }
+    /// Its `iat` is a string, not a number.
+    var hasTextualIssueTime: Bool { last?.hasTextualIssueTime ?? false }
 
     init(hasCertificate: Bool) {
         self.hasCertificate = hasCertificate
