@@ -4,22 +4,29 @@ internal import Glibc
 enum PrivateFile {
     static let limit = 1 << 20
 
-    /// Creates a file with a mode from its first instant on, or replaces one.
-    static func write(_ path: String, _ octets: [UInt8], mode: mode_t) throws(SimulatorError) {
-        try write(path, mode: mode) { append throws(SimulatorError) in try append(octets) }
+    /// Creates a file with a mode from its first instant on. One that is there already stays as it
+    /// is, and so does what a symbolic link names.
+    static func create(_ path: String, _ octets: [UInt8], mode: mode_t) throws(SimulatorError) {
+        try create(path, mode: mode) { append throws(SimulatorError) in try append(octets) }
     }
 
     /// The same, piece by piece: what the closure appends is written as it goes.
-    static func write(
+    static func create(
         _ path: String, mode: mode_t,
         _ body: (_ append: ([UInt8]) throws(SimulatorError) -> Void) throws(SimulatorError) -> Void
     ) throws(SimulatorError) {
-        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+        let descriptor = unsafe open(path, flags, mode)
         guard descriptor >= 0 else {
+            if errno == EEXIST { throw foreign(path) }
             throw SimulatorError("\(path): \(describe(errno: errno))", exitCode: 5)
         }
-        defer { _ = close(descriptor) }
-        // The mode of a file that was there already, whatever the umask.
+        var isWhole = false
+        defer {
+            _ = close(descriptor)
+            if !isWhole { _ = unsafe unlink(path) }
+        }
+        // Whatever the umask.
         _ = fchmod(descriptor, mode)
         var waiting: [UInt8] = []
         try body { octets throws(SimulatorError) in
@@ -29,6 +36,32 @@ enum PrivateFile {
             waiting.removeAll(keepingCapacity: true)
         }
         try writeAll(waiting, to: descriptor, path)
+        isWhole = true
+    }
+
+    /// Somebody else's file has the name of one that is to be made.
+    static func foreign(_ path: String) -> SimulatorError {
+        SimulatorError(
+            "--state: \(path) is there already and was not made by this simulator: name another "
+                + "directory, or move the file away",
+            exitCode: 2)
+    }
+
+    /// Whether something has this name, a symbolic link to nowhere too.
+    static func exists(_ path: String) -> Bool {
+        var information = stat()
+        return unsafe lstat(path, &information) == 0
+    }
+
+    /// Whether two paths name one regular file, by links too.
+    static func isSame(_ path: String, _ other: String) -> Bool {
+        // A file that is not there yet has its name alone.
+        if path == other { return true }
+        var (left, right) = (stat(), stat())
+        guard unsafe stat(path, &left) == 0, unsafe stat(other, &right) == 0,
+            left.st_mode & S_IFMT == S_IFREG
+        else { return false }
+        return left.st_dev == right.st_dev && left.st_ino == right.st_ino
     }
 
     private static let pieceCount = 1 << 16
@@ -45,6 +78,38 @@ enum PrivateFile {
                 throw SimulatorError("\(path): \(describe(errno: errno))", exitCode: 5)
             }
             offset += count
+        }
+    }
+
+    /// Visits the lines of a file without their ends; false if one of them, or what follows the
+    /// last line end, is not what the caller expects, or if it is not a regular file.
+    static func forEachLine(
+        _ path: String, _ isExpected: ([UInt8]) -> Bool
+    ) throws(SimulatorError) -> Bool {
+        let descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            if errno == ELOOP { return false }
+            throw SimulatorError("--state \(path): \(describe(errno: errno))", exitCode: 2)
+        }
+        defer { _ = close(descriptor) }
+        var information = stat()
+        guard unsafe fstat(descriptor, &information) == 0,
+            information.st_mode & S_IFMT == S_IFREG
+        else { return false }
+        var waiting: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: pieceCount)
+        while true {
+            let count = unsafe Glibc.read(descriptor, &piece, piece.count)
+            guard count > 0 else { return count == 0 && waiting.isEmpty }
+            waiting += piece[..<count]
+            var start = 0
+            while let end = waiting[start...].firstIndex(of: 0x0a) {
+                guard isExpected(Array(waiting[start..<end])) else { return false }
+                start = end + 1
+            }
+            waiting.removeFirst(start)
+            // No line that anybody expects is so long.
+            if waiting.count > pieceCount { return false }
         }
     }
 

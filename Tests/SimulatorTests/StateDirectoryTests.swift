@@ -1,3 +1,4 @@
+import APNs
 import Foundation
 import Testing
 
@@ -13,10 +14,11 @@ import Testing
         #expect(others.count == 6)
         var expected = [
             "AuthKey_\(first.keyID).p8", "AuthKey_\(first.keyID).pub.pem", "ca.pem",
-            "client.key", "client.pem", "config.json", "other", "server.key", "server.pem",
+            "client-single.key", "client-single.pem", "client.key", "client.pem", "config.json",
+            "other", "server.key", "server.pem",
         ]
         expected += others.flatMap { ["other/AuthKey_\($0).p8", "other/AuthKey_\($0).pub.pem"] }
-        for name in ["development", "production", "revoked"] {
+        for name in ["development", "development-by-name", "production", "revoked"] {
             expected += ["other/client-\(name).key", "other/client-\(name).pem"]
         }
         #expect(all == expected.sorted())
@@ -89,11 +91,13 @@ import Testing
             (topic: app, kind: "app"), (topic: app + ".voip", kind: "voip"),
             (topic: app + ".complication", kind: "complication"),
         ]
-        #expect(CertificateTopics.encode(topics) == vector)
-        #expect(CertificateTopics.decode(vector) == topics.map(\.topic))
-        for count in 0..<vector.count {
-            #expect(CertificateTopics.decode(Array(vector[..<count])) == nil)
+        #expect(TopicsExtension.encode(topics) == vector)
+        func scope(_ der: [UInt8]) -> CertificateScope? {
+            CertificateScope(
+                topicsExtension: der, userID: nil, commonName: nil, environments: [])
         }
+        #expect(scope(vector)?.topics == topics.map(\.topic))
+        for count in 0..<vector.count { #expect(scope(Array(vector[..<count])) == nil) }
     }
 
     @Test func optionsThatMakeNoSense() {

@@ -68,7 +68,17 @@ final class ControlSocket: Sendable {
             _ = close(descriptor)
             throw failure("somebody listens there already: name another path")
         }
-        if errno == ECONNREFUSED { _ = unsafe unlink(path) }
+        if errno == ECONNREFUSED {
+            // Linux says the same of a file that is not a socket.
+            var information = stat()
+            guard unsafe lstat(path, &information) == 0,
+                information.st_mode & S_IFMT == S_IFSOCK
+            else {
+                _ = close(descriptor)
+                throw failure("is there already and is not a socket: name another path")
+            }
+            _ = unsafe unlink(path)
+        }
         // Nobody else may connect, not even for the moment before a chmod.
         let mask = umask(0o177)
         let isBound = unsafe call { unsafe bind($0, $1, $2) }

@@ -46,17 +46,28 @@ struct TokenTrust: Sendable {
 
     /// What a token is worth for a topic, of which a push type's suffix is no part.
     func judge(_ token: [UInt8], topic: [UInt8]) -> Judgement {
-        guard token.count == Self.tokenCount else { return .bad }
-        let nonce = Array(token[..<AuthenticatedCipher.nonceCount])
-        guard
-            let message = cipher.open(
-                Array(token[AuthenticatedCipher.nonceCount...]), nonce: nonce),
-            message.count == Self.messageCount, message[8] == environment.octet
-        else { return .bad }
+        guard let message = open(token), message[8] == environment.octet else { return .bad }
         guard message[9...].elementsEqual(sha256(topic).prefix(Self.topicCount)) else {
             return .otherTopic
         }
-        return .good(device: message[..<8].reduce(0) { $0 << 8 | UInt64($1) })
+        return .good(device: Self.device(of: message))
+    }
+
+    /// The device of a token that was issued with this key, for any topic and environment; nil for
+    /// any other token.
+    func device(of token: [UInt8]) -> UInt64? { open(token).map(Self.device) }
+
+    private func open(_ token: [UInt8]) -> [UInt8]? {
+        guard token.count == Self.tokenCount else { return nil }
+        let nonce = Array(token[..<AuthenticatedCipher.nonceCount])
+        let sealed = Array(token[AuthenticatedCipher.nonceCount...])
+        guard let message = cipher.open(sealed, nonce: nonce), message.count == Self.messageCount
+        else { return nil }
+        return message
+    }
+
+    private static func device(of message: [UInt8]) -> UInt64 {
+        message[..<8].reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     /// The octets that digits spell; nil where they spell none.

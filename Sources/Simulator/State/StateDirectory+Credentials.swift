@@ -1,23 +1,43 @@
 internal import FoundationEssentials
+internal import Glibc
 internal import TLS
 
 extension StateDirectory {
-    /// Writes the files, the configuration last: it says that the others are whole.
+    /// Creates the files, the configuration last: it says that the others are whole. If one of the
+    /// names is taken, none is created.
     func store(_ files: [(name: String, octets: [UInt8], isPrivate: Bool)]) throws(SimulatorError) {
-        for entry in files {
-            try PrivateFile.write(
-                file(entry.name), entry.octets, mode: entry.isPrivate ? 0o600 : 0o644)
+        for name in ["other", "config.json"] + files.map(\.name)
+        where PrivateFile.exists(file(name)) {
+            throw PrivateFile.foreign(file(name))
         }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         guard let text = try? encoder.encode(config) else {
             throw SimulatorError("--state \(path): the configuration can't be written", exitCode: 1)
         }
-        try PrivateFile.write(file("config.json"), Array(text) + [0x0a], mode: 0o644)
+        guard unsafe mkdir(file("other"), 0o700) == 0 else {
+            if errno == EEXIST { throw PrivateFile.foreign(file("other")) }
+            throw SimulatorError("--state \(file("other")): \(describe(errno: errno))", exitCode: 2)
+        }
+        var created: [String] = []
+        do throws(SimulatorError) {
+            for entry in files + [("config.json", Array(text) + [0x0a], false)] {
+                let path = file(entry.name)
+                try PrivateFile.create(path, entry.octets, mode: entry.isPrivate ? 0o600 : 0o644)
+                created.append(path)
+            }
+        } catch {
+            // What is left would look like somebody else's files to the next start.
+            for path in created { _ = unsafe unlink(path) }
+            _ = unsafe rmdir(file("other"))
+            throw error
+        }
     }
 
     /// What the endpoint shows, and whom it believes.
-    func credentials() throws(SimulatorError) -> EndpointCredentials {
+    func credentials(
+        environment: SimulatorEnvironment = .production
+    ) throws(SimulatorError) -> EndpointCredentials {
         var keys = [
             try key(keyID, team: teamID, publicHalf: "AuthKey_\(keyID).pub.pem")
         ]
@@ -38,7 +58,8 @@ extension StateDirectory {
             configuration.clientCertificates = .requested(authorities: authority)
             return EndpointCredentials(
                 tls: try TLSContext(server: configuration), keys: keys,
-                topics: TopicTable(app: topic, otherApp: config.other_topic), revoked: revoked)
+                topics: TopicTable(app: topic, otherApp: config.other_topic),
+                certificates: ClientCertificateRule(revoked: revoked, environment: environment))
         } catch {
             throw SimulatorError("--state \(path): \(error.description)", exitCode: 2)
         }

@@ -17,54 +17,97 @@ extension StateDirectory {
         _ count: Int, environment: SimulatorEnvironment
     ) throws(SimulatorError) -> TokenTrust {
         let trust = TokenTrust(key: try tokenKey(), environment: environment)
-        for (name, count, topic, environment) in [
-            ("tokens.txt", count, self.topic, environment),
-            (
-                "tokens-other-environment.txt", min(count, Self.foreignTokens), self.topic,
-                environment.other
-            ),
-            (
-                "tokens-other-topic.txt", min(count, Self.foreignTokens), config.other_topic,
-                environment
-            ),
-        ] {
-            let topic = Array(topic.utf8)
-            try PrivateFile.write(file(name), mode: 0o644) { append throws(SimulatorError) in
-                for device in 0..<count {
-                    let token = trust.issue(
-                        device: UInt64(device), topic: topic, environment: environment)
-                    try append(Self.line(token))
-                }
-            }
-        }
+        let lists = [
+            TokenList(
+                path: file("tokens.txt"), count: count, topic: topic, environment: environment),
+            TokenList(
+                path: file("tokens-other-environment.txt"), count: min(count, Self.foreignTokens),
+                topic: topic, environment: environment.other),
+            TokenList(
+                path: file("tokens-other-topic.txt"), count: min(count, Self.foreignTokens),
+                topic: config.other_topic, environment: environment),
+        ]
+        // All are looked at before one is written.
+        var outdated: [TokenList] = []
+        for list in lists where try list.isOutdated(trust) { outdated.append(list) }
+        for list in outdated { try list.write(trust) }
         return trust
     }
 
     private func tokenKey() throws(SimulatorError) -> [UInt8] {
         let path = file("token.key")
-        if unsafe access(path, F_OK) != 0 {
-            try PrivateFile.write(
+        if !PrivateFile.exists(path) {
+            try PrivateFile.create(
                 path, randomBytes(AuthenticatedCipher.keyCount), mode: 0o600)
         }
         let key = try PrivateFile.read(path, option: "--state")
         guard key.count == AuthenticatedCipher.keyCount else {
             throw SimulatorError(
-                "\(path): no key of \(AuthenticatedCipher.keyCount) octets: remove it to have it "
-                    + "made anew",
+                "\(path): not a key of \(AuthenticatedCipher.keyCount) bytes: move it away to "
+                    + "have a new one made",
                 exitCode: 2)
         }
         return key
     }
+}
 
-    private static func line(_ token: [UInt8]) -> [UInt8] {
+/// A file of issued device tokens, a line each: the devices from 0 on, in order.
+private struct TokenList {
+    let path: String
+    let count: Int
+    let topic: String
+    let environment: SimulatorEnvironment
+
+    /// Whether the file has to be written: it is missing, or an earlier start wrote it for another
+    /// count, topic or environment. Throws if it is somebody else's.
+    ///
+    /// Each line of one that is our own opens with our key, as the device of its line number.
+    func isOutdated(_ trust: TokenTrust) throws(SimulatorError) -> Bool {
+        guard PrivateFile.exists(path) else { return true }
+        var lines = 0
+        var isSame = true
+        let isOwn = try PrivateFile.forEachLine(path) { line in
+            guard
+                let token = unsafe line.withUnsafeBytes({
+                    unsafe TokenTrust.octets(ofDigits: $0)
+                }), trust.device(of: token) == UInt64(lines), line == Self.digits(token)
+            else { return false }
+            isSame = isSame && line == self.line(lines, trust)
+            lines += 1
+            return true
+        }
+        guard isOwn else { throw PrivateFile.foreign(path) }
+        return !isSame || lines != count
+    }
+
+    /// Writes the file beside its place and moves it there: nobody sees a part of it.
+    func write(_ trust: TokenTrust) throws(SimulatorError) {
+        let new = "\(path).new-\(getpid())"
+        try PrivateFile.create(new, mode: 0o644) { append throws(SimulatorError) in
+            for device in 0..<count { try append(line(device, trust) + [0x0a]) }
+        }
+        guard unsafe rename(new, path) == 0 else {
+            let reason = describe(errno: errno)
+            _ = unsafe unlink(new)
+            throw SimulatorError("\(path): \(reason)", exitCode: 5)
+        }
+    }
+
+    /// The digits of a device's token.
+    private func line(_ device: Int, _ trust: TokenTrust) -> [UInt8] {
+        Self.digits(
+            trust.issue(
+                device: UInt64(device), topic: Array(topic.utf8), environment: environment))
+    }
+
+    private static func digits(_ token: [UInt8]) -> [UInt8] {
         let digits = Array("0123456789abcdef".utf8)
         var line: [UInt8] = []
         line.reserveCapacity(2 * token.count + 1)
-        for octet in token {
-            line.append(digits[Int(octet >> 4)])
-            line.append(digits[Int(octet & 15)])
+        for byte in token {
+            line.append(digits[Int(byte >> 4)])
+            line.append(digits[Int(byte & 15)])
         }
-        line.append(0x0a)
         return line
     }
 }

@@ -8,14 +8,17 @@ internal import TLS
 ///     ca.pem                      what clients trust
 ///     server.pem, server.key      for localhost, 127.0.0.1 and ::1
 ///     client.pem, client.key      a provider certificate with the topics extension
+///     client-single.pem, .key     one without it: its only topic is its UID
 ///     AuthKey_<key id>.p8         the key that signs provider tokens, as Apple hands it out
 ///     AuthKey_<key id>.pub.pem    its public half
 ///     config.json                 key_id, team_id, topic, other_topic; other_keys: further keys,
 ///                                 each with its use; revoked: certificates that are refused
 ///     other/                      credentials to be refused with: further keys, a revoked
-///                                 certificate, and one for each environment alone
+///                                 certificate, one for each environment alone, and one that is
+///                                 for development by its name only
 ///
-/// Files that anyone could misuse have mode 0600. The authority's own key is not kept, so that
+/// A file is created, never replaced: somebody else's of the same name ends the start. Files that
+/// anyone could misuse have mode 0600. The authority's own key is not kept, so that
 /// nothing else can be signed in its name.
 public struct StateDirectory: Sendable {
     /// The directory's path, as it was given.
@@ -60,6 +63,22 @@ public struct StateDirectory: Sendable {
     /// The file of the key that signs provider tokens.
     public var authKeyFile: String { file("AuthKey_\(keyID).p8") }
 
+    /// The files that it makes and needs.
+    var files: [String] {
+        var names = [
+            "ca.pem", "server.pem", "server.key", "client.pem", "client.key", "client-single.pem",
+            "client-single.key", "AuthKey_\(keyID).p8", "AuthKey_\(keyID).pub.pem", "config.json",
+            "token.key", "tokens.txt", "tokens-other-environment.txt", "tokens-other-topic.txt",
+        ]
+        for other in config.other_keys ?? [] {
+            names += ["other/AuthKey_\(other.key_id).p8", other.public_key]
+        }
+        for use in ["development", "development-by-name", "production", "revoked"] {
+            names += ["other/client-\(use).pem", "other/client-\(use).key"]
+        }
+        return names.map(file)
+    }
+
     /// The path of a file in the directory.
     public func file(_ name: String) -> String { "\(path)/\(name)" }
 
@@ -76,7 +95,7 @@ public struct StateDirectory: Sendable {
             throw SimulatorError(
                 "--state \(path) is a file: name a directory, or one that can be made", exitCode: 2)
         }
-        if unsafe access("\(path)/config.json", F_OK) != 0 {
+        if !PrivateFile.exists("\(path)/config.json") {
             config = Config(
                 key_id: Self.identifier(), team_id: Self.identifier(),
                 topic: "com.example.Broadside", other_topic: "com.example.Other", other_keys: nil)
@@ -115,24 +134,35 @@ public struct StateDirectory: Sendable {
                 (topic: "\(topic).complication", kind: "complication"),
             ]
             let (development, production) = (
-                CertificateTopics.developmentIdentifier, CertificateTopics.productionIdentifier
+                CertificateScope.developmentExtension, CertificateScope.productionExtension
             )
-            func client(_ environments: [String]) throws(TLSError) -> TLSIdentity {
-                try authority.client(
-                    subject: [
-                        ("UID", topic), ("CN", "Apple Push Services: \(topic)"), ("OU", teamID),
-                    ],
-                    extensions: environments.map { ($0, [5, 0]) } + [
-                        (CertificateTopics.identifier, CertificateTopics.encode(topics))
-                    ], validity: validity)
+            func client(
+                _ environments: [String], kind: String = "Apple Push Services",
+                isForSeveral: Bool = true
+            ) throws(TLSError) -> TLSIdentity {
+                var extensions = environments.map { ($0, [5, 0] as [UInt8]) }
+                if isForSeveral {
+                    extensions.append(
+                        (CertificateScope.topicsExtension, TopicsExtension.encode(topics)))
+                }
+                return try authority.client(
+                    subject: [("UID", topic), ("CN", "\(kind): \(topic)"), ("OU", teamID)],
+                    extensions: extensions, validity: validity)
             }
+            let revokedClient = try client([development, production])
             let clients = [
                 ("client", try client([development, production])),
+                ("client-single", try client([development, production], isForSeveral: false)),
                 ("other/client-development", try client([development])),
                 ("other/client-production", try client([production])),
-                ("other/client-revoked", try client([development, production])),
+                ("other/client-revoked", revokedClient),
+                (
+                    "other/client-development-by-name",
+                    try client(
+                        [], kind: "Apple Development IOS Push Services", isForSeveral: false)
+                ),
             ]
-            let revoked = try Certificate.all(pem: clients[3].1.certificateChain)[0]
+            let revoked = try Certificate.all(pem: revokedClient.certificateChain)[0]
             config.revoked = [Self.hexadecimal(sha256(revoked.der))]
             let key = try SigningKey(PrivateKey.generate())
             let publicHalf = try key.verifyingKey
@@ -155,9 +185,6 @@ public struct StateDirectory: Sendable {
             }
         } catch {
             throw SimulatorError("--state \(path): \(error.description)", exitCode: 1)
-        }
-        guard unsafe mkdir(file("other"), 0o700) == 0 || errno == EEXIST else {
-            throw SimulatorError("--state \(file("other")): \(describe(errno: errno))", exitCode: 2)
         }
         try store(files)
     }
