@@ -9,6 +9,8 @@ struct PendingAnswer {
     var isAuthenticated: Bool
     var answer: Answer
     var identifier: NotificationIDText
+    /// A response to HEAD has no body (RFC 9110 section 9.3.2).
+    var omitsBody = false
 }
 
 /// Answers ordered by the time at which they are due; equal times in order of arrival.

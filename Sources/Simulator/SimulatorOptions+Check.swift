@@ -37,10 +37,14 @@ extension SimulatorOptions {
             throw SimulatorError(
                 "--fast writes no journal: drop --journal, or --fast", exitCode: 2)
         }
+        if isFast, payloadLint == .refuse {
+            throw SimulatorError(
+                "--fast looks at no payload: drop --payload-lint, or --fast", exitCode: 2)
+        }
         if isFast {
             for (option, value) in [
-                ("scenario", scenario), ("offline", offline), ("deliveries", deliveries),
-                ("control", control),
+                ("scenario", scenario), ("offline", offline), ("saving-power", savingPower),
+                ("deliveries", deliveries), ("control", control),
             ] where value != nil {
                 throw SimulatorError(
                     "--fast plays no scenario and stores nothing: drop --\(option), or --fast",

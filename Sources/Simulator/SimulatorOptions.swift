@@ -16,6 +16,24 @@ public enum HPACKLintProfile: String, Sendable, CaseIterable {
     case compact
 }
 
+/// What is done about bodies that are compressed or are not JSON dictionaries.
+public enum PayloadLintMode: String, Sendable, CaseIterable {
+    /// Count them and name them at the end.
+    case report
+    /// Refuse them with 400 PayloadEmpty, on the legacy gateway with status 4.
+    case refuse
+    /// Do not look.
+    case off
+}
+
+/// How many notifications are kept for a device that is offline.
+public enum StoreRule: String, Sendable, CaseIterable {
+    /// One for each app: the newest. Apple: "APNs stores only one notification per bundle ID."
+    case app
+    /// One for each app and collapse identifier.
+    case collapseIdentifier = "collapse-id"
+}
+
 /// What a simulated APNs is asked to be.
 public struct SimulatorOptions: Sendable {
     /// Where to listen, a numeric address and a port; port 0 lets the kernel choose.
@@ -44,6 +62,8 @@ public struct SimulatorOptions: Sendable {
     public var lint = HPACKLintMode.report
     /// Which discipline.
     public var lintProfile = HPACKLintProfile.strict
+    /// What to do about bodies that APNs has no use for.
+    public var payloadLint = PayloadLintMode.report
 
     /// Which environment this is: device tokens, keys and certificates of the other are refused.
     public var environment = SimulatorEnvironment.production
@@ -53,6 +73,12 @@ public struct SimulatorOptions: Sendable {
     public var issuedTokens: Int?
     /// The devices that are offline: a share from 0 to 1, or a file with a token a line; nil: none.
     public var offline: String?
+    /// How many notifications are kept for each of them.
+    public var storeRule = StoreRule.app
+    /// The devices that save power: a share from 0 to 1, or a file with a token a line; nil: none.
+    public var savingPower: String?
+    /// How late such a device gets notifications of priority 5, together, nanoseconds.
+    public var groupNanoseconds: UInt64 = 30_000_000_000
     /// A file that gets a line for each notification that a device got; nil for none.
     public var deliveries: String?
     /// For how long a notification is kept for a device that is offline, nanoseconds.

@@ -26,6 +26,10 @@ public struct SimulatorTotals: Sendable, Equatable {
     public var lintedBlocks: UInt64 = 0
     /// Deviations from the HPACK discipline by kind, in words.
     public var lintFindings: [String: UInt64] = [:]
+    /// What requests had that APNs lets pass and that is still wrong, by kind.
+    private(set) var findings: [RequestFinding: UInt64] = [:]
+    /// Client certificates that the authority signed and that were refused, by reason.
+    private(set) var certificateRefusals: [String: UInt64] = [:]
     /// A write to the journal failed: it is not whole.
     public var journalFailed = false
     /// A write to the file of deliveries failed: it is not whole.
@@ -55,6 +59,14 @@ public struct SimulatorTotals: Sendable, Equatable {
         }
     }
 
+    mutating func count(_ finding: RequestFinding) {
+        findings[finding, default: 0] += 1
+    }
+
+    mutating func countCertificate(refused reason: Reason) {
+        certificateRefusals[reason.text, default: 0] += 1
+    }
+
     mutating func countFault(_ action: Fault.Action) {
         faults[action.name, default: 0] += 1
     }
@@ -76,6 +88,8 @@ public struct SimulatorTotals: Sendable, Equatable {
         }
         for (name, count) in other.faults { faults[name, default: 0] += count }
         for (finding, count) in other.lintFindings { lintFindings[finding, default: 0] += count }
+        findings.merge(other.findings, uniquingKeysWith: +)
+        certificateRefusals.merge(other.certificateRefusals, uniquingKeysWith: +)
         journalFailed = journalFailed || other.journalFailed
         deliveriesFailed = deliveriesFailed || other.deliveriesFailed
     }
@@ -96,6 +110,12 @@ public struct SimulatorTotals: Sendable, Equatable {
             let reason = BinaryStatus(rawValue: status)?.reason.text ?? "none"
             lines.append("gateway: \(status) \(reason): \(count)")
         }
+        for (reason, count) in certificateRefusals.sorted(by: { $0.key < $1.key }) {
+            lines.append("client certificates refused: \(reason): \(count)")
+        }
+        for finding in RequestFinding.allCases {
+            if let count = findings[finding] { lines.append("\(finding.text): \(count) requests") }
+        }
         if violations > 0 { lines.append("limits exceeded: \(violations)") }
         for (name, count) in faults.sorted(by: { $0.key < $1.key }) {
             lines.append("scenario: \(name): \(count)")
@@ -110,7 +130,7 @@ public struct SimulatorTotals: Sendable, Equatable {
         }
         if let devices {
             lines.append(
-                "devices: \(devices.delivered) delivered, \(devices.stored) stored, "
+                "devices: \(devices.delivered) delivered, \(devices.stored) stored, \(devices.held) held, "
                     + "\(devices.coalesced) coalesced, \(devices.expired) expired, "
                     + "\(devices.discarded) discarded, \(devices.dropped) dropped")
         }

@@ -88,7 +88,7 @@ struct GatewayFramingTests {
         let world = try GatewayWorld()
         let identifier = Self.item(3, "ffffffff")
         let token = Self.item(1, Self.token)
-        let tokens = [1, 16, 31, 33, 100].map { String(repeating: "5a", count: $0) }
+        let tokens = [32, 33, 100].map { String(repeating: "5a", count: $0) }
         let reply = try world.provide(
             [
                 // Items in any order, without those that may be left out, with each priority.

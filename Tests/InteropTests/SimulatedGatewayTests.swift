@@ -51,6 +51,8 @@ struct SimulatedGatewayTests {
             (
                 [gatewayNotification(2, 7, String(repeating: "aa", count: 101))], [8, 5, 7]
             ),
+            ([gatewayNotification(1, 7, String(repeating: "aa", count: 31))], [8, 5, 7]),
+            ([gatewayNotification(2, 7, "aa")], [8, 5, 7]),
             ([gatewayNotification(2, 7, tokens[6])], [8, 6, 7]),
             (
                 [gatewayNotification(1, 7, good, payload: String(repeating: "20", count: 257))],
@@ -173,6 +175,21 @@ struct SimulatedGatewayTests {
             topics: ["com.example.0", "com.example.1"], in: directory, name: "both")
         let tuples = try #require(try world.provide([], identity: both, feedback: true).tuples)
         #expect(Set(tuples.map(\.token)) == Set(tokens))
+    }
+
+    @Test("Payloads that are not JSON dictionaries are counted, and refused if asked for")
+    func payloads() throws {
+        for (options, packet) in [([], nil), (["--payload-lint", "refuse"], [8, 4, 7])]
+            as [([String], [Int]?)]
+        {
+            let world = try GatewayWorld(options)
+            let token = world.campaign.tokens.token(0)
+            let reply = try world.provide([gatewayNotification(1, 7, token, payload: "5b5d")])
+            #expect(reply.packet == packet)
+            #expect(try world.provide([gatewayNotification(1, 7, token)]).packet == nil)
+            _ = try world.server.finish()
+            #expect(try world.server.totals().contains("not a JSON dictionary: 1 requests"))
+        }
     }
 
     @Test("An end by RST comes behind the packet", .timeLimit(.minutes(60)))

@@ -20,28 +20,35 @@ struct StoreAndForwardTests {
 
     struct Plan: Sendable, CustomTestStringConvertible {
         let testDescription: String
+        var options: [String] = []
         let notifications: [Notification]
         /// Which of the three an offline device gets, by hand, in this order.
         let forwarded: [Int]
     }
 
+    static let byIdentifier = ["--store-by", "collapse-id"]
     static let plans = [
         Plan(
             testDescription: "the newest of an app",
             notifications: [.init(), .init(), .init()], forwarded: [2]),
         Plan(
-            testDescription: "the newest of each collapse identifier",
+            testDescription: "a collapse identifier makes no second place",
+            notifications: [.init(collapse: "a"), .init(collapse: "b"), .init()], forwarded: [2]),
+        Plan(
+            testDescription: "the newest of each collapse identifier, if asked for",
+            options: byIdentifier,
             notifications: [.init(collapse: "a"), .init(collapse: "b"), .init(collapse: "a")],
             forwarded: [1, 2]),
         Plan(
-            testDescription: "with and without a collapse identifier",
+            testDescription: "with and without a collapse identifier, if asked for",
+            options: byIdentifier,
             notifications: [.init(collapse: "x,\"y\""), .init(), .init()], forwarded: [0, 2]),
         Plan(
             testDescription: "0 is not stored, and drives nothing out",
             notifications: [.init(), .init(expiration: "0"), .init(expiration: "0")],
             forwarded: [0]),
         Plan(
-            testDescription: "what is past is not delivered",
+            testDescription: "what is past is not delivered", options: byIdentifier,
             notifications: [
                 .init(collapse: "a", expiration: "early"), .init(expiration: "future"),
                 .init(collapse: "b", expiration: "early"),
@@ -62,9 +69,10 @@ struct StoreAndForwardTests {
         let file = try directory.write(
             offline.map { tokens.token($0).uppercased() + "\n" }.joined(), to: "offline.txt")
         let (deliveries, control) = (directory.path + "/deliveries.csv", directory.path + "/socket")
-        let server = try LocalAPNs([
-            "--offline", file, "--deliveries", deliveries, "--control", control,
-        ])
+        let server = try LocalAPNs(
+            [
+                "--offline", file, "--deliveries", deliveries, "--control", control,
+            ] + plan.options)
         let list = try directory.write(tokens.list(), to: "tokens.txt")
 
         var latestPast = 0
@@ -110,9 +118,11 @@ struct StoreAndForwardTests {
         let status = try ControlSocket.object(answers.last)
         #expect(status["stored"] as? Int == 0)
         #expect(status["delivered"] as? Int == count)
-        let lost = ["coalesced", "expired", "discarded", "dropped"].map { status[$0] as? Int ?? -1 }
+        let lost = ["coalesced", "expired", "discarded", "dropped", "held"].map {
+            status[$0] as? Int ?? -1
+        }
         #expect(lost.reduce(0, +) == 3000 - count, "\(status)")
-        #expect(lost[3] == 0)
+        #expect(lost[3] == 0 && lost[4] == 0)
     }
 
     /// The table, row by row: who got which of the three, how, in order.
@@ -153,6 +163,51 @@ struct StoreAndForwardTests {
 
     private static func quoted(_ text: String) -> String {
         text.contains("\"") ? "\"\(text.replacing("\"", with: "\"\""))\"" : text
+    }
+
+    @Test("Devices that save power: priority 10 at once, 5 and 1 in a group, or when they wake")
+    func savesPower() throws {
+        let directory = try TemporaryDirectory()
+        let (deliveries, control) = (directory.path + "/deliveries.csv", directory.path + "/socket")
+        let tokens = DeviceTokens(count: 40)
+        let file = try directory.write(
+            (0..<20).map { tokens.token($0) + "\n" }.joined(), to: "saving.txt")
+        let server = try LocalAPNs([
+            "--saving-power", file, "--group-for", "2s", "--deliveries", deliveries, "--control",
+            control,
+        ])
+        let list = try directory.write(tokens.list(), to: "tokens.txt")
+        for priority in ["5", "10", "1", "5"] {
+            let campaign = try Campaign(rows: 1)
+            let sent = try campaign.send(
+                to: server.endpoint, ["--tokens", list, "--priority", priority])
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+        }
+        // The one that wakes, before or after the group's time, gets all that is held.
+        let woken = tokens.token(0)
+        _ = try ControlSocket.ask(control, ["awake \(woken)"], in: directory)
+        var delivered = 0
+        for _ in 0..<600 where delivered < 160 {
+            let status = try ControlSocket.ask(control, ["status"], in: directory)
+            delivered = try ControlSocket.object(status.last)["delivered"] as? Int ?? -1
+            usleep(50_000)
+        }
+        #expect(delivered == 160)
+        _ = try server.finish()
+        let lines = try String(contentsOfFile: deliveries, encoding: .utf8).split(separator: "\n")
+            .dropFirst().map { $0.split(separator: ",", omittingEmptySubsequences: false) }
+        for row in 0..<40 {
+            let own = lines.filter { $0[1] == tokens.token(row) }
+            let pushed = own.filter { $0[6] == "push" }
+            #expect(own.count == 4 && pushed.count == (row < 20 ? 1 : 4))
+            guard row < 20 else { continue }
+            let grouped = own.filter { $0[6] == "group" }
+            // Late, and together if they came in time for one group.
+            let times = Set(grouped.compactMap { UInt64($0[0]) })
+            let first = try #require(times.min())
+            #expect(grouped.count == 3 && times.count <= 2)
+            if row > 0 { #expect(first >= UInt64(pushed[0][0])!) }
+        }
     }
 
     @Test("The share of devices that are offline is the documented function")

@@ -10,26 +10,34 @@ import Testing
     private let identifier = NotificationIDText(repeating: 0x31)
 
     private func store(
-        offline: [String] = ["AB01"], keep: UInt64 = 30 * 86_400, file: String? = nil
+        offline: [String] = ["AB01"], savingPower: [String] = [], rule: StoreRule = .app,
+        keep: UInt64 = 30 * 86_400, group: UInt64 = 30, file: String? = nil
     ) throws -> DeviceStore {
-        var presence = DevicePresence(share: 0, seed: 0)
-        for token in offline {
-            let normalized = try #require(DevicePresence.normalized(Array(token.utf8)))
-            let isSaid = presence.say(normalized, isOnline: false)
-            #expect(isSaid)
+        func condition(_ kind: DeviceCondition.Kind, _ tokens: [String]) throws -> DeviceCondition {
+            var condition = DeviceCondition(kind)
+            for token in tokens {
+                let normalized = try #require(DeviceCondition.normalized(Array(token.utf8)))
+                let isSaid = condition.say(normalized, true)
+                #expect(isSaid)
+            }
+            return condition
         }
         return try DeviceStore(
-            presence: presence, deliveries: file, keepNanoseconds: keep * 1_000_000_000)
+            offline: try condition(.offline, offline),
+            savingPower: try condition(.savingPower, savingPower), deliveries: file,
+            rules: .init(
+                store: rule, keepNanoseconds: keep * 1_000_000_000,
+                groupNanoseconds: group * 1_000_000_000))
     }
 
     private func take(
         _ store: DeviceStore, app: String = "a.b", collapse: String? = nil,
-        expiration: UInt64? = nil, at seconds: UInt64 = 1000
+        expiration: UInt64? = nil, priority: UInt8 = 10, at seconds: UInt64 = 1000
     ) {
         store.take(
             Envelope(
                 topic: Array(app.utf8), collapseIdentifier: collapse.map { Array($0.utf8) },
-                expirationUnixSeconds: expiration),
+                expirationUnixSeconds: expiration, priority: priority),
             token: Array("aB01".utf8), identifier: identifier,
             microseconds: seconds * Self.second)
     }
@@ -48,26 +56,93 @@ import Testing
         #expect(counts(store, at: 1000) == .init(delivered: 3))
     }
 
-    @Test func newestOfAnAppAndOfACollapseIdentifier() throws {
-        let store = try store()
+    /// Three notifications without a collapse identifier, two with one, one with another, for each
+    /// of two apps.
+    @Test(
+        arguments: [(StoreRule.app, 2, 10), (.collapseIdentifier, 6, 6)]
+            as [(StoreRule, Int, UInt64)])
+    func newest(_ rule: StoreRule, stored: Int, coalesced: UInt64) throws {
+        let store = try store(rule: rule)
         for app in ["a.b", "a.c"] {
             for collapse in [nil, "x", "y", "x", nil, nil] as [String?] {
                 take(store, app: app, collapse: collapse)
             }
         }
-        #expect(counts(store, at: 1000) == .init(stored: 6, coalesced: 6))
-        #expect(comesOnline(store, at: 1001) == 6)
+        #expect(counts(store, at: 1000) == .init(stored: stored, coalesced: coalesced))
+        #expect(comesOnline(store, at: 1001) == stored)
         #expect(comesOnline(store, at: 1001) == 0)
-        #expect(counts(store, at: 1001) == .init(delivered: 6, coalesced: 6))
+        let delivered = UInt64(stored)
+        #expect(counts(store, at: 1001) == .init(delivered: delivered, coalesced: coalesced))
         take(store)
-        #expect(counts(store, at: 1001).delivered == 7, "it is online now")
+        #expect(counts(store, at: 1001).delivered == delivered + 1, "it is online now")
         #expect(store.setOnline(token, false, microseconds: 1) == 0)
         take(store)
         #expect(counts(store, at: 1001).stored == 1)
     }
 
+    // MARK: Devices that save power
+
+    @Test func prioritiesOfADeviceThatSavesPower() throws {
+        let store = try store(offline: [], savingPower: ["AB01"])
+        take(store, priority: 5, at: 1000)
+        take(store, priority: 10, at: 1001)
+        take(store, priority: 5, at: 1010)
+        take(store, priority: 1, at: 1011)
+        // Priority 10 at once, the others not before the group's time, and then together.
+        #expect(counts(store, at: 1029) == .init(held: 3, delivered: 1))
+        #expect(store.settleDue(microseconds: 1029 * Self.second) == Self.second)
+        #expect(store.settleDue(microseconds: 1030 * Self.second) == nil)
+        #expect(counts(store, at: 1030) == .init(delivered: 4))
+        // The next group counts from its own first notification.
+        take(store, priority: 5, at: 1031)
+        #expect(counts(store, at: 1060).held == 1)
+        #expect(counts(store, at: 1061) == .init(delivered: 5))
+    }
+
+    @Test func priorityOneWakesNobody() throws {
+        let store = try store(offline: [], savingPower: ["AB01"])
+        take(store, priority: 1)
+        #expect(counts(store, at: 100_000) == .init(held: 1))
+        #expect(store.settleDue(microseconds: 100_000 * Self.second) == nil)
+        #expect(store.setSavingPower(token, false, microseconds: 100_000 * Self.second) == 1)
+        take(store, priority: 1, at: 100_000)
+        #expect(counts(store, at: 100_000) == .init(delivered: 2), "it saves no power now")
+    }
+
+    @Test func whatIsHeldExpiresAndIsNotStoredWithExpirationZero() throws {
+        let store = try store(offline: [], savingPower: ["AB01"])
+        take(store, expiration: 0, priority: 5)
+        take(store, expiration: 1020, priority: 5)
+        take(store, expiration: 1040, priority: 5)
+        #expect(counts(store, at: 1030) == .init(delivered: 1, expired: 1, discarded: 1))
+    }
+
+    /// A group of a device that goes offline is stored like anything else.
+    @Test func goesOfflineWhileItSavesPower() throws {
+        let store = try store(offline: [], savingPower: ["AB01"])
+        take(store, priority: 5)
+        take(store, priority: 5)
+        #expect(store.setOnline(token, false, microseconds: 1001 * Self.second) == 0)
+        #expect(counts(store, at: 1030) == .init(stored: 1, coalesced: 1))
+        #expect(comesOnline(store, at: 1040) == 1)
+        #expect(counts(store, at: 1040) == .init(delivered: 1, coalesced: 1))
+    }
+
+    @Test func limitOfAGroup() throws {
+        let store = try store(offline: [], savingPower: ["AB01"])
+        for _ in 0..<70 { take(store, priority: 5) }
+        #expect(counts(store, at: 1000) == .init(held: 64, dropped: 6))
+        // Waking and saving again leaves nothing behind.
+        for _ in 0..<5000 {
+            _ = store.setSavingPower(token, false, microseconds: 1001 * Self.second)
+            _ = store.setSavingPower(token, true, microseconds: 1001 * Self.second)
+            take(store, priority: 5, at: 1001)
+        }
+        #expect(counts(store, at: 1032) == .init(delivered: 64 + 5000, dropped: 6))
+    }
+
     @Test func expiration() throws {
-        let store = try store()
+        let store = try store(rule: .collapseIdentifier)
         take(store, expiration: 0)
         take(store, expiration: 1000)
         #expect(counts(store, at: 1000) == .init(discarded: 2))
@@ -88,7 +163,7 @@ import Testing
     }
 
     @Test func limitForADevice() throws {
-        let store = try store()
+        let store = try store(rule: .collapseIdentifier)
         for number in 0..<70 { take(store, collapse: "\(number)") }
         #expect(counts(store, at: 1000) == .init(stored: 64, dropped: 6))
         #expect(comesOnline(store, at: 1000) == 64)
@@ -96,8 +171,8 @@ import Testing
 
     @Test func limitInAll() throws {
         let store = try DeviceStore(
-            presence: DevicePresence(share: 1, seed: 0), deliveries: nil,
-            keepNanoseconds: 86_400_000_000_000)
+            offline: DeviceCondition(.offline, share: 1),
+            rules: .init(keepNanoseconds: 86_400_000_000_000))
         for number in 0..<DeviceStore.maximumStored + 10 {
             store.take(
                 Envelope(topic: [0x61], expirationUnixSeconds: 2000),
@@ -111,23 +186,31 @@ import Testing
         #expect(counts(store, at: 3000).stored == 1)
     }
 
+    /// The two shares are independent of each other.
     @Test func shareOfDevices() {
-        let presence = DevicePresence(share: 0.3, seed: 7)
-        let offline = (0..<10_000).count {
-            !presence.isOnline(Array(String(0x1000_0000_0000 + $0 * 7919, radix: 16).utf8))
+        let offline = DeviceCondition(.offline, share: 0.3, seed: 7)
+        let savingPower = DeviceCondition(.savingPower, share: 0.3, seed: 7)
+        let tokens = (0..<10_000).map {
+            Array(String(0x1000_0000_0000 + $0 * 7919, radix: 16).utf8)
         }
-        #expect(abs(offline - 3000) < 200)
-        #expect(DevicePresence.normalized(Array("ABc".utf8)) == nil)
-        #expect(DevicePresence.normalized(Array("ABcd".utf8)) == Array("abcd".utf8))
+        #expect(abs(tokens.count(where: offline.holds) - 3000) < 200)
+        #expect(abs(tokens.count(where: savingPower.holds) - 3000) < 200)
+        #expect(abs(tokens.count { offline.holds($0) && savingPower.holds($0) } - 900) < 150)
+        #expect(DeviceCondition.normalized(Array("ABc".utf8)) == nil)
+        #expect(DeviceCondition.normalized(Array("ABcd".utf8)) == Array("abcd".utf8))
     }
 
-    @Test func badListOfDevices() throws {
+    @Test(arguments: [
+        (DeviceCondition.Kind.offline, "--offline"), (.savingPower, "--saving-power"),
+    ])
+    func badListOfDevices(_ kind: DeviceCondition.Kind, option: String) throws {
         let folder = Folder()
-        let file = try folder.write("offline.txt", "ab01\r\n\nAB02\nnonsense\n")
-        var presence = DevicePresence(share: 0, seed: 0)
-        let error = #expect(throws: SimulatorError.self) { try presence.read(file) }
+        let file = try folder.write("devices.txt", "ab01\r\n\nAB02\nnonsense\n")
+        var condition = DeviceCondition(kind)
+        let error = #expect(throws: SimulatorError.self) { try condition.read(file) }
         #expect(error?.exitCode == 2 && error?.message.contains("line 4") == true)
-        #expect(!presence.isOnline(Array("ab02".utf8)))
+        #expect(error?.message.hasPrefix(option) == true)
+        #expect(condition.holds(Array("ab02".utf8)))
     }
 }
 
@@ -160,5 +243,8 @@ import Testing
                 == .good(device: 1))
         let stranger = TokenTrust(key: key.reversed(), environment: .production)
         #expect(stranger.judge(token, topic: topic) == .bad)
+        // Whom it is for can be told for any topic and environment, with the key.
+        #expect(other.device(of: token) == 0x0102_0304_0506_0708)
+        #expect(stranger.device(of: token) == nil)
     }
 }

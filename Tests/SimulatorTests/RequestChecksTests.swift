@@ -60,6 +60,9 @@ import Testing
         Case(["apns-priority": "1"], 200, nil),
         Case(["apns-priority": "10", "apns-push-type": "background"], 400, .badPriority),
         Case(["apns-priority": "5", "apns-push-type": "background"], 200, nil),
+        Case(["apns-priority": "1", "apns-push-type": "background"], 200, nil),
+        // Without the header the priority is 10.
+        Case(["apns-push-type": "background"], 400, .badPriority),
         Case(["apns-collapse-id": longID], 200, nil),
         Case(["apns-collapse-id": longID + "x"], 400, .badCollapseID),
         Case(["apns-push-type": "shout"], 400, .invalidPushType),
@@ -86,6 +89,10 @@ import Testing
         Case(
             ["apns-topic": "com.example.app.voip", "apns-push-type": "voip"], 413,
             .payloadTooLarge, body: 5121),
+        // The topic alone says it.
+        Case(["apns-topic": "com.example.app.voip"], 200, nil, body: 5120),
+        Case(["apns-topic": "com.example.app.voip"], 413, .payloadTooLarge, body: 5121),
+        Case(["apns-topic": "com.example.app.voip-ptt"], 413, .payloadTooLarge, body: 4097),
         // Token.
         Case([":path": "/3/device/xyz"], 400, .badDeviceToken),
         Case([":path": "/3/device/abc"], 400, .badDeviceToken),
@@ -113,8 +120,16 @@ import Testing
     }
 
     @Test func certificateTopics() {
-        let several = TopicTable(certificateTopics: ["a.b", "a.b.voip"], userID: "a.b")
-        let single = TopicTable(certificateTopics: [], userID: "a.b")
+        func table(_ topics: [(topic: String, kind: String)]?, _ userID: String) -> TopicTable {
+            TopicTable(
+                CertificateScope(
+                    topicsExtension: topics.map(TopicsExtension.encode), userID: userID,
+                    commonName: nil, environments: []))
+        }
+        let several = table([("a.b", "app"), ("a.b.voip", "voip")], "a.b")
+        let single = table(nil, "a.b")
+        let voip = table(nil, "a.b.voip")
+        #expect(voip.isVoIP(nil) && !single.isVoIP(nil) && !several.isVoIP(nil))
         func refusal(_ table: TopicTable, _ topic: String?, _ type: PushType?) -> Reason? {
             var isForDevice = true
             guard let topic else {

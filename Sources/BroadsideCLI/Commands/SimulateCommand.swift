@@ -69,8 +69,19 @@ enum SimulateCommand {
                             + "(default: none)"),
                     .init(
                         "store-for", "D",
-                        "how long the newest notification of an app or collapse identifier is kept "
-                            + "for a device that is offline (default: 30d)"),
+                        "how long a notification is kept for a device that is offline "
+                            + "(default: 30d)"),
+                    .init(
+                        "store-by", "app|collapse-id",
+                        "keep the newest notification of each app, or of each app and collapse "
+                            + "identifier (default: app)"),
+                    .init(
+                        "saving-power", "SHARE|FILE",
+                        "devices that save power: priority 10 reaches them at once, 5 late and in "
+                            + "groups, 1 with others (default: none)"),
+                    .init(
+                        "group-for", "D",
+                        "how late such a group is (default: 30s)"),
                     .init(
                         "deliveries", "FILE",
                         "a line for each notification that a device got: "
@@ -83,11 +94,12 @@ enum SimulateCommand {
                     .init(
                         "control", "PATH",
                         "socket that takes a command a line: status, scenario NAME, online TOKEN, "
-                            + "offline TOKEN"),
+                            + "offline TOKEN, saving-power TOKEN, awake TOKEN"),
                     .init(
                         "fast", nil,
                         "answer as cheaply as possible: no journal, no scenario, nothing stored, all "
-                            + "streams at once, no lint unless asked for"),
+                            + "streams at once, no payload looked at, no HPACK lint unless asked for"
+                    ),
                 ]),
             OptionSection(
                 title: "What it tells",
@@ -102,6 +114,10 @@ enum SimulateCommand {
                     .init(
                         "hpack-lint-profile", "strict|compact",
                         "which discipline (default: strict)"),
+                    .init(
+                        "payload-lint", "report|refuse|off",
+                        "bodies that are compressed or are not JSON dictionaries: count them, "
+                            + "refuse them with PayloadEmpty, do not look (default: report)"),
                 ]),
         ],
         examples: [
@@ -185,6 +201,12 @@ enum SimulateCommand {
         options.feedbackListen = arguments.string("feedback-listen")
         options.offline = arguments.string("offline")
         if let value = try arguments.duration("store-for") { options.storeNanoseconds = value }
+        if let rule = try arguments.choice("store-by", StoreRule.self) { options.storeRule = rule }
+        options.savingPower = arguments.string("saving-power")
+        if let value = try arguments.duration("group-for") { options.groupNanoseconds = value }
+        if let mode = try arguments.choice("payload-lint", PayloadLintMode.self) {
+            options.payloadLint = mode
+        }
         options.deliveries = arguments.string("deliveries")
         options.control = arguments.string("control")
         if let value = try arguments.integer("threads", in: 1...256) { options.threads = value }

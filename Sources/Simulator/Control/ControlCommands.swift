@@ -1,5 +1,5 @@
 /// What can be said to a running simulator: `status`, `scenario NAME`, `online TOKEN`,
-/// `offline TOKEN`. Each answer is a line of JSON with `ok`.
+/// `offline TOKEN`, `saving-power TOKEN`, `awake TOKEN`. Each answer is a line of JSON with `ok`.
 struct ControlCommands: Sendable {
     let shared: EndpointShared
     let devices: DeviceStore?
@@ -11,11 +11,16 @@ struct ControlCommands: Sendable {
         switch (words.first, words.count) {
         case ("status", 1): return status()
         case ("scenario", 2): return scenario(words[1])
-        case ("online", 2): return presence(words[1], isOnline: true)
-        case ("offline", 2): return presence(words[1], isOnline: false)
+        case ("online", 2): return device(words[1]) { $0.setOnline($1, true, microseconds: $2) }
+        case ("offline", 2): return device(words[1]) { $0.setOnline($1, false, microseconds: $2) }
+        case ("saving-power", 2):
+            return device(words[1]) { $0.setSavingPower($1, true, microseconds: $2) }
+        case ("awake", 2):
+            return device(words[1]) { $0.setSavingPower($1, false, microseconds: $2) }
         default:
             return Self.failure(
-                "unknown command: status, scenario NAME, online TOKEN, offline TOKEN")
+                "unknown command: status, scenario NAME, online TOKEN, offline TOKEN, "
+                    + "saving-power TOKEN, awake TOKEN")
         }
     }
 
@@ -33,7 +38,8 @@ struct ControlCommands: Sendable {
         if let devices {
             let counts = devices.counts(microseconds: start.microsecondsNow())
             devices.flush()
-            text += ",\"stored\":\(counts.stored),\"delivered\":\(counts.delivered)"
+            text += ",\"stored\":\(counts.stored),\"held\":\(counts.held)"
+            text += ",\"delivered\":\(counts.delivered)"
             text += ",\"coalesced\":\(counts.coalesced),\"expired\":\(counts.expired)"
             text += ",\"discarded\":\(counts.discarded),\"dropped\":\(counts.dropped)"
         }
@@ -55,15 +61,15 @@ struct ControlCommands: Sendable {
         return "{\"ok\":true,\"scenario\":\(run.map { Self.quoted($0.scenario.name) } ?? "null")}"
     }
 
-    private func presence(_ text: String, isOnline: Bool) -> String {
-        guard let token = DevicePresence.normalized(Array(text.utf8)) else {
+    /// Says something of a device; the answer has how many notifications it got for that.
+    private func device(
+        _ text: String, _ say: (DeviceStore, [UInt8], UInt64) -> Int?
+    ) -> String {
+        guard let token = DeviceCondition.normalized(Array(text.utf8)) else {
             return Self.failure("no device token: an even count of 2 to 200 hexadecimal digits")
         }
-        guard
-            let count = devices?.setOnline(
-                token, isOnline, microseconds: start.microsecondsNow())
-        else {
-            return Self.failure("more devices than \(DevicePresence.maximumSaid)")
+        guard let devices, let count = say(devices, token, start.microsecondsNow()) else {
+            return Self.failure("more devices than \(DeviceCondition.maximumSaid)")
         }
         return "{\"ok\":true,\"delivered\":\(count)}"
     }

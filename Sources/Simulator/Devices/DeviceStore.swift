@@ -3,27 +3,29 @@ internal import Synchronization
 
 /// Store and forward (Apple, "Quality of Service, Store-and-Forward, and Coalesced Notifications").
 ///
-///     accepted -> online?  yes ------------------------------------> delivered
-///                    | no
-///                    +-> expiration 0, or past ---> discarded
-///                    +-> stored, one an app and collapse identifier: the newest
+///     accepted -> online? yes -> saves power, and priority 5 or 1? no ---------------> delivered
+///                    | no                  | yes
+///                    |                     +-> expiration 0, or past -> discarded
+///                    |                     +-> held -- with the group -------------> delivered
+///                    |                           |  (goes offline)
+///                    +-> expiration 0, or past --|--> discarded
+///                    +-> stored <----------------+   one of an app: the newest
 ///                          |                |                  |                 |
 ///                          coalesced        expired            dropped           delivered
 ///                          (a newer came)   (its time passed)  (30 days, limits) (back online)
 ///
 /// All threads of an endpoint share one.
 final class DeviceStore: Sendable {
-    /// Notifications kept in all.
+    /// Notifications kept in all, stored and held.
     static let maximumStored = 200_000
-    /// Notifications kept for one device: apps times collapse identifiers.
+    /// Notifications kept for one device, stored or held.
     static let maximumStoredForDevice = 64
-    /// Octets of the deliveries that wait to be written.
-    private static let flushCount = 1 << 16
-    private static let flushIntervalMicroseconds: UInt64 = 200_000
 
     struct Counts: Sendable, Equatable {
-        /// Kept at this moment.
+        /// Kept at this moment for devices that are offline.
         var stored = 0
+        /// Kept at this moment for devices that save power.
+        var held = 0
         /// Given to devices.
         var delivered: UInt64 = 0
         /// Replaced by a newer one.
@@ -36,51 +38,39 @@ final class DeviceStore: Sendable {
         var dropped: UInt64 = 0
     }
 
-    private struct Stored {
-        var envelope: Envelope
-        var identifier: NotificationIDText
-        /// When it was taken, microseconds since the epoch.
-        var takenMicroseconds: UInt64
+    /// How long and how many notifications are kept.
+    struct Rules: Sendable {
+        var store = StoreRule.app
+        /// For how long a notification is kept at most.
+        var keepNanoseconds: UInt64 = 30 * 86_400_000_000_000
+        /// From the first notification of priority 5 that is held to the group's delivery.
+        var groupNanoseconds: UInt64 = 30_000_000_000
     }
 
     private struct State {
-        var presence: DevicePresence
-        var devices: [[UInt8]: [Stored]] = [:]
+        var offline: DeviceCondition
+        var savingPower: DeviceCondition
+        var stored: [[UInt8]: [KeptNotification]] = [:]
+        var groups = PowerGroups()
         var counts = Counts()
-        var lines: [UInt8] = []
-        var oldestLine: UInt64 = 0
-        var hasFailed = false
+        var deliveries: DeliveryLines
         /// When all devices were last looked through for what has expired.
         var sweptMicroseconds: UInt64 = 0
     }
 
     private let state: Mutex<State>
-    private let descriptor: Int32
-    private let keepMicroseconds: UInt64
+    private let rules: Rules
 
-    /// - Parameters:
-    ///   - deliveries: A file that gets a line a delivery; nil for none.
-    ///   - keepNanoseconds: For how long a notification is kept at most.
+    /// - Parameter deliveries: A file that gets a line a delivery; nil for none.
     init(
-        presence: DevicePresence, deliveries: String?, keepNanoseconds: UInt64
+        offline: DeviceCondition = DeviceCondition(.offline),
+        savingPower: DeviceCondition = DeviceCondition(.savingPower), deliveries: String? = nil,
+        rules: Rules = Rules()
     ) throws(SimulatorError) {
-        state = Mutex(State(presence: presence))
-        keepMicroseconds = keepNanoseconds / 1000
-        guard let path = deliveries else {
-            descriptor = -1
-            return
-        }
-        descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else {
-            throw SimulatorError(
-                "--deliveries \(path): \(describe(errno: errno)): name a file that can be written",
-                exitCode: 2)
-        }
-        state.withLock { $0.lines = Array(Self.header.utf8) }
-        flush()
+        self.rules = rules
+        let lines = try DeliveryLines(path: deliveries)
+        state = Mutex(State(offline: offline, savingPower: savingPower, deliveries: lines))
     }
-
-    private static let header = "t_us,token,topic,apns_id,collapse_id,expiration,from\n"
 
     // MARK: Notifications
 
@@ -89,29 +79,38 @@ final class DeviceStore: Sendable {
         _ envelope: Envelope, token: [UInt8], identifier: NotificationIDText, microseconds: UInt64
     ) {
         let token = token.map { $0 | 0x20 }
-        let new = Stored(
+        let new = KeptNotification(
             envelope: envelope, identifier: identifier, takenMicroseconds: microseconds)
         state.withLock { state in
-            if state.presence.isOnline(token) {
-                deliver(new, token, "push", microseconds, &state)
-            } else if isOver(new, microseconds) {
+            deliverGroups(microseconds, &state)
+            let isOffline = state.offline.holds(token)
+            let waitsForGroup = new.envelope.priority < 10 && state.savingPower.holds(token)
+            if !isOffline, !waitsForGroup {
+                deliver([new], token, "push", microseconds, &state)
+            } else if new.isOver(microseconds) {
                 // "If the value is 0, APNs attempts to deliver the notification only once and
                 // doesn't store it."
                 state.counts.discarded += 1
-            } else {
+            } else if isOffline {
                 store(new, token, microseconds, &state)
+            } else {
+                hold(new, token, microseconds, &state)
             }
         }
     }
 
+    /// "APNs stores only one notification per bundle ID."
+    private func isReplaced(_ older: KeptNotification, by new: KeptNotification) -> Bool {
+        guard older.envelope.topic == new.envelope.topic else { return false }
+        return rules.store == .app
+            || older.envelope.collapseIdentifier == new.envelope.collapseIdentifier
+    }
+
     private func store(
-        _ new: Stored, _ token: [UInt8], _ microseconds: UInt64, _ state: inout State
+        _ new: KeptNotification, _ token: [UInt8], _ microseconds: UInt64, _ state: inout State
     ) {
-        var kept = state.devices[token] ?? []
-        if let older = kept.firstIndex(where: {
-            $0.envelope.topic == new.envelope.topic
-                && $0.envelope.collapseIdentifier == new.envelope.collapseIdentifier
-        }) {
+        var kept = state.stored[token] ?? []
+        if let older = kept.firstIndex(where: { isReplaced($0, by: new) }) {
             kept.remove(at: older)
             state.counts.stored -= 1
             state.counts.coalesced += 1
@@ -121,70 +120,121 @@ final class DeviceStore: Sendable {
             state.counts.stored -= 1
             state.counts.dropped += 1
         }
-        if state.counts.stored >= Self.maximumStored {
-            // At most once a second: looking through all of them takes its time.
-            if microseconds >= state.sweptMicroseconds + 1_000_000 { sweep(microseconds, &state) }
-            guard state.counts.stored < Self.maximumStored else {
-                state.counts.dropped += 1
-                state.devices[token] = kept.isEmpty ? nil : kept
-                return
-            }
-            kept = kept.filter { !isOver($0, microseconds) }
-        }
-        kept.append(new)
+        state.stored[token] = kept.isEmpty ? nil : kept
+        guard hasRoom(microseconds, &state) else { return }
+        state.stored[token, default: []].append(new)
         state.counts.stored += 1
-        state.devices[token] = kept
     }
 
-    /// Whether a notification's time has passed.
-    private func isOver(_ stored: Stored, _ microseconds: UInt64) -> Bool {
-        guard let expiration = stored.envelope.expirationUnixSeconds else { return false }
-        return expiration <= microseconds / 1_000_000
+    /// "Notifications with this priority might be grouped and delivered in bursts."
+    private func hold(
+        _ new: KeptNotification, _ token: [UInt8], _ microseconds: UInt64, _ state: inout State
+    ) {
+        guard state.groups.count(token) < Self.maximumStoredForDevice else {
+            state.counts.dropped += 1
+            return
+        }
+        guard hasRoom(microseconds, &state) else { return }
+        // Priority 1 "prevents awakening the device": it comes along when others are delivered.
+        let due = new.envelope.priority == 1 ? nil : microseconds + rules.groupNanoseconds / 1000
+        state.groups.append(new, token, dueMicroseconds: due)
+        state.counts.held += 1
     }
 
-    /// Lets go of what is too old; returns what is left.
+    /// Whether one more can be kept; if not, it is dropped.
+    private func hasRoom(_ microseconds: UInt64, _ state: inout State) -> Bool {
+        func isFull() -> Bool { state.counts.stored + state.counts.held >= Self.maximumStored }
+        // At most once a second: looking through all of them takes its time.
+        if isFull(), microseconds >= state.sweptMicroseconds + 1_000_000 {
+            sweep(microseconds, &state)
+        }
+        guard isFull() else { return true }
+        state.counts.dropped += 1
+        return false
+    }
+
+    /// Removes what is too old, and counts it; returns what is left.
     private func keepValid(
-        _ kept: [Stored], _ microseconds: UInt64, _ state: inout State
-    ) -> [Stored] {
-        kept.filter { stored in
-            if isOver(stored, microseconds) {
+        _ kept: [KeptNotification], _ microseconds: UInt64, _ state: inout State
+    ) -> [KeptNotification] {
+        kept.filter { notification in
+            if notification.isOver(microseconds) {
                 state.counts.expired += 1
-            } else if microseconds >= stored.takenMicroseconds + keepMicroseconds {
+            } else if microseconds
+                >= notification.takenMicroseconds + rules.keepNanoseconds / 1000
+            {
                 state.counts.dropped += 1
             } else {
                 return true
             }
-            state.counts.stored -= 1
             return false
         }
     }
 
     private func sweep(_ microseconds: UInt64, _ state: inout State) {
         state.sweptMicroseconds = microseconds
-        for (token, kept) in state.devices {
+        for (token, kept) in state.stored {
             let valid = keepValid(kept, microseconds, &state)
-            if valid.count < kept.count { state.devices[token] = valid.isEmpty ? nil : valid }
+            guard valid.count < kept.count else { continue }
+            state.counts.stored -= kept.count - valid.count
+            state.stored[token] = valid.isEmpty ? nil : valid
         }
     }
 
     // MARK: Devices
 
     /// A device comes online and gets what was kept for it, or goes offline. Returns how many it
-    /// got; nil where too much was said already.
+    /// got; nil if too much was said already.
     func setOnline(_ token: [UInt8], _ isOnline: Bool, microseconds: UInt64) -> Int? {
         state.withLock { state in
-            guard state.presence.say(token, isOnline: isOnline) else { return nil }
-            guard isOnline, let kept = state.devices.removeValue(forKey: token) else { return 0 }
+            deliverGroups(microseconds, &state)
+            guard state.offline.say(token, !isOnline) else { return nil }
+            guard isOnline else {
+                for held in state.groups.remove(token) {
+                    state.counts.held -= 1
+                    store(held, token, microseconds, &state)
+                }
+                return 0
+            }
+            guard let kept = state.stored.removeValue(forKey: token) else { return 0 }
+            state.counts.stored -= kept.count
             let valid = keepValid(kept, microseconds, &state)
-            state.counts.stored -= valid.count
-            for stored in valid { deliver(stored, token, "store", microseconds, &state) }
+            deliver(valid, token, "store", microseconds, &state)
             return valid.count
         }
     }
 
-    /// What is stored now, and what became of the others.
+    /// A device begins to save power, or ends it and gets what was held for it. Returns how many it
+    /// got; nil if too much was said already.
+    func setSavingPower(_ token: [UInt8], _ saves: Bool, microseconds: UInt64) -> Int? {
+        state.withLock { state in
+            deliverGroups(microseconds, &state)
+            guard state.savingPower.say(token, saves) else { return nil }
+            return saves ? 0 : deliverGroup(token, microseconds, &state)
+        }
+    }
+
+    /// Delivers the groups that are due.
+    private func deliverGroups(_ microseconds: UInt64, _ state: inout State) {
+        while let token = state.groups.nextDue(microseconds) {
+            _ = deliverGroup(token, microseconds, &state)
+        }
+    }
+
+    private func deliverGroup(
+        _ token: [UInt8], _ microseconds: UInt64, _ state: inout State
+    ) -> Int {
+        let group = state.groups.remove(token)
+        state.counts.held -= group.count
+        let valid = keepValid(group, microseconds, &state)
+        deliver(valid, token, "group", microseconds, &state)
+        return valid.count
+    }
+
+    /// What is kept now, and what became of the others.
     func counts(microseconds: UInt64) -> Counts {
         state.withLock { state in
+            deliverGroups(microseconds, &state)
             sweep(microseconds, &state)
             return state.counts
         }
@@ -193,70 +243,27 @@ final class DeviceStore: Sendable {
     // MARK: The file
 
     private func deliver(
-        _ notification: Stored, _ token: [UInt8], _ from: StaticString, _ microseconds: UInt64,
-        _ state: inout State
+        _ notifications: [KeptNotification], _ token: [UInt8], _ from: StaticString,
+        _ microseconds: UInt64, _ state: inout State
     ) {
-        state.counts.delivered += 1
-        guard descriptor >= 0 else { return }
-        if state.lines.isEmpty { state.oldestLine = microseconds }
-        func field(_ octets: some Sequence<UInt8>) {
-            state.lines += octets
-            state.lines.append(UInt8(ascii: ","))
+        state.counts.delivered += UInt64(notifications.count)
+        for notification in notifications {
+            state.deliveries.append(notification, token, from, microseconds)
         }
-        let envelope = notification.envelope
-        field("\(microseconds)".utf8)
-        field(token)
-        field(envelope.topic)
-        field(notification.identifier.indices.map { notification.identifier[$0] })
-        field(Self.quoted(envelope.collapseIdentifier ?? []))
-        field((envelope.expirationUnixSeconds.map(String.init) ?? "").utf8)
-        state.lines += "\(from)\n".utf8
-        if state.lines.count >= Self.flushCount { write(&state) }
     }
 
-    /// As a field of CSV: quotes where it holds a comma or quotes.
-    private static func quoted(_ octets: [UInt8]) -> [UInt8] {
-        let quote = UInt8(ascii: "\"")
-        guard octets.contains(where: { $0 == quote || $0 == UInt8(ascii: ",") }) else {
-            return octets
-        }
-        return [quote] + octets.flatMap { $0 == quote ? [quote, quote] : [$0] } + [quote]
-    }
-
-    /// Writes what has waited long enough; returns for how many microseconds the rest may wait.
-    func flushIfDue(microseconds: UInt64) -> UInt64? {
+    /// Does what is due; returns for how many microseconds the rest may wait, nil: nothing waits.
+    func settleDue(microseconds: UInt64) -> UInt64? {
         state.withLock { state in
-            guard !state.lines.isEmpty else { return nil }
-            let due = state.oldestLine + Self.flushIntervalMicroseconds
-            if due > microseconds { return due - microseconds }
-            write(&state)
-            return nil
+            deliverGroups(microseconds, &state)
+            let due = [state.groups.dueMicroseconds, state.deliveries.flushDue(microseconds)]
+            return due.compactMap { $0 }.min().map { $0 > microseconds ? $0 - microseconds : 0 }
         }
     }
 
     /// Writes what waits.
-    func flush() { state.withLock { write(&$0) } }
+    func flush() { state.withLock { $0.deliveries.flush() } }
 
-    private func write(_ state: inout State) {
-        var offset = 0
-        while offset < state.lines.count {
-            let count = unsafe state.lines.withUnsafeBytes {
-                unsafe Glibc.write(descriptor, $0.baseAddress! + offset, $0.count - offset)
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else {
-                state.hasFailed = true
-                break
-            }
-            offset += count
-        }
-        state.lines.removeAll(keepingCapacity: true)
-    }
-
-    /// After all threads have ended: writes what waits; true where all of it was written.
-    func finish() -> Bool {
-        flush()
-        if descriptor >= 0 { _ = close(descriptor) }
-        return state.withLock { !$0.hasFailed }
-    }
+    /// After all threads have ended: writes what waits; true if all of it was written.
+    func finish() -> Bool { state.withLock { $0.deliveries.finish() } }
 }

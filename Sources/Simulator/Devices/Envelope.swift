@@ -9,6 +9,8 @@ struct Envelope: Sendable, Equatable {
     var collapseIdentifier: [UInt8]?
     /// `apns-expiration`, Unix seconds; 0: one attempt, never stored; nil: as long as APNs likes.
     var expirationUnixSeconds: UInt64?
+    /// `apns-priority`: 10, 5 or 1.
+    var priority: UInt8 = 10
 }
 
 extension Envelope {
@@ -19,5 +21,9 @@ extension Envelope {
         expirationUnixSeconds = unsafe head[.expiration].flatMap {
             unsafe UInt64(String(decoding: $0, as: UTF8.self))
         }
+        priority =
+            unsafe head[.priority].flatMap {
+                unsafe UInt8(String(decoding: $0, as: UTF8.self))
+            } ?? 10
     }
 }

@@ -123,7 +123,7 @@ internal import TLS
         if let flush = context.journal?.flushDue { due = min(due, flush) }
         for connection in lingering { due = min(due, connection.lingersUntil) }
         if let devices = context.devices,
-            let rest = devices.flushIfDue(microseconds: context.nowMicroseconds)
+            let rest = devices.settleDue(microseconds: context.nowMicroseconds)
         {
             due = min(due, context.now + rest * 1000)
         }

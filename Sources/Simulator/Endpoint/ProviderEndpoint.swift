@@ -9,8 +9,8 @@ struct EndpointCredentials: Sendable {
     let tls: TLSContext
     let keys: [ProviderKey]
     let topics: TopicTable
-    /// SHA-256 of client certificates that are refused.
-    var revoked: [[UInt8]] = []
+    /// Which client certificates are accepted.
+    var certificates = ClientCertificateRule()
 }
 
 /// A local APNs: the HTTP/2 provider API on a port of this machine.
@@ -41,7 +41,8 @@ public final class ProviderEndpoint: Sendable {
         ResourceLimits.raise()
         let state = try StateDirectory(path: options.state)
         self.state = state
-        let credentials = try state.credentials()
+        try Self.refuseOutputsOverInputs(options, state)
+        let credentials = try state.credentials(environment: options.environment)
         let start = ClockStart.now()
         self.start = start
         let scenario = try options.scenario.map { text throws(SimulatorError) in
@@ -98,8 +99,9 @@ public final class ProviderEndpoint: Sendable {
                 world: LegacyWorld(
                     fate: TokenFate(
                         badToken: options.badToken, unregistered: options.unregistered,
-                        seed: options.seed), trust: trust, devices: devices, shared: shared,
-                    journal: journal, start: start))
+                        seed: options.seed), trust: trust, certificates: credentials.certificates,
+                    devices: devices, shared: shared, journal: journal, start: start,
+                    payloadLint: options.payloadLint))
         } catch {
             control?.stop()
             Self.end(threads, shared)
@@ -160,23 +162,41 @@ public final class ProviderEndpoint: Sendable {
         )
     }
 
+    /// The journal and the deliveries empty the file that they are written to: it is none that is
+    /// read.
+    private static func refuseOutputsOverInputs(
+        _ options: SimulatorOptions, _ state: StateDirectory
+    ) throws(SimulatorError) {
+        let inputs = [options.offline, options.savingPower, options.scenario].compactMap { $0 }
+        var taken = state.files + inputs
+        for (option, path) in [
+            ("journal", options.journal), ("deliveries", options.deliveries),
+        ] {
+            guard let path else { continue }
+            if let other = taken.first(where: { PrivateFile.isSame($0, path) }) {
+                throw SimulatorError(
+                    "--\(option) \(path) would overwrite \(other): name another file",
+                    exitCode: 2)
+            }
+            taken.append(path)
+        }
+    }
+
     private static func deviceStore(
         _ options: SimulatorOptions
     ) throws(SimulatorError) -> DeviceStore? {
-        guard options.offline != nil || options.deliveries != nil || options.control != nil else {
-            return nil
-        }
-        var presence = DevicePresence(share: 0, seed: options.seed)
-        if let offline = options.offline {
-            if let share = Double(offline), (0...1).contains(share) {
-                presence = DevicePresence(share: share, seed: options.seed)
-            } else {
-                try presence.read(offline)
-            }
-        }
+        let asked = [
+            options.offline, options.savingPower, options.deliveries, options.control,
+        ]
+        guard asked.contains(where: { $0 != nil }) else { return nil }
         return try DeviceStore(
-            presence: presence, deliveries: options.deliveries,
-            keepNanoseconds: options.storeNanoseconds)
+            offline: try DeviceCondition(.offline, option: options.offline, seed: options.seed),
+            savingPower: try DeviceCondition(
+                .savingPower, option: options.savingPower, seed: options.seed),
+            deliveries: options.deliveries,
+            rules: .init(
+                store: options.storeRule, keepNanoseconds: options.storeNanoseconds,
+                groupNanoseconds: options.groupNanoseconds))
     }
 
     /// Ends all connections and threads, and writes what the journal still has to hold. Called

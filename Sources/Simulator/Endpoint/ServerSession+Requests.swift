@@ -41,6 +41,7 @@ extension ServerSession {
             unsafe stream.pointee.verdict = context.examine(head, &credential, topics: topics)
         }
         unsafe stream.pointee.identifier = context.identifier(head)
+        unsafe stream.pointee.isSaidToBeCompressed = head.isSaidToBeCompressed
         guard context.keepsTokens else { return }
         var token = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
         if unsafe RequestChecks.findToken(head[.path], token: &token) == nil,
@@ -54,8 +55,14 @@ extension ServerSession {
     }
 
     /// Octets of a request's body.
-    func receivedData(_ stream: UnsafeMutablePointer<StreamState>?, _ count: Int) {
-        if let stream = unsafe stream { unsafe stream.pointee.bodyCount += count }
+    func receivedData(
+        _ stream: UnsafeMutablePointer<StreamState>?, _ bytes: UnsafeRawBufferPointer
+    ) {
+        let count = bytes.count
+        if let stream = unsafe stream {
+            if context.options.payloadLint != .off { unsafe stream.pointee.keepBody(bytes) }
+            unsafe stream.pointee.bodyCount += count
+        }
         guard let window else { return }
         owedOctets += count
         if let stream = unsafe stream { unsafe stream.pointee.owedOctets += count }
@@ -67,7 +74,12 @@ extension ServerSession {
         guard unsafe !stream.pointee.isComplete, !isBroken, !isEnding else { return }
         unsafe stream.pointee.isComplete = true
         lastRequest = context.now
-        var answer = unsafe stream.pointee.verdict.answer(bodyCount: stream.pointee.bodyCount)
+        var finding: RequestFinding?
+        if context.options.payloadLint != .off { finding = unsafe stream.pointee.bodyFinding }
+        if let finding { context.totals.count(finding) }
+        var answer = unsafe stream.pointee.verdict.answer(
+            bodyCount: stream.pointee.bodyCount,
+            refusesBody: finding != nil && context.options.payloadLint == .refuse)
         if let run = context.run {
             guard unsafe suffer(run, stream, &answer) else {
                 unsafe note(stream, .untaken)
@@ -87,7 +99,8 @@ extension ServerSession {
         let pending = unsafe PendingAnswer(
             slot: slot, generation: generation, streamID: stream.pointee.streamID,
             isAuthenticated: stream.pointee.verdict.isAuthenticated, answer: answer,
-            identifier: stream.pointee.identifier)
+            identifier: stream.pointee.identifier,
+            omitsBody: stream.pointee.verdict.omitsBody)
         if context.delaysAnswers {
             context.queue.push(pending, due: context.dueTime(connectionNext: &nextAnswer))
         } else {

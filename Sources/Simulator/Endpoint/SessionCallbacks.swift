@@ -59,8 +59,9 @@ enum SessionCallbacks {
     }
 
     private static let data: nghttp2_on_data_chunk_recv_callback = {
-        session, _, streamID, _, count, data in
-        unsafe owner(data).receivedData(stream(session, streamID), count)
+        session, _, streamID, bytes, count, data in
+        unsafe owner(data).receivedData(
+            stream(session, streamID), UnsafeRawBufferPointer(start: bytes, count: count))
         return 0
     }
 
@@ -120,7 +121,8 @@ enum ResponseSubmission {
                     of: pending.identifier[position], toByteOffset: position, as: UInt8.self)
             }
             let body = unsafe base + 128
-            let bodyCount = unsafe pending.answer.writeBody(to: body)
+            let bodyCount =
+                pending.omitsBody ? 0 : unsafe pending.answer.writeBody(to: body)
             for position in 0..<bodyCount {
                 unsafe stream.pointee.responseBody[position] = body.load(
                     fromByteOffset: position, as: UInt8.self)
@@ -145,7 +147,7 @@ enum ResponseSubmission {
                 let count = unsafe Decimal.write(UInt64(seconds), to: target)
                 unsafe fields.append(field("retry-after", target, count))
             }
-            if bodyCount > 0 {
+            if pending.answer.reason != nil {
                 unsafe fields.append(
                     field("content-type", contentType, "application/json".utf8.count))
             }

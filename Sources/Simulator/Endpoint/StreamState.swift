@@ -5,6 +5,9 @@ struct StreamState {
     var identifier = NotificationIDText(repeating: 0)
     /// Octets of the body so far.
     var bodyCount = 0
+    /// As many of them as a payload may have, if somebody looks at payloads.
+    private var body: [UInt8] = []
+    var isSaidToBeCompressed = false
     var isComplete = false
     /// Octets of the body for which the stream's window has not been given back.
     var owedOctets = 0
@@ -18,6 +21,18 @@ struct StreamState {
     var responseOffset = 0
     private var tokenCount = 0
     private var token = InlineArray<200, UInt8>(repeating: 0)
+
+    /// Keeps octets of the body that are within the limit for payloads.
+    mutating func keepBody(_ bytes: UnsafeRawBufferPointer) {
+        let room = verdict.payloadLimit - body.count
+        if verdict.early == nil, room > 0 { unsafe body += bytes.prefix(room) }
+    }
+
+    /// What is wrong with the body, if it was kept as a whole.
+    var bodyFinding: RequestFinding? {
+        guard verdict.early == nil, bodyCount > 0, bodyCount == body.count else { return nil }
+        return RequestFinding(body: body, isSaidToBeCompressed: isSaidToBeCompressed)
+    }
 
     /// Keeps a token's digits for the journal.
     mutating func setToken(_ digits: UnsafeRawBufferPointer) {
@@ -54,6 +69,8 @@ struct StreamState {
         streamID = 0
         verdict = Verdict()
         bodyCount = 0
+        body.removeAll(keepingCapacity: true)
+        isSaidToBeCompressed = false
         isComplete = false
         responseCount = 0
         responseOffset = 0

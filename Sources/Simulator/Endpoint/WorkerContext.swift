@@ -133,6 +133,7 @@ final class WorkerContext {
                 {
                     return reason
                 }
+                if credential.hasTextualIssueTime { totals.count(.textualIssueTime) }
                 if let run, let mark = credential.lastMark, run.isExpired(mark) {
                     return .expiredProviderToken
                 }

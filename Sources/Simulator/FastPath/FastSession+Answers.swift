@@ -8,7 +8,7 @@ extension FastSession {
         let pending = PendingAnswer(
             slot: slot, generation: generation, streamID: streamID,
             isAuthenticated: stream.verdict.isAuthenticated, answer: answer,
-            identifier: stream.identifier)
+            identifier: stream.identifier, omitsBody: stream.verdict.omitsBody)
         if context.delaysAnswers {
             streams[index].isAnswered = true
             context.queue.push(pending, due: context.dueTime(connectionNext: &nextAnswer))
@@ -31,7 +31,7 @@ extension FastSession {
             return
         }
         // A client whose streams take no body gets none: the reason is lost, the framing right.
-        let takesBody = initialSendWindow >= Answer.maximumBodyCount
+        let takesBody = !pending.omitsBody && initialSendWindow >= Answer.maximumBodyCount
         if takesBody, sendWindow < Answer.maximumBodyCount {
             if blocked.count < Int(context.options.maxStreams) { blocked.append(pending) }
             return

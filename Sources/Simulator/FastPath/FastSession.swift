@@ -1,3 +1,4 @@
+internal import APNs
 internal import HPACK
 
 /// One connection's HTTP/2 as cheaply as it goes, for benchmarks (`--fast`).
@@ -266,6 +267,12 @@ final class FastSession {
         let waiting = blocked
         blocked = []
         for answer in waiting { write(answer) }
+    }
+
+    /// A client certificate is refused: GOAWAY, no stream taken, and the end.
+    func refuseCertificate(_ reason: Reason) {
+        isFinished = true
+        FrameBytes.appendGoAway(0, .noError, "{\"reason\":\"\(reason.text)\"}", to: &output)
     }
 
     private func fail(_ code: FrameBytes.ErrorCode, _ text: String = "") {

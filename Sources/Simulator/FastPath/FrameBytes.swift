@@ -200,7 +200,7 @@ enum FrameBytes {
         unsafe block += Decimal.write(UInt64(pending.answer.status), to: block)
         let hasBody = withBody && pending.answer.reason != nil
         // `content-type` by its name index 31.
-        if hasBody { text("\u{f}\u{10}\u{10}application/json") }
+        if hasBody || pending.omitsBody { text("\u{f}\u{10}\u{10}application/json") }
         unsafe writeIdentifier(pending.identifier, to: block)
         unsafe block += 46
         let blockCount = unsafe block - frame - 9

@@ -23,6 +23,8 @@ final class LegacyConnection {
     var phase = Phase.handshake
     /// The topics of the client's certificate.
     private(set) var topics: [[UInt8]] = []
+    /// Why the client's certificate is refused; nil if it is accepted.
+    private(set) var refusal: Reason?
     var reader = BinaryNotificationReader()
     /// The identifier of the last accepted notification.
     var lastAccepted: UInt32?
@@ -34,6 +36,7 @@ final class LegacyConnection {
     /// How it ends.
     var end = GatewayScript.End.fin
 
+    private let certificates: ClientCertificateRule
     private var session: TLSSession
     /// Ciphertext that waits for the socket.
     private var output: [UInt8] = []
@@ -43,9 +46,12 @@ final class LegacyConnection {
     private static let lingerNanoseconds: UInt64 = 2_000_000_000
     private static let roomCount = 65_536
 
-    init(descriptor: Int32, number: UInt64, context: TLSContext) throws(TLSError) {
+    init(
+        descriptor: Int32, number: UInt64, context: TLSContext, certificates: ClientCertificateRule
+    ) throws(TLSError) {
         self.descriptor = descriptor
         self.number = number
+        self.certificates = certificates
         session = try TLSSession(context: context, serverName: nil)
     }
 
@@ -103,16 +109,14 @@ final class LegacyConnection {
 
     private func establish() {
         phase = .reading
-        guard let certificate = session.peerCertificate else { return }
-        let named =
-            certificate.extensionValue(CertificateTopics.identifier)
-            .flatMap(CertificateTopics.decode) ?? []
-        topics = named.map { Array($0.utf8) }
-        if topics.isEmpty,
-            let userID = certificate.subjectAttribute(CertificateTopics.userIDIdentifier)
-        {
-            topics = [Array(userID.utf8)]
+        guard let certificate = session.peerCertificate else {
+            // TLS demands one; without it nobody is spoken for.
+            refusal = .badCertificate
+            return
         }
+        refusal = certificates.refusal(certificate)
+        let scope = ClientCertificateRule.scope(of: certificate)
+        topics = scope?.topics.map { Array($0.utf8) } ?? []
     }
 
     /// Seals octets for the peer.

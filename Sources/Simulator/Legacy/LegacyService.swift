@@ -98,7 +98,7 @@ final class LegacyService: Sendable {
                 connections.append(
                     try LegacyConnection(
                         descriptor: descriptor, number: world.shared.nextConnection(),
-                        context: tls))
+                        context: tls, certificates: world.certificates))
                 totals.connections += 1
             } catch {
                 _ = close(descriptor)
@@ -113,8 +113,13 @@ final class LegacyService: Sendable {
             connection.write()
             if was == .handshake {
                 if connection.phase == .gone { totals.handshakesFailed += 1 }
-                if connection.phase == .reading, kind == .feedback { tell(connection) }
+                if let refusal = connection.refusal {
+                    refuse(connection, refusal)
+                } else if connection.phase == .reading, kind == .feedback {
+                    tell(connection)
+                }
             }
+            guard connection.refusal == nil else { return }
             if kind == .gateway, connection.phase == .reading || connection.phase == .gone {
                 take(octets, from: connection)
             }
@@ -122,12 +127,23 @@ final class LegacyService: Sendable {
             if connection.phase == .gone, connection.packet != nil { tellError(connection) }
         }
 
+        /// The legacy protocols have no word for it: the connection ends, and nothing is taken.
+        private func refuse(_ connection: LegacyConnection, _ reason: Reason) {
+            totals.countCertificate(refused: reason)
+            if connection.phase == .reading {
+                connection.finish(now: ClockStart.monotonicNanoseconds())
+            }
+        }
+
         private func take(_ octets: [UInt8], from connection: LegacyConnection) {
             connection.reader.append(octets)
             while !connection.isCondemned, let event = connection.reader.next() {
                 switch event {
                 case .notification(let notification):
-                    let status = world.status(of: notification, topic: connection.topics.first)
+                    let finding = world.finding(of: notification)
+                    if let finding { totals.count(finding) }
+                    let status = world.status(
+                        of: notification, topic: connection.topics.first, finding: finding)
                     note(notification, status: status, on: connection)
                 case .malformed(let status, let identifier):
                     let bad = BinaryNotification(
@@ -222,6 +238,10 @@ final class LegacyService: Sendable {
                 case .condemned(let due), .ending(let due): soonest = min(soonest, due)
                 default: break
                 }
+            }
+            // The provider API's threads may sleep: what this one kept is this one's to deliver.
+            if let rest = world.devices?.settleDue(microseconds: world.start.microsecondsNow()) {
+                soonest = min(soonest, now + rest * 1000)
             }
             guard soonest < .max else { return -1 }
             return soonest <= now ? 0 : Int32(clamping: (soonest - now) / 1_000_000 + 1)

@@ -4,20 +4,37 @@ internal import APNs
 struct LegacyWorld: Sendable {
     let fate: TokenFate
     let trust: TokenTrust?
+    /// Which client certificates are accepted.
+    let certificates: ClientCertificateRule
     let devices: DeviceStore?
     let feedback = FeedbackLists()
     let shared: EndpointShared
     let journal: JournalFile?
     let start: ClockStart
+    /// What is done about payloads that are not JSON dictionaries.
+    let payloadLint: PayloadLintMode
 
     /// What a scenario asks of the gateway at this moment.
     var script: GatewayScript { shared.scenario?.scenario.gateway ?? GatewayScript() }
 
+    /// What is wrong with a payload that may still pass.
+    func finding(of notification: BinaryNotification) -> RequestFinding? {
+        guard payloadLint != .off, !notification.payload.isEmpty else { return nil }
+        return RequestFinding(body: notification.payload, isSaidToBeCompressed: false)
+    }
+
     /// The status of a notification; `.noError` where it is accepted.
-    func status(of notification: BinaryNotification, topic: [UInt8]?) -> UInt8 {
+    func status(
+        of notification: BinaryNotification, topic: [UInt8]?, finding: RequestFinding?
+    ) -> UInt8 {
         if let status = script.statuses[notification.token] { return status }
         if notification.token.isEmpty { return BinaryStatus.missingDeviceToken.rawValue }
-        if notification.payload.isEmpty { return BinaryStatus.missingPayload.rawValue }
+        if notification.token.count < Self.tokenLimit {
+            return BinaryStatus.invalidTokenSize.rawValue
+        }
+        if notification.payload.isEmpty || finding != nil && payloadLint == .refuse {
+            return BinaryStatus.missingPayload.rawValue
+        }
         guard let topic, !topic.isEmpty else { return BinaryStatus.missingTopic.rawValue }
         if topic.count > Self.topicLimit { return BinaryStatus.invalidTopicSize.rawValue }
         if let trust {
@@ -32,6 +49,8 @@ struct LegacyWorld: Sendable {
         }
     }
 
+    /// The shortest token: the archived documents know no others than of 32 bytes.
+    static let tokenLimit = 32
     /// The longest topic that a certificate may name.
     static let topicLimit = 255
 
@@ -56,7 +75,9 @@ struct LegacyWorld: Sendable {
             Int32(bitPattern: seconds) <= 0 ? 0 : UInt64(seconds)
         }
         devices?.take(
-            Envelope(topic: topic, collapseIdentifier: nil, expirationUnixSeconds: expiration),
+            Envelope(
+                topic: topic, collapseIdentifier: nil, expirationUnixSeconds: expiration,
+                priority: notification.priority ?? 10),
             token: Self.digits(notification.token),
             identifier: Self.identifier(notification.identifier), microseconds: now)
     }

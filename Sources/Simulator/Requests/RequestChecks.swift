@@ -12,11 +12,18 @@ struct Verdict: Sendable {
     /// The credential was accepted: the connection's stream limit may rise with the answer.
     var isAuthenticated = false
 
+    /// The method is HEAD: the response has no body.
+    var omitsBody = false
+
     /// The answer to the request once its body had so many octets.
-    func answer(bodyCount: Int) -> Answer {
+    ///
+    /// - Parameter refusesBody: The body is refused for what it holds. What APNs says then is not
+    ///   documented.
+    func answer(bodyCount: Int, refusesBody: Bool = false) -> Answer {
         if let early { return early }
         if bodyCount == 0 { return .refused(.payloadEmpty) }
         if bodyCount > payloadLimit { return .refused(.payloadTooLarge) }
+        if refusesBody { return .refused(.payloadEmpty) }
         return late
     }
 }
@@ -43,6 +50,7 @@ struct RequestChecks: Sendable {
             return verdict
         }
         guard let method = unsafe head[.method], unsafe method.spells("POST") else {
+            verdict.omitsBody = unsafe head[.method]?.spells("HEAD") ?? false
             return refuse(.methodNotAllowed)
         }
         var token = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
@@ -60,7 +68,10 @@ struct RequestChecks: Sendable {
             return refuse(reason)
         }
         guard unsafe allows(head[.topic]) else { return refuse(.topicDisallowed) }
-        if let type { verdict.payloadLimit = PayloadRules.maximumCount(for: type) }
+        // A topic for VoIP takes no other type, so that it says enough.
+        if unsafe topics.isVoIP(head[.topic]) {
+            verdict.payloadLimit = PayloadRules.maximumVoIPCount
+        }
         verdict.late =
             unsafe trustRefusal(token, topic: head[.topic], topics, isForDevice).map(Answer.refused)
             ?? fate.answer(head: TokenFate.head(ofDigits: token) ?? 0)
@@ -110,7 +121,8 @@ struct RequestChecks: Sendable {
         if let value = unsafe head[.expiration], unsafe !isDecimal(value) {
             return .badExpirationDate
         }
-        var isImmediate = false
+        // "If you omit this header, APNs sets the notification priority to 10."
+        var isImmediate = true
         if let value = unsafe head[.priority] {
             isImmediate = unsafe value.spells("10")
             guard unsafe isImmediate || value.spells("5") || value.spells("1") else {

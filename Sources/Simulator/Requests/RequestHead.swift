@@ -17,6 +17,8 @@ internal import HPACK
     private var seen: UInt16 = 0
     /// A field that must occur once occurred twice.
     private(set) var hasDuplicates = false
+    /// `content-encoding` names a coding.
+    private(set) var isSaidToBeCompressed = false
     /// As RFC 9113 section 6.5.2 counts: name, value and 32 a field.
     private(set) var listSize = 0
 
@@ -40,6 +42,7 @@ internal import HPACK
         used = 0
         seen = 0
         hasDuplicates = false
+        isSaidToBeCompressed = false
         listSize = 0
     }
 
@@ -48,7 +51,11 @@ internal import HPACK
 
     /// Takes a field in.
     mutating func add(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
-        unsafe add(Name(name), nameCount: name.count, value: value)
+        let known = unsafe Name(name)
+        if known == nil, unsafe name.spells("content-encoding"), unsafe !value.spells("identity") {
+            isSaidToBeCompressed = true
+        }
+        unsafe add(known, nameCount: name.count, value: value)
     }
 
     /// Takes a field in whose name is told apart already.

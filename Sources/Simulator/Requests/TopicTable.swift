@@ -39,15 +39,10 @@ struct TopicTable: Sendable {
         }
     }
 
-    /// A certificate's: the topics of its extension, else its UID alone, which is then the default.
-    init(certificateTopics: [String], userID: String?) {
-        if certificateTopics.isEmpty, let userID {
-            fallback = Array(userID.utf8)
-            append(userID, isOfOtherApp: false)
-        } else {
-            fallback = certificateTopics.count == 1 ? Array(certificateTopics[0].utf8) : nil
-            for topic in certificateTopics { append(topic, isOfOtherApp: false) }
-        }
+    /// A certificate's: nil, none at all.
+    init(_ scope: CertificateScope?) {
+        fallback = scope?.onlyTopic.map { Array($0.utf8) }
+        for topic in scope?.topics ?? [] { append(topic, isOfOtherApp: false) }
     }
 
     private mutating func append(_ topic: String, isOfOtherApp: Bool) {
@@ -80,6 +75,18 @@ struct TopicTable: Sendable {
             return nil
         }
         return .topicDisallowed
+    }
+
+    /// Whether a request with this topic, or the credential's only one, is for VoIP.
+    func isVoIP(_ topic: UnsafeRawBufferPointer?) -> Bool {
+        let suffix = Array(PushType.voip.topicSuffix!.utf8)
+        if let topic = unsafe topic {
+            return unsafe topic.count > suffix.count
+                && topic.suffix(suffix.count)
+                    .elementsEqual(suffix)
+        }
+        guard let fallback else { return false }
+        return fallback.count > suffix.count && fallback.suffix(suffix.count) == suffix[...]
     }
 
     /// A topic without a push type's suffix; the credential's only topic where none is named.

@@ -1,0 +1,95 @@
+internal import Glibc
+
+/// The file that gets a line for each notification that a device got, if somebody wants it.
+struct DeliveryLines: Sendable {
+    /// Bytes of lines that wait to be written.
+    private static let flushCount = 1 << 16
+    private static let flushIntervalMicroseconds: UInt64 = 200_000
+    private static let header = "t_us,token,topic,apns_id,collapse_id,expiration,from\n"
+
+    private let descriptor: Int32
+    private var lines: [UInt8] = []
+    private var oldestMicroseconds: UInt64 = 0
+    private var hasFailed = false
+
+    /// Creates or empties the file and writes the header line.
+    init(path: String?) throws(SimulatorError) {
+        guard let path else {
+            descriptor = -1
+            return
+        }
+        descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else {
+            throw SimulatorError(
+                "--deliveries \(path): \(describe(errno: errno)): name a file that can be written",
+                exitCode: 2)
+        }
+        lines = Array(Self.header.utf8)
+        flush()
+    }
+
+    /// Appends a line.
+    mutating func append(
+        _ notification: KeptNotification, _ token: [UInt8], _ from: StaticString,
+        _ microseconds: UInt64
+    ) {
+        guard descriptor >= 0 else { return }
+        if lines.isEmpty { oldestMicroseconds = microseconds }
+        let envelope = notification.envelope
+        field("\(microseconds)".utf8)
+        field(token)
+        field(envelope.topic)
+        field(notification.identifier.indices.map { notification.identifier[$0] })
+        field(Self.quoted(envelope.collapseIdentifier ?? []))
+        field((envelope.expirationUnixSeconds.map(String.init) ?? "").utf8)
+        lines += "\(from)\n".utf8
+        if lines.count >= Self.flushCount { flush() }
+    }
+
+    private mutating func field(_ bytes: some Sequence<UInt8>) {
+        lines += bytes
+        lines.append(UInt8(ascii: ","))
+    }
+
+    /// As a field of CSV: in quotes if it holds a comma or quotes.
+    private static func quoted(_ bytes: [UInt8]) -> [UInt8] {
+        let quote = UInt8(ascii: "\"")
+        guard bytes.contains(where: { $0 == quote || $0 == UInt8(ascii: ",") }) else {
+            return bytes
+        }
+        return [quote] + bytes.flatMap { $0 == quote ? [quote, quote] : [$0] } + [quote]
+    }
+
+    /// Writes what has waited long enough; returns when the rest is due, microseconds.
+    mutating func flushDue(_ microseconds: UInt64) -> UInt64? {
+        guard !lines.isEmpty else { return nil }
+        let due = oldestMicroseconds + Self.flushIntervalMicroseconds
+        if due > microseconds { return due }
+        flush()
+        return nil
+    }
+
+    /// Writes what waits.
+    mutating func flush() {
+        var offset = 0
+        while offset < lines.count {
+            let count = unsafe lines.withUnsafeBytes {
+                unsafe write(descriptor, $0.baseAddress! + offset, $0.count - offset)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                hasFailed = true
+                break
+            }
+            offset += count
+        }
+        lines.removeAll(keepingCapacity: true)
+    }
+
+    /// Writes what waits and closes the file; true if all of it was written.
+    mutating func finish() -> Bool {
+        flush()
+        if descriptor >= 0 { _ = close(descriptor) }
+        return !hasFailed
+    }
+}

@@ -1,0 +1,90 @@
+internal import APNs
+
+/// Which devices are offline, or save power: what was said of each, else a pure function of the
+/// token, so that anybody can compute it.
+///
+///     h = splitmix64(first 8 octets of the token, big-endian, padded with zeros, XOR seed)
+///     offline:       splitmix64(h) / 2^64 < share
+///     saves power:   splitmix64(splitmix64(h)) / 2^64 < share
+struct DeviceCondition: Sendable {
+    enum Kind: Int, Sendable {
+        case offline = 1
+        case savingPower = 2
+
+        /// The option that names the devices.
+        var option: StaticString { self == .offline ? "--offline" : "--saving-power" }
+    }
+
+    /// Devices of which something may be said.
+    static let maximumSaid = 1_000_000
+
+    private let kind: Kind
+    private let share: Double
+    private let seed: UInt64
+    private var said: [[UInt8]: Bool] = [:]
+
+    init(_ kind: Kind, share: Double = 0, seed: UInt64 = 0) {
+        self.kind = kind
+        self.share = share
+        self.seed = seed
+    }
+
+    /// Reads an option's value: a share from 0 to 1, or a file with a token a line; nil: no device.
+    init(_ kind: Kind, option: String?, seed: UInt64) throws(SimulatorError) {
+        if let option, let share = Double(option), (0...1).contains(share) {
+            self.init(kind, share: share, seed: seed)
+        } else {
+            self.init(kind, seed: seed)
+            if let option { try read(option) }
+        }
+    }
+
+    /// Whether it holds for the device of a token, in lower-case digits.
+    func holds(_ token: [UInt8]) -> Bool {
+        if !said.isEmpty, let said = said[token] { return said }
+        guard share > 0,
+            let head = unsafe token.withUnsafeBytes({ unsafe TokenFate.head(ofDigits: $0) })
+        else { return false }
+        var hash = TokenFate.splitmix64(head ^ seed)
+        for _ in 0..<kind.rawValue { hash = TokenFate.splitmix64(hash) }
+        return Double(hash) * 0x1p-64 < share
+    }
+
+    /// Says so; false if too much was said already.
+    mutating func say(_ token: [UInt8], _ holds: Bool) -> Bool {
+        guard said.count < Self.maximumSaid || said[token] != nil else { return false }
+        said[token] = holds
+        return true
+    }
+
+    /// A token's digits in lower case; nil where they spell none.
+    static func normalized(_ digits: [UInt8]) -> [UInt8]? {
+        guard unsafe digits.withUnsafeBytes({ unsafe TokenFate.head(ofDigits: $0) }) != nil else {
+            return nil
+        }
+        // Figures have this bit already.
+        return digits.map { $0 | 0x20 }
+    }
+
+    /// Takes a file's tokens, a line each, as devices for which it holds.
+    mutating func read(_ path: String) throws(SimulatorError) {
+        let text = try PrivateFile.read(path, option: "\(kind.option)", limit: 256 << 20)
+        var line = 0
+        for digits in text.split(separator: 0x0a, omittingEmptySubsequences: false) {
+            line += 1
+            var digits = digits
+            if digits.last == 0x0d { digits = digits.dropLast() }
+            if digits.isEmpty { continue }
+            guard let token = Self.normalized(Array(digits)) else {
+                throw SimulatorError(
+                    "\(kind.option) \(path), line \(line): no device token: write a token a line",
+                    exitCode: 2)
+            }
+            guard say(token, true) else {
+                throw SimulatorError(
+                    "\(kind.option) \(path): more than \(Self.maximumSaid) tokens: use a share",
+                    exitCode: 2)
+            }
+        }
+    }
+}
