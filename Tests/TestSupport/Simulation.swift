@@ -40,15 +40,20 @@ package final class Simulation {
         process.stop()
     }
 
-    /// Ends it.
+    /// Its state directory.
+    package var state: String { "\(directory.path)/state" }
+
+    /// Ends it; what it said at its end.
     ///
     /// - Throws: Where it does not say by its exit code that all was well.
-    package func stop() throws {
+    @discardableResult
+    package func stop() throws -> String {
         process.send(signal: SIGTERM)
         let finished = try process.wait()
         guard finished.exitCode == 0 else {
             throw TestFailure("simulate ended with \(finished.exitCode): \(finished.errors)")
         }
+        return finished.errors
     }
 
     /// The options of `name` in the line that talks to it, each with its value.
