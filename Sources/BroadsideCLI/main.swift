@@ -8,5 +8,6 @@ do {
     exit(try Program.run(Array(CommandLine.arguments.dropFirst())))
 } catch {
     standardErrorLine("broadside: \(error.message)")
+    OutputQueue.standardError.finish()
     exit(error.exitCode)
 }

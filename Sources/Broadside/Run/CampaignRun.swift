@@ -12,12 +12,13 @@ public enum CampaignRun {
     /// - Returns: The documented exit code.
     /// - Throws: What made it impossible, with the exit code for it; nothing was sent then.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
+        defer { OutputQueue.standardError.finish() }
         guard options.tokens == .file(ListBytes.standardInput), !options.isDryRun else {
             return try run(options, spooling: nil)
         }
         let directory = try openLedger(options)
         // A signal waits, so that what is copied is not left by half.
-        _ = SignalWatch()
+        _ = watchSignals()
         do throws(BroadsideError) {
             return try run(options, spooling: directory)
         } catch {
@@ -27,6 +28,15 @@ public enum CampaignRun {
             directory.discardUnlessBegun()
             throw error
         }
+    }
+
+    /// From here on signals wait to be taken, and no output is waited for: a terminal that takes none
+    /// would keep them waiting.
+    private static func watchSignals() -> SignalWatch {
+        let signals = SignalWatch()
+        OutputQueue.standardError.start()
+        OutputQueue.standardOutput.start()
+        return signals
     }
 
     /// Where a ledger keeps the list that came from standard input.
@@ -71,7 +81,7 @@ public enum CampaignRun {
         if let path = options.report { try checkWritable(path, option: "report") }
         try confirm(plan, list)
         try checkLimits(plan)
-        let signals = SignalWatch()
+        let signals = watchSignals()
         let outlets = try RunOutlets(options)
         let directory = if let spooling { spooling } else { try openLedger(options) }
         let session: RunSession
@@ -158,12 +168,17 @@ public enum CampaignRun {
                     + "\(allowed) are allowed here: raise the limit (ulimit -n \(needed)) or use "
                     + "fewer connections")
         }
+        // Each reactor has a thread, and one of the kernel's for its ledger's disk.
+        try WorkerThread.checkThatSystemGives(2 * plan.shape.reactors + Self.otherThreads)
         do {
             try makeRings(plan.shape.reactors)
         } catch {
             throw BroadsideError("\(error)", exitCode: 1)
         }
     }
+
+    /// Threads besides the reactors': names, the list, and the output to stderr and stdout.
+    private static var otherThreads: Int { 4 }
 
     /// Makes as many rings as there are reactors, and drops them.
     private static func makeRings(_ count: Int) throws(RingError) {

@@ -63,7 +63,7 @@ struct LiveRun {
                     trace: outlets.trace))
         }
         session.directory.syncDirectory()
-        services.start(list: source)
+        try services.start(list: source)
         // Resumed after it: nothing is sent in the moment before the watch begins.
         if let deadline, Clock.now().wallMilliseconds >= deadline { shared.stop(.deadline) }
         for thread in threads { thread.start() }
@@ -73,6 +73,7 @@ struct LiveRun {
         watch(threads, signals, teller)
         for thread in threads { thread.join() }
         services.stop()
+        awaitList(signals)
         teller.reactorsEnded(Clock.now())
         return try finish(threads, source: source, signals, teller)
     }
@@ -145,11 +146,12 @@ struct LiveRun {
         // The rest of the list is read once more where rows may be left, to say how many.
         // A list that can't be read on was told before.
         let endRow =
-            try? source.countRows {
+            services.hasListEnded
+            ? try? source.countRows {
                 shared.isStoppingAtOnce
                     || (stop == .signal && isStop(signals.wait(milliseconds: 0)))
-            } ?? nil
-        if let line = source.unclosedQuoteLine {
+            } ?? nil : nil
+        if services.hasListEnded, let line = source.unclosedQuoteLine {
             standardErrorLine(
                 "broadside: warning: the list ends inside quotes that open on line \(line): all "
                     + "that follows them was one row")
@@ -192,6 +194,14 @@ struct LiveRun {
         try teller.writeReport(summary, now: Clock.now())
         if let message { standardErrorLine("broadside: \(message)") }
         return code
+    }
+
+    /// Waits until nobody reads the list any more, so that its rows may be counted; not for long, as
+    /// its disk may hang.
+    private func awaitList(_ signals: SignalWatch) {
+        for _ in 0..<500 where !services.hasListEnded && !shared.isStoppingAtOnce {
+            if isStop(signals.wait(milliseconds: 10)) { shared.stopAtOnce() }
+        }
     }
 
     private func isStop(_ event: SignalWatch.Event) -> Bool {

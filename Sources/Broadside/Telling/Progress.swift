@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Synchronization
 
 /// Says on stderr how a run goes on: lines redrawn in place on a terminal, a plain line every few
 /// seconds elsewhere, or a JSON object a second.
@@ -56,14 +55,13 @@ struct Progress {
             countdown = Self.plainInterval
             standardError(LiveView.plainLine(snapshot))
         case .live(let view):
-            LiveBlock.shared.withLock { block in
-                block.draw(view.lines(snapshot, width: LiveBlock.size().columns))
-            }
+            OutputQueue.standardError.show(
+                view.lines(snapshot, width: LiveBlock.size().columns))
         }
     }
 
     /// Leaves the terminal as other output expects it.
     func finish() {
-        LiveBlock.shared.withLock { $0.erase() }
+        OutputQueue.standardError.show([])
     }
 }

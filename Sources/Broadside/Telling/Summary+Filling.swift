@@ -78,7 +78,7 @@ extension Summary {
     func write(to options: SendOptions) throws(BroadsideError) {
         if let path = options.summary {
             if path == "-" {
-                try writeAll(json(), to: STDOUT_FILENO, name: "standard output")
+                try writeToStandardOutput()
             } else {
                 try replaceFile(path, with: json())
             }
@@ -86,6 +86,23 @@ extension Summary {
         if options.progress != .none, !campaign.isEmpty {
             standardError(
                 folded(String(text.dropLast()), indent: Self.valueColumn, for: STDERR_FILENO))
+        }
+    }
+}
+
+extension Summary {
+    /// A reader that takes nothing must not keep the run from ending.
+    private func writeToStandardOutput() throws(BroadsideError) {
+        let output = OutputQueue.standardOutput
+        output.put(String(decoding: json(), as: UTF8.self))
+        switch output.finish() {
+        case .written, .failed(EPIPE): return
+        case .failed(let number):
+            throw BroadsideError("standard output: \(describe(errno: number))", exitCode: 5)
+        case .stuck:
+            Broadside.standardError(
+                "broadside: warning: nothing reads standard output: the summary is lost there; "
+                    + "broadside ledger stats shows the counts")
         }
     }
 }
@@ -119,14 +136,13 @@ func writeAll(
 /// Writes a file beside its place and renames it: never half.
 ///
 /// A device or a pipe is written to as it is: renaming a file over it would take it away.
-func replaceFile(_ path: String, with bytes: [UInt8]) throws(BroadsideError) {
+///
+/// - Parameter patienceMilliseconds: how long a pipe or a device may take nothing, or have no reader.
+func replaceFile(
+    _ path: String, with bytes: [UInt8], patienceMilliseconds: Int32 = 5_000
+) throws(BroadsideError) {
     if isSpecialFile(path) {
-        let descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
-        }
-        defer { close(descriptor) }
-        return try writeAll(bytes, to: descriptor, name: path)
+        return try writeToSpecialFile(path, bytes, patienceMilliseconds: patienceMilliseconds)
     }
     let temporary = "\(path).\(getpid()).new"
     let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
@@ -142,6 +158,42 @@ func replaceFile(_ path: String, with bytes: [UInt8]) throws(BroadsideError) {
     } catch {
         _ = unsafe unlink(temporary)
         throw error
+    }
+}
+
+/// Writes to a pipe or a device, which may have no reader, or one that has stopped reading.
+private func writeToSpecialFile(
+    _ path: String, _ bytes: [UInt8], patienceMilliseconds: Int32
+) throws(BroadsideError) {
+    func failure(_ text: String) -> BroadsideError {
+        BroadsideError("\(path): \(text)", exitCode: 5)
+    }
+    var descriptor: Int32 = -1
+    var waited: Int32 = 0
+    repeat {
+        descriptor = unsafe open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+        if descriptor >= 0 { break }
+        guard errno == ENXIO else { throw failure(describe(errno: errno)) }
+        // A pipe without a reader.
+        usleep(10_000)
+        waited += 10
+    } while waited < patienceMilliseconds
+    guard descriptor >= 0 else { throw failure("nobody reads this pipe: start its reader first") }
+    defer { close(descriptor) }
+    var written = 0
+    while written < bytes.count {
+        let count = unsafe bytes.withUnsafeBytes {
+            unsafe write(descriptor, $0.baseAddress.unsafelyUnwrapped + written, $0.count - written)
+        }
+        if count > 0 {
+            written += count
+        } else if count < 0, errno == EAGAIN {
+            var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            let ready = unsafe poll(&room, 1, patienceMilliseconds)
+            guard ready != 0 else { throw failure("its reader takes nothing") }
+        } else if count == 0 || errno != EINTR {
+            throw failure(describe(errno: errno))
+        }
     }
 }
 

@@ -3,14 +3,15 @@ import Ring
 internal import Synchronization
 
 /// What blocks, done for reactors on threads of its own: looking names up and reading the list.
-/// Answers arrive in the reactor's inbox.
+/// Results arrive in the reactor's inbox. Nobody waits for these threads: a name server that is
+/// silent keeps `getaddrinfo` for a minute, a file system that hangs keeps `read` for good.
 final class ReactorServices: @unchecked Sendable {
     private let route: Route
     private let lookups = BlockingQueue<Inbox>()
     private let chunkRequests = BlockingQueue<(rowLimit: Int, inbox: Inbox)>()
     private let published: Mutex<[ReactorReport]>
     private let events = Mutex(EventBuffer())
-    private var threads: [WorkerThread] = []
+    private var reader: WorkerThread?
 
     init(route: Route, reactors: Int) {
         self.route = route
@@ -18,20 +19,19 @@ final class ReactorServices: @unchecked Sendable {
     }
 
     /// Starts the threads; `list` is read by one of them alone from now on.
-    func start(list: ListSource) {
-        threads = [
-            WorkerThread { [self] in resolveForever() },
-            WorkerThread { [self] in readForever(list) },
-        ]
+    func start(list: ListSource) throws(BroadsideError) {
+        _ = try WorkerThread { [self] in resolveForever() }
+        reader = try WorkerThread { [self] in readForever(list) }
     }
 
-    /// Ends the threads. No reactor may be running.
+    /// Tells the threads that nothing more is wanted. No reactor may be running.
     func stop() {
         lookups.close()
         chunkRequests.close()
-        for thread in threads { thread.join() }
-        threads = []
     }
+
+    /// True once the list is nobody's, and may be read on by the caller; after `stop`.
+    var hasListEnded: Bool { reader?.hasEnded ?? true }
 
     /// Looks the name up anew; no answer is kept, as Apple advises.
     func resolve(for inbox: Inbox) {

@@ -52,12 +52,20 @@ final class ReactorThread: @unchecked Sendable {
     }
 
     /// Starts the thread; it rings the caller's bell when the reactor has ended. The caller joins it.
+    /// Where no thread can be had, the reactor has ended at once, and the run stops.
     func start() {
         let waiter = pthread_self()
-        thread = WorkerThread { [self] in
-            run()
+        do throws(BroadsideError) {
+            thread = try WorkerThread { [self] in
+                run()
+                ended.store(true, ordering: .releasing)
+                SignalWatch.ring(waiter)
+            }
+        } catch {
+            let cause = StopCause.failed(detail: error.message)
+            shared.stop(cause)
+            failure = cause
             ended.store(true, ordering: .releasing)
-            SignalWatch.ring(waiter)
         }
     }
 

@@ -1,0 +1,193 @@
+import APNs
+internal import Glibc
+internal import Synchronization
+
+/// Text on its way to a terminal or a pipe, which may take it slowly, or not at all (Ctrl-S, a pager
+/// that nobody scrolls, a log collector that stalls).
+///
+///     put ──▶ lines, at most `byteLimit` bytes ──▶ the writer's thread ──▶ descriptor
+///
+/// From `start` on, whoever puts a text here never waits: lines beyond the limit are dropped and
+/// counted, and of frames of the live view only the latest is kept. Before, texts are written at
+/// once: nothing runs yet that a wait could delay.
+@safe package final class OutputQueue: @unchecked Sendable {
+    /// How far a descriptor took what was put into its queue.
+    package enum Ending: Equatable {
+        case written
+        /// It takes nothing more: this error number.
+        case failed(Int32)
+        /// It took nothing for as long as the caller waited.
+        case stuck
+    }
+
+    package static let standardError = OutputQueue(STDERR_FILENO)
+    package static let standardOutput = OutputQueue(STDOUT_FILENO)
+
+    /// The most bytes that wait to be written.
+    static let byteLimit = 256 * 1024
+    /// How long an end waits for output that nobody takes.
+    private static let patienceMilliseconds = 5_000
+    /// A write is at most this long, so that progress can be seen.
+    private static let pieceSize = 4096
+
+    private let descriptor: Int32
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let condition: UnsafeMutablePointer<pthread_cond_t>
+    // Behind `mutex`:
+    private var texts: [String] = []
+    private var byteCount = 0
+    private var droppedCount = 0
+    private var frame: [String]?
+    private var erasesFrame = false
+    private var isWriting = false
+    private var thread: WorkerThread?
+    private var isGivenUp = false
+    // Of whoever writes: the thread, or before it is started the holder of `mutex`.
+    private var block = LiveBlock()
+
+    private let writtenCount = Atomic<UInt64>(0)
+    private let error = Atomic<Int32>(0)
+
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+        unsafe mutex = .allocate(capacity: 1)
+        unsafe condition = .allocate(capacity: 1)
+        unsafe pthread_mutex_init(mutex, nil)
+        unsafe pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        unsafe pthread_cond_destroy(condition)
+        unsafe pthread_mutex_destroy(mutex)
+        unsafe condition.deallocate()
+        unsafe mutex.deallocate()
+    }
+
+    private func locked<Result>(_ body: () -> Result) -> Result {
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        return body()
+    }
+
+    /// Hands writing over to a thread of its own, for the rest of the process. Where no thread can
+    /// be had, texts are still written at once.
+    package func start() {
+        locked {
+            guard thread == nil else { return }
+            thread = try? WorkerThread { [self] in writeForever() }
+        }
+    }
+
+    /// Adds a text, with its line end.
+    package func put(_ text: String) {
+        locked {
+            guard thread != nil else { return writeNow([text], nil, erases: true) }
+            guard byteCount + text.utf8.count <= Self.byteLimit else {
+                droppedCount += 1
+                return
+            }
+            texts.append(text)
+            byteCount += text.utf8.count
+            unsafe pthread_cond_signal(condition)
+        }
+    }
+
+    /// Shows lines at the bottom of a terminal in place of those before; empty: takes them back.
+    func show(_ lines: [String]) {
+        locked {
+            guard thread != nil else { return writeNow([], lines, erases: lines.isEmpty) }
+            frame = lines.isEmpty ? nil : lines
+            erasesFrame = lines.isEmpty
+            unsafe pthread_cond_signal(condition)
+        }
+    }
+
+    /// Waits until everything is written; gives up, once and for all, when nothing was taken for a
+    /// few seconds.
+    @discardableResult package func finish() -> Ending {
+        let patience = locked { isGivenUp } ? 100 : Self.patienceMilliseconds
+        var waited = 0
+        var seen = writtenCount.load(ordering: .relaxed)
+        while locked({ isWriting || !texts.isEmpty || frame != nil || erasesFrame }) {
+            usleep(2_000)
+            waited += 2
+            let count = writtenCount.load(ordering: .relaxed)
+            if count != seen { (seen, waited) = (count, 0) }
+            if waited >= patience {
+                locked { isGivenUp = true }
+                return .stuck
+            }
+        }
+        let error = error.load(ordering: .relaxed)
+        return error == 0 ? .written : .failed(error)
+    }
+
+    // MARK: The writer
+
+    private func writeForever() {
+        while true {
+            let (texts, frame, erases) = takeAll()
+            writeNow(texts, frame, erases: erases)
+            locked { isWriting = false }
+        }
+    }
+
+    /// Waits for something to write, and takes all of it.
+    private func takeAll() -> (texts: [String], frame: [String]?, erases: Bool) {
+        locked {
+            while texts.isEmpty, frame == nil, !erasesFrame {
+                unsafe pthread_cond_wait(condition, mutex)
+            }
+            defer {
+                texts = []
+                byteCount = 0
+                frame = nil
+                erasesFrame = false
+                droppedCount = 0
+                isWriting = true
+            }
+            if droppedCount > 0 {
+                texts.append(
+                    "broadside: \(droppedCount) lines were dropped here: nothing took them\n")
+            }
+            return (texts, frame, erasesFrame)
+        }
+    }
+
+    private func writeNow(_ texts: [String], _ frame: [String]?, erases: Bool) {
+        if erases || !texts.isEmpty { write(block.erasing()) }
+        for text in texts { write(text) }
+        if let frame, !frame.isEmpty { write(block.drawing(frame)) }
+    }
+
+    private func write(_ text: String) {
+        var text = text
+        text.withUTF8 { bytes in
+            var written = 0
+            while written < bytes.count {
+                let count = unsafe Glibc.write(
+                    descriptor, bytes.baseAddress! + written,
+                    min(bytes.count - written, Self.pieceSize))
+                if count > 0 {
+                    written += count
+                    writtenCount.add(UInt64(count), ordering: .relaxed)
+                } else if count < 0, errno == EAGAIN {
+                    // Somebody who shares the descriptor does not want to wait on it.
+                    var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    _ = unsafe poll(&room, 1, -1)
+                } else if count == 0 || errno != EINTR {
+                    error.store(errno, ordering: .relaxed)
+                    return
+                }
+            }
+        }
+    }
+}
+
+/// Lines of our own on stderr; nothing in them moves the cursor.
+package func standardError(_ lines: String) {
+    OutputQueue.standardError.put(ForeignText.escapedLines(lines) + "\n")
+}
+
+/// An error or a warning on stderr: one line, whatever is in it.
+package func standardErrorLine(_ line: String) { standardError(ForeignText.escaped(line)) }
