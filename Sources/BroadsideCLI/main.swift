@@ -4,10 +4,14 @@ import Glibc
 // A pipe that closes (a pager that is quit) ends the output, not the campaign.
 signal(SIGPIPE, SIG_IGN)
 BenchChild.endWithBench()
+var code: Int32
 do {
-    exit(try Program.run(Array(CommandLine.arguments.dropFirst())))
+    code = try Program.run(Array(CommandLine.arguments.dropFirst()))
 } catch {
-    standardErrorLine("broadside: \(error.message)")
-    OutputQueue.standardError.finish()
-    exit(error.exitCode)
+    // Without a message nothing is wrong: the reader of the output had enough.
+    if error.exitCode != ExitCode.complete { standardErrorLine("broadside: \(error.message)") }
+    code = error.exitCode
 }
+code = endOutput(code)
+OutputQueue.standardError.finish()
+exit(code)

@@ -107,7 +107,7 @@ struct BenchTests {
         #expect(children.count == 2)
         bench.send(signal: SIGINT)
         let finished = try bench.wait(limit: 60)
-        #expect(finished.exitCode == 3, "\(finished.errors)")
+        #expect(finished.exitCode == 1, "\(finished.errors)")
         for child in children { #expect(kill(child, 0) == -1 && errno == ESRCH) }
         #expect(try directory.names(in: place).isEmpty)
     }

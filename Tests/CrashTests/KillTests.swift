@@ -32,7 +32,7 @@ struct KillTests {
         // Nothing twice; what the ledger calls accepted arrived, what it calls unknown may have.
         let resumed = try campaign.send(to: server.endpoint, options)
         let summary = try SendSummary(json: resumed.output)
-        #expect(resumed.exitCode == (summary.unknown == 0 ? 0 : 3), "\(resumed.errors)")
+        #expect(resumed.exitCode == (summary.unknown == 0 ? 0 : 6), "\(resumed.errors)")
         server.settle()
         let seen = try server.tally(campaign.tokens)
         #expect(seen.repeated == 0 && seen.strangers == 0)

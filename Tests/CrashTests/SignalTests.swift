@@ -66,7 +66,7 @@ struct SignalTests {
         #expect(try campaign.ledger("verify").exitCode == 0)
 
         let resumed = try campaign.send(to: server.endpoint, ["--resume", "--summary", "-"])
-        #expect(resumed.exitCode == 3, "\(resumed.errors)")
+        #expect(resumed.exitCode == 6, "\(resumed.errors)")
         let whole = try SendSummary(json: resumed.output)
         #expect(whole.unknown > 0 && whole.accepted + whole.unknown == 300)
         #expect(try server.tally(campaign.tokens, ["taken", "swallowed"]).repeated == 0)
@@ -78,7 +78,7 @@ struct SignalTests {
         let campaign = try Campaign(rows: 300)
         let process = try startStalled(campaign, server)
         let second = try campaign.send(to: server.endpoint, ["--resume"])
-        #expect(second.exitCode == 2)
+        #expect(second.exitCode == 7)
         #expect(second.errorLines.count == 1)
         #expect(second.errors.contains("in use"), "\(second.errors)")
         let fresh = try campaign.send(to: server.endpoint)

@@ -38,7 +38,7 @@ struct TenKillsTests {
         if policy == "resend" {
             #expect(resumed.exitCode == 0 && summary.unknown == 0, "\(resumed.errors)")
         } else {
-            #expect(resumed.exitCode == (summary.unknown == 0 ? 0 : 3), "\(resumed.errors)")
+            #expect(resumed.exitCode == (summary.unknown == 0 ? 0 : 6), "\(resumed.errors)")
             #expect(seen.repeated == 0)
             let retried = try campaign.send(
                 to: server.endpoint, options + ["--retry", "unknown"])

@@ -117,15 +117,15 @@ struct GuardTests {
                 "--max-attempts", "3", "--retry-for", "0s",
             ]
         let sent = try campaign.send(to: server.endpoint, options)
-        #expect(sent.exitCode == 3, "\(sent.errors)")
+        #expect(sent.exitCode == 6, "\(sent.errors)")
         #expect(try campaign.export().allSatisfy { $0.state == "failed" && $0.attempts == 3 })
         // A resume alone sends nothing more.
         let ended = try campaign.send(to: server.endpoint, options + ["--resume"])
-        #expect(ended.exitCode == 3, "\(ended.errors)")
+        #expect(ended.exitCode == 6, "\(ended.errors)")
 
         let again = try campaign.send(
             to: server.endpoint, options + ["--resume", "--retry", "failed"])
-        #expect(again.exitCode == 3, "\(again.errors)")
+        #expect(again.exitCode == 6, "\(again.errors)")
         let rows = try campaign.export()
         #expect(rows.allSatisfy { $0.state == "failed" && $0.reason == "TooManyRequests" })
         try server.stop()

@@ -67,7 +67,7 @@ struct LegacyGatewayTests {
         }
         let gateway = try PythonGateway(campaign, bad: bad)
         let sent = try gateway.send(campaign, ["--max-attempts", "1", "--retry-for", "1ms"])
-        #expect(sent.exitCode == 3, "\(sent.errors)")
+        #expect(sent.exitCode == 6, "\(sent.errors)")
         let rows = try campaign.export()
         #expect(rows.count == 60)
         for (place, row) in rows.enumerated() {
@@ -128,7 +128,7 @@ struct LegacyGatewayTests {
         let gateway = try PythonGateway(
             campaign, ["--lose-packet"], bad: [(campaign.tokens.token(200), 8)])
         let sent = try gateway.send(campaign, ["--connections", "1"])
-        #expect(sent.exitCode == 3, "\(sent.errors)")
+        #expect(sent.exitCode == 6, "\(sent.errors)")
         let counts = try campaign.statistics()
         #expect(counts.unknown > 0)
         #expect(counts.accepted + counts.unknown == 400)

@@ -70,7 +70,10 @@ struct NightlyScriptTests {
             try campaign.authority.providerToken(in: campaign.directory), to: "provider-token")
         try FileManager.default.createSymbolicLink(
             atPath: "\(path)/broadside", withDestinationPath: try Broadside.path())
-        try campaign.directory.write("2026-11-21\n", to: "night")
+        // The night that the first start takes down.
+        try campaign.directory.write("#!/bin/sh\necho 2026-11-21\n", to: "date")
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o755], ofItemAtPath: "\(path)/date")
         let text = try text(script, in: path)
         func start() throws -> Finished {
             try Subprocess(
@@ -83,7 +86,7 @@ struct NightlyScriptTests {
             ).wait(limit: 120)
         }
         let first = try start()
-        #expect(first.exitCode == 3, "\(first.errors)")
+        #expect(first.exitCode == 6, "\(first.errors)")
         let ledger = "\(path)/\(script.ledger)"
         func statistics() throws -> SendSummary {
             try SendSummary(
@@ -94,7 +97,7 @@ struct NightlyScriptTests {
         #expect(try statistics().unknown > 0 && statistics().remaining == 0)
         let connections = try server.events().filter { $0.event == "preface" }.count
         let second = try start()
-        #expect(second.exitCode == 65, "\(second.errors)")
+        #expect(second.exitCode == 6, "\(second.errors)")
         #expect(second.errors.contains("--retry"), "\(second.errors)")
         #expect(try server.events().filter { $0.event == "preface" }.count == connections)
         let retried = try Broadside.run(
@@ -110,5 +113,13 @@ struct NightlyScriptTests {
         // What is complete may be started again: there is nothing to do, and that is fine.
         let last = try start()
         #expect(last.exitCode == 0, "\(last.errors)")
+
+        // From its second start on it begins no campaign: the first may have reached everybody.
+        try FileManager.default.moveItem(atPath: ledger, toPath: ledger + ".elsewhere")
+        let lost = try start()
+        #expect(lost.exitCode == 2 && lost.errors.contains("no ledger"), "\(lost.errors)")
+        #expect(!FileManager.default.fileExists(atPath: ledger))
+        try FileManager.default.moveItem(atPath: ledger + ".elsewhere", toPath: ledger)
+        #expect(try start().exitCode == 0)
     }
 }

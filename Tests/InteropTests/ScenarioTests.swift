@@ -55,23 +55,23 @@ struct ScenarioTests {
         Expectation(name: "goaway-text") { summary, requests in
             summary.reconnects >= 5 && requests.longest == 499 && requests.answers["0"] ?? 0 > 0
         },
-        Expectation(name: "goaway-abrupt", exitCode: 3) { summary, _ in
+        Expectation(name: "goaway-abrupt", exitCode: 6) { summary, _ in
             summary.unknown > 0 && summary.reconnects > 0
         },
         Expectation(name: "refused-streams") { summary, requests in
             requests.answers["0"] ?? 0 >= 500 && summary.retries == requests.answers["0"]
         },
-        Expectation(name: "reset-streams", exitCode: 3) { summary, requests in
+        Expectation(name: "reset-streams", exitCode: 6) { summary, requests in
             summary.unknown == 20 && requests.answers == ["200": rows]
         },
-        Expectation(name: "resets", exitCode: 3) { summary, _ in
+        Expectation(name: "resets", exitCode: 6) { summary, _ in
             summary.unknown >= 3 && summary.reasons["ConnectionLost"] == summary.unknown
         },
-        Expectation(name: "closes", exitCode: 3) { summary, _ in
+        Expectation(name: "closes", exitCode: 6) { summary, _ in
             summary.unknown > 0 && summary.reasons["ConnectionLost"] == summary.unknown
         },
         Expectation(name: "stalls", holds: whole),
-        Expectation(name: "stall-for-good", exitCode: 3, send: ["--request-timeout", "1s"]) {
+        Expectation(name: "stall-for-good", exitCode: 6, send: ["--request-timeout", "1s"]) {
             summary, _ in summary.unknown > 0 && summary.reasons["Timeout"] ?? 0 > 0
         },
         Expectation(name: "slow-reads", holds: whole),

@@ -45,9 +45,16 @@ final class LedgerDirectory {
     }
 
     /// Makes a directory for a new campaign, or opens the one that a run left; locks it.
+    ///
+    /// - Parameter mustResume: Whether only one that a run left will do.
     static func openForRun(
-        _ path: String, resumes: Bool
+        _ path: String, resumes: Bool, mustResume: Bool = false
     ) throws(BroadsideError) -> LedgerDirectory {
+        if mustResume, try !isLeft(path) {
+            throw .request(
+                "--ledger \(path) holds no ledger, and --must-resume begins none: put the ledger back, "
+                    + "or leave --must-resume out to send the whole campaign")
+        }
         guard resumes, exists(path) else { return try create(path) }
         guard try isBegun(path) else {
             throw .request(
@@ -90,6 +97,12 @@ final class LedgerDirectory {
         if names.contains("lock") { return true }
         let bytes = try? readFile(path + "/manifest.json", option: "ledger", limit: 1 << 24)
         return bytes.flatMap { try? Manifest(decoding: $0) } != nil
+    }
+
+    /// Whether a run left something here: what it sent, or what it prepared before its first row.
+    private static func isLeft(_ path: String) throws(BroadsideError) -> Bool {
+        guard exists(path), try isBegun(path) else { return false }
+        return try !openToRead(path).names().isEmpty
     }
 
     /// The list, where it came from standard input.
@@ -147,7 +160,9 @@ final class LedgerDirectory {
             isLocked = flock(lockDescriptor, LOCK_EX | LOCK_NB) == 0
         }
         guard isLocked else {
-            throw .request("--ledger \(path) is in use by another process: wait for its end")
+            throw BroadsideError(
+                "--ledger \(path) is in use by another process: wait for its end",
+                exitCode: ExitCode.inUse)
         }
     }
 

@@ -148,6 +148,8 @@ public struct SendOptions: Sendable {
     public var ledger: String?
     /// Go on with the ledger's run.
     public var resumes = false
+    /// Begin no campaign: the ledger has to be there.
+    public var mustResume = false
     /// States that a resume opens again: any of `failed`, `unknown`.
     public var retry: Set<String> = []
     /// Where the summary goes; `-`: standard output.
@@ -189,4 +191,7 @@ public struct BroadsideError: Error, Sendable {
     static func request(_ message: String) -> BroadsideError {
         BroadsideError(message, exitCode: 2)
     }
+
+    /// The reader of the output has closed its pipe: nothing is wrong, and nothing is left to do.
+    static var outputClosed: BroadsideError { BroadsideError("", exitCode: 0) }
 }

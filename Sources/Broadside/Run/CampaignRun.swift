@@ -50,7 +50,8 @@ public enum CampaignRun {
         guard let ledger = options.ledger else {
             throw .request("--ledger is missing: add --ledger DIR, a directory that does not exist")
         }
-        return try LedgerDirectory.openForRun(ledger, resumes: options.resumes)
+        return try LedgerDirectory.openForRun(
+            ledger, resumes: options.resumes, mustResume: options.mustResume)
     }
 
     /// - Parameter spooling: The ledger's directory, locked, where the list is standard input.

@@ -177,7 +177,7 @@ struct LiveRun {
         let isWhole = (summary.remaining ?? 1) == 0
         let cause = cause(stop, statistics, isWhole: isWhole)
         let code = exitCode(cause, isWhole: isWhole, summary: summary)
-        summary.outcome = outcome(code, isWhole: isWhole)
+        summary.outcome = outcome(code)
         let record = StopRecord(cause, wasAnswered: shared.lastAnswer != nil)
         if case .ledgerFailed = cause {
             // What the disk refused once it may refuse again: the segments speak for themselves.
@@ -224,20 +224,23 @@ struct LiveRun {
     }
 
     private func exitCode(_ cause: StopCause, isWhole: Bool, summary: Summary) -> Int32 {
-        if cause.isAbort { return 4 }
+        if cause.isAbort { return ExitCode.refused }
         switch cause {
-        case .ledgerFailed, .listFailed, .listChanged: return 5
-        case .brokenServer: return shared.anyAccepted ? 3 : 1
-        case _ where cause.isGivingUp: return shared.lastAnswer == nil ? 1 : 3
-        default: return isWhole && summary.failed + summary.unknown == 0 ? 0 : 3
+        case .ledgerFailed, .listFailed, .listChanged: return ExitCode.disk
+        case .brokenServer:
+            if !shared.anyAccepted { return ExitCode.failure }
+        case _ where cause.isGivingUp && shared.lastAnswer == nil: return ExitCode.failure
+        default: break
         }
+        guard isWhole else { return ExitCode.rowsRemain }
+        return summary.failed + summary.unknown == 0 ? ExitCode.complete : ExitCode.openRows
     }
 
-    private func outcome(_ code: Int32, isWhole: Bool) -> Summary.Outcome {
+    private func outcome(_ code: Int32) -> Summary.Outcome {
         switch code {
-        case 0: .complete
-        case 3: isWhole ? .complete : .stopped
-        case 4: .aborted
+        case ExitCode.complete, ExitCode.openRows: .complete
+        case ExitCode.rowsRemain: .stopped
+        case ExitCode.refused: .aborted
         default: .error
         }
     }

@@ -20,12 +20,13 @@ extension RunSession {
             MetricsText(finishedSnapshot(), use: ProcessUse.now()).text)
         try summary.write(to: plan.options)
         if let report = plan.options.report {
-            try LedgerReading(path: directory.path).writeReport(
-                to: try OutputFile(report, option: "report", permissions: nil), isOurs: true)
+            let page = try OutputFile(report, option: "report", permissions: nil)
+            page.endsWithReader = false
+            try LedgerReading(path: directory.path).writeReport(to: page, isOurs: true)
         }
-        guard let advice = summary.openRowsAdvice else { return 0 }
+        guard let advice = summary.openRowsAdvice else { return ExitCode.complete }
         standardErrorLine("broadside: \(advice)")
-        return 3
+        return ExitCode.openRows
     }
 
     /// The last look at a run that was over before this process began.

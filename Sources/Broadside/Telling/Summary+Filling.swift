@@ -121,16 +121,29 @@ func writeAll(_ bytes: [UInt8], to descriptor: Int32, name: String) throws(Broad
 func writeAll(
     _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, name: String
 ) throws(BroadsideError) {
+    guard try unsafe writeUnlessClosed(bytes, to: descriptor, name: name) else {
+        throw BroadsideError("\(name): \(describe(errno: EPIPE))", exitCode: 5)
+    }
+}
+
+/// Writes all bytes to where a reader may go away.
+///
+/// - Returns: false where it has.
+func writeUnlessClosed(
+    _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, name: String
+) throws(BroadsideError) -> Bool {
     var written = 0
     while written < bytes.count {
         let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[written...])
         let count = unsafe write(descriptor, rest.baseAddress, rest.count)
         if count < 0, errno == EINTR { continue }
+        if count < 0, errno == EPIPE { return false }
         guard count > 0 else {
             throw BroadsideError("\(name): \(describe(errno: errno))", exitCode: 5)
         }
         written += count
     }
+    return true
 }
 
 /// Writes a file beside its place and renames it: never half.
@@ -191,6 +204,9 @@ private func writeToSpecialFile(
             var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
             let ready = unsafe poll(&room, 1, patienceMilliseconds)
             guard ready != 0 else { throw failure("its reader takes nothing") }
+        } else if count < 0, errno == EPIPE {
+            // What the run did stands, whether it is read or not.
+            return
         } else if count == 0 || errno != EINTR {
             throw failure(describe(errno: errno))
         }

@@ -13,6 +13,10 @@ public final class OutputFile {
     private var isSettled = false
     private var isFinished = false
     private var compressor: ListCompressor?
+    /// Whether there is nothing left to do once the reader of a pipe has gone; else what follows is
+    /// for nobody.
+    var endsWithReader = true
+    private var isClosed = false
     /// Octets written, and those of them that are on the disk.
     private var writtenCount = 0
     private var syncedCount = 0
@@ -80,7 +84,13 @@ public final class OutputFile {
     }
 
     private func put(_ bytes: UnsafeRawBufferPointer) throws(BroadsideError) {
-        try unsafe writeAll(bytes, to: descriptor, name: path ?? "standard output")
+        guard !isClosed else { return }
+        let name = path ?? "standard output"
+        guard try unsafe writeUnlessClosed(bytes, to: descriptor, name: name) else {
+            isClosed = true
+            if endsWithReader { throw .outputClosed }
+            return
+        }
         writtenCount += bytes.count
         if temporary != nil, writtenCount - syncedCount >= Self.stretch { try passOn() }
     }

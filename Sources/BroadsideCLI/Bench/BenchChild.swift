@@ -130,6 +130,7 @@ struct BenchSignals {
         let signal = unsafe sigtimedwait(&mask, nil, &limit)
         guard signal > 0, signal != SIGCHLD else { return }
         throw CommandFailure(
-            message: "stopped before the benchmark's end: start it again", exitCode: 3)
+            message: "stopped before the benchmark's end: start it again",
+            exitCode: ExitCode.failure)
     }
 }

@@ -140,17 +140,27 @@ struct BenchRun {
             try signals.wait()
             end = sender.poll()
         }
-        // A run that its deadline ends leaves rows over.
-        guard let end, end.exitCode == 0 || end.exitCode == 3 && milliseconds != nil,
+        // A run that its deadline ends leaves rows over, and may lose some.
+        let whole: Set =
+            milliseconds == nil
+            ? [ExitCode.complete] : [ExitCode.complete, ExitCode.rowsRemain, ExitCode.openRows]
+        guard let end, whole.contains(end.exitCode),
             let told = BenchSummary(BenchFiles.text(summary))
         else {
             throw CommandFailure(
                 message: "the \(name) run failed: \(sender.lastWords)",
-                exitCode: end.map { $0.exitCode > 0 ? $0.exitCode : 1 } ?? 1)
+                exitCode: Self.exitCode(of: end))
         }
         return Measured(
             summary: told, cpuMicroseconds: end.cpuMicroseconds,
             simulatorMicroseconds: simulator?.stop(SIGTERM)?.cpuMicroseconds)
+    }
+
+    /// Of a benchmark whose run ended so. Its rows are of no account: there is nothing to resume and
+    /// nothing to retry.
+    private static func exitCode(of end: BenchChild.End?) -> Int32 {
+        let own = [ExitCode.badRequest, ExitCode.refused, ExitCode.disk]
+        return end.flatMap { own.contains($0.exitCode) ? $0.exitCode : nil } ?? ExitCode.failure
     }
 
     /// - Returns: The simulator, and the options of `send` that go to it.
@@ -174,7 +184,7 @@ struct BenchRun {
             if let end = child.poll() {
                 throw CommandFailure(
                     message: "the simulator did not start: \(child.lastWords)",
-                    exitCode: end.exitCode > 0 ? end.exitCode : 1)
+                    exitCode: Self.exitCode(of: end))
             }
             try signals.wait()
         }

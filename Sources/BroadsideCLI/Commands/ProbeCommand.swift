@@ -64,7 +64,9 @@ enum ProbeCommand {
     private static func prune(
         _ options: PruneOptions, after code: Int32
     ) throws(BroadsideError) -> Int32 {
-        guard code == 0 else {
+        // Where all is settled, a row that failed or is unknown says nothing about its token: it stays
+        // in the list.
+        guard code == ExitCode.complete || code == ExitCode.openRows else {
             standardErrorLine(
                 "broadside: warning: --then-prune \(options.output): not written, as the probe is "
                     + "not complete: go on with --resume")
@@ -72,7 +74,7 @@ enum ProbeCommand {
         }
         do throws(BroadsideError) {
             standardError(try PruneRun.run(options))
-            return 0
+            return code
         } catch {
             // Of 2 it is said that nothing was sent.
             throw BroadsideError(error.message, exitCode: error.exitCode == 2 ? 1 : error.exitCode)

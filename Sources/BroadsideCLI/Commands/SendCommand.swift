@@ -12,9 +12,10 @@ enum SendCommand {
             became of each. Safe to kill at any instant: --resume goes on where it ended. Durations
             are written 500ms, 30s, 15m, 2h, 1d.
 
-            Exit codes: 0 every row is settled; 1 could not be done; 2 the request is wrong, nothing
-            was sent; 3 rows are left over, --resume goes on; 4 APNs refuses the campaign; 5 a file
-            or disk error.
+            Exit codes: 0 no row is remaining, failed or unknown; 1 could not be done; 2 the request
+            is wrong, nothing was sent; 3 rows remain, --resume continues; 4 the campaign as a whole
+            is wrong, stopped early; 5 a file or disk error; 6 finished, but rows are failed or
+            unknown, --retry sends them again; 7 the ledger is in use by another process.
             """,
         sections: [
             OptionSection(
@@ -168,6 +169,10 @@ enum SendCommand {
                     "ledger", "DIR", "where results go; must not exist, except with --resume"),
                 .init("resume", nil, "go on with DIR's run: settled rows are not sent again"),
                 .init(
+                    "must-resume", nil,
+                    "as --resume, but exit 2 if DIR holds no ledger, instead of a campaign sent twice"
+                ),
+                .init(
                     "retry", "STATES",
                     "with --resume: send rows again that ended so: failed, unknown, or failed,unknown",
                     choices: ["failed", "unknown", "failed,unknown"]),
@@ -262,7 +267,8 @@ enum SendCommand {
         options.isDryRun = arguments.has("dry-run")
         options.isConfirmed = arguments.has("yes")
         options.ledger = arguments.string("ledger")
-        options.resumes = arguments.has("resume")
+        options.mustResume = arguments.has("must-resume")
+        options.resumes = arguments.has("resume") || options.mustResume
         if let states = arguments.string("retry") {
             for state in states.split(separator: ",").map(String.init) {
                 guard state == "failed" || state == "unknown" else {

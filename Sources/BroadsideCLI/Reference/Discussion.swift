@@ -1,3 +1,5 @@
+import Broadside
+
 /// A command's discussion, taken apart for pages that lay it out themselves.
 struct Discussion {
     /// A word and what it means.
@@ -62,8 +64,5 @@ struct Discussion {
 
 extension Program {
     /// What each exit code means, of every command.
-    static let exitCodes = [
-        "complete", "could not be done", "the request is wrong, nothing was sent",
-        "rows are left over", "APNs refuses the campaign", "a file or disk error",
-    ]
+    static let exitCodes = ExitCode.meanings
 }

@@ -1,0 +1,28 @@
+/// The exit codes of every command; part of the contract.
+package enum ExitCode {
+    /// No row is remaining, failed or unknown.
+    package static let complete: Int32 = 0
+    /// The work could not be done.
+    package static let failure: Int32 = 1
+    /// The request itself is wrong; nothing was sent.
+    package static let badRequest: Int32 = 2
+    /// Rows remain; `--resume` continues.
+    package static let rowsRemain: Int32 = 3
+    /// The campaign as a whole is wrong.
+    package static let refused: Int32 = 4
+    /// A file or disk error.
+    package static let disk: Int32 = 5
+    /// Finished, but rows are failed or unknown: `--resume` alone does not change them.
+    package static let openRows: Int32 = 6
+    /// The ledger is in use by another process.
+    package static let inUse: Int32 = 7
+
+    /// What each one means, from 0 on, for help and manual.
+    package static let meanings = [
+        "complete", "could not be done", "the request is wrong, nothing was sent",
+        "rows remain, --resume continues", "the campaign as a whole is wrong, stopped early",
+        "a file or disk error",
+        "finished, but rows are failed or unknown: --retry sends them again, --resume alone does not",
+        "the ledger is in use by another process: try again later",
+    ]
+}

@@ -1,0 +1,155 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What scripts go by: 3, 6 and 7 apart, and whether a campaign may be begun.
+@Suite(.timeLimit(.minutes(60)))
+struct ExitCodeTests {
+    /// A run, and what its exit code has to be at once and where it is resumed as it is.
+    struct Ending: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        /// Behaviour of the recording server.
+        var server: String
+        var more: [String]
+        var code: Int32
+        var outcome: String
+        /// Of a resume that asks for nothing more.
+        var resumed: Int32
+
+        init(
+            _ name: String, _ server: String, _ more: [String] = [], code: Int32,
+            outcome: String, resumed: Int32
+        ) {
+            (testDescription, self.server, self.more) = (name, server, more)
+            (self.code, self.outcome, self.resumed) = (code, outcome, resumed)
+        }
+    }
+
+    static let endings: [Ending] = [
+        .init("all accepted", "plain", code: 0, outcome: "complete", resumed: 0),
+        .init("answers lost", "reset", code: 6, outcome: "complete", resumed: 6),
+        .init(
+            "no answer in time", "stall", ["--request-timeout", "1s"], code: 6,
+            outcome: "complete", resumed: 6),
+        .init(
+            "the deadline has passed", "plain", ["--deadline", "0s"], code: 3, outcome: "stopped",
+            resumed: 0),
+    ]
+
+    @Test("Rows that remain are 3, failed and unknown ones 6", arguments: endings)
+    func ending(ending: Ending) throws {
+        let server = try RecordingServer(ending.server)
+        let campaign = try Campaign(rows: 60)
+        let options = ["--connections", "1", "--summary", "-"]
+        let sent = try campaign.send(to: server.endpoint, options + ending.more)
+        #expect(sent.exitCode == ending.code, "\(sent.errors)")
+        let summary = try SendSummary(json: sent.output)
+        #expect(summary.outcome == ending.outcome)
+        #expect((summary.remaining != 0) == (ending.code == 3), "\(summary)")
+        #expect((summary.failed + summary.unknown > 0) == (ending.code == 6), "\(summary)")
+        let resumed = try campaign.send(to: server.endpoint, options + ["--resume"])
+        #expect(resumed.exitCode == ending.resumed, "\(resumed.errors)")
+    }
+
+    @Test("A probe that is finished prunes, though rows are unknown; one that is not doesn't")
+    func prunes() throws {
+        for (behaviour, more, code) in [
+            ("reset", [], 6), ("plain", ["--deadline", "0s"], 3),
+        ] as [(String, [String], Int32)] {
+            let server = try RecordingServer(behaviour)
+            let campaign = try Campaign(rows: 60)
+            let output = "\(campaign.directory.path)/clean.txt"
+            var arguments = campaign.arguments(
+                to: server.endpoint, ["--connections", "1", "--then-prune", output] + more,
+                without: ["payload"])
+            arguments[0] = "probe"
+            let probed = try Broadside.run(arguments, in: campaign.directory)
+            #expect(probed.exitCode == code, "\(probed.errors)")
+            let clean = try? String(contentsOfFile: output, encoding: .utf8)
+            let list = try String(contentsOfFile: campaign.list, encoding: .utf8)
+            #expect(clean == (code == 6 ? list : nil), "\(probed.errors)")
+        }
+    }
+
+    @Test("A ledger that another process holds is 7, for every command that writes or copies it")
+    func inUse() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 5)
+        let one = ["--shard", "1/1"]
+        #expect(try campaign.send(to: server.endpoint, one).exitCode == 0)
+        let lock = open("\(campaign.ledger)/lock", O_RDWR | O_CLOEXEC)
+        #expect(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+        defer { close(lock) }
+        var probe = campaign.arguments(
+            to: server.endpoint, one + ["--resume"], without: ["payload"])
+        probe[0] = "probe"
+        let merged = "\(campaign.directory.path)/merged"
+        for arguments in [
+            campaign.arguments(to: server.endpoint, one + ["--resume"]),
+            campaign.arguments(to: server.endpoint, one + ["--must-resume"]),
+            probe, ["ledger", "merge", "--output", merged, campaign.ledger],
+        ] {
+            let refused = try Broadside.run(arguments, in: campaign.directory)
+            #expect(refused.exitCode == 7, "\(arguments[0]): \(refused.errors)")
+            #expect(refused.errorLines.count == 1, "\(refused.errors)")
+            #expect(refused.errors.contains("in use by another process"), "\(refused.errors)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: merged))
+        #expect(try campaign.ledger("verify").exitCode == 0)
+        flock(lock, LOCK_UN)
+        #expect(try campaign.send(to: server.endpoint, one + ["--must-resume"]).exitCode == 0)
+    }
+
+    /// What lies where the ledger is to be.
+    enum Place: String, CaseIterable, Sendable {
+        case nothing, emptyDirectory, foreignDirectory, file
+        /// The run before was killed before its first row.
+        case preparation
+    }
+
+    @Test("--must-resume begins no campaign where none was begun", arguments: Place.allCases)
+    func mustResume(place: Place) throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 5)
+        let files = FileManager.default
+        let ledger = campaign.ledger
+        if place == .file {
+            try campaign.directory.write("x", to: "ledger")
+        } else if place != .nothing {
+            try files.createDirectory(
+                atPath: ledger, withIntermediateDirectories: false,
+                attributes: [.posixPermissions: 0o700])
+        }
+        if place == .foreignDirectory {
+            try campaign.directory.write("mine", to: "ledger/letter.txt")
+        }
+        if place == .preparation { try campaign.directory.write("", to: "ledger/lock") }
+        let sent = try campaign.send(to: server.endpoint, ["--must-resume"])
+        if place == .preparation {
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+            #expect(try server.tally(campaign.tokens).total == 5)
+            return
+        }
+        #expect(sent.exitCode == 2, "\(sent.errors)")
+        #expect(sent.errorLines.count == 1 && sent.errors.contains(ledger), "\(sent.errors)")
+        #expect(try server.events().allSatisfy { $0.event != "preface" })
+        #expect(files.fileExists(atPath: ledger) == (place != .nothing))
+        let left = place == .foreignDirectory ? ["letter.txt"] : []
+        #expect((try? files.contentsOfDirectory(atPath: ledger)) ?? [] == left)
+    }
+
+    @Test("--must-resume goes on with a ledger, and is found out where it went")
+    func mustResumeGoesOn() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 60)
+        let stopped = try campaign.send(to: server.endpoint, ["--deadline", "0s"])
+        #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        let whole = try campaign.send(to: server.endpoint, ["--must-resume"])
+        #expect(whole.exitCode == 0, "\(whole.errors)")
+        try FileManager.default.removeItem(atPath: campaign.ledger)
+        let lost = try campaign.send(to: server.endpoint, ["--must-resume", "--resume"])
+        #expect(lost.exitCode == 2, "\(lost.errors)")
+        let taken = try server.tally(campaign.tokens)
+        #expect(taken.total == 60 && taken.repeated == 0)
+    }
+}
