@@ -164,7 +164,7 @@ extension PayloadFiles {
         mutating func add(_ path: String, shownAs name: String) throws(BroadsideError) -> Int {
             try PayloadFiles.checkFile(path, shownAs: name)
             let payload = try readFile(
-                path, shownAs: name, limit: PayloadFiles.fileLimit)
+                path, shownAs: name, limit: PayloadFiles.fileLimit, mustStay: true)
             byteCount += payload.count
             guard byteCount <= PayloadFiles.directoryLimit else {
                 throw .request(

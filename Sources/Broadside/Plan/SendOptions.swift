@@ -180,6 +180,8 @@ public struct BroadsideError: Error, Sendable {
     public var message: String
     /// The documented exit code.
     public var exitCode: Int32
+    /// A file is not what it was when it was opened.
+    var isChange = false
 
     /// An error with the exit code that it leads to.
     public init(_ message: String, exitCode: Int32) {
@@ -190,6 +192,15 @@ public struct BroadsideError: Error, Sendable {
     /// The request itself is wrong; nothing was sent.
     static func request(_ message: String) -> BroadsideError {
         BroadsideError(message, exitCode: 2)
+    }
+
+    /// A file changed while it was read.
+    static func changed(_ name: String, _ how: String) -> BroadsideError {
+        var error = BroadsideError(
+            "\(name) has changed while it was read, \(how): put it back as it was",
+            exitCode: ExitCode.disk)
+        error.isChange = true
+        return error
     }
 
     /// The reader of the output has closed its pipe: nothing is wrong, and nothing is left to do.

@@ -45,8 +45,8 @@ package enum ReactorCompletion {
     case listEnded
     /// There are no more rows of the canary, and no others while it is pending.
     case listHeld
-    /// The list can't be read on; the message says what is wrong.
-    case listFailed(String)
+    /// The list can't be read on: `listFailed`, or `listChanged`.
+    case listFailed(StopCause)
 }
 
 /// Why a name has no address.

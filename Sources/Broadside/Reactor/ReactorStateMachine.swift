@@ -193,9 +193,9 @@ import TLS
             chunks.listEnded()
             shared.noteListEnd()
         case .listHeld: chunks.listHeld()
-        case .listFailed(let message):
+        case .listFailed(let cause):
             chunks.listEnded()
-            shared.stop(.listFailed(detail: message))
+            shared.stop(cause)
         }
     }
 

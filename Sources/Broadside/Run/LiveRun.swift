@@ -53,7 +53,7 @@ struct LiveRun {
             list: list, pool: pool, plan: session.resumePlan(), rowsLimit: session.rowsLimit,
             part: session.manifest.part ?? .wholeList,
             selection: session.manifest.identity.selection, skips: session.skips,
-            canary: shared.canary)
+            canary: shared.canary, isHashed: session.manifest.listHash == nil)
         var threads: [ReactorThread] = []
         for reactor in 0..<plan.shape.reactors {
             threads.append(
@@ -179,13 +179,19 @@ struct LiveRun {
         let code = exitCode(cause, isWhole: isWhole, summary: summary)
         summary.outcome = outcome(code)
         let record = StopRecord(cause, wasAnswered: shared.lastAnswer != nil)
+        // A later resume compares it. Without it, it compares the parts that were sent.
+        let listHash =
+            isWhole
+            ? (try? source.contentHash { isStop(signals.wait(milliseconds: 0)) }) ?? nil
+            : nil
         if case .ledgerFailed = cause {
             // What the disk refused once it may refuse again: the segments speak for themselves.
         } else {
             rememberCanary()
             try session.end(
                 lengths: threads.map(\.segmentLength), rows: endRow,
-                listByteCount: list.byteCount, isFinished: isWhole, statistics: statistics,
+                listByteCount: list.byteCount, listHash: listHash, isFinished: isWhole,
+                statistics: statistics,
                 stop: record)
         }
         let message = message(cause, summary)

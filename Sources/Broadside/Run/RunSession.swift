@@ -40,7 +40,12 @@ final class RunSession {
                 plan, identity: identity, list: list, part: part, now: now)
             rowsLimit = Self.rowsLimit(plan, part: part, list: list)
             do throws(BroadsideError) {
+                manifest.headerHash = try list.headerHash()
                 skips = try search?.list(in: directory, of: list, isNew: true)
+                // What was found in the whole list, or is counted in it, holds for no other.
+                if search != nil || part != .wholeList {
+                    manifest.listHash = try list.contentHash()
+                }
             } catch {
                 // Begun, though nothing was sent: the campaign is known, and a resume takes it up.
                 if error.exitCode == 3 { try directory.save(manifest) }
@@ -69,7 +74,7 @@ final class RunSession {
             isFinishedAlready =
                 manifest.isFinished && !Self.reopensAny(plan, earlier)
                 && !manifest.looksFurther(limit: rowsLimit)
-            if !isFinishedAlready { try Self.check(list, manifest, index, directory) }
+            try Self.check(list, manifest, index, directory)
             let lengths = manifest.epochs.last.map { index.segmentLengths(epoch: $0.number) } ?? []
             epoch =
                 isFinishedAlready
@@ -86,9 +91,14 @@ final class RunSession {
         if manifest.looksFurther(limit: rowsLimit) { manifest.rowCount = nil }
         // Without a canary this run reserves any rows.
         if plan.options.canary == nil { manifest.canaryRowCount = nil }
-        skips =
-            isFinishedAlready ? nil : try search?.list(in: directory, of: list, isNew: false)
-        if !isFinishedAlready { try directory.save(manifest) }
+        guard !isFinishedAlready else {
+            skips = nil
+            return
+        }
+        // Rows that were found in a list whose content is not known are looked for once more.
+        skips = try search?.list(in: directory, of: list, isNew: manifest.listHash == nil)
+        if search != nil, manifest.listHash == nil { manifest.listHash = try list.contentHash() }
+        try directory.save(manifest)
     }
 
     private static func otherCampaign(
@@ -99,12 +109,24 @@ final class RunSession {
                 + "or resume with what it was begun with")
     }
 
-    /// The list is the one that was begun with: its size, and each part that was begun.
+    /// The list is the one that was begun with: its size, its header, and all of it where that was
+    /// read once, else each part that was begun.
     private static func check(
         _ list: TokenList, _ manifest: Manifest, _ index: LedgerIndex, _ directory: LedgerDirectory
     ) throws(BroadsideError) {
-        var reader = try ListPartReader(list: list)
-        try reader.check(index)
+        if let known = manifest.headerHash, try list.headerHash() != known {
+            throw otherCampaign(directory, "the list's header is another one")
+        }
+        let isSame = try manifest.listHash.map { (known) throws(BroadsideError) in
+            try list.contentHash() == known
+        }
+        if isSame != true {
+            var reader = try ListPartReader(list: list)
+            try reader.check(index, isFinished: manifest.isFinished && manifest.rowsLimit == nil)
+        }
+        if isSame == false {
+            throw otherCampaign(directory, "the list's content is another one")
+        }
         // A packed list tells its size only at its end.
         guard let known = manifest.identity.listByteCount, list.byteCount == nil else { return }
         let found = try list.bytes.measure()
@@ -202,7 +224,8 @@ final class RunSession {
 
     /// Notes in the manifest what this run left.
     func end(
-        lengths: [SegmentLength], rows: UInt64?, listByteCount: UInt64?, isFinished: Bool,
+        lengths: [SegmentLength], rows: UInt64?, listByteCount: UInt64?, listHash: String?,
+        isFinished: Bool,
         statistics: RunStatistics, stop: StopRecord
     ) throws(BroadsideError) {
         manifest.counters.retries += statistics.retries
@@ -210,6 +233,7 @@ final class RunSession {
         manifest.counters.connections += statistics.connectionsOpened
         if let rows { manifest.rowCount = rows }
         if let listByteCount { manifest.identity.listByteCount = listByteCount }
+        if let listHash { manifest.listHash = listHash }
         manifest.rowsLimit = rowsLimit
         manifest.endEpoch(lengths: lengths, isFinished: isFinished, stop: stop)
         try directory.save(manifest)

@@ -12,6 +12,8 @@ final class ListBytes: Sendable {
     }
 
     private let source: Source
+    /// What its file was when it was opened; nil where it is none.
+    private let stamp: FileStamp?
     /// How messages call it.
     let name: String
     /// Where it was read, absolute; nil where it is no file.
@@ -38,6 +40,7 @@ final class ListBytes: Sendable {
             throw .request("\(name) is no regular file: name a token list")
         }
         path = isInput ? nil : absolutePath(file)
+        stamp = FileStamp(descriptor: descriptor)
         let byteCount = isRegular ? UInt64(information.st_size) : 0
         do throws(BroadsideError) {
             let compression =
@@ -45,7 +48,7 @@ final class ListBytes: Sendable {
             if isInput || compression != nil {
                 let stream = try ListStream(
                     descriptor: descriptor, name: name, canRestart: !isInput,
-                    compression: compression)
+                    compression: compression, fileByteCount: isRegular ? byteCount : nil)
                 source = .stream(stream, descriptor: descriptor, fileByteCount: byteCount)
             } else {
                 source = .file(descriptor: descriptor, byteCount: byteCount)
@@ -62,6 +65,7 @@ final class ListBytes: Sendable {
         var information = stat()
         unsafe fstat(descriptor, &information)
         source = .file(descriptor: descriptor, byteCount: UInt64(information.st_size))
+        stamp = nil
         name = "standard input"
         path = nil
     }
@@ -69,6 +73,7 @@ final class ListBytes: Sendable {
     /// Octets in memory.
     init(_ octets: [UInt8]) {
         source = .memory(octets)
+        stamp = nil
         name = "the list"
         path = nil
     }
@@ -159,7 +164,20 @@ final class ListBytes: Sendable {
         }
     }
 
-    /// Reads octets from a place on; 0 only at the end.
+    /// - Throws: Exit code 5 where its file is not as it was when it was opened.
+    func checkUnchanged() throws(BroadsideError) {
+        guard let stamp else { return }
+        switch source {
+        case .memory: return
+        case .file(let descriptor, _), .stream(_, let descriptor, _):
+            if let how = stamp.change(descriptor: descriptor, path: path) {
+                throw .changed(name, how)
+            }
+        }
+    }
+
+    /// Reads octets from a place on; 0 only at the end, and only of a file that did not change. What
+    /// was added to it since it was opened is not read.
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
@@ -169,14 +187,31 @@ final class ListBytes: Sendable {
             let piece = octets[Int(offset)...].prefix(buffer.count)
             unsafe buffer.copyBytes(from: piece)
             return piece.count
-        case .file(let descriptor, _):
-            let count = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
+        case .file(let descriptor, let byteCount):
+            let room = Int(min(byteCount - min(byteCount, offset), UInt64(buffer.count)))
+            guard room > 0 else {
+                if buffer.count > 0 { try checkUnchanged() }
+                return 0
+            }
+            let count = unsafe pread(descriptor, buffer.baseAddress, room, off_t(offset))
             guard count >= 0 else {
                 throw BroadsideError("\(name): \(describe(errno: errno))", exitCode: 5)
             }
+            if count == 0 {
+                try checkUnchanged()
+                throw .changed(name, "it ends after \(offset) bytes of \(byteCount)")
+            }
             return count
         case .stream(let stream, _, _):
-            return try unsafe stream.read(at: offset, into: buffer)
+            do throws(BroadsideError) {
+                let count = try unsafe stream.read(at: offset, into: buffer)
+                if count == 0, buffer.count > 0 { try checkUnchanged() }
+                return count
+            } catch {
+                // What is called damaged may be half of another file.
+                if error.exitCode == ExitCode.disk { try checkUnchanged() }
+                throw error
+            }
         }
     }
 }

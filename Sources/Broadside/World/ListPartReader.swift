@@ -36,23 +36,58 @@ struct ListPartReader: LedgerListReader {
 
     /// Reads every part that was begun, and compares its hash with the ledger's.
     ///
+    /// - Parameter isFinished: Whether all rows of the list, or of the part of it, were begun: there
+    ///   are no others.
     /// - Throws: Exit code 2 where one has changed: what a resume would send is another list.
-    mutating func check(_ index: LedgerIndex) throws(BroadsideError) {
+    mutating func check(_ index: LedgerIndex, isFinished: Bool) throws(BroadsideError) {
+        var previous: ChunkReservation?
         for number in 0..<index.chunkCount {
             try SignalWatch.stopIfAsked()
-            do {
-                try compare(index.chunk(number))
-            } catch {
-                guard error.code == .badList else {
-                    throw BroadsideError("--tokens: \(error)", exitCode: 5)
-                }
-                let name = list.name
-                throw .request(
-                    "\(name) is not the list this campaign was begun with, from "
-                        + "line \(index.chunk(number).firstLine) on: resume with the list as it was"
-                )
+            let chunk = index.chunk(number)
+            try check(line: chunk.firstLine) { (reader) throws(LedgerError) in
+                try reader.checkNoRows(after: previous, before: chunk)
+                try reader.compare(chunk)
             }
+            previous = chunk
         }
+        guard isFinished, let previous else { return }
+        try check(line: previous.firstLine + previous.lineCount) { (reader) throws(LedgerError) in
+            try reader.checkNoRows(
+                from: previous.byteOffset + previous.byteCount, to: index.part.endByteOffset)
+        }
+    }
+
+    private mutating func check(
+        line: UInt64, _ look: (inout Self) throws(LedgerError) -> Void
+    ) throws(BroadsideError) {
+        do throws(LedgerError) {
+            try look(&self)
+        } catch {
+            try list.checkUnchanged()
+            guard error.code == .badList else {
+                throw BroadsideError("--tokens: \(error)", exitCode: ExitCode.disk)
+            }
+            throw .request(
+                "\(list.name) is not the list this campaign was begun with, from line \(line) on: "
+                    + "resume with the list as it was")
+        }
+    }
+
+    /// Between two parts whose rows adjoin there is nothing but blank lines.
+    private func checkNoRows(
+        after previous: ChunkReservation?, before next: ChunkReservation
+    ) throws(LedgerError) {
+        guard let previous, previous.rows.upperBound == next.firstRow else { return }
+        try checkNoRows(from: previous.byteOffset + previous.byteCount, to: next.byteOffset)
+    }
+
+    private func checkNoRows(from offset: UInt64, to end: UInt64?) throws(LedgerError) {
+        let start = ListPosition(byteOffset: offset, row: 0, line: 1)
+        guard offset != end, let found = try cut(from: start, end: end, isExact: false) else {
+            return
+        }
+        pool.giveBack(found)
+        throw LedgerError(.badList, detail: "it has other rows")
     }
 
     private mutating func compare(_ chunk: ChunkReservation) throws(LedgerError) {
@@ -75,7 +110,7 @@ struct ListPartReader: LedgerListReader {
         output += tokens[(index == 0 ? 0 : ends[index - 1])..<ends[index]]
     }
 
-    private mutating func cut(
+    private func cut(
         from start: ListPosition, end: UInt64?, isExact: Bool
     ) throws(LedgerError) -> RowChunk? {
         var cutter = RowCutter(format: list.format, pool: pool, start: start)

@@ -32,6 +32,8 @@ internal import Synchronization
     private var end = UInt64.max
     let selection: RowSelection
     private let skips: SkipList?
+    /// Of the list's beginning, as far as it was read in order; nil where nobody wants it.
+    private var hash: ListHash?
 
     private let buffer: UnsafeMutableRawBufferPointer
     private var bufferOffset: UInt64 = 0
@@ -72,8 +74,10 @@ internal import Synchronization
 
     init(
         list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rowsLimit: UInt64?,
-        part: ListGap, selection: RowSelection, skips: SkipList?, canary: CanaryGate? = nil
+        part: ListGap, selection: RowSelection, skips: SkipList?, canary: CanaryGate? = nil,
+        isHashed: Bool = false
     ) throws(BroadsideError) {
+        hash = isHashed ? ListHash() : nil
         self.list = list
         self.pool = pool
         self.rowsLimit = rowsLimit ?? .max
@@ -90,8 +94,22 @@ internal import Synchronization
         unsafe buffer.deallocate()
     }
 
-    /// The next chunk; nil at the end, and while the canary holds the rest back.
+    /// The next chunk; nil at the end, and while the canary holds the rest back. At the end of each
+    /// part the list is looked at: rows of one that has changed are not handed out.
     package func next(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
+        if isAtEnd { return nil }
+        let chunk = try nextPart(rowLimit: rowLimit)
+        do throws(BroadsideError) {
+            try list.checkUnchanged()
+        } catch {
+            if let chunk { pool.giveBack(chunk) }
+            isAtEnd = false
+            throw error
+        }
+        return chunk
+    }
+
+    private func nextPart(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         defer { noteProgress() }
         if canary != nil {
             if let chunk = try nextOfCanary() { return chunk }
@@ -168,6 +186,16 @@ internal import Synchronization
             pool.giveBack(chunk)
         }
         return nil
+    }
+
+    /// The hash of the whole list; what was not read in order is read now. Call after `countRows`.
+    ///
+    /// - Returns: nil where it was ended, or rows behind a limit were not read at all.
+    func contentHash(isCancelled: () -> Bool) throws(BroadsideError) -> String? {
+        guard let hash, isAtEnd, rowsLimit == .max || hash.byteCount == list.byteCount else {
+            return nil
+        }
+        return try list.contentHash(from: hash) { () throws(BroadsideError) in isCancelled() }
     }
 
     /// Where the list ends inside quotes, the line on which they open; known at its end.
@@ -271,6 +299,18 @@ internal import Synchronization
         return chunk
     }
 
+    /// Takes what was read last into the hash, as far as it follows what is in it.
+    private func takeInHash() {
+        guard let known = hash?.byteCount, bufferOffset <= known,
+            known < bufferOffset + UInt64(bufferCount)
+        else { return }
+        let first = Int(known - bufferOffset)
+        // SAFETY: so many octets of the buffer are set, and nothing changes them meanwhile.
+        hash?.append(
+            unsafe RawSpan(
+                _unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[first..<bufferCount])))
+    }
+
     private func cut() throws(BroadsideError) -> RowChunk? {
         while !isCutterDone {
             if consumed == bufferCount {
@@ -286,6 +326,7 @@ internal import Synchronization
                     isCutterDone = true
                     return cutter.finish()
                 }
+                takeInHash()
             }
             let bytes = unsafe RawSpan(
                 _unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<bufferCount]))

@@ -21,6 +21,8 @@ internal import Glibc
     /// Whether its octets can be read again: false for a pipe.
     private let canRestart: Bool
     private var decompressor: ListDecompressor?
+    /// What is added to its file later is not read.
+    private let inputLimit: UInt64
 
     private let input: UnsafeMutableRawBufferPointer
     private var inputRange = 0..<0
@@ -39,9 +41,12 @@ internal import Glibc
     ///   - descriptor: stays the caller's, open as long as this is used.
     ///   - canRestart: whether it is a file, that can be read anywhere.
     ///   - compression: nil: as the first octets say.
+    ///   - fileByteCount: The size of its file; nil for a pipe.
     init(
-        descriptor: Int32, name: String, canRestart: Bool, compression given: ListCompression?
+        descriptor: Int32, name: String, canRestart: Bool, compression given: ListCompression?,
+        fileByteCount: UInt64? = nil
     ) throws(BroadsideError) {
+        inputLimit = canRestart ? fileByteCount ?? .max : .max
         self.descriptor = descriptor
         self.name = name
         self.canRestart = canRestart
@@ -122,7 +127,8 @@ internal import Glibc
         }
         if inputRange.isEmpty, !isInputAtEnd {
             let place = canRestart ? inputOffset : nil
-            let count = try unsafe Self.readMore(descriptor, name, place, input, from: 0)
+            let found = try unsafe Self.readMore(descriptor, name, place, input, from: 0)
+            let count = Int(min(UInt64(found), inputLimit - min(inputLimit, inputOffset)))
             inputRange = 0..<count
             inputOffset += UInt64(count)
             isInputAtEnd = count == 0

@@ -93,7 +93,11 @@ final class ReactorServices: @unchecked Sendable {
                     inbox.put(.listEnded)
                 }
             } catch {
-                inbox.put(.listFailed(error.message))
+                inbox.put(
+                    .listFailed(
+                        error.isChange
+                            ? .listChanged(detail: error.message)
+                            : .listFailed(detail: error.message)))
             }
         }
     }

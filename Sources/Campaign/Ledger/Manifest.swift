@@ -67,6 +67,11 @@ public struct Manifest: Codable, Hashable, Sendable {
     public var rowCount: UInt64?
     /// The row behind the last one that the latest run was to look at; nil: all.
     public var rowsLimit: UInt64?
+    /// `ListHash` of the whole list, decoded: from the start on where all of it was read before the
+    /// first row was sent, else once a run that read it to its end has settled every row.
+    public var listHash: String?
+    /// `ListHash` of the list's header; nil where its format has none.
+    public var headerHash: String?
     /// What cumulates over runs.
     public var counters = Counters()
     /// CRC-32 of the encoding in which this is 0.

@@ -1,0 +1,53 @@
+import Campaign
+
+extension TokenList {
+    /// Octets that are read at once.
+    private static let pieceByteCount = 1 << 20
+
+    /// The hash of the whole list, decoded.
+    ///
+    /// - Parameters:
+    ///   - hash: Of the list's beginning, where that was read before.
+    ///   - isCancelled: Asked now and then; true ends it.
+    /// - Returns: 16 hexadecimal digits; nil where it was ended.
+    func contentHash(
+        from hash: ListHash = ListHash(), isCancelled: () throws(BroadsideError) -> Bool
+    ) throws(BroadsideError) -> String? {
+        var hash = hash
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Self.pieceByteCount, alignment: 4_096)
+        defer { unsafe buffer.deallocate() }
+        while true {
+            if try isCancelled() { return nil }
+            let count = try unsafe read(at: hash.byteCount, into: buffer)
+            if count == 0 { return hash.text() }
+            // SAFETY: so many octets were read, and nothing else touches them.
+            hash.append(
+                unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))
+        }
+    }
+
+    /// The hash of the whole list; a signal to stop ends it.
+    func contentHash() throws(BroadsideError) -> String? {
+        try contentHash { () throws(BroadsideError) in
+            try SignalWatch.stopIfAsked()
+            return false
+        }
+    }
+
+    /// The hash of its header; nil where its format has none.
+    func headerHash() throws(BroadsideError) -> String? {
+        guard format.hasHeader else { return nil }
+        let pool = ChunkPool(limit: 3)
+        let source = try ListSource(list: self, pool: pool, plan: nil, rowsLimit: nil)
+        _ = try source.next(rowLimit: 1)
+        guard let header = source.header else { return nil }
+        var hash = ListHash()
+        // SAFETY: octets have no padding.
+        hash.append(unsafe header.span.bytes)
+        return hash.text()
+    }
+
+    /// - Throws: Exit code 5 where its file is not as it was when it was opened.
+    func checkUnchanged() throws(BroadsideError) { try bytes.checkUnchanged() }
+}

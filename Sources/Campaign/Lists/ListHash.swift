@@ -1,0 +1,59 @@
+import APNs
+
+/// The hash of a whole decoded list, which comes by in order and in pieces of any size. Part of the
+/// ledger's format:
+///
+///     h = 0; for each 65,536 octets, and for what is left of them at the end, b:
+///     h = MixingHash of the 16 octets h, MixingHash(b), both little-endian
+public struct ListHash: Sendable {
+    private static let blockByteCount = 65_536
+
+    private var value: UInt64 = 0
+    /// Octets of a block that is not whole.
+    private var pending: [UInt8] = []
+    /// Octets taken in: where the next piece has to begin.
+    public private(set) var byteCount: UInt64 = 0
+
+    /// Of no octets yet.
+    public init() {}
+
+    /// Takes in the next octets.
+    public mutating func append(_ bytes: RawSpan) {
+        byteCount += UInt64(bytes.byteCount)
+        var offset = 0
+        while offset < bytes.byteCount {
+            let left = bytes.byteCount - offset
+            if pending.isEmpty, left >= Self.blockByteCount {
+                mix(MixingHash.hash(bytes.extracting(offset..<(offset + Self.blockByteCount))))
+                offset += Self.blockByteCount
+                continue
+            }
+            let count = min(left, Self.blockByteCount - pending.count)
+            unsafe bytes.extracting(offset..<(offset + count)).withUnsafeBytes { piece in
+                unsafe pending.append(contentsOf: piece)
+            }
+            offset += count
+            if pending.count == Self.blockByteCount { endBlock() }
+        }
+    }
+
+    private mutating func endBlock() {
+        // SAFETY: octets have no padding.
+        mix(MixingHash.hash(unsafe pending.span.bytes))
+        pending.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func mix(_ block: UInt64) {
+        let words = [value.littleEndian, block.littleEndian]
+        // SAFETY: integers have no padding.
+        value = MixingHash.hash(unsafe words.span.bytes)
+    }
+
+    /// The hash of all octets so far: 16 hexadecimal digits.
+    public func text() -> String {
+        var copy = self
+        if !copy.pending.isEmpty { copy.endBlock() }
+        let digits = String(copy.value, radix: 16)
+        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    }
+}
