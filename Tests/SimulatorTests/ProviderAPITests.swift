@@ -147,7 +147,7 @@ struct ProviderAPITests {
         let answers = events.filter { $0.kind == "answer" }
         try #require(answers.count == 2)
         let unique = try #require(answers[0].fields?["apns-unique-id"])
-        #expect(UUID(uuidString: unique) != nil)
+        #expect(UUID(uuidString: unique) != nil && unique == unique.lowercased())
         #expect(unique != answers[0].fields?["apns-id"])
         #expect(answers[1].status == 400 && answers[1].fields?["apns-unique-id"] == nil)
         // And the other environment's key is now the one for production.

@@ -78,6 +78,8 @@ import Testing
         ),
         Case(["apns-topic": "com.example.app.voip", "apns-push-type": "voip"], 200, nil),
         Case(["apns-push-type": "voip"], 400, .topicDisallowed),
+        // Only the UID of an MDM certificate is a topic for it.
+        Case(["apns-push-type": "mdm"], 400, .topicDisallowed),
         Case(["apns-topic": "com.example.other"], 400, .deviceTokenNotForTopic),
         // Body, before the token.
         Case([:], 400, .payloadEmpty, body: 0),
@@ -128,6 +130,7 @@ import Testing
         }
         let several = table([("a.b", "app"), ("a.b.voip", "voip")], "a.b")
         let single = table(nil, "a.b")
+        let mdm = table(nil, "com.apple.mgmt.External.x")
         let voip = table(nil, "a.b.voip")
         #expect(voip.isVoIP(nil) && !single.isVoIP(nil) && !several.isVoIP(nil))
         func refusal(_ table: TopicTable, _ topic: String?, _ type: PushType?) -> Reason? {
@@ -139,6 +142,9 @@ import Testing
                 table.refusal(topic: $0, type: type, isForDevice: &isForDevice)
             }
         }
+        #expect(refusal(mdm, nil, .mdm) == nil)
+        #expect(refusal(mdm, "com.apple.mgmt.External.x", .mdm) == nil)
+        #expect(refusal(mdm, "com.apple.mgmt.External.x", .alert) == .topicDisallowed)
         #expect(refusal(several, nil, nil) == .missingTopic)
         #expect(refusal(several, "a.b", .alert) == nil)
         #expect(refusal(several, "a.b.voip", .voip) == nil)

@@ -143,7 +143,10 @@ final class WorkerContext {
 
     /// `apns-unique-id`, which APNs says in the development environment only.
     func uniqueID() -> NotificationIDText? {
-        options.environment == .development ? newIdentifier() : nil
+        guard options.environment == .development else { return nil }
+        // In lower case, other than the `apns-id` that APNs makes; hyphens have this bit already.
+        let identifier = newIdentifier()
+        return NotificationIDText { identifier[$0] | 0x20 }
     }
 
     /// The request's `apns-id`, or a new one in upper case as APNs makes them.

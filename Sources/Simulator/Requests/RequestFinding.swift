@@ -13,20 +13,17 @@ enum RequestFinding: CaseIterable, Sendable {
     ///
     /// - Parameter isSaidToBeCompressed: `content-encoding` says so.
     init?(body: [UInt8], isSaidToBeCompressed: Bool) {
-        // The first octets of gzip, of zstd, and of zlib's usual windows and levels (RFC 1950).
-        let marks: [[UInt8]] = [
-            [0x1f, 0x8b], [0x28, 0xb5, 0x2f, 0xfd], [0x78, 0x01], [0x78, 0x5e], [0x78, 0x9c],
-            [0x78, 0xda],
-        ]
-        if isSaidToBeCompressed || marks.contains(where: body.starts) {
-            self = .compressedBody
-        } else if unsafe PayloadRules.isJSONObject(body.span.bytes) {
-            // SAFETY: octets have no padding.
-            return nil
-        } else {
-            self = .notADictionary
-        }
+        // SAFETY: bytes have no padding.
+        if !isSaidToBeCompressed, unsafe PayloadRules.isJSONObject(body.span.bytes) { return nil }
+        let isCompressed = isSaidToBeCompressed || Self.marks.contains(where: body.starts)
+        self = isCompressed ? .compressedBody : .notADictionary
     }
+
+    /// The first bytes of gzip, of zstd, and of zlib's usual windows and levels (RFC 1950).
+    private static let marks: [[UInt8]] = [
+        [0x1f, 0x8b], [0x28, 0xb5, 0x2f, 0xfd], [0x78, 0x01], [0x78, 0x5e], [0x78, 0x9c],
+        [0x78, 0xda],
+    ]
 
     /// As the totals name it.
     var text: String {

@@ -22,14 +22,20 @@ struct TopicTable: Sendable {
         let isOfOtherApp: Bool
     }
 
+    /// "Set the `apns-topic` header to the UID attribute from the subject of your MDM push
+    /// certificate."
+    private static let managementPrefix = "com.apple.mgmt."
+
     private var entries: [Entry] = []
     /// The topic of a request that names none; nil where it must name one.
     private let fallback: [UInt8]?
+    private let isFallbackForVoIP: Bool
 
     /// A provider token's: the app and all its suffixes, and another app of the same team, to which
     /// no device token belongs.
     init(app: String, otherApp: String) {
         fallback = nil
+        isFallbackForVoIP = false
         for (bundle, isOther) in [(app, false), (otherApp, true)] {
             var suffixes = [""]
             for type in PushType.allCases {
@@ -42,6 +48,7 @@ struct TopicTable: Sendable {
     /// A certificate's: nil, none at all.
     init(_ scope: CertificateScope?) {
         fallback = scope?.onlyTopic.map { Array($0.utf8) }
+        isFallbackForVoIP = scope?.onlyTopic?.hasSuffix(PushType.voip.topicSuffix!) ?? false
         for topic in scope?.topics ?? [] { append(topic, isOfOtherApp: false) }
     }
 
@@ -50,8 +57,10 @@ struct TopicTable: Sendable {
         for type in PushType.allCases {
             if let suffix = type.topicSuffix, topic.hasSuffix(suffix) { types.insert(Types(type)) }
         }
-        if types == .absent {
-            for type in PushType.allCases where type.topicSuffix == nil {
+        if topic.hasPrefix(Self.managementPrefix) {
+            types.insert(Types(.mdm))
+        } else if types == .absent {
+            for type in PushType.allCases where type.topicSuffix == nil && type != .mdm {
                 types.insert(Types(type))
             }
         }
@@ -79,14 +88,11 @@ struct TopicTable: Sendable {
 
     /// Whether a request with this topic, or the credential's only one, is for VoIP.
     func isVoIP(_ topic: UnsafeRawBufferPointer?) -> Bool {
-        let suffix = Array(PushType.voip.topicSuffix!.utf8)
-        if let topic = unsafe topic {
-            return unsafe topic.count > suffix.count
-                && topic.suffix(suffix.count)
-                    .elementsEqual(suffix)
-        }
-        guard let fallback else { return false }
-        return fallback.count > suffix.count && fallback.suffix(suffix.count) == suffix[...]
+        guard let topic = unsafe topic else { return isFallbackForVoIP }
+        let suffix: StaticString = ".voip"
+        let start = topic.count - suffix.utf8CodeUnitCount
+        guard start > 0 else { return false }
+        return unsafe UnsafeRawBufferPointer(rebasing: topic[start...]).spells(suffix)
     }
 
     /// A topic without a push type's suffix; the credential's only topic where none is named.

@@ -67,14 +67,15 @@ private struct TokenList {
         var lines = 0
         var isSame = true
         let isOwn = try PrivateFile.forEachLine(path) { line in
+            defer { lines += 1 }
+            if isSame, lines < count, line == self.line(lines, trust) { return true }
+            isSame = false
             guard
                 let token = unsafe line.withUnsafeBytes({
                     unsafe TokenTrust.octets(ofDigits: $0)
-                }), trust.device(of: token) == UInt64(lines), line == Self.digits(token)
+                })
             else { return false }
-            isSame = isSame && line == self.line(lines, trust)
-            lines += 1
-            return true
+            return trust.device(of: token) == UInt64(lines) && line == Self.digits(token)
         }
         guard isOwn else { throw PrivateFile.foreign(path) }
         return !isSame || lines != count
