@@ -123,6 +123,11 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].limitedBy = .retry
             return
         }
+        let tryable = tryBudget(index, now: now)
+        guard tryable > 0 else {
+            connections[index].limitedBy = .retry
+            return
+        }
         guard hasRowReady(now) else {
             // At the list's end a legacy gateway's silence is all that is waited for.
             let isSilence = settings.binary != nil && inFlight > 0 && chunks.isExhausted
@@ -149,7 +154,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             return
         }
-        var budget = min(capacity, room, earlyAllowance())
+        var budget = min(capacity, room, earlyAllowance(), tryable)
         guard budget > 0 else {
             connections[index].limitedBy = .streams
             return

@@ -1,0 +1,42 @@
+import Campaign
+
+/// Connections whose server has to show first that it is good: after refusals, after trouble of its
+/// address.
+extension ReactorStateMachine where Records: ~Copyable {
+    /// How many requests may be made on a connection, so far as its server's past goes.
+    ///
+    /// Nearly always one comparison: the rest is for connections without a response since their start
+    /// or since a refusal.
+    @inline(__always)
+    mutating func tryBudget(_ index: Int, now: Now) -> Int {
+        if connections[index].answers != connections[index].answersAtRefusal { return .max }
+        return unprovenBudget(index, now: now)
+    }
+
+    @inline(never)
+    private mutating func unprovenBudget(_ index: Int, now: Now) -> Int {
+        let until = connections[index].refusals.until
+        if until > now.nanoseconds {
+            nextPaced = min(nextPaced, until)
+            return 0
+        }
+        guard settings.binary == nil, connections[index].answers == 0 else { return .max }
+        switch addresses.leave(connections[index].address, slot: index, now: now.nanoseconds) {
+        case .free: return .max
+        // One request; what follows depends on its response.
+        case .trial: return max(0, 1 - connections[index].openCount)
+        case .none(let until):
+            if let until { nextPaced = min(nextPaced, until) }
+            return 0
+        }
+    }
+
+    /// A connection that tries its address and has no row to try it with leaves that to others.
+    func releaseIdleTrial(_ index: Int, now: Now) {
+        guard connections[index].phase == .open, connections[index].isReady,
+            connections[index].answers == 0, connections[index].openCount == 0,
+            shared.addressHealth.hasTrouble, !hasRowReady(now)
+        else { return }
+        addresses.ended(index)
+    }
+}
