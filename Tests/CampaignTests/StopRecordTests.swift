@@ -8,18 +8,22 @@ import Testing
     static let refusal = StopCause.Refusal(
         status: 403, reason: .invalidProviderToken, isCredential: true)
 
-    @Test(arguments: [
-        .complete, .signal, .control, .deadline, .gaveUp(.init(.resolve, "x: no such name")),
-        .gaveUp(.init(.tokenUpdates, "y")), .noResponse(seconds: 60, last: nil),
-        .noResponse(seconds: 5, last: .init(.silent, "z")), .brokenServer(.init(.protocol, "p")),
-        .refused(refusal), .refused(.init(status: 0, reason: .badCertificate, isCredential: true)),
-        .refused(.init(status: 404, reason: nil, isCredential: false)),
-        .heldBack(rows: 7, refusal), .heldBack(rows: 7, nil), .onlyBadTokens(refusal),
-        .tooManyBadTokens, .tooManyInvalid(count: 3, rows: 9),
-        .canaryRefused(count: 1, answered: 2), .canaryUnanswered, .expiredToken(isSupplied: true),
-        .expiredToken(isSupplied: false), .signingFailed, .ledgerFailed(detail: "full"),
-        .listFailed(detail: "cut off"), .listChanged(detail: "longer"), .failed(detail: "ring"),
-    ] as [StopCause])
+    @Test(
+        arguments: [
+            .complete, .signal, .control, .deadline, .gaveUp(.init(.resolve, "x: no such name")),
+            .gaveUp(.init(.tokenUpdates, "y")), .noResponse(seconds: 60, last: nil),
+            .noResponse(seconds: 5, last: .init(.silent, "z")),
+            .brokenServer(.init(.protocol, "p")),
+            .refused(refusal),
+            .refused(.init(status: 0, reason: .badCertificate, isCredential: true)),
+            .refused(.init(status: 404, reason: nil, isCredential: false)),
+            .heldBack(rows: 7, refusal), .heldBack(rows: 7, nil), .onlyBadTokens(refusal),
+            .tooManyBadTokens, .tooManyInvalid(count: 3, rows: 9),
+            .canaryRefused(count: 1, answered: 2), .canaryUnanswered,
+            .expiredToken(isSupplied: true),
+            .expiredToken(isSupplied: false), .signingFailed, .ledgerFailed(detail: "full"),
+            .listFailed(detail: "cut off"), .listChanged(detail: "longer"), .failed(detail: "ring"),
+        ] as [StopCause])
     func `A cause is read as it was stored`(cause: StopCause) throws {
         let record = StopRecord(cause, wasAnswered: true)
         let data = try JSONEncoder().encode(record)
@@ -29,10 +33,12 @@ import Testing
 
     @Test func `A manifest keeps the cause of each run, and one without any is read`() throws {
         var manifest = Manifest(
-            campaign: 7, identity: CampaignIdentity(
+            campaign: 7,
+            identity: CampaignIdentity(
                 listByteCount: 1, listFormat: "lines", columns: ["token"], payloadSHA256: "",
                 topic: nil, pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
-                environment: "production", shard: nil, suppressSHA256: nil), firstStartedAtMilliseconds: 1,
+                environment: "production", shard: nil, suppressSHA256: nil),
+            firstStartedAtMilliseconds: 1,
             listPath: nil)
         _ = manifest.beginEpoch(atMilliseconds: 1)
         let old = try Manifest(decoding: manifest.encoded())

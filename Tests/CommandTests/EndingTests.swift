@@ -41,8 +41,8 @@ struct EndingTests {
         #expect(summary["accepted"] as? Int == 5)
         let latency = try #require(summary["latency_ms"] as? [String: Any])
         #expect(Set(latency.keys) == ["p50", "p90", "p99", "p999", "max"])
-        let shares = try #require(summary["limited_by"] as? [String: Double])
-        #expect(shares.count == 7 && shares.values.reduce(0, +) == 1)
+        // No connection was made: nothing is known of what limits one.
+        #expect(summary["limited_by"] is NSNull)
     }
 
     @Test("A stop that comes when the last row is on its way leaves nothing to resume")

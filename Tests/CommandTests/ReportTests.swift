@@ -40,7 +40,7 @@ struct ReportTests {
             #expect(text.contains("and refused \(refused)."))
             for part in [
                 "Rows settled a second", "How long answers took", "Answers by the time they took",
-                "What limited the run", "Unregistered", "Connections of the latest run",
+                "Unregistered", "Connections of the latest run",
                 "Settings of the latest run", "broadside prune --ledger", ">run 2<",
             ] {
                 #expect(text.contains(part), "\(name): \(part)")

@@ -121,7 +121,7 @@ struct WatchTests {
             columns: 120, narrower: 50, interrupt: true, environment: ["NO_COLOR": "1"])
         #expect(!output.contains("\u{1b}[1m") && !output.contains("\u{1b}[32m"))
         #expect(output.contains("\u{1b}[J"))
-        #expect(output.contains("--resume goes on"), "\(output)")
+        #expect(output.contains("--resume continues"), "\(output)")
     }
 
     @Test("--progress json: every line an object with all keys; the log as JSON beside it")
@@ -145,6 +145,15 @@ struct WatchTests {
             if let event = object["event"] as? String {
                 events.insert(event)
                 #expect((object["time"] as? String)?.hasSuffix("Z") == true)
+                #expect((object["campaign"] as? String)?.count == 16)
+                if event.hasPrefix("connection") || event == "started" {
+                    #expect((object["endpoint"] as? String)?.contains(":") == true, "\(line)")
+                }
+                if event == "ended" {
+                    let counts = try #require(object["counts"] as? [String: Int])
+                    #expect(counts["accepted"] == 250 && object["outcome"] as? String == "complete")
+                    #expect(object["cause"] as? String == "complete")
+                }
                 continue
             }
             #expect(object["rows"] as? Int == 250 && object["phase"] is String)

@@ -134,18 +134,18 @@ public enum ControlClient {
     /// The escapes that our own answers hold.
     private static func unescaped(_ raw: String) -> String {
         guard raw.contains("\\") else { return raw }
-        var text = ""
+        var text = String.UnicodeScalarView()
         var isEscaped = false
-        for character in raw {
+        for scalar in raw.unicodeScalars {
             if isEscaped {
-                text.append(character == "n" ? "\n" : character == "t" ? "\t" : character)
+                text.append(scalar == "n" ? "\n" : scalar == "t" ? "\t" : scalar)
                 isEscaped = false
-            } else if character == "\\" {
+            } else if scalar == "\\" {
                 isEscaped = true
             } else {
-                text.append(character)
+                text.append(scalar)
             }
         }
-        return text
+        return String(text)
     }
 }

@@ -40,6 +40,7 @@ public struct LedgerReading {
         }
         var result = Summary(
             campaign: manifest.campaignNumber, outcome: manifest.isFinished ? .complete : .stopped)
+        result.name = manifest.name ?? ledgers.first?.manifest.name
         result.acceptsBySilence = manifest.identity.acceptsBySilence
         result.take(summary, rows: manifest.ownRowCount)
         result.inDoubt = summary.count(.inDoubt)

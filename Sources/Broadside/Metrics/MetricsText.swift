@@ -15,7 +15,9 @@ struct MetricsText {
     /// - Parameter use: What the process used so far.
     init(_ snapshot: RunSnapshot, use: ProcessUse) {
         family("info", .gauge, "The run that is described.")
-        sample("info", ["version": broadsideVersion, "campaign": snapshot.campaign], "1")
+        var labels = ["version": broadsideVersion, "campaign": snapshot.campaign]
+        if let name = snapshot.name { labels["name"] = name }
+        sample("info", labels, "1")
         addRows(snapshot)
         addRequests(snapshot)
         addConnections(snapshot)
@@ -120,15 +122,12 @@ struct MetricsText {
     }
 
     private static func escaped(_ value: String) -> String {
-        var text = ""
-        for character in printable(value) {
-            switch character {
-            case "\\": text += "\\\\"
-            case "\"": text += "\\\""
-            default: text.append(character)
-            }
+        var text = String.UnicodeScalarView()
+        for scalar in printable(value).unicodeScalars {
+            if scalar == "\\" || scalar == "\"" { text.append("\\") }
+            text.append(scalar)
         }
-        return text
+        return String(text)
     }
 
     private func number(_ value: Double) -> String { "\(value)" }

@@ -166,6 +166,10 @@ public struct SendOptions: Sendable {
     public var metrics: String?
     /// Where frames are written, a line of JSON each.
     public var traceFrames: String?
+    /// What people call the campaign; nil: nothing.
+    public var name: String?
+    /// The command line that asks for all this; nil where a program does.
+    public var command: RunCommand?
     /// Where the control socket is made.
     public var control: String?
 
@@ -174,6 +178,9 @@ public struct SendOptions: Sendable {
 
     /// `--max-invalid` where none is given.
     public static let defaultMaxInvalid = 10.0
+
+    /// The longest `--name`.
+    public static var nameByteLimit: Int { 200 }
 
     /// `--give-up-after` where none is given.
     public static var defaultGiveUpAfter: UInt64 { 60 * second }

@@ -33,7 +33,7 @@ import Ring
     var pace = InFlightPace(now: 0)
     /// When it may be told again that they do, monotonic nanoseconds.
     var nextPaceWord: UInt64 = 0
-    var limitedBy = LimitedBy.retry
+    var limitedBy = LimitedBy.connecting
     /// All streams are in use and nothing has happened since: there is nothing to look at.
     var isSaturated = false
 
@@ -145,7 +145,7 @@ import Ring
         binary = BinaryConnection(capacity: 0)
         mirror = DynamicTableMirror()
         templateKey = nil
-        limitedBy = .retry
+        limitedBy = .connecting
         clearOutgoing()
         handedOver = now
         lastReceived = now

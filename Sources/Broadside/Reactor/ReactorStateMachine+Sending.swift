@@ -16,7 +16,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .idle, .connecting, .closing:
             return
         case .handshaking:
-            connections[index].limitedBy = .retry
+            break
         case .open, .draining, .flushing:
             while stageRecord(index, now: now) {}
             if connections[index].phase == .draining,

@@ -56,12 +56,17 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     mutating func tell(
         _ kind: RunEvent.Kind, _ level: RunEvent.Level, connection index: Int, _ message: String,
-        now: Now
+        status: UInt16? = nil, reason: String? = nil, now: Now
     ) {
+        var fields = RunEvent.Fields()
+        fields.endpoint = "\(addresses.entries[connections[index].address].address)"
+        fields.status = status
+        fields.reason = reason
+        fields.count = connections[index].answers
         events.append(
             RunEvent(
                 kind, level, connection: number(of: index), message,
-                milliseconds: now.wallMilliseconds))
+                milliseconds: now.wallMilliseconds, fields: fields))
     }
 
     /// A GOAWAY, in words: the error's name, and APNs' reason where there is one.
@@ -74,7 +79,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         tell(
             .goAway, isOrderly ? .notice : .warning, connection: index,
             "\(place(index)): GOAWAY \(text) after \(connections[index].answers) answers",
-            now: now)
+            reason: reason, now: now)
     }
 
     /// An answer after which its connection carries no more requests. Others that are in flight may be
@@ -84,7 +89,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         tell(
             .connectionDrained, .notice, connection: index,
             "\(place(index)): drained after \(connections[index].answers) answers because of "
-                + "\(status) \(reason?.text ?? "without a known reason")", now: now)
+                + "\(status) \(reason?.text ?? "without a known reason")",
+            status: status, reason: reason?.text, now: now)
     }
 
     /// A connection that is of no use any more.

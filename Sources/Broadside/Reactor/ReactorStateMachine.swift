@@ -253,17 +253,29 @@ import TLS
         guard elapsed >= millisecond else { return }
         lastTurn = now.nanoseconds
         guard case .running = phase else { return }
-        if shared.isPaused {
-            for index in 0..<connections.count where connections[index].isActive {
-                connections[index].limitedBy = .rate
-            }
-        }
+        var active = 0
         for index in 0..<connections.count where connections[index].isActive {
+            active += 1
+            if shared.isPaused {
+                connections[index].limitedBy = .rate
+            } else if !connections[index].isReady {
+                connections[index].limitedBy = hasWork ? .connecting : .input
+            }
             let limit = connections[index].limitedBy
             let late = limit == .rate ? lateness(index, within: elapsed, now: now) : 0
             statistics.limited[limit.rawValue] += elapsed - late
             statistics.limited[LimitedBy.cpu.rawValue] += late
         }
+        guard active == 0 else { return }
+        statistics.limited[limitWithoutConnections.rawValue] +=
+            elapsed * UInt64(max(1, connectionShare))
+    }
+
+    /// What those connections wait for that are not even begun.
+    private var limitWithoutConnections: LimitedBy {
+        if !hasWork { return .input }
+        if shared.isPaused { return .rate }
+        return addresses.troubledCount > 0 || resolutionFailures > 0 ? .retry : .connecting
     }
 
     /// For how much of the time a connection that waited for its pace was not held back by it any

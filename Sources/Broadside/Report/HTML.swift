@@ -1,16 +1,18 @@
-/// Text as HTML shows it, in elements and in quoted attributes.
+/// Text as HTML shows it, in elements and in quoted attributes. Scalar by scalar, as a browser reads
+/// it: to one who looks at characters, `<` with a combining mark behind it is no `<`.
 func escapedHTML(_ text: String) -> String {
-    var result = ""
-    for character in printable(text, limit: 4000) {
-        switch character {
-        case "&": result += "&amp;"
-        case "<": result += "&lt;"
-        case ">": result += "&gt;"
-        case "\"": result += "&quot;"
-        default: result.append(character)
+    var result = String.UnicodeScalarView()
+    for scalar in printable(text, limit: 4000).unicodeScalars {
+        switch scalar {
+        case "&": result += "&amp;".unicodeScalars
+        case "<": result += "&lt;".unicodeScalars
+        case ">": result += "&gt;".unicodeScalars
+        case "\"": result += "&quot;".unicodeScalars
+        case "'": result += "&#39;".unicodeScalars
+        default: result.append(scalar)
         }
     }
-    return result
+    return String(result)
 }
 
 /// Text as `escapedHTML` gives it, in which the names of options stay on one line.

@@ -16,6 +16,9 @@ extension LedgerReading {
             ledgerPath: directory.path, listPath: manifest.listPath,
             createdAtMilliseconds: Clock.now().wallMilliseconds)
         data.isInProgress = !isOurs && directory.isInUse
+        data.startedAtMilliseconds = manifest.firstStartedAtMilliseconds
+        data.cause = manifest.latestCause(telemetry)
+        data.steps = steps(summary, telemetry)
         if !data.isInProgress, !manifest.isFinished,
             let outcome = telemetry.runs.last(where: { $0.number == manifest.epochs.last?.number })?
                 .outcome.flatMap(Summary.Outcome.init(rawValue:)), outcome != .complete
@@ -42,5 +45,53 @@ extension LedgerReading {
             }
         }
         return course
+    }
+
+    /// What to do now: for a merged ledger, with each of its parts.
+    private func steps(
+        _ summary: Summary, _ telemetry: Telemetry
+    ) -> [StopAdvice.Step] {
+        guard manifest.shards != nil else {
+            return StopAdvice(
+                of: manifest, telemetry, .init(manifest, telemetry, summary, ledger: directory.path)
+            ).steps
+        }
+        return ledgers.filter { !$0.manifest.isFinished }.prefix(Self.partsLimit).flatMap { part in
+            let telemetry = Telemetry.read(from: part.directory) ?? Telemetry()
+            return StopAdvice(
+                of: part.manifest, telemetry,
+                .init(part.manifest, telemetry, nil, ledger: part.directory.path)
+            ).steps.map { step in
+                StopAdvice.Step(
+                    text: "\(part.directory.path): \(step.text)", command: step.command)
+            }
+        }
+    }
+
+    /// Parts of a merged ledger about which something is said.
+    private static var partsLimit: Int { 20 }
+}
+
+extension Manifest {
+    /// Why the latest run ended; nil where it did not say: it was killed, or an earlier version wrote it.
+    func latestCause(_ telemetry: Telemetry) -> StopCause? {
+        // What a disk refused the manifest, it may have let telemetry have.
+        let record =
+            epochs.last?.stop ?? telemetry.runs.first { $0.number == epochs.last?.number }?.stop
+        return record?.cause
+    }
+}
+
+extension StopAdvice {
+    /// What to do about a ledger whose latest run is over.
+    init(of manifest: Manifest, _ telemetry: Telemetry, _ circumstances: Circumstances) {
+        if let cause = manifest.latestCause(telemetry) {
+            self.init(cause, circumstances)
+        } else if manifest.isFinished {
+            self.init(.complete, circumstances)
+        } else {
+            let run = telemetry.runs.first { $0.number == manifest.epochs.last?.number }
+            self.init(outcome: run?.outcome, message: run?.cause, circumstances)
+        }
     }
 }

@@ -22,10 +22,22 @@ struct ReportData {
         var outcome: String?
         var cause: String?
         var retries: UInt64
+        /// Times for which the operator held the run, milliseconds since 1970.
+        var pauses: [Telemetry.Pause] = []
+
+        var endedAtMilliseconds: UInt64 { startedAtMilliseconds + UInt64(elapsed * 1000) }
     }
 
     var summary: Summary
     var isInProgress = false
+    /// Why the latest run ended; nil where it did not say.
+    var cause: StopCause?
+    /// What to do now.
+    var steps: [StopAdvice.Step] = []
+    /// What an alert shows.
+    var alert: AlertText?
+    /// When the first run started.
+    var startedAtMilliseconds: UInt64?
     var ledgerPath: String
     var listPath: String?
     var runs: [RunMark] = []
@@ -50,6 +62,8 @@ struct ReportData {
         self.ledgerPath = ledgerPath
         self.listPath = listPath
         self.createdAtMilliseconds = createdAtMilliseconds
+        alert = telemetry.alert
+        startedAtMilliseconds = epochs.first?.startedAtMilliseconds
         latency = telemetry.latency
         connections = telemetry.connections
         events = telemetry.events
@@ -67,7 +81,7 @@ struct ReportData {
                 RunMark(
                     number: epoch.number, startedAtMilliseconds: epoch.startedAtMilliseconds,
                     start: axis, elapsed: elapsed, outcome: run?.outcome, cause: run?.cause,
-                    retries: run?.retries ?? 0))
+                    retries: run?.retries ?? 0, pauses: run?.pauses ?? []))
             add(run, bins, at: axis)
             axis += elapsed
         }
@@ -105,9 +119,21 @@ struct ReportData {
                     start: point.start, duration: point.duration, accepted: point.accepted,
                     rejected: point.rejected, others: point.others))
         }
-        if let run, run.limited.count == limited.count {
-            for index in limited.indices { limited[index] &+= run.limited[index] }
+        // Version 0.1.0 had one number less, the last.
+        for (index, share) in (run?.limited ?? []).enumerated() where index < limited.count {
+            limited[index] &+= share
         }
+    }
+
+    /// When the latest run ended, or was last heard of.
+    var endedAtMilliseconds: UInt64? { runs.last.map(\.endedAtMilliseconds) }
+
+    /// Seconds between the end of the run before and the start of this one; nil for the first.
+    func gap(before index: Int) -> Double? {
+        guard index > 0 else { return nil }
+        let (end, start) = (runs[index - 1].endedAtMilliseconds, runs[index].startedAtMilliseconds)
+        // A clock may have been set back between them.
+        return Double(start - min(start, end)) / 1000
     }
 
     /// Seconds that the campaign was under way, pauses between runs left out.

@@ -129,21 +129,18 @@ extension ReportPage {
         return (starts + [end ?? total]).map { min(1, max(0, $0 / total)) }
     }
 
-    /// Five times, from the start to the end.
+    /// Times on the clock, from the start to the end, as exact as the time between them asks for.
     private var timeTicks: [Chart.Tick] {
-        (0...4).map { step in
-            let share = Double(step) / 4
-            return Chart.Tick(place: share, text: shortDuration(data.runningSeconds * share))
+        let total = data.runningSeconds
+        // Longer texts leave room for fewer.
+        let steps = total < 1200 ? 2 : 4
+        return (0...steps).map { step in
+            let share = Double(step) / Double(steps)
+            let milliseconds = clockMilliseconds(total * share)
+            let clock = timeText(milliseconds).dropFirst(11)
+            let text = clock.prefix(total < 5 ? 12 : total < 1200 ? 8 : 5)
+            return Chart.Tick(place: share, text: text + (step == 0 ? " UTC" : ""))
         }
-    }
-
-    private func shortDuration(_ seconds: Double) -> String {
-        if data.runningSeconds < 10 { return decimal(seconds, places: 1) + " s" }
-        let whole = Int(seconds.rounded())
-        func two(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
-        return whole < 3600
-            ? "\(whole / 60):\(two(whole % 60))"
-            : "\(whole / 3600):\(two(whole / 60 % 60)):\(two(whole % 60))"
     }
 
     /// Where later runs began.
@@ -157,9 +154,16 @@ extension ReportPage {
 
     /// The time on the clock at a place of the axis.
     private func clock(_ seconds: Double) -> String {
-        guard let run = data.runs.last(where: { $0.start <= seconds }) else { return "" }
-        let milliseconds = run.startedAtMilliseconds + UInt64((seconds - run.start) * 1000)
-        return Self.time(milliseconds, withSeconds: true)
+        Self.time(clockMilliseconds(seconds), withSeconds: true)
+    }
+
+    /// Milliseconds since 1970 at a place of the axis.
+    private func clockMilliseconds(_ seconds: Double) -> UInt64 {
+        // The end of the axis is the last run's, not the beginning of one that took no time.
+        let run =
+            data.runs.last { $0.start <= seconds && $0.elapsed > 0 } ?? data.runs.last
+        guard let run else { return 0 }
+        return run.startedAtMilliseconds + UInt64(max(0, seconds - run.start) * 1000)
     }
 
     /// Neighbours added up until there are few enough to be read.

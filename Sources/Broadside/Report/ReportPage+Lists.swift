@@ -22,7 +22,9 @@ extension ReportPage {
 
     var limits: String {
         let total = data.limited.reduce(0, +)
-        guard total > 0 else { return "" }
+        guard total > 0, data.runningSeconds >= RunStatistics.shortestToJudgeSeconds else {
+            return ""
+        }
         let shares = LimitedBy.allCases.map {
             ($0, Double(data.limited[$0.rawValue]) / Double(total))
         }
@@ -46,16 +48,20 @@ extension ReportPage {
         guard data.runs.count > 1 || data.runs.contains(where: { $0.cause != nil }) else {
             return ""
         }
-        let rows = data.runs.suffix(100).map { run in
-            [
-                "\(run.number)", Self.time(run.startedAtMilliseconds), durationText(run.elapsed),
+        let rows = data.runs.indices.suffix(100).map { index in
+            let run = data.runs[index]
+            return [
+                "\(run.number)", Self.time(run.startedAtMilliseconds, withSeconds: true),
+                data.isInProgress && index == data.runs.count - 1
+                    ? "under way" : Self.time(run.endedAtMilliseconds, withSeconds: true),
+                durationText(run.elapsed), data.gap(before: index).map(durationText) ?? "",
                 grouped(run.retries), run.outcome ?? "did not say", run.cause ?? "",
             ]
         }
         return "<h2>Runs</h2>\n<div class=\"box\">"
             + tableHTML(
-                ["Run", "Began", "Took", "Sent again", "Outcome", "Why"], rows,
-                textColumns: [0, 1, 4, 5])
+                ["Run", "Began", "Ended", "Took", "Gap before", "Sent again", "Outcome", "Why"],
+                rows, textColumns: [0, 1, 2, 6, 7])
             + "</div>\n"
     }
 

@@ -4,23 +4,18 @@ extension ReportPage {
     var nextSteps: String {
         let summary = data.summary
         var html = ""
-        func add(_ text: String, _ command: String) {
-            html +=
-                "<p>\(optionsUnbroken(escapedHTML(text)))</p><code>\(escapedHTML(command))</code>\n"
+        func add(_ text: String, _ command: String?) {
+            html += "<p>\(optionsUnbroken(escapedHTML(text)))</p>"
+            html += command.map { "<code>\(escapedHTML($0))</code>\n" } ?? "\n"
         }
         let ledger = shellWord(data.ledgerPath)
-        if !isComplete, !data.isInProgress {
-            add(
-                "Go on where it ended: the same command line with --resume. Settled rows are not "
-                    + "sent again.", "broadside send ... --ledger \(ledger) --resume")
-        }
-        let open = [("failed", summary.failed), ("unknown", summary.unknown)].filter { $0.1 > 0 }
-        if !open.isEmpty {
-            let names = open.map(\.0).joined(separator: ",")
-            add(
-                "Send rows that ended \(open.map(\.0).joined(separator: " or ")) once more. A row "
-                    + "that is unknown may have reached its device already.",
-                "broadside send ... --ledger \(ledger) --resume --retry \(names)")
+        if !data.isInProgress {
+            for step in data.steps {
+                add(step.text.prefix(1).uppercased() + step.text.dropFirst() + ".", step.command)
+            }
+            if summary.unknown > 0 {
+                add("A row that is unknown may have reached its device already.", nil)
+            }
         }
         if (summary.reasons["Unregistered"] ?? 0) + (summary.reasons["ExpiredToken"] ?? 0) > 0 {
             let list = data.listPath.map(shellWord) ?? "TOKENS"

@@ -52,7 +52,9 @@ extension LimitedBy {
         switch self {
         case .input: "Rows came no faster: a short list, or its end."
         case .rate: "A higher --rate would have been faster."
-        case .retry: "Look at the connections below: they were being opened, or APNs asked to wait."
+        case .connecting:
+            "Names, connections and handshakes: look at the connections below, and at the network."
+        case .retry: "Look at the connections below: they failed, or APNs asked to wait."
         case .streams: "More --connections would have carried more at the same time."
         case .window: "Longer payloads than the server's windows hold: more --connections help."
         case .socket: "The way to the server carried no more."

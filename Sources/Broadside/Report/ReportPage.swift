@@ -16,7 +16,7 @@ struct ReportPage {
             content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
             <meta name="color-scheme" content="light dark">
             <link rel="icon" href="data:,">
-            <title>Campaign \(escapedHTML(data.summary.campaign)): \(escapedHTML(statusWord))</title>
+            <title>\(escapedHTML(heading)): \(escapedHTML(shares))</title>
             <style>\(ReportStyle.css)</style>
             </head>
             <body>
@@ -68,9 +68,10 @@ struct ReportPage {
         }
         return """
             <header>
-            <p>Campaign \(escapedHTML(data.summary.campaign)) \
+            <p>\(escapedHTML(heading)) \
             <span class="status\(statusClass)">\(escapedHTML(statusWord))</span></p>
             <h1>\(escapedHTML(sentence))</h1>
+            \(facts)\
             <ul class="tiles">\(items.joined())</ul>
             </header>
 
@@ -85,25 +86,12 @@ struct ReportPage {
 
     private var settledRate: Double { Double(settledCount) / data.runningSeconds }
 
-    private var openRows: UInt64 {
+    var openRows: UInt64 {
         let remaining = data.summary.remaining ?? 0
         return remaining - min(remaining, data.summary.inDoubt)
     }
 
     var isComplete: Bool { data.summary.outcome == .complete }
-
-    private var statusWord: String {
-        data.isInProgress ? "under way" : data.summary.outcome.rawValue
-    }
-
-    private var statusClass: String {
-        if data.isInProgress { return " open" }
-        switch data.summary.outcome {
-        case .complete: return data.summary.failed + data.summary.unknown > 0 ? " open" : ""
-        case .stopped: return " open"
-        case .aborted, .error: return " bad"
-        }
-    }
 
     /// The outcome, for somebody who reads nothing else.
     var sentence: String {
@@ -115,10 +103,14 @@ struct ReportPage {
         }
         switch summary.outcome {
         case .complete:
+            if settledCount == 0 { return "The list has no rows: nothing was sent." }
             var text = "All \(rows ?? grouped(settledCount)) rows are settled after \(time): "
             text += summary.acceptsBySilence ? "the gateway took " : "APNs accepted "
             text += grouped(summary.accepted)
             text += summary.rejected > 0 ? " and refused \(grouped(summary.rejected))." : "."
+            if summary.invalid > 0 {
+                text += " \(grouped(summary.invalid)) were invalid and not sent."
+            }
             if summary.failed + summary.unknown > 0 {
                 text += " \(grouped(summary.failed + summary.unknown)) ended failed or unknown."
             }
@@ -129,7 +121,8 @@ struct ReportPage {
                 ?? "rows are left"
             return "Stopped after \(time): \(left), \(grouped(summary.accepted)) were accepted."
         case .aborted:
-            return "Ended early, as APNs refuses the campaign: \(grouped(summary.accepted)) of "
+            let cause = data.cause?.message ?? "APNs refuses the campaign"
+            return "Ended early: \(cause). \(grouped(summary.accepted)) of "
                 + "\(rows ?? "the") rows were accepted."
         case .error:
             return "Ended by an error after \(time): \(grouped(summary.accepted)) of "

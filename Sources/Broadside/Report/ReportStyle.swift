@@ -56,7 +56,7 @@ enum ReportStyle {
         @media(max-width:560px){table{font-size:13px}th,td{padding-right:8px}th.n,td.n{padding-right:10px}\
         th.n{white-space:normal}td.w{min-width:11em}}
         dl{display:grid;grid-template-columns:minmax(110px,max-content) 1fr;gap:3px 16px;margin:0}
-        dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+        dl.facts{margin:0 0 4px;font-size:14px}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
         code{display:block;background:var(--ground);border:1px solid var(--line);border-radius:6px;\
         padding:8px 10px;font:13px/1.5 ui-monospace,"DejaVu Sans Mono",monospace;overflow-wrap:anywhere;\
         white-space:pre-wrap;margin:0 0 12px}code:last-child{margin:0}

@@ -127,6 +127,10 @@ public enum CampaignRun {
             return
         }
         standardError(plan.description(of: list, for: STDERR_FILENO))
+        if let alert = AlertText(plan, list) {
+            let whose = alert.isFirstRows ? " (the first row's)" : ""
+            standardError("alert\(whose)  \(alert.line)")
+        }
         standardError("This goes to Apple's production devices. Type yes to send:")
         guard readLine() == "yes" else {
             throw .request("not confirmed: nothing was sent")
@@ -202,7 +206,8 @@ extension Plan {
 
     private var description: String {
         let rate = options.rate.map { "\(rateText($0)) requests a second" } ?? "no rate limit"
-        return """
+        let name = options.name.map { "name         \($0)\n" } ?? ""
+        return name + """
             endpoint     \(place)\(protocolWords)\(route.proxy.map { " through the proxy \($0.place)" } ?? "")
             topic        \(requestWords)
             payload      \(payloads.description)

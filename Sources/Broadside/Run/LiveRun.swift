@@ -152,7 +152,8 @@ struct LiveRun {
             services.hasListEnded
             ? try? source.countRows {
                 shared.isStoppingAtOnce
-                    || (stop == .signal && isStop(signals.wait(milliseconds: 0)))
+                    || ((stop == .signal || stop == .control)
+                        && isStop(signals.wait(milliseconds: 0)))
             } ?? nil : nil
         if services.hasListEnded, let line = source.unclosedQuoteLine {
             standardErrorLine(
@@ -161,6 +162,7 @@ struct LiveRun {
         }
         let rows = endRow.map { session.manifest.ownRowCount(upTo: $0) }
         var summary = Summary(campaign: session.campaign, outcome: .complete)
+        summary.name = session.manifest.name
         summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
         if case .ledgerFailed = stop, let recorded = try? session.count() {
             // Of what this process counted, what came last is not recorded.
@@ -197,11 +199,13 @@ struct LiveRun {
                 statistics: statistics,
                 stop: record)
         }
+        let advice = StopAdvice(
+            cause, .init(plan, session, summary, wasAnswered: record.wasAnswered))
         let isWrongList = isWrongList(cause, statistics)
-        let message = isWrongList ? wrongList(cause) : message(cause, summary)
-        teller.end(summary, cause: message, now: Clock.now())
+        let message = isWrongList ? wrongList(cause) : lastLine(cause, advice, summary)
+        teller.end(summary, stop: record, message: message, now: Clock.now())
         try summary.write(to: plan.options)
-        try teller.writeReport(summary, now: Clock.now())
+        try teller.writeReport(summary, cause: cause, advice: advice, now: Clock.now())
         if let message { standardErrorLine("broadside: \(message)") }
         if isWrongList, !session.isResumed { session.directory.discardCampaign() }
         return code
@@ -275,14 +279,12 @@ struct LiveRun {
         }
     }
 
-    /// The last line: what is wrong, and how to fix it.
-    private func message(_ cause: StopCause, _ summary: Summary) -> String? {
-        if cause == .complete { return summary.openRowsAdvice ?? summary.lengthAdvice }
-        let advice = StopAdvice(
-            cause,
-            StopAdvice.Circumstances(
-                wasAnswered: shared.lastAnswer != nil, port: plan.route.port,
-                hasEndpoint: plan.options.endpoint != nil))
-        return cause.message(place: plan.place) + (advice.map { ": \($0.text)" } ?? "")
+    /// What is wrong, and how to fix it; nil where all is well.
+    private func lastLine(
+        _ cause: StopCause, _ advice: StopAdvice, _ summary: Summary
+    ) -> String? {
+        if cause == .complete, summary.openRowsText == nil { return summary.lengthAdvice }
+        let what = cause == .complete ? summary.openRowsText : cause.message(place: plan.place)
+        return what.map { $0 + (advice.lastWords.map { ": \($0)" } ?? "") }
     }
 }

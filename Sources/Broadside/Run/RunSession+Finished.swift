@@ -6,6 +6,7 @@ extension RunSession {
     /// - Returns: The exit code.
     func tellFinished(_ plan: Plan, _ outlets: RunOutlets) throws(BroadsideError) -> Int32 {
         var summary = Summary(campaign: campaign, outcome: .complete)
+        summary.name = manifest.name
         summary.acceptsBySilence = manifest.identity.acceptsBySilence
         summary.take(earlier, rows: manifest.ownRowCount)
         summary.retries = manifest.counters.retries
@@ -24,8 +25,10 @@ extension RunSession {
             page.endsWithReader = false
             try LedgerReading(path: directory.path).writeReport(to: page, isOurs: true)
         }
-        guard let advice = summary.openRowsAdvice else { return ExitCode.complete }
-        standardErrorLine("broadside: \(advice)")
+        guard let open = summary.openRowsText else { return ExitCode.complete }
+        let advice = StopAdvice(.complete, .init(plan, self, summary, wasAnswered: true))
+        standardErrorLine(
+            "broadside: \(open)" + (advice.lastWords.map { ": \($0)" } ?? ""))
         return ExitCode.openRows
     }
 
@@ -34,6 +37,7 @@ extension RunSession {
         let now = Clock.now()
         var snapshot = RunSnapshot()
         snapshot.campaign = hexadecimal(campaign)
+        snapshot.name = manifest.name
         snapshot.phase = .finished
         snapshot.wallMilliseconds = now.wallMilliseconds
         snapshot.counts.accepted = earlier.count(.accepted)

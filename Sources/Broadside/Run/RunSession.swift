@@ -40,6 +40,7 @@ final class RunSession {
             let part = if let part { part } else { try list.part(of: plan.options.shard) }
             (manifest, epoch) = Self.begin(
                 plan, identity: identity, list: list, part: part, now: now)
+            manifest.name = plan.options.name
             rowsLimit = Self.rowsLimit(plan, part: part, list: list)
             do throws(BroadsideError) {
                 manifest.headerHash = try list.headerHash()
@@ -93,6 +94,7 @@ final class RunSession {
             if (error as? LedgerError)?.code == .interrupted { throw SignalWatch.stopped }
             throw BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)
         }
+        manifest.name = plan.options.name ?? manifest.name
         // Rows are counted anew where this run goes beyond the limit of the one before.
         if manifest.looksFurther(limit: rowsLimit) { manifest.rowCount = nil }
         // Without a canary this run reserves any rows.

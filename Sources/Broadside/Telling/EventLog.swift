@@ -7,6 +7,10 @@ struct EventLog {
     /// Events that matter less are left out.
     let level: RunEvent.Level
 
+    /// Whose events they are: in each line of JSON.
+    let campaign: String
+    let name: String?
+
     private var windowStart: UInt64 = 0
     private var linesInWindow = 0
     private var suppressed: UInt64 = 0
@@ -17,7 +21,9 @@ struct EventLog {
 
     /// The log that the options ask for: all of it where they name one, else what is worth knowing
     /// to somebody who watches, and nothing where they want silence.
-    init(_ options: SendOptions) {
+    init(_ options: SendOptions, campaign: String, name: String?) {
+        self.campaign = campaign
+        self.name = name
         format = options.log ?? (options.progress == .auto ? .text : nil)
         level = options.log == nil ? .notice : .info
     }
@@ -44,7 +50,7 @@ struct EventLog {
             return lines
         }
         linesInWindow += 1
-        return lines + [Self.line(event, format)]
+        return lines + [line(event, format)]
     }
 
     private mutating func openWindow(_ now: UInt64, _ format: SendOptions.LogFormat) -> [String] {
@@ -53,13 +59,13 @@ struct EventLog {
         guard suppressed > 0 else { return [] }
         let event = RunEvent(
             .eventsLost, .notice, "\(suppressed) more events within a second",
-            milliseconds: lastSuppressed)
+            milliseconds: lastSuppressed, fields: .counting(suppressed))
         suppressed = 0
         linesInWindow = 1
-        return [Self.line(event, format)]
+        return [line(event, format)]
     }
 
-    static func line(_ event: RunEvent, _ format: SendOptions.LogFormat) -> String {
+    func line(_ event: RunEvent, _ format: SendOptions.LogFormat) -> String {
         let time = timeText(event.milliseconds)
         switch format {
         case .text:
@@ -69,11 +75,46 @@ struct EventLog {
             var line = JSONLine()
             line.add("time", time)
             line.add("level", event.level.rawValue)
+            line.add("campaign", campaign)
+            if let name { line.add("name", name) }
             line.add("event", event.kind.rawValue)
             if let connection = event.connection { line.add("connection", connection) }
+            line.append(event.fields.json)
             line.add("message", event.message)
             return line.object
         }
+    }
+}
+
+extension RunEvent.Fields {
+    /// Only so many of something.
+    static func counting(_ count: UInt64) -> Self {
+        var fields = Self()
+        fields.count = count
+        return fields
+    }
+
+    /// Members of the log's line; those that are nil are left out.
+    fileprivate var json: JSONLine {
+        var line = JSONLine()
+        if let endpoint { line.add("endpoint", endpoint) }
+        if let status { line.add("status", Int(status)) }
+        if let reason { line.add("reason", reason) }
+        if let outcome { line.add("outcome", outcome) }
+        if let cause { line.add("cause", cause) }
+        if let count { line.add("count", count) }
+        if let counts {
+            var rows = JSONLine()
+            for (name, count) in [
+                ("accepted", counts.accepted), ("rejected", counts.rejected),
+                ("invalid", counts.invalid), ("skipped", counts.skipped),
+                ("failed", counts.failed), ("unknown", counts.unknown),
+            ] {
+                rows.add(name, UInt64?(count))
+            }
+            line.add("counts", rows)
+        }
+        return line
     }
 }
 

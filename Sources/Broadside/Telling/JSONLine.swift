@@ -49,6 +49,26 @@ package struct JSONLine {
         return String(text)
     }
 
+    /// All of them are below U+FFFF.
+    private static func escape(_ scalar: Unicode.Scalar) -> String {
+        let digits = String(scalar.value, radix: 16)
+        return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+    }
+
+    /// JSON text of another encoder, with what RFC 8259 lets pass in strings and a terminal does not:
+    /// controls beyond ASCII and marks that turn the direction.
+    static func escapingControls(_ json: String) -> String {
+        var text = String.UnicodeScalarView()
+        for scalar in json.unicodeScalars {
+            if ForeignText.isInvisible(scalar), scalar.value >= 0x7f {
+                text += escape(scalar).unicodeScalars
+            } else {
+                text.append(scalar)
+            }
+        }
+        return String(text)
+    }
+
     /// A string as JSON writes it (RFC 8259 section 7), on one line.
     static func quoted(_ value: String) -> String {
         var text = "\""
@@ -59,9 +79,7 @@ package struct JSONLine {
             case "\n": text += "\\n"
             case "\r": text += "\\r"
             case "\t": text += "\\t"
-            case _ where ForeignText.isInvisible(scalar):
-                let digits = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            case _ where ForeignText.isInvisible(scalar): text += escape(scalar)
             default: text.unicodeScalars.append(scalar)
             }
         }

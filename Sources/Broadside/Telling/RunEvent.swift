@@ -41,16 +41,39 @@ package struct RunEvent: Sendable, Equatable {
     /// The connection slot's number in the run, from 1.
     package var connection: Int?
     package var message: String
+    /// What the message says, for programs.
+    package var fields = Fields()
+
+    /// What an event is about; nil for what it is not about.
+    package struct Fields: Sendable, Equatable {
+        /// The address that a connection goes to, or the endpoint of the run.
+        package var endpoint: String?
+        /// Of a response.
+        package var status: UInt16?
+        /// APNs' word, of a response or a GOAWAY.
+        package var reason: String?
+        /// How the run ended.
+        package var outcome: String?
+        /// Why it stops: a `StopRecord`'s kind.
+        package var cause: String?
+        /// How many of what the event is about: responses of a connection, retries, lost events.
+        package var count: UInt64?
+        /// Rows so far, over all runs.
+        package var counts: RunSnapshot.Counts?
+
+        package init() {}
+    }
 
     package init(
         _ kind: Kind, _ level: Level, connection: Int? = nil, _ message: String,
-        milliseconds: UInt64
+        milliseconds: UInt64, fields: Fields = Fields()
     ) {
         self.milliseconds = milliseconds
         self.level = level
         self.kind = kind
         self.connection = connection
         self.message = message
+        self.fields = fields
     }
 }
 

@@ -7,6 +7,7 @@ struct RunSampler {
     /// What a sampler can't see by itself.
     struct Surroundings {
         var campaign: String
+        var name: String?
         /// A legacy gateway is spoken to.
         var acceptsBySilence = false
         /// What earlier runs settled and this one does not send again.
@@ -36,6 +37,7 @@ struct RunSampler {
         lastLook = start.nanoseconds
         nextLook = start.nanoseconds + Self.interval
         snapshot.campaign = surroundings.campaign
+        snapshot.name = surroundings.name
         snapshot.acceptsBySilence = surroundings.acceptsBySilence
         snapshot.counts = surroundings.earlier
         snapshot.wallMilliseconds = start.wallMilliseconds

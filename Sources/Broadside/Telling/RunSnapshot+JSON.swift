@@ -4,6 +4,7 @@ extension RunSnapshot {
     /// What `--progress json` says every second, and `status` on the control socket.
     package var json: JSONLine {
         var line = JSONLine()
+        line.add("name", name)
         line.add("phase", phase.rawValue)
         line.add("elapsed_seconds", elapsedSeconds, places: 1)
         line.add("rows", rows)

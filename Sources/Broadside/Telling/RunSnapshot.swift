@@ -39,6 +39,8 @@ package struct RunSnapshot: Sendable {
     }
 
     package var campaign = ""
+    /// What people call it; nil: nothing.
+    package var name: String?
     /// A legacy gateway is spoken to: what it says nothing of was accepted.
     package var acceptsBySilence = false
     package var phase = Phase.running
@@ -80,9 +82,10 @@ package struct RunSnapshot: Sendable {
         return min(1, Double(counts.settled) / Double(rows))
     }
 
-    /// What held the connections up most in the last second; nil before the first second.
+    /// The bottleneck of the last second; nil while the run is too young to tell.
     package var limitedBy: LimitedBy? {
-        LimitedBy.allCases.filter { limitedNow[$0.rawValue] > 0 }
+        guard elapsedSeconds >= RunStatistics.shortestToJudgeSeconds else { return nil }
+        return LimitedBy.allCases.filter { limitedNow[$0.rawValue] > 0 }
             .max { limitedNow[$0.rawValue] < limitedNow[$1.rawValue] }
     }
 
@@ -104,12 +107,28 @@ extension LimitedBy {
         switch self {
         case .input: "reading the list"
         case .rate: "the rate"
-        case .retry: "backing off and reconnecting"
+        case .connecting: "connecting"
+        case .retry: "backing off"
         case .streams:
             acceptsBySilence ? "the wait for the gateway's silence" : "the limit on streams"
         case .window: "flow control windows"
         case .socket: "the network"
         case .cpu: "this machine's CPU"
         }
+    }
+
+    /// The three largest shares, for people; nil where a run was too short to judge.
+    ///
+    /// - Parameter shares: By `name`, adding up to 1.
+    package static func text(
+        _ shares: [String: Double]?, seconds: Double, acceptsBySilence: Bool = false
+    ) -> String? {
+        guard let shares, seconds >= RunStatistics.shortestToJudgeSeconds else { return nil }
+        let largest = allCases.map { ($0, shares[$0.name] ?? 0) }.filter { $0.1 >= 0.01 }
+            .sorted { $0.1 > $1.1 }.prefix(3)
+        guard !largest.isEmpty else { return nil }
+        return largest.map { cause, share in
+            "\(cause.words(acceptsBySilence: acceptsBySilence)) \(percentText(share))"
+        }.joined(separator: ", ")
     }
 }

@@ -3,13 +3,23 @@ import Campaign
 
 /// What a connection waits for; each instant counts for the first that applies.
 package enum LimitedBy: Int, CaseIterable, Sendable {
-    case input, rate, retry, streams, window, socket, cpu
+    // Numbers are stored with telemetry: in the order of precedence, with numbers that stay.
+    case input = 0
+    case rate = 1
+    /// Resolving, connecting, the handshake, up to the server's SETTINGS.
+    case connecting = 7
+    case retry = 2
+    case streams = 3
+    case window = 4
+    case socket = 5
+    case cpu = 6
 
     /// The name in the summary.
     package var name: String {
         switch self {
         case .input: "input"
         case .rate: "rate"
+        case .connecting: "connecting"
         case .retry: "retry"
         case .streams: "streams"
         case .window: "window"
@@ -55,6 +65,9 @@ package struct RunStatistics: Sendable {
     package var reasonTexts: [String: UInt64] = [:]
     /// Connection nanoseconds by what they were limited by, indexed by `LimitedBy`.
     package var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
+
+    /// Below this nobody learns anything from the shares: most of it is the beginning.
+    package static let shortestToJudgeSeconds = 2.0
 
     package static let reasonTextsLimit = 256
 

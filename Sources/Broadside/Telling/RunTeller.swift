@@ -46,18 +46,25 @@ final class RunTeller {
         sampler = RunSampler(session.surroundings(plan, source: source), start: start)
         growth = GrowthWatch(plan, target: shared.connectionTarget)
         progress = Progress(plan.options.progress)
-        log = EventLog(plan.options)
+        log = EventLog(
+            plan.options, campaign: hexadecimal(session.campaign), name: session.manifest.name)
         telemetry = Telemetry.read(from: session.directory) ?? Telemetry()
         telemetry.begin(
             session.epoch, atMilliseconds: start.wallMilliseconds, settings: plan.settings)
+        telemetry.command = plan.options.command
+        telemetry.hasEndpoint = plan.options.endpoint != nil
+        telemetry.alert = AlertText(plan, source.list)
         nextSave = start.nanoseconds + Self.saveInterval
         nextRetries = start.nanoseconds + Self.retriesInterval
         tokenVersion = shared.authorizationVersion
+        var started = RunEvent.Fields()
+        started.endpoint = plan.place
         tell(
             RunEvent(
                 .started, .info,
                 "run \(session.epoch) of campaign \(hexadecimal(session.campaign))"
-                    + " to \(plan.place)", milliseconds: start.wallMilliseconds), start)
+                    + " to \(plan.place)", milliseconds: start.wallMilliseconds,
+                fields: started), start)
     }
 
     /// Called again and again while the run goes on.
@@ -81,23 +88,37 @@ final class RunTeller {
     }
 
     /// The run's last word.
-    func end(_ summary: Summary, cause: String?, now: Now) {
+    ///
+    /// - Parameter message: The last line; nil where all is well.
+    func end(_ summary: Summary, stop: StopRecord, message: String?, now: Now) {
         publishMetrics()
-        telemetry.end(outcome: summary.outcome.rawValue, cause: cause)
+        telemetry.end(
+            outcome: summary.outcome.rawValue, cause: message, stop: stop,
+            atMilliseconds: now.wallMilliseconds)
+        var fields = RunEvent.Fields()
+        fields.outcome = summary.outcome.rawValue
+        fields.cause = stop.kind
+        fields.status = stop.status
+        fields.reason = stop.reason
+        fields.counts = summary.counts
         tell(
             RunEvent(
                 .ended, .info, "\(summary.outcome.rawValue): \(summary.accepted) accepted",
-                milliseconds: now.wallMilliseconds), now)
+                milliseconds: now.wallMilliseconds, fields: fields), now)
         save(now)
     }
 
     /// Writes the page that `--report` asks for.
-    func writeReport(_ summary: Summary, now: Now) throws(BroadsideError) {
+    func writeReport(
+        _ summary: Summary, cause: StopCause, advice: StopAdvice, now: Now
+    ) throws(BroadsideError) {
         guard let path = plan.options.report else { return }
-        let data = ReportData(
+        var data = ReportData(
             summary: summary, telemetry: telemetry, epochs: session.manifest.epochs, course: nil,
             ledgerPath: session.directory.path, listPath: session.manifest.listPath,
             createdAtMilliseconds: now.wallMilliseconds)
+        data.cause = cause
+        data.steps = advice.steps
         try replaceFile(path, with: ReportPage(data: data).html)
     }
 
@@ -141,21 +162,38 @@ final class RunTeller {
     private func takeEvents(_ now: Now) {
         let new = services.takeEvents()
         for event in new.events { tell(event, now) }
-        if new.lost > 0 { tell(.eventsLost, "\(new.lost) more events on connections", now) }
+        if new.lost > 0 {
+            tell(
+                .eventsLost, "\(new.lost) more events on connections", now, .counting(new.lost))
+        }
         if shared.authorizationVersion != tokenVersion {
             tokenVersion = shared.authorizationVersion
             tell(.tokenRenewed, "a new provider token is in use", now)
         }
         if shared.isStopping, !hasToldStop {
             hasToldStop = true
-            tell(.stopping, "no new requests: \(shared.stopCause?.message ?? "stopped")", now)
+            let record = shared.stopCause.map {
+                StopRecord($0, wasAnswered: shared.lastAnswer != nil)
+            }
+            var fields = RunEvent.Fields()
+            fields.cause = record?.kind
+            fields.status = record?.status
+            fields.reason = record?.reason
+            fields.counts = sampler.snapshot.counts
+            tell(
+                .stopping, "no new requests: \(shared.stopCause?.message ?? "stopped")", now,
+                fields)
         }
         sumUpRetries(now)
         log.flush(now: now.nanoseconds)
     }
 
-    private func tell(_ kind: RunEvent.Kind, _ message: String, _ now: Now) {
-        tell(RunEvent(kind, .notice, message, milliseconds: now.wallMilliseconds), now)
+    private func tell(
+        _ kind: RunEvent.Kind, _ message: String, _ now: Now, _ fields: RunEvent.Fields = .init()
+    ) {
+        tell(
+            RunEvent(
+                kind, .notice, message, milliseconds: now.wallMilliseconds, fields: fields), now)
     }
 
     private func sumUpRetries(_ now: Now) {
@@ -166,7 +204,7 @@ final class RunTeller {
         tell(
             .retries,
             "\(retries - retriesTold) requests were sent again in the last "
-                + "\(Self.retriesInterval / second) s", now)
+                + "\(Self.retriesInterval / second) s", now, .counting(retries - retriesTold))
         retriesTold = retries
     }
 
@@ -237,9 +275,11 @@ final class RunTeller {
                     } ?? "unlimited"), now)
         case .pause:
             shared.pause(true, now: now)
+            telemetry.beginPause(atMilliseconds: now.wallMilliseconds)
             tell(.control, "the operator paused the run", now)
         case .resume:
             shared.pause(false, now: now)
+            telemetry.endPause(atMilliseconds: now.wallMilliseconds)
             tell(.control, "the operator let the run go on", now)
         case .stop:
             shared.stop(.control)
@@ -262,7 +302,7 @@ extension RunSession {
         earlier.failed = retry.contains("failed") ? 0 : self.earlier.count(.failed)
         earlier.unknown = retry.contains("unknown") ? 0 : self.earlier.count(.unknown)
         return RunSampler.Surroundings(
-            campaign: hexadecimal(campaign),
+            campaign: hexadecimal(campaign), name: manifest.name,
             acceptsBySilence: manifest.identity.acceptsBySilence, earlier: earlier,
             knownRows: manifest.rowCount,
             listByteCount: source.list.byteCount, rowsLimit: plan.options.limit,

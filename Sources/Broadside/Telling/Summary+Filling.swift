@@ -59,15 +59,15 @@ extension Summary {
             max: latency.count > 0 ? milliseconds(latency.maximumNanoseconds) : nil)
         paced = statistics.pace.worst.map { "answers slow down under load, \($0.words)" }
         let total = statistics.limited.reduce(0, +)
-        // A run too short to measure had nothing to send, or no connection that stood.
-        let guess = statistics.failures > 0 && requests == 0 ? LimitedBy.retry : .input
-        for cause in LimitedBy.allCases {
-            let share =
-                total > 0
-                ? Double(statistics.limited[cause.rawValue]) / Double(total)
-                : cause == guess ? 1 : 0
-            limitedBy[cause.name] = share
+        // Where nothing was measured nothing is known.
+        guard total > 0 else {
+            limitedBy = nil
+            return
         }
+        limitedBy = Dictionary(
+            uniqueKeysWithValues: LimitedBy.allCases.map {
+                ($0.name, Double(statistics.limited[$0.rawValue]) / Double(total))
+            })
     }
 
     private func milliseconds(_ nanoseconds: UInt64?) -> Double? {

@@ -47,6 +47,8 @@ public struct Summary: Sendable, Encodable {
     /// 16 hexadecimal digits; empty where the run was stopped before its campaign had any, null in
     /// the JSON then.
     public var campaign: String
+    /// What people call the campaign; nil: nothing.
+    public var name: String?
     /// How the run ended.
     public var outcome: Outcome
     /// All rows of the list; nil where a second signal cut the count short.
@@ -87,8 +89,8 @@ public struct Summary: Sendable, Encodable {
     public var latency = Latency()
     /// The most memory that this process had in use.
     public var peakResidentBytes: UInt64 = 0
-    /// Shares, adding up to 1, of what the connections' time went to.
-    public var limitedBy: [String: Double] = [:]
+    /// Shares, adding up to 1, of what the connections' time went to; nil where none was measured.
+    public var limitedBy: [String: Double]?
     /// A legacy gateway was spoken to: what it said nothing of was accepted. No key of the JSON.
     public var acceptsBySilence = false
     /// Why fewer requests were in flight than the server allowed; nil where they were not. No key
@@ -107,7 +109,8 @@ public struct Summary: Sendable, Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case campaign, outcome, rows, accepted, rejected, invalid, skipped, failed, unknown
+        case campaign, name, labels, outcome, rows, accepted, rejected, invalid, skipped, failed,
+            unknown
         case remaining, reasons, retries, connections, reconnects
         case elapsedSeconds = "elapsed_seconds"
         case notificationsPerSecond = "notifications_per_second"
@@ -121,6 +124,9 @@ public struct Summary: Sendable, Encodable {
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(campaign.isEmpty ? nil : campaign, forKey: .campaign)
+        try container.encode(name, forKey: .name)
+        // No option gives any yet.
+        try container.encode([String: String](), forKey: .labels)
         try container.encode(outcome, forKey: .outcome)
         try container.encode(rows, forKey: .rows)
         try container.encode(accepted, forKey: .accepted)
@@ -150,7 +156,8 @@ public struct Summary: Sendable, Encodable {
         guard let data = try? encoder.encode(self) else {
             preconditionFailure("a summary is plain numbers and texts")
         }
-        return Array(data) + [0x0a]
+        let text = JSONLine.escapingControls(String(decoding: data, as: UTF8.self))
+        return Array(text.utf8) + [0x0a]
     }
 
     /// Where the values of the lines for people begin.
@@ -179,15 +186,6 @@ public struct Summary: Sendable, Encodable {
         return text
     }
 
-    /// What to do about rows that ended `failed` or `unknown`; nil where there are none.
-    var openRowsAdvice: String? {
-        let states = [("failed", failed), ("unknown", unknown)].filter { $0.1 > 0 }
-        guard !states.isEmpty else { return nil }
-        let counts = states.map { "\($0.1) rows are \($0.0)" }.joined(separator: ", ")
-        let names = states.map(\.0).joined(separator: ",")
-        return "\(counts): --resume --retry \(names) sends them again"
-    }
-
     /// What to do about rows that a relay rejected for want of a content-length; nil: there are none.
     var lengthAdvice: String? {
         guard let count = reasons["\(LengthRequired.reason)"], count > 0 else { return nil }
@@ -211,13 +209,10 @@ public struct Summary: Sendable, Encodable {
         if let connectionsReason {
             text += line("connections", "\(connections): \(connectionsReason)")
         }
-        let shares = LimitedBy.allCases.compactMap { cause -> (String, Double)? in
-            guard let share = limitedBy[cause.name], share >= 0.01 else { return nil }
-            let words = cause.words(acceptsBySilence: acceptsBySilence)
-            return ("\(words) \(percentText(share))", share)
-        }.sorted { $0.1 > $1.1 }
-        if !shares.isEmpty {
-            text += line("limited by", shares.prefix(3).map(\.0).joined(separator: ", "))
+        if let causes = LimitedBy.text(
+            limitedBy, seconds: elapsedSeconds, acceptsBySilence: acceptsBySilence)
+        {
+            text += line("limited by", causes)
         }
         if let paced { text += line("paced", paced) }
         return text

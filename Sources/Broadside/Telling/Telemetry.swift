@@ -5,6 +5,13 @@ import FoundationEssentials
 /// What a ledger's directory keeps besides its rows: how the runs went, for the report. A file of
 /// bounded size, replaced every few seconds; nothing depends on it but what people read.
 struct Telemetry: Codable, Sendable {
+    /// A time for which the operator held a run: milliseconds since 1970.
+    struct Pause: Codable, Sendable, Equatable {
+        var startedAtMilliseconds: UInt64
+        /// nil while it lasts.
+        var endedAtMilliseconds: UInt64?
+    }
+
     /// One process's part in the campaign.
     struct Run: Codable, Sendable {
         var number: UInt32
@@ -14,6 +21,9 @@ struct Telemetry: Codable, Sendable {
         var outcome: String?
         /// Why, where it did not simply reach its end.
         var cause: String?
+        /// The same as a value; nil where an earlier version wrote it.
+        var stop: StopRecord?
+        var pauses: [Pause]?
         var retries: UInt64 = 0
         var reconnects: UInt64 = 0
         /// Connection nanoseconds by `LimitedBy`.
@@ -42,6 +52,12 @@ struct Telemetry: Codable, Sendable {
     /// Of the latest run.
     var connections: [ConnectionTally] = []
     var settings: [Setting] = []
+    /// How the latest run was called; nil where an earlier version wrote it.
+    var command: RunCommand?
+    /// Whether `--endpoint` named its server.
+    var hasEndpoint: Bool?
+    /// What an alert shows, of a template the first row's.
+    var alert: AlertText?
     /// Over all runs but the one under way.
     private var earlierLatency = LatencyCounts()
     private(set) var latency = LatencyCounts()
@@ -54,6 +70,8 @@ struct Telemetry: Codable, Sendable {
     static let runsLimit = 100
     /// Events; of more, the first and the last stay.
     static let eventsLimit = 400
+    /// Pauses of a run; later ones are not kept.
+    static let pausesLimit = 50
     /// No file of ours is larger.
     static let byteLimit = 1 << 24
 
@@ -88,9 +106,33 @@ struct Telemetry: Codable, Sendable {
         }
     }
 
-    mutating func end(outcome: String, cause: String?) {
+    /// How the latest run ended.
+    mutating func end(
+        outcome: String, cause: String?, stop: StopRecord? = nil, atMilliseconds: UInt64 = 0
+    ) {
         runs[runs.count - 1].outcome = outcome
         runs[runs.count - 1].cause = cause
+        runs[runs.count - 1].stop = stop
+        endPause(atMilliseconds: atMilliseconds)
+    }
+
+    /// The operator holds the run.
+    mutating func beginPause(atMilliseconds: UInt64) {
+        var pauses = runs[runs.count - 1].pauses ?? []
+        guard pauses.count < Self.pausesLimit,
+            pauses.last.map({ $0.endedAtMilliseconds != nil }) ?? true
+        else { return }
+        pauses.append(Pause(startedAtMilliseconds: atMilliseconds))
+        runs[runs.count - 1].pauses = pauses
+    }
+
+    /// The operator lets it continue, or it ends.
+    mutating func endPause(atMilliseconds: UInt64) {
+        guard var pauses = runs[runs.count - 1].pauses, let last = pauses.indices.last,
+            pauses[last].endedAtMilliseconds == nil
+        else { return }
+        pauses[last].endedAtMilliseconds = atMilliseconds
+        runs[runs.count - 1].pauses = pauses
     }
 
     mutating func add(_ event: RunEvent) {

@@ -19,7 +19,8 @@ struct BenchResult: Encodable {
     var payload_bytes: Int
     var connections: Int
     var latency_ms: BenchSummary.Latency
-    var limited_by: [String: Double]
+    /// null: no time was measured.
+    var limited_by: [String: Double]?
     var peak_rss_bytes: Int
     /// null: another server was measured.
     var simulator: Simulator?
@@ -99,10 +100,9 @@ struct BenchResult: Encodable {
             ("p99.9", latency_ms.p999), ("max", latency_ms.max),
         ].compactMap { name, value in value.map { "\(name) \(Self.tenths($0))" } }
         lines.append(("latency, ms", latencies.joined(separator: ", ")))
-        let causes = limited_by.filter { $0.value >= 0.01 }
-            .sorted { ($0.value, $1.key) > ($1.value, $0.key) }
-            .map { "\($0.key) \(Int(($0.value * 100).rounded())) %" }
-        lines.append(("limited by", causes.joined(separator: ", ")))
+        if let causes = LimitedBy.text(limited_by, seconds: seconds) {
+            lines.append(("limited by", causes))
+        }
         lines.append(("memory", "\(peak_rss_bytes >> 20) MiB at most"))
         return lines.map { name, value in
             name + String(repeating: " ", count: 15 - name.count) + value + "\n"

@@ -18,7 +18,7 @@ struct BenchSummary: Decodable {
     var notificationsPerSecond: Double
     var latency: Latency
     var peakResidentBytes: Int
-    var limitedBy: [String: Double]
+    var limitedBy: [String: Double]?
 
     private enum CodingKeys: String, CodingKey {
         case accepted, rejected, connections

@@ -178,6 +178,9 @@ enum SendCommand {
                     "with --resume: send rows again that ended so: failed, unknown, or failed,unknown",
                     choices: ["failed", "unknown", "failed,unknown"]),
                 .init("summary", "FILE", "write the summary as JSON; - for standard output"),
+                .init(
+                    "name", "TEXT",
+                    "what people call the campaign: shown in report, metrics, log and summary"),
             ]),
         WatchOptions.section,
     ]
@@ -266,6 +269,8 @@ enum SendCommand {
     static func readResults(
         _ arguments: ParsedArguments, into options: inout SendOptions
     ) throws(CommandFailure) {
+        options.command = RunCommand.current
+        options.name = try arguments.name()
         options.isDryRun = arguments.has("dry-run")
         options.isConfirmed = arguments.has("yes")
         options.ledger = arguments.string("ledger")

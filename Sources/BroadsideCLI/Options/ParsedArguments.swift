@@ -1,3 +1,4 @@
+import APNs
 import Broadside
 
 /// The options of one call, checked against the command's table.
@@ -163,6 +164,19 @@ struct ParsedArguments {
                 "--\(name) '\(text)' is no duration: write it like 500ms, 30s, 15m, 2h or 1d")
         }
         return value
+    }
+
+    /// What people call a campaign.
+    func name() throws(CommandFailure) -> String? {
+        guard let text = string("name") else { return nil }
+        guard !text.isEmpty, text.utf8.count <= SendOptions.nameByteLimit,
+            !text.unicodeScalars.contains(where: ForeignText.isInvisible)
+        else {
+            throw .usage(
+                "--name takes 1 to \(SendOptions.nameByteLimit) bytes without control characters: "
+                    + "write a short text")
+        }
+        return text
     }
 
     /// One of an enumeration's values.

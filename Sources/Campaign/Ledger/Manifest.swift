@@ -21,6 +21,12 @@ public struct Manifest: Codable, Hashable, Sendable {
         public var segments: [SegmentLength]?
         /// Why it ended; nil while it has not, and where an earlier version wrote it.
         public var stop: StopRecord?
+
+        /// A run that has not ended.
+        public init(number: UInt32, startedAtMilliseconds: UInt64) {
+            self.number = number
+            self.startedAtMilliseconds = startedAtMilliseconds
+        }
     }
 
     /// Numbers that cumulate over runs and are not to be had from the segments.
@@ -46,6 +52,8 @@ public struct Manifest: Codable, Hashable, Sendable {
     public var firstStartedAtMilliseconds: UInt64
     /// The apns-expiration in seconds since 1970, fixed at the first start.
     public var expirationSeconds: UInt64?
+    /// What people call the campaign, as the latest run that named it did; nil: nothing.
+    public var name: String?
     /// Where the list was read, nil for one that was spooled into the ledger.
     public var listPath: String?
     /// The part of the list the campaign is about, where it is cut by bytes; nil: all of it.

@@ -75,7 +75,7 @@ struct LimitedByRateTests {
         run.hangUp(0)
         run.run()
         #expect(run.links.count == 3)
-        #expect(run.time(limitedBy: .retry) > 14 * second)
+        #expect(run.time(limitedBy: .connecting) > 14 * second)
         #expect(run.time(limitedBy: .cpu) == 0)
         #expect(run.time(limitedBy: .rate) < 3 * second)
     }

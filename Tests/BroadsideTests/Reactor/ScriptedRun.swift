@@ -352,7 +352,10 @@ extension ScriptedRun {
     /// What a run says at its end: what happened, and what to do about it.
     func lastLine(_ cause: StopCause) -> String {
         let advice = StopAdvice(
-            cause, .init(wasAnswered: shared.lastAnswer != nil, port: 443, hasEndpoint: false))
-        return cause.message + ": " + (advice?.text ?? "")
+            cause,
+            .init(
+                wasAnswered: shared.lastAnswer != nil, hasEndpoint: false,
+                environment: "production", isBinary: false, ledger: "tonight"))
+        return cause.message + ": " + (advice.lastWords ?? "")
     }
 }

@@ -29,7 +29,7 @@ import Testing
         snapshot.reasons = [("say \"no\" \\ or\nnot", 3)]
         let lines = text(snapshot)
         #expect(
-            lines.contains(#"broadside_rows_refused_total{reason="say \"no\" \\ or?not"} 3"#))
+            lines.contains(#"broadside_rows_refused_total{reason="say \"no\" \\ or\\nnot"} 3"#))
         #expect(!lines.contains { $0.hasPrefix("broadside_list_rows ") })
         #expect(!lines.contains { $0.hasPrefix("broadside_rate_limit_requests_per_second ") })
         snapshot.rateLimit = 2.5

@@ -15,7 +15,7 @@ import Testing
         for answer in 0..<answers { latency.record((answer + 1) * 1_000_000) }
         return TimeSeries.Point(
             start: Double(second), duration: 1, counts: counts, latency: latency.counts,
-            inFlight: second, limited: [1000, 2000, 3000, 0, 0, 0, 0])
+            inFlight: second, limited: [1000, 2000, 3000, 0, 0, 0, 0, 0])
     }
 
     @Test(arguments: [1, 599, 600, 601, 1201, 5000])
@@ -152,7 +152,7 @@ import Testing
     {
         var options = SendOptions()
         options.log = .json
-        var log = EventLog(options)
+        var log = EventLog(options, campaign: "0123456789abcdef", name: nil)
         func event(_ level: RunEvent.Level) -> RunEvent {
             RunEvent(
                 .connectionLost, level, connection: 3, "a \"b\"\n", milliseconds: 1_795_264_562_059)
@@ -162,18 +162,19 @@ import Testing
         #expect(lines.count == EventLog.linesLimit)
         #expect(
             lines[0] == #"{"time":"2026-11-21T12:36:02.059Z","level":"info","#
-                + #""event":"connection-lost","connection":3,"message":"a \"b\"\n"}"#)
+                + #""campaign":"0123456789abcdef","event":"connection-lost","connection":3,"#
+                + #""message":"a \"b\"\n"}"#)
         lines = log.lines(for: event(.info), now: 6 * second)
         #expect(lines.count == 2 && lines[0].contains("80 more events"))
 
         options.log = nil
-        var quiet = EventLog(options)
+        var quiet = EventLog(options, campaign: "0123456789abcdef", name: nil)
         #expect(quiet.lines(for: event(.info), now: 0).isEmpty)
         #expect(
             quiet.lines(for: event(.warning), now: 0)
                 == ["2026-11-21T12:36:02.059Z warning: connection 3: a \"b\"\\n"])
         options.progress = .none
-        var silent = EventLog(options)
+        var silent = EventLog(options, campaign: "0123456789abcdef", name: nil)
         #expect(silent.lines(for: event(.warning), now: 0).isEmpty)
     }
 

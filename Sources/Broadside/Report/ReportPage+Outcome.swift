@@ -1,0 +1,119 @@
+import Campaign
+
+/// What became of the devices, in colours and shares: a process may end well although nobody got
+/// anything.
+extension ReportPage {
+    /// Rows by what became of them, the three that every page names first.
+    private var states: [(name: String, count: UInt64)] {
+        let summary = data.summary
+        return [
+            ("accepted", summary.accepted), ("rejected", summary.rejected),
+            ("invalid", summary.invalid), ("skipped", summary.skipped),
+            ("failed", summary.failed), ("unknown", summary.unknown),
+            ("in doubt", summary.inDoubt), ("remaining", openRows),
+        ]
+    }
+
+    private var allRows: UInt64 { states.reduce(0) { $0 + $1.count } }
+
+    /// `97.2% accepted, 2.1% rejected, 0.7% invalid`, and other states that have rows.
+    var shares: String {
+        guard allRows > 0 else { return "no rows" }
+        return states.enumerated().filter { $0.offset < 3 || $0.element.count > 0 }.map {
+            "\(Self.percent($0.element.count, of: allRows)) \($0.element.name)"
+        }.joined(separator: ", ")
+    }
+
+    /// Never 0% or 100% of what is not none or all.
+    static func percent(_ count: UInt64, of all: UInt64) -> String {
+        if count == 0 || all == 0 { return "0%" }
+        if count == all { return "100%" }
+        let share = Double(count) / Double(all) * 100
+        if share < 0.1 { return "<0.1%" }
+        return share > 99.9 ? ">99.9%" : "\(decimal(share, places: 1))%"
+    }
+
+    /// Of the rows that were meant to be sent, fewer than this accepted is not good.
+    private static var goodShare: Double { 0.9 }
+    /// Fewer than this is bad.
+    private static var badShare: Double { 0.5 }
+
+    var statusWord: String {
+        if data.isInProgress { return "under way" }
+        guard allRows > 0 else { return "\(data.summary.outcome.rawValue), no rows" }
+        return "\(data.summary.outcome.rawValue), "
+            + "\(Self.percent(data.summary.accepted, of: allRows)) accepted"
+    }
+
+    /// Green only where nearly all devices that were meant were reached.
+    var statusClass: String {
+        if data.isInProgress { return " open" }
+        switch data.summary.outcome {
+        case .aborted, .error: return " bad"
+        case .complete, .stopped: break
+        }
+        let meant = allRows - data.summary.skipped
+        guard meant > 0 else { return allRows > 0 ? " open" : " bad" }
+        let settled = meant - min(meant, openRows + data.summary.inDoubt)
+        let share = settled > 0 ? Double(data.summary.accepted) / Double(settled) : 1
+        if share < Self.badShare { return " bad" }
+        let isWhole = data.summary.outcome == .complete && settled == meant
+        return share < Self.goodShare || !isWhole || data.summary.failed + data.summary.unknown > 0
+            ? " open" : ""
+    }
+
+    /// What people call the campaign, or its number.
+    var heading: String { data.summary.name ?? "Campaign \(data.summary.campaign)" }
+
+    // MARK: When
+
+    /// Start and end, pauses and gaps, the alert.
+    var facts: String {
+        var items: [(String, String)] = []
+        if data.summary.name != nil { items.append(("Campaign", data.summary.campaign)) }
+        if let alert = data.alert {
+            items.append((alert.isFirstRows ? "Alert (first row's)" : "Alert", alert.line))
+        }
+        if let start = data.startedAtMilliseconds {
+            items.append(("Started", Self.bothTimes(start)))
+        }
+        if !data.isInProgress, let end = data.endedAtMilliseconds, data.runningSeconds > 0 {
+            items.append(("Ended", Self.bothTimes(end)))
+        }
+        let gaps = data.runs.indices.compactMap(data.gap)
+        if !gaps.isEmpty {
+            items.append(
+                (
+                    "Between runs",
+                    "\(gaps.count) gap\(gaps.count == 1 ? "" : "s"), "
+                        + "\(durationText(gaps.reduce(0, +))) in all"
+                ))
+        }
+        let pauses = data.runs.flatMap(\.pauses)
+        for pause in pauses.prefix(Self.pausesShown) {
+            items.append(("Paused", pauseText(pause)))
+        }
+        if pauses.count > Self.pausesShown {
+            items.append(("Paused", "\(pauses.count - Self.pausesShown) more times"))
+        }
+        guard !items.isEmpty else { return "" }
+        return "<dl class=\"facts\">"
+            + items.map { "<dt>\(escapedHTML($0.0))</dt><dd>\(escapedHTML($0.1))</dd>" }.joined()
+            + "</dl>\n"
+    }
+
+    private static var pausesShown: Int { 5 }
+
+    private func pauseText(_ pause: Telemetry.Pause) -> String {
+        let start = Self.bothTimes(pause.startedAtMilliseconds)
+        guard let end = pause.endedAtMilliseconds else { return "since \(start)" }
+        let seconds = Double(end - min(end, pause.startedAtMilliseconds)) / 1000
+        return "\(start), for \(durationText(seconds))"
+    }
+
+    /// `2026-11-21 23:55:02 UTC (00:55:02 CET)`: local time is this machine's.
+    static func bothTimes(_ milliseconds: UInt64) -> String {
+        let utc = time(milliseconds, withSeconds: true)
+        return localTime(milliseconds).map { "\(utc) (\($0))" } ?? utc
+    }
+}

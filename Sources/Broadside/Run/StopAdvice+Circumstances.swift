@@ -1,0 +1,56 @@
+import APNs
+import Campaign
+
+extension StopAdvice.Circumstances {
+    /// Those of a run that ends now, or that had ended before it began.
+    init(_ plan: Plan, _ session: RunSession, _ summary: Summary, wasAnswered: Bool) {
+        self.init(
+            wasAnswered: wasAnswered, hasEndpoint: plan.options.endpoint != nil,
+            environment: plan.options.environment.rawValue,
+            isBinary: plan.options.wireProtocol == .binary, ledger: session.directory.path,
+            command: plan.options.command, openStates: summary.openStates)
+    }
+
+    /// Those of a run that ended a while ago, perhaps elsewhere.
+    init(_ manifest: Manifest, _ telemetry: Telemetry, _ summary: Summary?, ledger: String) {
+        let command = telemetry.command
+        let isHere = command.map { $0.directory == RunCommand.workingDirectory } ?? true
+        let run = telemetry.runs.last
+        self.init(
+            wasAnswered: manifest.epochs.last?.stop?.wasAnswered
+                ?? run?.points.contains { $0.answers > 0 } ?? true,
+            // Version 0.1.0 said nothing of it, but the setting is there only without an endpoint.
+            hasEndpoint: telemetry.hasEndpoint
+                ?? !telemetry.settings.contains { $0.name == "environment" },
+            environment: manifest.identity.environment,
+            isBinary: manifest.identity.wireProtocol == CampaignIdentity.binaryProtocol,
+            ledger: isHere ? ledger : absolutePath(ledger), command: command,
+            openStates: summary?.openStates ?? [])
+    }
+}
+
+extension Summary {
+    /// Settled rows by state.
+    var counts: RunSnapshot.Counts {
+        var counts = RunSnapshot.Counts()
+        counts.accepted = accepted
+        counts.rejected = rejected
+        counts.invalid = invalid
+        counts.skipped = skipped
+        counts.failed = failed
+        counts.unknown = unknown
+        return counts
+    }
+
+    /// The states of rows that no resume changes unless it is told to.
+    var openStates: [String] {
+        [("failed", failed), ("unknown", unknown)].filter { $0.1 > 0 }.map(\.0)
+    }
+
+    /// How many rows those are; nil where there are none.
+    var openRowsText: String? {
+        let states = [("failed", failed), ("unknown", unknown)].filter { $0.1 > 0 }
+        guard !states.isEmpty else { return nil }
+        return states.map { "\($0.1) rows are \($0.0)" }.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,52 @@
+import Campaign
+
+extension StopCause {
+    /// What happened, in one line.
+    var message: String { message(place: nil) }
+
+    /// - Parameter place: Where connections went to.
+    func message(place: String?) -> String {
+        switch self {
+        case .complete: "complete"
+        case .signal: "stopped by a signal"
+        case .control: "stopped by broadside control"
+        case .deadline: "the deadline has passed"
+        case .gaveUp(let trouble): Self.gaveUp(trouble.message, place)
+        case .noResponse(let seconds, let last):
+            Self.gaveUp(
+                "no answer for \(seconds) s" + (last.map { " (\($0.message))" } ?? ""), place)
+        case .brokenServer(let trouble):
+            Self.gaveUp("one connection after the other breaks: \(trouble.message)", place)
+        case .refused(let refusal):
+            refusal.status == 0
+                ? "APNs refuses the credential (\(refusal.text))"
+                : "APNs refuses one request after the other: \(refusal.text)"
+        case .heldBack(let rows, let refusal):
+            "\(rows) rows were refused for the credential's sake, and stay for --resume"
+                + (refusal.map { ": \($0.text)" } ?? "")
+        case .onlyBadTokens(let refusal):
+            "APNs knows none of the first tokens (\(refusal.text))"
+        case .tooManyBadTokens: "too many of the last 10,000 answers are BadDeviceToken"
+        case .tooManyInvalid(let count, let rows):
+            "\(grouped(count)) of the first \(grouped(rows)) rows are invalid"
+        case .canaryRefused(let count, let answered):
+            "\(count) of the canary's \(answered) rows are refused or invalid"
+        case .canaryUnanswered: "no row of the canary was answered"
+        case .expiredToken(let isSupplied):
+            isSupplied
+                ? "the provider token of --auth-token-file has expired"
+                : "APNs calls a fresh provider token expired"
+        case .signingFailed: "the signing key can't sign any more"
+        case .ledgerFailed(let detail): "the ledger can't be written: \(detail)"
+        case .listFailed(let detail), .listChanged(let detail), .failed(let detail): detail
+        }
+    }
+
+    private static func gaveUp(_ what: String, _ place: String?) -> String {
+        guard let place else { return what }
+        // The trouble of a single address names the place already.
+        let prefix = "\(place): "
+        return
+            "gave up on \(prefix)\(what.hasPrefix(prefix) ? String(what.dropFirst(prefix.count)) : what)"
+    }
+}

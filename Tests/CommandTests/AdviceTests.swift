@@ -1,0 +1,283 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Causes x advice, with the command and the local APNs: each cause is provoked, then exit code, last
+/// line and report are looked at, and the command line that they give is pasted into a shell.
+@Suite(.timeLimit(.minutes(60)))
+struct AdviceTests {
+    /// The command lines of a page's advice, as a reader copies them.
+    private func commands(_ page: String) -> [String] {
+        let next = page.components(separatedBy: "<h2>What to do next</h2>").last ?? ""
+        return next.matches(of: /<code>(.*?)<\/code>/).map { match in
+            [("&#39;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")]
+                .reduce(String(match.1)) { $0.replacingOccurrences(of: $1.0, with: $1.1) }
+        }
+    }
+
+    private func paste(_ command: String, _ campaign: Campaign) throws -> Finished {
+        try Subprocess("bash", ["-c", command], in: campaign.directory).wait(limit: 120)
+    }
+
+    private func report(_ campaign: Campaign) throws -> String {
+        let made = try Broadside.run(
+            ["report", "--ledger", campaign.ledger], in: campaign.directory)
+        #expect(made.exitCode == 0, "\(made.errors)")
+        return made.output
+    }
+
+    /// Looks at a run that ended, and gives the advised command line.
+    ///
+    /// - Parameter line: The last line, without its advice.
+    private func advised(
+        _ sent: Finished, _ campaign: Campaign, exitCode: Int32, says line: String
+    ) throws -> String {
+        #expect(sent.exitCode == exitCode, "\(sent.errors)")
+        let last = try #require(sent.errorLines.last)
+        #expect(last.hasPrefix("broadside: ") && last.contains(line), "\(last)")
+        let page = try report(campaign)
+        let command = try #require(commands(page).first)
+        // Both say the same.
+        #expect(last.hasSuffix(": " + command), "\(last)\n\(command)")
+        for secret in ["PRIVATE KEY", "bearer"] { #expect(!page.contains(secret)) }
+        return command
+    }
+
+    // MARK: Interrupted: the advice finishes the campaign
+
+    @Test(arguments: ["signal", "control", "deadline"])
+    func `What was interrupted is finished by the command line that it gives`(way: String) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 3000)
+        let socket = "\(campaign.directory.path)/control"
+        let deadline = way == "deadline" ? ["--deadline", "1s"] : []
+        let process = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint,
+                ["--name", "it's \"<late>\"", "--control", socket, "--rate", "1500"] + deadline),
+            in: campaign.directory)
+        func steer(_ word: String) throws -> Finished {
+            try Broadside.run(["control", socket, word], in: campaign.directory)
+        }
+        if way != "deadline" {
+            while process.isRunning {
+                let status = try steer("status")
+                if status.exitCode == 0,
+                    let match = status.output.firstMatch(of: /accepted +([0-9]+)/),
+                    Int(match.1) ?? 0 > 0
+                {
+                    break
+                }
+            }
+            if way == "signal" {
+                process.send(signal: SIGINT)
+            } else {
+                #expect(try steer("stop").exitCode == 0)
+            }
+        }
+        let command = try advised(
+            try process.wait(), campaign, exitCode: 3,
+            says: [
+                "signal": "stopped by a signal", "control": "stopped by broadside control",
+                "deadline": "the deadline has passed",
+            ][way]!)
+        #expect(command.contains("--resume") && !command.contains("--deadline"))
+        let pasted = try paste(command, campaign)
+        #expect(pasted.exitCode == 0, "\(pasted.errors)")
+        #expect(try campaign.statistics().accepted == 3000)
+        // Nothing is left to be done.
+        #expect(!commands(try report(campaign)).contains { $0.contains("--resume") })
+        // Pasted elsewhere it goes there first.
+        let elsewhere = try TemporaryDirectory()
+        _ = try server.finish()
+        let page = try Broadside.run(["report", "--ledger", campaign.ledger], in: elsewhere)
+        #expect(page.exitCode == 0)
+    }
+
+    // MARK: Refused: the advice never repeats it
+
+    struct Refused: CustomTestStringConvertible, Sendable {
+        var name: String
+        var server: [String] = []
+        var options: [String] = []
+        var says: [String]
+        /// What the pasted command line ends with, and says.
+        var exitCode: Int32
+        var finds: String
+        var testDescription: String { name }
+    }
+
+    static let refused: [Refused] = [
+        Refused(
+            name: "InvalidProviderToken", options: ["--key-id", "ZZZZZZZZZZ"],
+            says: ["403 InvalidProviderToken", "--key-id", "doctor"], exitCode: 4,
+            finds: "InvalidProviderToken"),
+        Refused(
+            name: "TopicDisallowed", options: ["--topic", "com.example.stranger"],
+            says: ["400 TopicDisallowed", "begin a new ledger"], exitCode: 4,
+            finds: "TopicDisallowed"),
+        Refused(
+            name: "BadDeviceToken", server: ["--bad-token", "1"],
+            says: ["400 BadDeviceToken", "--environment", "a new ledger"], exitCode: 0,
+            finds: "rejected,400,BadDeviceToken"),
+        Refused(
+            name: "canary", server: ["--bad-token", "0.5"], options: ["--canary", "40"],
+            says: ["of the canary's", "--canary-max-rejected"], exitCode: 0,
+            finds: "rejected,400,BadDeviceToken"),
+    ]
+
+    @Test(arguments: refused)
+    func `What was refused is looked into, not sent once more`(one: Refused) throws {
+        let server = try LocalAPNs(one.server + ["--seed", "3"])
+        let campaign = try Campaign(rows: 400)
+        let sent = try campaign.send(to: server.endpoint, one.options)
+        let command = try advised(sent, campaign, exitCode: 4, says: one.says[0])
+        for word in one.says { #expect(sent.errors.contains(word), "\(sent.errors)") }
+        let before = try campaign.statistics()
+        let page = try report(campaign)
+        // A guard may be lifted; the same command line is not called for.
+        for line in commands(page) where line.contains("--resume") {
+            #expect(line.contains("--canary-max-rejected 100"), "\(line)")
+        }
+        #expect(page.contains("class=\"status bad\""))
+        let pasted = try paste(command, campaign)
+        #expect(pasted.exitCode == one.exitCode, "\(command)\n\(pasted.errors)")
+        #expect(
+            (pasted.output + pasted.errors).contains(one.finds), "\(pasted.output)\(pasted.errors)")
+        #expect(try campaign.statistics() == before)
+        if let lifted = commands(page).first(where: { $0.contains("--resume") }) {
+            let finished = try paste(lifted, campaign)
+            #expect(finished.exitCode == 0, "\(finished.errors)")
+            #expect(try campaign.statistics().remaining == 0)
+        }
+        _ = try server.finish()
+    }
+
+    // MARK: Unreachable
+
+    @Test(arguments: ["connect", "resolve", "tls", "silent"])
+    func `What could not be reached is looked into first`(trouble: String) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 20)
+        let silent = try SilentPort()
+        let endpoint = [
+            "connect": "127.0.0.1:\(try Ports.free())", "resolve": "no-such-name.invalid:443",
+            "tls": server.endpoint, "silent": "127.0.0.1:\(silent.port)",
+        ][trouble]!
+        let foreign = try LocalAuthorities.other(in: campaign.directory)
+        let sent = try campaign.send(
+            to: endpoint,
+            ["--give-up-after", "3s"] + (trouble == "tls" ? ["--ca-file", foreign] : []))
+        let command = try advised(sent, campaign, exitCode: 1, says: "gave up on")
+        #expect(command.contains(" doctor ") && !command.contains("--ledger"))
+        let pasted = try paste(command, campaign)
+        #expect(pasted.exitCode == 1, "\(command)\n\(pasted.output)\(pasted.errors)")
+        // Once it can be reached, the second one finishes it.
+        let resume = try #require(commands(try report(campaign)).dropFirst().first)
+        let mended = resume.replacingOccurrences(of: endpoint, with: server.endpoint)
+            .replacingOccurrences(of: foreign, with: campaign.authority.caFile)
+        #expect(try paste(mended, campaign).exitCode == 0, "\(mended)")
+        #expect(try campaign.statistics().accepted == 20)
+        _ = try server.finish()
+    }
+
+    // MARK: Elsewhere
+
+    @Test("A page made in another directory gives a command line that goes there first")
+    func elsewhere() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 2000)
+        // Relative names: the list, the payload, the ledger.
+        let names = ["--tokens", "tokens.txt", "--payload", "payload.json", "--ledger", "night"]
+        let sent = try campaign.send(
+            to: server.endpoint, names + ["--rate", "1000", "--deadline", "500ms"])
+        #expect(sent.exitCode == 3, "\(sent.errors)")
+        let other = try TemporaryDirectory()
+        let page = try Broadside.run(
+            ["report", "--ledger", "\(campaign.directory.path)/night"], in: other)
+        let command = try #require(commands(page.output).first)
+        #expect(command.hasPrefix("cd "), "\(command)")
+        let pasted = try Subprocess("bash", ["-c", command], in: other).wait(limit: 120)
+        #expect(pasted.exitCode == 0, "\(command)\n\(pasted.errors)")
+        _ = try server.finish()
+    }
+
+    // MARK: What others wrote
+
+    /// Python's html.parser, json and a reader of the exposition format judge what a browser, a
+    /// program and Prometheus would make of hostile words.
+    @Test("Combining marks hide nothing from whoever reads HTML, JSON or metrics by the scalar")
+    func hostileWords() throws {
+        let server = try LocalAPNs(["--unregistered", "0.5"])
+        let name = "a<\u{301}script>\"\u{301} onload='\u{301}x'&\u{301}\\\u{301}\u{202e}"
+        let alert = "<\u{301}img src=x onerror=\u{301}\"y\"\u{301}>"
+        let payload = try JSONEncoder().encode(["aps": ["alert": alert]])
+        let campaign = try Campaign(rows: 200, payload: String(decoding: payload, as: UTF8.self))
+        let path = campaign.directory.path
+        let sent = try campaign.send(
+            to: server.endpoint,
+            [
+                "--name", String(name.dropLast()), "--report", "\(path)/page.html", "--metrics",
+                "\(path)/metrics", "--summary", "\(path)/summary.json", "--log", "json",
+            ])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        try campaign.directory.write(sent.errors, to: "log")
+        // What turns the direction of a line is no name.
+        let turned = try campaign.send(to: server.endpoint, ["--name", "x\u{202e}y"])
+        #expect(turned.exitCode == 2 && turned.errors.contains("--name"), "\(turned.errors)")
+        let judge = """
+            import html.parser, json, re, sys
+            path, name, alert = sys.argv[1:]
+            known = set('''html head meta link title style body main header p span h1 h2 h3 dl dt dd
+            ul li b div figure figcaption svg desc g path line text details summary table thead tbody
+            tr th td code footer'''.split())
+            class Judge(html.parser.HTMLParser):
+                def __init__(self): super().__init__(); self.text = ''; self.bad = []; self.titles = []
+                def handle_starttag(self, tag, attributes):
+                    names = [key for key, _ in attributes]
+                    if tag not in known or any(key.startswith('on') for key in names) or 'src' in names:
+                        self.bad.append((tag, attributes))
+                    self.tag = tag
+                def handle_data(self, data):
+                    self.text += data
+                    if self.tag == 'title': self.titles.append(data); self.tag = ''
+            judge = Judge(); judge.feed(open(path + '/page.html', encoding='utf-8').read()); judge.close()
+            assert not judge.bad, judge.bad
+            assert judge.text.count(name) >= 2 and alert in judge.text
+            assert judge.titles[0].startswith(name + ': '), judge.titles
+            assert json.load(open(path + '/summary.json'))['name'] == name
+            lines = [json.loads(l) for l in open(path + '/log') if l.startswith('{')]
+            assert lines and all(l['name'] == name and len(l['campaign']) == 16 for l in lines), lines
+            info = [l for l in open(path + '/metrics', encoding='utf-8') if l.startswith('broadside_info')]
+            labels = dict(re.findall(r'([a-z]+)="((?:[^"\\\\\\\\]|\\\\\\\\.)*)"', info[0]))
+            assert labels['name'].replace('\\\\\\\\', '\\0').replace('\\\\"', '"').replace('\\0', '\\\\') == name, info
+            assert re.fullmatch(r'broadside_info\\{(?:[a-z]+="(?:[^"\\\\\\\\]|\\\\\\\\.)*",?)*\\} 1\\n', info[0]), info
+            print('equal')
+            """
+        let file = try campaign.directory.write(
+            judge.replacingOccurrences(of: "\\\\\\\\", with: "\\\\"), to: "judge.py")
+        let judged = try Subprocess(
+            "python3", [file, path, String(name.dropLast()), alert], in: campaign.directory
+        ).wait(limit: 60)
+        #expect(judged.output == "equal\n", "\(judged.errors)")
+        _ = try server.finish()
+    }
+}
+
+/// Certificates that nobody here trusts.
+private enum LocalAuthorities {
+    static func other(in directory: TemporaryDirectory) throws -> String {
+        let file = "\(directory.path)/foreign.pem"
+        let made = try Subprocess(
+            "openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                "-nodes",
+                "-keyout", "\(directory.path)/foreign.key", "-out", file, "-days", "30", "-subj",
+                "/CN=foreign",
+            ], in: directory
+        ).wait(limit: 60)
+        guard made.exitCode == 0 else { throw TestFailure(made.errors) }
+        return file
+    }
+}
