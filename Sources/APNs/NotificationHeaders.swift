@@ -70,7 +70,13 @@ public struct NotificationHeaders: Sendable, Equatable {
             }
             return problems
         }
-        if topic.isEmpty || !topic.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) {
+        if topic.contains("{{") {
+            problems.append(
+                error(
+                    "topic",
+                    "'\(topic)' is the same for all rows, columns are not filled in: two apps are two "
+                        + "runs, each with its own list, topic and ledger"))
+        } else if topic.isEmpty || !topic.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) {
             problems.append(
                 error("topic", "must be a bundle ID: printable ASCII without blanks"))
         } else if let suffix = pushType.topicSuffix, !topic.hasSuffix(suffix) {

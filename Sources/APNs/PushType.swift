@@ -75,6 +75,14 @@ public enum Expiration: Sendable, Equatable {
         self = .after(seconds)
     }
 
+    /// The header's value where it does not depend on the start.
+    public var fixedUnixSeconds: UInt64? {
+        switch self {
+        case .at(let seconds): seconds
+        case .after: nil
+        }
+    }
+
     /// The header's value for a campaign first started at `startUnixSeconds`.
     public func unixSeconds(startUnixSeconds: UInt64) -> UInt64 {
         switch self {

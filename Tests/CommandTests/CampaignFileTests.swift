@@ -14,7 +14,7 @@ struct CampaignFileTests {
         try FileManager.default.createDirectory(
             atPath: "\(directory.path)/night", withIntermediateDirectories: false)
         try directory.write("token,name\naabb,Jo\nccdd,Al\n", to: "night/list.csv")
-        try directory.write(#"{"a":"{{name}}"}"#, to: "night/hello.json")
+        try directory.write(#"{"aps":{"alert":"{{name}}"}}"#, to: "night/hello.json")
         try directory.write(
             """
             // What goes out tonight.

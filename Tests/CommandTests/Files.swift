@@ -40,13 +40,16 @@ final class Files: Sendable {
             ("huge", Self.payload(count: 3_000_000)), ("list", "aabb\nccdd\n"),
             ("people.csv", "token,name\naabb,Jo\n"), ("t-unclosed", "{\"a\":1,\n\"b\": \"x{{y\"}"),
             ("t-key", #"{"{{n}}":1}"#), ("t-type", #"{"a":"x{{n:int}}"}"#),
+            ("t-nested", #"{"aps":{"alert":"{{name|dear {{title|friend}}}}"}}"#),
             ("t-float", #"{"a":"{{n:float}}"}"#), ("t-default", #"{"a":"{{n:int|x}}"}"#),
-            ("t-name", #"{"a":"{{name}}"}"#), ("t-nmae", "{\"a\":\n   \"x{{nmae}}\"}"),
+            ("t-name", #"{"aps":{"alert":"{{name}}"}}"#),
+            ("t-nmae", "{\"aps\":\n   {\"alert\":\"x{{nmae}}\"}}"),
             ("t-large", Self.payload(count: 4097).dropLast() + #","b":"{{name}}"}"#),
             ("trailing-comma", #"{"aps":{"alert":"x",}}"#),
             ("semicolon.csv", "token;name\naabb;Jo\n"), ("tabs.csv", "token\tname\naabb\tJo\n"),
             ("device.csv", "id,device\n1,aabb\n"), ("by/pt.json", #"{"a" 1}"#),
-            ("by-good/pt.json", #"{"a":1}"#),
+            ("by-good/pt.json", #"{"aps":{"alert":"x"}}"#),
+            ("AuthKey_ABC123DEFG.p8", ""),
         ] {
             try FileManager.default.createDirectory(
                 atPath: ("\(path)/\(name)" as NSString).deletingLastPathComponent,

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 /// What a newcomer is most likely to get wrong, command by command: each is refused in words that
@@ -50,6 +51,24 @@ extension MalformedRequest {
         .init(["--expiration", "2h"], says: ["--expiration '2h'", "+2h"]),
         .init(["--expiration", "+2hours"], says: ["'+2hours'", "+2h"]),
         .init(["--deadline", "23:59"], says: ["--deadline '23:59'", "2h"]),
+        // Names that other tools have.
+        .init(["--passphrase", "x"], says: ["--passphrase-file FILE", "no secret"]),
+        .init(["--password", "x"], says: ["--passphrase-file FILE"]),
+        .init(["--sandbox"], says: ["--environment development"]),
+        .init(["--bundle-id", "x"], says: ["--topic TOPIC"]),
+        .init(["--ttl", "3600"], says: ["--expiration +2h"]),
+        .init(["--at", "19:00"], says: ["systemd-run --on-calendar=19:00"]),
+        .init(
+            ["--key-id", Campaign.teamID, "--team-id", "ABC123DEFG", "--auth-key", "@AuthKey_ABC123DEFG.p8"],
+            says: ["exchanged", "is the key ABC123DEFG by its name"]),
+        // What is the same for all rows.
+        .init(["--topic", "{{app}}"], says: ["--topic '{{app}}'", "two apps are two runs"]),
+        // Times that have passed, and what was meant.
+        .init(["--expiration", "3600"], says: ["1970-01-01T01:00:00Z", "did you mean +3600s?"]),
+        .init(["--expiration", "1700000000"], says: ["2023-11-14T22:13:20Z", "a time to come"]),
+        .init(["--expiration", "20301123"], says: ["did you mean 2030-11-23?"]),
+        .init(["--expiration", "2023-11-14"], says: ["2023-11-14T23:59:59Z", "has passed"]),
+        .init(["--expiration", "2030-02-30"], says: ["'2030-02-30' is unknown", "a date like"]),
         .init(["--json"], says: ["unknown option --json", "it is one of ledger", "--help"]),
     ]
 }

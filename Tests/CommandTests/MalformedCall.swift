@@ -42,8 +42,13 @@ extension MalformedCall {
                 "tokens", "dedupe", "--tokens", "@people.csv", "--output", "x",
                 "--registered-column", "since",
             ], says: ["'since'"]),
-        .init(["prune"], says: ["--ledger is missing"]),
-        .init(["prune", "--ledger", "@nothing"], says: ["--tokens is missing"]),
+        .init(
+            ["prune"],
+            says: [
+                "--ledger, --tokens and --output are missing", "--ledger DIR; --tokens FILE; --output"
+            ]),
+        .init(
+            ["prune", "--ledger", "@nothing"], says: ["--tokens and --output are missing"]),
         .init(
             ["prune", "--ledger", "@nothing", "--tokens", "@list"], says: ["--output is missing"]),
         .init(
@@ -91,7 +96,24 @@ extension MalformedCall {
     ]
 
     static let connections: [MalformedCall] = [
-        .init(["probe"], says: ["--tokens is missing"]),
+        .init(
+            ["probe"],
+            says: ["--tokens, --topic, --auth-key and --ledger are missing", "--certificate FILE"]),
+        .init(
+            ["send"],
+            says: [
+                "--tokens, --payload, --topic, --auth-key and --ledger are missing", "or --to TOKEN",
+                "or --payload-by COLUMN=DIR",
+            ]),
+        .init(
+            ["send", "--dry-run", "--certificate", "x", "--to", "aabb"],
+            says: ["--payload is missing"]),
+        .init(
+            ["send", "--auth-key", "x", "--tokens", "x", "--payload", "x", "--ledger", "x"],
+            says: ["--topic, --key-id and --team-id are missing"]),
+        .init(["feedback"], says: ["--endpoint, --certificate and --ledger are missing"]),
+        .init(["tokens", "dedupe"], says: ["--tokens and --output are missing"]),
+        .init(["doctor", "--print-token"], says: ["--auth-key is missing"]),
         .init(
             ["probe", "--tokens", "@list", "--payload", "x"], says: ["unknown option --payload"]),
         .init(["probe", "--tokens", "@list"], says: ["--auth-key"]),
@@ -99,7 +121,7 @@ extension MalformedCall {
         .init(["doctor", "--push-type", "alrt"], says: ["--push-type 'alrt'", "alert"]),
         .init(["doctor", "word"], says: ["'word'"]),
         .init(["doctor"], says: ["--auth-key"]),
-        .init(["doctor", "--auth-key", "@nothing"], says: ["--key-id", "missing"]),
+        .init(["doctor", "--auth-key", "@nothing"], says: ["--topic, --key-id and --team-id are missing"]),
         .init(
             [
                 "doctor", "--auth-key", "@nothing", "--key-id", "ABC123DEFG", "--team-id",
@@ -144,12 +166,18 @@ extension MalformedRequest {
         .init(["--payload", "@t-key"], says: ["@t-key, line 1, column 3", "keys may not"]),
         .init(["--payload", "@t-type"], says: ["@t-type, line 1, column 8", "write {{n}}"]),
         .init(["--payload", "@t-float"], says: ["@t-float", "column 7", ":int, :bool"]),
+        .init(
+            ["--payload", "@t-nested"],
+            says: ["@t-nested, line 1, column 18", "the default of {{name}} holds {{"]),
+        .init(
+            ["--collapse-id", "{{name|a{{x}}", "--tokens", "@people.csv"],
+            says: ["--collapse-id", "the default of {{name}} holds {{"]),
         .init(["--payload", "@t-default"], says: ["@t-default", "'x' is no whole number"]),
         .init(
-            ["--payload", "@t-name"], says: ["@t-name, line 1, column 7", "plain list of lines"]),
+            ["--payload", "@t-name"], says: ["@t-name, line 1, column 18", "plain list of lines"]),
         .init(
             ["--payload", "@t-nmae", "--tokens", "@people.csv"],
-            says: ["@t-nmae, line 2, column 6", "'nmae'", "did you mean name?", "token, name"]),
+            says: ["@t-nmae, line 2, column 15", "'nmae'", "did you mean name?", "token, name"]),
         .init(
             ["--payload", "@t-name", "--to", "aabb"], without: ["tokens"],
             says: ["@t-name", "--to"]),

@@ -164,7 +164,7 @@ struct LegacyGatewayTests {
 
     @Test("What the protocol cannot carry is refused before anything is connected")
     func refused() throws {
-        let payload = "{\"a\":\"\(String(repeating: "x", count: 300))\"}"
+        let payload = "{\"aps\":{\"alert\":\"\(String(repeating: "x", count: 300))\"}}"
         let campaign = try Campaign(rows: 1, payload: payload)
         let gateway = try PythonGateway(campaign)
         for (more, word) in [

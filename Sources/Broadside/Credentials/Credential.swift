@@ -76,6 +76,11 @@ enum Credential {
         }
         let path = options.authKey ?? ""
         if let named = keyIDInName(path), named != keyID {
+            guard named != teamID else {
+                throw .request(
+                    "--key-id \(keyID) and --team-id \(teamID) are exchanged: --auth-key \(path) is the "
+                        + "key \(named) by its name")
+            }
             warnings.append(
                 "--auth-key \(path) is the key \(named) by its name, and --key-id says \(keyID): "
                     + "one of them is wrong")

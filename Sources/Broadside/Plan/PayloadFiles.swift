@@ -12,6 +12,12 @@ struct PayloadFiles {
     let columns: [(name: String, place: String)]
     /// The apns-collapse-id where it is the same for all rows.
     let collapseID: String?
+    /// What `payload check` warns of.
+    let warnings: [String]
+    /// The same without their places.
+    let warningTexts: Set<String>
+    /// The files in the order of the set's templates, with the options that led to them.
+    let names: [String]
 
     /// The most octets of a payload's file, blanks and all, and of all of them together.
     static let fileLimit = 1 << 20
@@ -23,7 +29,8 @@ struct PayloadFiles {
             template.isPersonal ? nil : String(decoding: template.constant, as: UTF8.self)
         }
         let command = options.wireProtocol == .binary ? options.binaryCommand : nil
-        var reader = Reader(pushType: options.pushType, command: command)
+        var reader = Reader(
+            pushType: options.pushType, command: command, checks: options.payloadCheck == .error)
         var choice: PayloadSet.Choice?
         var common: Int?
         if let path = options.payload {
@@ -36,6 +43,14 @@ struct PayloadFiles {
         } else if common == nil {
             throw .request("--payload is missing: add --payload FILE")
         }
+        if let failure = PayloadReport.failure(of: reader.reports) { throw .request(failure) }
+        var warnings = PayloadReport.warnings(of: reader.reports)
+        if reader.checks, choice?.hasFallback == false, let option = options.payloadBy {
+            warnings.append(PayloadReport.missingDefault(option))
+        }
+        self.warnings = warnings
+        warningTexts = PayloadReport.warningTexts(of: reader.reports)
+        names = reader.names
         set = PayloadSet(
             templates: reader.templates, choice: choice,
             collapse: collapse?.isPersonal == true ? collapse : nil,
@@ -77,7 +92,8 @@ struct PayloadFiles {
         for name in names {
             reader.identity += Array("\(name)\n".utf8)
             places[String(name.dropLast(5))] = try reader.add(
-                "\(directory)/\(name)", shownAs: "--payload-by \(directory)/\(name)")
+                "\(directory)/\(name)", shownAs: "--payload-by \(directory)/\(name)",
+                isFromDirectory: true)
         }
         // A row whose value is `default` gets that file too.
         return PayloadSet.Choice(
@@ -149,19 +165,28 @@ extension PayloadFiles {
         var columns: [(name: String, place: String)] = []
         /// What the digest is made of: a single payload's octets, or several with their names.
         var identity: [UInt8] = []
+        /// Whether payloads are held against Apple's rules, and what was found.
+        let checks: Bool
+        private(set) var reports: [PayloadReport] = []
+        private(set) var names: [String] = []
         private var byteCount = 0
+        private var directoryCount = 0
 
-        init(pushType: PushType, command: BinaryCommand?) {
+        init(pushType: PushType, command: BinaryCommand?, checks: Bool) {
             self.pushType = pushType
             self.command = command
+            self.checks = checks
         }
 
         mutating func add(constant octets: [UInt8]) {
+            names.append("")
             templates.append(PayloadSet(constant: octets).templates[0])
             identity += octets
         }
 
-        mutating func add(_ path: String, shownAs name: String) throws(BroadsideError) -> Int {
+        mutating func add(
+            _ path: String, shownAs name: String, isFromDirectory: Bool = false
+        ) throws(BroadsideError) -> Int {
             try PayloadFiles.checkFile(path, shownAs: name)
             let payload = try readFile(
                 path, shownAs: name, limit: PayloadFiles.fileLimit, mustStay: true)
@@ -172,6 +197,19 @@ extension PayloadFiles {
                         + "bytes together: use fewer or smaller ones")
             }
             let bytes = unsafe payload.span.bytes
+            identity += payload
+            names.append(name)
+            if checks {
+                let report = report(payload, path, name)
+                // As `payload check` lists them: those of a directory first.
+                reports.insert(report, at: isFromDirectory ? directoryCount : reports.count)
+                if isFromDirectory { directoryCount += 1 }
+                // All files are looked at before the first that is wrong ends it.
+                guard report.failure == nil else {
+                    templates.append(PayloadSet(constant: []).templates[0])
+                    return templates.count - 1
+                }
+            }
             if let problem = PayloadCheck.syntaxProblem(bytes) {
                 throw .request(problem.description(file: name))
             }
@@ -191,8 +229,18 @@ extension PayloadFiles {
             } catch {
                 throw .request(error.description(file: name))
             }
-            identity += payload
             return templates.count - 1
+        }
+
+        private func report(_ payload: [UInt8], _ path: String, _ name: String) -> PayloadReport {
+            guard let command else {
+                return PayloadReport(payload, file: path, shownAs: name, pushType: pushType)
+            }
+            // The gateway's protocol names no push type: the content says which it is.
+            let bytes = unsafe payload.span.bytes
+            return PayloadReport(
+                payload, file: path, shownAs: name, pushType: PayloadLint.legacyPushType(bytes),
+                sizeProblem: { PayloadFiles.sizeProblem($0, command) })
         }
     }
 }

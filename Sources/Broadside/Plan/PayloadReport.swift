@@ -13,8 +13,8 @@ public struct PayloadReport: Sendable {
     private let minifiedByteCount: Int?
     /// The columns that rows fill in; their values add to the size.
     private let columns: [String]
-    private let problems: [PayloadCheck.Problem]
-    private let warnings: [PayloadCheck.Problem]
+    private var problems: [PayloadCheck.Problem] = []
+    private var warnings: [PayloadCheck.Problem] = []
 
     /// Reads and checks a file.
     ///
@@ -27,29 +27,40 @@ public struct PayloadReport: Sendable {
     public init(
         file: String, pushType: PushType, topic: String?, option: String = "payload"
     ) throws(BroadsideError) {
-        self.file = file
-        self.pushType = pushType
-        name = "--\(option) \(file)"
+        let name = "--\(option) \(file)"
         try PayloadFiles.checkFile(file, shownAs: name)
         let payload = try readFile(file, option: option, limit: PayloadFiles.fileLimit)
+        self.init(payload, file: file, shownAs: name, pushType: pushType)
+        if let topic { check(topic) }
+    }
+
+    /// Checks a payload that was read.
+    ///
+    /// - Parameters:
+    ///   - name: The file with the option that led to it.
+    ///   - sizeProblem: Says whether a template is too large; nil: as the push type has it.
+    init(
+        _ payload: [UInt8], file: String, shownAs name: String, pushType: PushType,
+        sizeProblem: ((PayloadTemplate) -> PayloadCheck.Problem?)? = nil
+    ) {
+        self.file = file
+        self.name = name
+        self.pushType = pushType
         byteCount = payload.count
         let bytes = unsafe payload.span.bytes
         if let problem = PayloadCheck.syntaxProblem(bytes) {
             minifiedByteCount = nil
             columns = []
             problems = [problem]
-            warnings = []
             return
         }
-        var problems: [PayloadCheck.Problem] = []
-        var warnings: [PayloadCheck.Problem] = []
         do throws(PayloadCheck.Problem) {
             let template = try PayloadTemplate(bytes)
             minifiedByteCount = template.constantCount
             columns = template.uses.map(\.column)
-            if let problem = PayloadCheck.sizeProblem(template, pushType: pushType) {
-                problems.append(problem)
-            }
+            let tooLarge =
+                sizeProblem ?? { PayloadCheck.sizeProblem($0, pushType: pushType) }
+            if let problem = tooLarge(template) { problems.append(problem) }
         } catch {
             minifiedByteCount = PayloadMinifier.minify(bytes).count
             columns = []
@@ -62,17 +73,16 @@ public struct PayloadReport: Sendable {
                 warnings.append(finding.problem)
             }
         }
-        if let topic {
-            let headers = NotificationHeaders(topic: topic, pushType: pushType)
-            for problem in headers.validate(credential: .providerToken)
-            where problem.option == "topic" {
-                let found = PayloadCheck.Problem(
-                    line: nil, column: nil, message: "--topic \(topic) \(problem.message)")
-                if problem.isError { problems.append(found) } else { warnings.append(found) }
-            }
+    }
+
+    private mutating func check(_ topic: String) {
+        let headers = NotificationHeaders(topic: topic, pushType: pushType)
+        for problem in headers.validate(credential: .providerToken)
+        where problem.option == "topic" {
+            let found = PayloadCheck.Problem(
+                line: nil, column: nil, message: "--topic \(topic) \(problem.message)")
+            if problem.isError { problems.append(found) } else { warnings.append(found) }
         }
-        self.problems = problems
-        self.warnings = warnings
     }
 
     /// Reads and checks every payload of a directory, as `--payload-by COLUMN=DIR` would use them.
@@ -94,6 +104,32 @@ public struct PayloadReport: Sendable {
 
     /// Whether it is the one that rows get whose value has no file.
     public var isDefault: Bool { file.hasSuffix("/default.json") }
+
+    /// The line that says why payloads must not be sent; nil where all may.
+    public static func failure(of reports: [PayloadReport]) -> String? {
+        let failures = reports.compactMap(\.failure)
+        guard let first = failures.first else { return nil }
+        let more = failures.count - 1
+        return first + (more > 0 ? "; \(more) more files must not be sent" : "")
+    }
+
+    /// What is strange about them, a line each.
+    static func warnings(of reports: [PayloadReport]) -> [String] {
+        reports.flatMap { report in
+            report.warnings.map { $0.description(file: report.name) }
+        }
+    }
+
+    /// The same without their places.
+    static func warningTexts(of reports: [PayloadReport]) -> Set<String> {
+        Set(reports.flatMap { $0.warnings.map(\.message) })
+    }
+
+    /// Said where rows may have a value without a payload.
+    public static func missingDefault(_ option: String) -> String {
+        "--payload-by \(option): there is no default.json, and no --payload: rows of other values "
+            + "would end as invalid, NoPayload"
+    }
 
     /// The line that says why the payload must not be sent; nil where it may.
     public var failure: String? {

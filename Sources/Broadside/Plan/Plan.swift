@@ -29,10 +29,12 @@ struct Plan {
     ) throws(BroadsideError) {
         self.options = options
         self.payloads = payloads
+        warnings = payloads.warnings
+        if let warning = try Self.checkExpiration(options, Clock.now()) { warnings.append(warning) }
         route = try Route.read(options, warnings: &warnings)
         headers = NotificationHeaders(
             topic: options.topic, pushType: options.pushType, priority: options.priority,
-            expirationUnixSeconds: nil, collapseID: payloads.collapseID)
+            expirationUnixSeconds: options.expiration?.fixedUnixSeconds, collapseID: payloads.collapseID)
         credential = try Credential.read(options, warnings: &warnings)
         if options.wireProtocol == .binary {
             try Self.checkBinary(options, credential: credential)

@@ -29,6 +29,14 @@ public struct SendOptions: Sendable {
         case json
     }
 
+    /// Whether payloads are held against Apple's rules before they are sent.
+    public enum PayloadCheckMode: String, Sendable, CaseIterable {
+        /// What `payload check` calls an error ends the run before it begins.
+        case error
+        /// They go out as they are.
+        case off
+    }
+
     /// Which header fields go into APNs' compression table.
     public enum HeaderIndexing: String, Sendable, CaseIterable {
         /// The names that Apple asks to be indexed once, and nothing else.
@@ -49,6 +57,8 @@ public struct SendOptions: Sendable {
     public var payloadBy: String?
     /// The payload itself, in place of a file.
     public var payloadOctets: [UInt8]?
+    /// Whether payloads are held against Apple's rules.
+    public var payloadCheck = PayloadCheckMode.error
     /// apns-topic.
     public var topic: String?
     /// apns-push-type.

@@ -69,6 +69,9 @@ public enum CampaignRun {
         let plan = try Plan(
             options, payloads: payloads, listByteCount: list.bytes.estimatedByteCount)
         for warning in plan.warnings { standardErrorLine("broadside: warning: \(warning)") }
+        for warning in try FirstPayload.check(plan, list) {
+            standardErrorLine("broadside: warning: \(warning)")
+        }
         let context = try tlsContext(options, plan.credential)
         let skips = try SkipSearch(options)
         if options.isDryRun { return try DryRun.run(plan, list: list, skips: skips) }

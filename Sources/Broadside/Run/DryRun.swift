@@ -76,6 +76,7 @@ enum DryRun {
         }
         print(plan.description(of: list, for: STDOUT_FILENO))
         tally.print(withSkips: skips != nil)
+        if let words = inspector.fallbackCounts.words { print("other values \(words)") }
         if let verdict = rows.finish(), try !verdict.isEmptyPart(of: list, shard) {
             throw verdict.refusal(of: list, sample, plan.options.maxInvalid)
         }

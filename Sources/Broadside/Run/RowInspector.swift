@@ -24,6 +24,9 @@ import Campaign
         unsafe room.deallocate()
     }
 
+    /// Rows whose value has no payload of its own.
+    var fallbackCounts: FallbackCounts { personalizer.fallbackCounts }
+
     /// Why the row that was read last is invalid, which holds no token.
     static func tokenFinding(in reader: borrowing RowReader) -> Finding {
         let isMissing = reader.field(0).form == .missing

@@ -184,8 +184,8 @@ struct StopAdvice {
             afterForeignCredential()
         case .invalidProviderToken:
             doctor(
-                "check --auth-key, --key-id and --team-id, which must belong together; doctor tries "
-                    + "them without sending to a device")
+                "check --auth-key, --key-id and --team-id, which must belong together (are the two IDs "
+                    + "exchanged?); doctor tries them without sending to a device")
             afterFixing()
         case .badCertificate:
             doctor("use a --certificate that is neither expired nor revoked; doctor tries it")

@@ -1,5 +1,5 @@
 import APNs
-import Campaign
+package import Campaign
 
 /// What a connection waits for; each instant counts for the first that applies.
 package enum LimitedBy: Int, CaseIterable, Sendable {
@@ -69,6 +69,9 @@ package struct RunStatistics: Sendable {
     /// Below this nobody learns anything from the shares: most of it is the beginning.
     package static let shortestToJudgeSeconds = 2.0
 
+    /// Rows whose value has no payload of its own; known when a reactor has ended.
+    package var fallbacks = FallbackCounts()
+
     package static let reasonTextsLimit = 256
 
     package init() {}
@@ -96,6 +99,7 @@ package struct RunStatistics: Sendable {
         pausedAddresses += other.pausedAddresses
         openConnections += other.openConnections
         inFlight += other.inFlight
+        fallbacks.add(other.fallbacks)
         reasons.merge(other.reasons, uniquingKeysWith: +)
         reasonTexts.merge(other.reasonTexts, uniquingKeysWith: +)
         for index in limited.indices { limited[index] += other.limited[index] }

@@ -46,6 +46,7 @@ extension Summary {
         elapsed: Double, requests: UInt64
     ) {
         elapsedSeconds = elapsed
+        fallbacks = statistics.fallbacks
         let answers = latency.count + statistics.untimedAnswers
         notificationsPerSecond = elapsed > 0 ? Double(answers) / elapsed : 0
         if requests > 0 {

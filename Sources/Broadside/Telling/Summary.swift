@@ -1,4 +1,5 @@
 import APNs
+import Campaign
 import FoundationEssentials
 internal import Glibc
 
@@ -96,6 +97,9 @@ public struct Summary: Sendable, Encodable {
     /// Why fewer requests were in flight than the server allowed; nil where they were not. No key
     /// of the JSON.
     public var paced: String?
+
+    /// Rows of this process without a payload of their value's own. No key of the JSON.
+    var fallbacks = FallbackCounts()
 
     init(campaign: UInt64, outcome: Outcome) {
         self.campaign = hexadecimal(campaign)
@@ -215,7 +219,26 @@ public struct Summary: Sendable, Encodable {
             text += line("limited by", causes)
         }
         if let paced { text += line("paced", paced) }
+        if let words = fallbacks.words { text += line("other values", words) }
         return text
+    }
+}
+
+extension FallbackCounts {
+    /// Values that are named.
+    private static let namedLimit = 10
+
+    /// How many rows had no payload of their value's own, and which values those were; nil: none.
+    var words: String? {
+        guard rows > 0 else { return nil }
+        let sorted = byValue.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        var parts = sorted.prefix(Self.namedLimit).map { value, count in
+            "\(value.isEmpty ? "(empty)" : ForeignText.escaped(value)) \(count)"
+        }
+        let rest = sorted.dropFirst(Self.namedLimit).reduce(others) { $0 + $1.value }
+        if rest > 0 { parts.append("others \(rest)") }
+        let subject = rows == 1 ? "1 row has" : "\(rows) rows have"
+        return "\(subject) no payload of their value's own: \(parts.joined(separator: ", "))"
     }
 }
 

@@ -115,6 +115,7 @@ final class ReactorThread: @unchecked Sendable {
             failure = cause
         }
         statistics = machine.snapshot()
+        statistics.fallbacks = machine.personalizer.fallbackCounts
         latency.add(machine.latency)
         segmentByteCount = machine.ledgerByteCount
     }

@@ -40,6 +40,10 @@ enum DoctorCommand {
         ],
         run: { (arguments) throws(CommandFailure) in
             try arguments.refuseWords(of: description)
+            try arguments.require(
+                RequiredOption.toConnect(arguments).filter {
+                    $0.names != ["topic"] || !arguments.has("print-token")
+                })
             var options = SendOptions()
             options.topic = arguments.string("topic")
             if let type = try arguments.choice("push-type", PushType.self) {

@@ -44,6 +44,10 @@ enum FeedbackCommand {
         ],
         run: { (arguments) throws(CommandFailure) in
             try arguments.refuseWords(of: description)
+            try arguments.require([
+                RequiredOption("endpoint", "HOST[:PORT]"), RequiredOption("certificate", "FILE"),
+                .ledger,
+            ])
             var options = SendOptions()
             options.wireProtocol = .binary
             options.endpoint = arguments.string("endpoint")

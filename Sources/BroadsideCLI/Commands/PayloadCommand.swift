@@ -51,10 +51,8 @@ enum PayloadCommand {
                 if reports.count > 1, !arguments.has("json") { print("file      \(report.file)") }
                 print(arguments.has("json") ? report.json : report.text, terminator: "")
             }
-            let failures = reports.compactMap(\.failure)
-            guard let first = failures.first else { return 0 }
-            let more = failures.count - 1
-            throw .usage(first + (more > 0 ? "; \(more) more files must not be sent" : ""))
+            guard let failure = PayloadReport.failure(of: reports) else { return 0 }
+            throw .usage(failure)
         })
 
     private static func reports(
@@ -68,9 +66,7 @@ enum PayloadCommand {
         guard let option = arguments.string("payload-by") else { return reports }
         let choices = try PayloadReport.directory(option, pushType: pushType, topic: topic)
         if reports.isEmpty, !choices.contains(where: \.isDefault) {
-            standardErrorLine(
-                "broadside: warning: --payload-by \(option): there is no default.json, and no "
-                    + "--payload: rows of other values would end as invalid, NoPayload")
+            standardErrorLine("broadside: warning: \(PayloadReport.missingDefault(option))")
         }
         return choices + reports
     }

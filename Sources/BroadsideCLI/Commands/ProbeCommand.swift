@@ -85,6 +85,11 @@ enum ProbeCommand {
         from arguments: ParsedArguments
     ) throws(CommandFailure) -> SendOptions {
         try arguments.refuseWords(of: description)
+        if !arguments.has("print-campaign") {
+            try arguments.require(
+                [.list] + RequiredOption.toConnect(arguments)
+                    + (arguments.has("dry-run") ? [] : [.ledger]))
+        }
         var options = SendOptions()
         options.tokens = .file(try arguments.required("tokens", "FILE"))
         options.topic = arguments.string("topic")

@@ -71,8 +71,8 @@ enum PruneCommand {
 
     static func options(from arguments: ParsedArguments) throws(CommandFailure) -> PruneOptions {
         try arguments.refuseWords(of: description)
+        try arguments.require([.ledger, .list, .output])
         let ledgers = arguments.strings("ledger")
-        guard !ledgers.isEmpty else { throw .usage("--ledger is missing: add --ledger DIR") }
         var options = PruneOptions(
             ledgers: ledgers, tokens: try arguments.required("tokens", "FILE"),
             output: try arguments.required("output", "FILE"))

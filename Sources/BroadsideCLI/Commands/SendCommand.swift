@@ -37,7 +37,7 @@ enum SendCommand {
                     .init("priority", "1|5|10", "apns-priority (default: 10; 5 for background)"),
                     .init(
                         "expiration", "WHEN",
-                        "apns-expiration: 0, Unix seconds, or +90s, +2h from the first start"),
+                        "apns-expiration: 0, Unix seconds, a date (ISO 8601, in UTC unless it says otherwise), or +90s, +2h from the first start"),
                     .init(
                         "collapse-id", "ID",
                         "apns-collapse-id: at most 64 bytes; {{column}} is replaced"),
@@ -159,6 +159,10 @@ enum SendCommand {
                     "deadline", "D",
                     "stop so long after the first start; --resume without it goes on"),
                 .init(
+                    "payload-check", "error|off",
+                    "error: what payload check calls an error is not sent, warnings go to stderr (default: error)"
+                ),
+                .init(
                     "dry-run", nil, "read and check everything, connect nowhere, write nothing"),
                 .init(
                     "yes", nil, "do not ask at a terminal before a run against Apple's production"),
@@ -188,16 +192,25 @@ enum SendCommand {
     /// Reads the options' values; what they mean together is the engine's to check.
     static func options(from arguments: ParsedArguments) throws(CommandFailure) -> SendOptions {
         try arguments.refuseWords(of: description)
+        var required = [
+            RequiredOption("tokens", "FILE", or: [("to", "TOKEN")]),
+            RequiredOption("payload", "FILE", or: [("payload-by", "COLUMN=DIR")]),
+        ]
+        // A campaign may be written down before it is whole.
+        if !arguments.has("print-campaign") {
+            required += RequiredOption.toConnect(arguments)
+            if !arguments.has("dry-run") { required.append(.ledger) }
+        }
+        try arguments.require(required)
         var options = SendOptions()
         switch (arguments.string("tokens"), arguments.string("to")) {
         case (let file?, nil): options.tokens = .file(file)
         case (nil, let token?): options.tokens = .single(token)
-        case (nil, nil): throw .usage("--tokens is missing: add --tokens FILE, or --to TOKEN")
+        case (nil, nil): break
         case (.some, .some): throw .usage("--tokens and --to exclude each other: drop one")
         }
         options.payloadBy = arguments.string("payload-by")
         options.payload = arguments.string("payload")
-        if options.payloadBy == nil { _ = try arguments.required("payload", "FILE") }
         options.topic = arguments.string("topic")
         if let type = try arguments.choice("push-type", PushType.self) { options.pushType = type }
         options.priority = try priority(arguments)
@@ -272,6 +285,9 @@ enum SendCommand {
         options.command = RunCommand.current
         options.name = try arguments.name()
         options.isDryRun = arguments.has("dry-run")
+        if let value = try arguments.choice("payload-check", SendOptions.PayloadCheckMode.self) {
+            options.payloadCheck = value
+        }
         options.isConfirmed = arguments.has("yes")
         options.ledger = arguments.string("ledger")
         options.mustResume = arguments.has("must-resume")
@@ -303,8 +319,10 @@ enum SendCommand {
         _ arguments: ParsedArguments
     ) throws(CommandFailure) -> Expiration? {
         guard let text = arguments.string("expiration") else { return nil }
-        guard let value = Expiration(text) else {
-            throw .usage("--expiration '\(text)' is unknown: use 0, Unix seconds, or +90s, +2h")
+        guard let value = Broadside.expiration(text) else {
+            throw .usage(
+                "--expiration '\(text)' is unknown: use 0, Unix seconds, +90s, +2h, or a date like "
+                    + "2030-01-31T18:00Z")
         }
         return value
     }

@@ -59,6 +59,7 @@ enum TokensCommand {
         run: { (arguments) throws(CommandFailure) in
             let word = try arguments.expectSubcommand(of: description)
             try refuseOthers(word, arguments)
+            try arguments.require(word == "dedupe" ? [.list, .output] : [.list])
             var options = TokensOptions(tokens: try arguments.required("tokens", "FILE"))
             options.format = try arguments.choice("format", TokenListFormat.self)
             options.tokenColumn = arguments.string("token-column")

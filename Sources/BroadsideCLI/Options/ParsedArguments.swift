@@ -75,6 +75,9 @@ struct ParsedArguments {
     }
 
     private static func unknown(_ name: String, in command: CommandDescription) -> String {
+        if let advice = LikelyGuess.advice(for: name, in: command) {
+            return "unknown option --\(name): \(advice)"
+        }
         let nearest = nearestName(to: name, among: command.options.map(\.name))
         let others = Program.commands.filter { other in
             other.options.contains { $0.name == name }

@@ -18,7 +18,7 @@ struct PayloadDocument {
         var elements: PayloadKey.Kinds = []
         /// Whether the same object had this key before.
         var isRepeated = false
-        /// Whether rows fill in a part of the text.
+        /// Whether rows fill in a part of the text that has no default.
         var isTemplate = false
     }
 
@@ -65,7 +65,7 @@ struct PayloadDocument {
                         path: levels.dropFirst().map(\.name), key: name,
                         keyOffset: given.start - 1, kind: kind, valueOffset: start,
                         text: sample ?? JSONText.decoded(payload, token), isRepeated: !isNew,
-                        isTemplate: sample != nil))
+                        isTemplate: sample?.isEmpty == true))
             }
             switch token.kind {
             case .objectStart: levels.append(Level(name: name))
@@ -86,18 +86,28 @@ struct PayloadDocument {
         let inside = token.range.map { payload.octet(at: $0) }
         // What is no template was told by who compiled it.
         let pieces = (try? TemplatePiece.divide(inside[...], at: 0, isJSON: true)) ?? []
+        // What rows fill in is not known; where all of it has defaults, those may go out.
+        var text: [UInt8]? = []
         var isTemplate = false
         for piece in pieces {
-            guard case .placeholder(let placeholder) = piece else { continue }
-            isTemplate = true
-            if pieces.count > 1 { break }
-            switch placeholder.kind {
-            case .integer: return (.number, "1")
-            case .boolean: return (.boolean, "true")
-            case .text: break
+            switch piece {
+            case .constant(let octets): text? += octets
+            case .placeholder(let placeholder):
+                isTemplate = true
+                if pieces.count == 1, placeholder.kind != .text {
+                    let written = placeholder.fallback.map { String(decoding: $0, as: UTF8.self) }
+                    return placeholder.kind == .integer
+                        ? (.number, written ?? "1") : (.boolean, written ?? "true")
+                }
+                if let fallback = placeholder.fallback {
+                    text? += fallback
+                } else {
+                    text = nil
+                }
             }
         }
-        return (.string, isTemplate ? "" : nil)
+        guard isTemplate else { return (.string, nil) }
+        return (.string, text.map(JSONText.decoded) ?? "")
     }
 
     private static func kind(_ token: JSONTokenizer.Token) -> PayloadKey.Kinds {

@@ -62,7 +62,15 @@ extension PayloadLint {
         guard let aps = document.member([], "aps") else {
             switch pushType {
             case .alert, .background, .liveActivity, .widgets:
-                if document.members.isEmpty {
+                let firebase = ["notification", "message", "registration_ids", "data", "to"]
+                if let member = document.members(of: []).first(where: {
+                    firebase.contains($0.key)
+                }) {
+                    error(
+                        member.keyOffset,
+                        "has no 'aps' but '\(member.key)', as Firebase's messages do: APNs wants "
+                            + "{\"aps\":{\"alert\":{\"title\":..., \"body\":...}}}")
+                } else if document.members.isEmpty {
                     warn(nil, "is empty, which only a Wallet pass is told with: add aps")
                 } else {
                     error(nil, "has no 'aps': add it, keys of your own stand beside it")

@@ -30,6 +30,14 @@ public struct PayloadLint {
         }
     }
 
+    /// What a payload is that goes out by a protocol without push types.
+    public static func legacyPushType(_ payload: RawSpan) -> PushType {
+        guard let document = try? PayloadDocument(payload) else { return .alert }
+        let isSeen = ["alert", "badge", "sound"].contains { document.member(["aps"], $0) != nil }
+        if !isSeen, document.member(["aps"], "content-available") != nil { return .background }
+        return !isSeen && document.member([], "mdm") != nil ? .mdm : .alert
+    }
+
     let document: PayloadDocument
     let pushType: PushType
     private var found: [(isError: Bool, offset: Int?, message: String)] = []

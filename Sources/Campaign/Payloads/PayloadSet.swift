@@ -10,12 +10,21 @@ public struct PayloadSet: Sendable {
         /// The payload for all other values; nil: they have none.
         let fallback: Int?
 
+        /// Whether a value without a payload of its own gets one.
+        public var hasFallback: Bool { fallback != nil }
+
         /// - Parameters:
         ///   - names: Each value, and the place of its payload in `PayloadSet.templates`.
         ///   - fallback: The place of the payload for all other values.
         public init(column: String, names: [String: Int], fallback: Int?) {
             self.column = column
-            self.names = names.map { (Array($0.key.utf8), $0.value) }
+            // `pt_BR.json` is found by `pt-BR`, too, where no file is called so.
+            var known = names
+            for (name, template) in names.sorted(by: { $0.key < $1.key }) {
+                let other = String(name.map { $0 == "_" ? "-" : $0 })
+                if known[other] == nil { known[other] = template }
+            }
+            self.names = known.map { (Array($0.key.utf8), $0.value) }
                 .sorted { $0.0.lexicographicallyPrecedes($1.0) }
             self.fallback = fallback
         }

@@ -9,8 +9,8 @@ extension RowPersonalizer {
     // MARK: Which payload
 
     /// The place of the row's payload: by its value, or by what stands before its last `-` or `_`,
-    /// so that `pt-BR` finds `pt`.
-    func choose(_ reader: borrowing RowReader) -> Result<Int, Refusal> {
+    /// so that `pt-BR` finds `pt`; `pt_BR` finds `pt-BR` first.
+    mutating func choose(_ reader: borrowing RowReader) -> Result<Int, Refusal> {
         guard let choiceField else { return .success(0) }
         let field = reader.field(choiceField)
         if field.form == .missing { return .failure(Refusal(reason: .missingColumn)) }
@@ -19,36 +19,49 @@ extension RowPersonalizer {
         }
         var end = value.count
         while end > 0 {
-            if let template = unsafe find(UnsafeRawBufferPointer(rebasing: value[..<end])) {
-                return .success(template)
-            }
+            let part = unsafe UnsafeRawBufferPointer(rebasing: value[..<end])
+            if let template = unsafe find(part, asHyphens: false) { return .success(template) }
+            if let template = unsafe find(part, asHyphens: true) { return .success(template) }
             repeat {
                 end -= 1
             } while unsafe end > 0 && value[end] != UInt8(ascii: "-")
                 && value[end] != UInt8(ascii: "_")
         }
+        fallbackSlot = unsafe fallbacks.slot(of: value)
         guard let choiceFallback else { return .failure(Refusal(reason: .noPayload)) }
         return .success(choiceFallback)
     }
 
     /// Looks a value up among the sorted names.
-    private func find(_ value: UnsafeRawBufferPointer) -> Int? {
+    ///
+    /// - Parameter asHyphens: Whether its underscores stand for hyphens.
+    private func find(_ value: UnsafeRawBufferPointer, asHyphens: Bool) -> Int? {
         var low = 0
         var high = unsafe names.count
         while low < high {
             let middle = (low + high) / 2
             let range = unsafe names[middle].octets
             let name = unsafe octets[Int(range.lowerBound)..<Int(range.upperBound)]
-            if unsafe value.elementsEqual(name) {
-                return unsafe Int(names[middle].template)
-            }
-            if unsafe name.lexicographicallyPrecedes(value) {
-                low = middle + 1
-            } else {
-                high = middle
+            switch unsafe Self.order(UnsafeRawBufferPointer(rebasing: name), value, asHyphens) {
+            case 0: return unsafe Int(names[middle].template)
+            case ..<0: low = middle + 1
+            default: high = middle
             }
         }
         return nil
+    }
+
+    /// Below 0 where the name comes before the value, 0 where it is the same.
+    private static func order(
+        _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ asHyphens: Bool
+    ) -> Int {
+        for index in 0..<min(name.count, value.count) {
+            var octet = unsafe value[index]
+            if asHyphens, octet == UInt8(ascii: "_") { octet = UInt8(ascii: "-") }
+            let difference = unsafe Int(name[index]) - Int(octet)
+            if difference != 0 { return difference }
+        }
+        return name.count - value.count
     }
 
     // MARK: Pieces

@@ -70,6 +70,9 @@ public import APNs
     /// The octets that `pieces` has room for.
     let room: Int
     var count = 0
+    /// Rows whose value has no payload of its own, and the place of the row at hand among them.
+    var fallbacks: FallbackTally
+    var fallbackSlot: Int?
 
     /// The most octets of a row's pieces where payloads have at most `limit`.
     public static func piecesLimit(_ limit: Int) -> Int {
@@ -112,6 +115,7 @@ public import APNs
         }
         choiceField = set.choice.map { field($0.column) }
         choiceFallback = set.choice?.fallback
+        fallbacks = FallbackTally(isNeeded: set.choice != nil)
         limit = set.limit
         unsafe self.octets = .allocate(byteCount: octets.count, alignment: 8)
         unsafe self.octets.copyBytes(from: octets)
@@ -143,8 +147,23 @@ public import APNs
         unsafe UnsafeRawBufferPointer(rebasing: pieces[..<count])
     }
 
+    /// Rows whose value has no payload of its own: they got the default, or none.
+    public var fallbackCounts: FallbackCounts { fallbacks.counts }
+
     /// Makes the pieces of the row that `reader` read last.
     public mutating func personalize(_ reader: borrowing RowReader) -> Outcome {
+        fallbackSlot = nil
+        let outcome = make(reader)
+        guard let fallbackSlot else { return outcome }
+        switch outcome {
+        case .made, .invalid(.noPayload): fallbacks.add(fallbackSlot)
+        // It is sent to nobody, for another reason.
+        case .invalid: break
+        }
+        return outcome
+    }
+
+    private mutating func make(_ reader: borrowing RowReader) -> Outcome {
         count = 0
         // What lies beyond the chunk was not read: a value may be cut.
         if reader.isOverlong { return .invalid(.badValue) }

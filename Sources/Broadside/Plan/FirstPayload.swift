@@ -1,0 +1,58 @@
+import APNs
+import Campaign
+
+/// The payload of a list's first row that has one, held against Apple's rules: what a template says
+/// only once a row fills it in.
+enum FirstPayload {
+    /// - Returns: What is strange about it, a line each.
+    /// - Throws: Where it must not be sent.
+    static func check(_ plan: Plan, _ list: TokenList) throws(BroadsideError) -> [String] {
+        let set = plan.payloads.set
+        guard plan.options.payloadCheck == .error, set.isPersonal else { return [] }
+        let source = try ListSource(
+            list: list, pool: ChunkPool(limit: 3), plan: nil, rowsLimit: nil)
+        guard let chunk = try source.next(rowLimit: .max) else { return [] }
+        var reader = RowReader(layout: list.layout)
+        var personalizer = RowPersonalizer(set, layout: list.layout)
+        reader.open(chunk)
+        defer { _ = reader.close() }
+        var survey = ListSurvey()
+        while let row = reader.next() {
+            // A row that is not sent has no payload.
+            guard survey.take(row, of: reader) > 0 else { continue }
+            guard case .made(let shape) = personalizer.personalize(reader) else { continue }
+            let template = Int(shape.template)
+            guard set.templates[template].isPersonal else { return [] }
+            let payload = rendered(shape, personalizer)
+            let isLegacy = plan.options.wireProtocol == .binary
+            let bytes = unsafe payload.span.bytes
+            let type =
+                isLegacy ? PayloadLint.legacyPushType(bytes) : plan.options.pushType
+            let place = "\(plan.payloads.names[template]), filled in by line \(row.line) of the list"
+            var warnings: [String] = []
+            for finding in PayloadLint.findings(bytes, pushType: type) {
+                let message = "\(place): \(finding.problem.message)"
+                if finding.isError { throw .request(message) }
+                // What the template says by itself was told.
+                guard !plan.payloads.warningTexts.contains(finding.problem.message) else { continue }
+                warnings.append(message)
+            }
+            return warnings
+        }
+        return []
+    }
+
+    private static func rendered(
+        _ shape: RowPersonalizer.Shape, _ personalizer: borrowing RowPersonalizer
+    ) -> [UInt8] {
+        let count = Int(shape.payloadCount)
+        return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            // SAFETY: the row was made last, and there is room for its payload.
+            let pieces = unsafe personalizer.lastPieces
+            if count > 0, let output = buffer.baseAddress, let start = pieces.baseAddress {
+                unsafe personalizer.writePayload(shape, pieces: start, to: output)
+            }
+            initialized = count
+        }
+    }
+}

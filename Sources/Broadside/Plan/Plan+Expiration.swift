@@ -1,0 +1,59 @@
+package import APNs
+import Campaign
+
+extension Plan {
+    /// How long ago an expiration may be that is meant as it stands.
+    private static let pastSecondsLimit: UInt64 = 86_400
+    /// Smaller numbers are rather a duration than a date: a year's seconds.
+    private static let durationSecondsLimit: UInt64 = 366 * 86_400
+
+    /// Refuses an expiration that has long passed: APNs would try once and store nothing.
+    ///
+    /// A campaign that was begun with it can be finished with it.
+    ///
+    /// - Returns: A warning where it has passed all the same.
+    static func checkExpiration(
+        _ options: SendOptions, _ now: Now
+    ) throws(BroadsideError) -> String? {
+        guard let seconds = options.expiration?.fixedUnixSeconds, seconds > 0,
+            seconds <= now.wallMilliseconds / 1000
+        else { return nil }
+        let isBegun =
+            options.resumes
+            && options.ledger.map { LedgerDirectory.exists("\($0)/manifest.json") } ?? false
+        let time = "\(timeText(seconds * 1000).dropLast(5))Z"
+        guard !isBegun, seconds + pastSecondsLimit < now.wallMilliseconds / 1000 else {
+            return "--expiration \(seconds) passed at \(time): APNs tries each once and stores none"
+        }
+        let advice: String
+        if let date = basicDate(seconds) {
+            advice = "did you mean \(date)?"
+        } else if seconds < durationSecondsLimit {
+            advice = "did you mean +\(seconds)s?"
+        } else {
+            advice = "write a time to come, or +2h from the first start"
+        }
+        throw .request("--expiration \(seconds) is \(time), which has passed: \(advice)")
+    }
+
+    /// `20261123` as `2026-11-23`; nil where it is no date.
+    private static func basicDate(_ value: UInt64) -> String? {
+        let digits = String(value)
+        guard digits.utf8.count == 8 else { return nil }
+        let text = "\(digits.prefix(4))-\(digits.dropFirst(4).prefix(2))-\(digits.suffix(2))"
+        return milliseconds(text) == nil ? nil : text
+    }
+}
+
+/// The expiration that an option names: `0`, Unix seconds, `+90s`, or ISO 8601, which counts as the
+/// end of what is written; nil for anything else.
+package func expiration(_ text: String) -> Expiration? {
+    if let value = Expiration(text) { return value }
+    guard text.contains("-"), let time = milliseconds(text), time > 0 else { return nil }
+    return .at(UInt64(time) / 1000)
+}
+
+private func milliseconds(_ text: String) -> Int64? {
+    let bytes = Array(text.utf8)
+    return unsafe RegistrationTime.milliseconds(bytes.span.bytes)
+}

@@ -1,0 +1,50 @@
+/// An option without which a command can do nothing, or one of several.
+struct RequiredOption {
+    /// Its name, and those of the options that take its place.
+    let names: [String]
+    /// What to write: `--tokens FILE, or --to TOKEN`.
+    let call: String
+
+    init(_ name: String, _ value: String, or others: [(name: String, value: String)] = []) {
+        names = [name] + others.map(\.name)
+        call =
+            "--\(name) \(value)" + others.map { ", or --\($0.name) \($0.value)" }.joined()
+    }
+
+    static let list = RequiredOption("tokens", "FILE")
+    static let ledger = RequiredOption("ledger", "DIR")
+    static let output = RequiredOption("output", "FILE")
+    static let credential = RequiredOption(
+        "auth-key", "FILE --key-id ID --team-id ID",
+        or: [("auth-token-file", "FILE"), ("certificate", "FILE")])
+
+    /// What a command needs that connects to APNs.
+    static func toConnect(_ arguments: ParsedArguments) -> [RequiredOption] {
+        var required: [RequiredOption] = []
+        // A certificate names its topic, and the legacy gateway knows none.
+        if !arguments.has("certificate"), arguments.string("protocol") != "binary" {
+            required.append(RequiredOption("topic", "TOPIC"))
+        }
+        required.append(credential)
+        if arguments.has("auth-key") {
+            required.append(RequiredOption("key-id", "ID (Apple shows it beside the key)"))
+            required.append(RequiredOption("team-id", "ID (Apple shows it as membership detail)"))
+        }
+        return required
+    }
+}
+
+extension ParsedArguments {
+    /// Names all that is missing in one message: nobody should have to ask five times.
+    func require(_ required: [RequiredOption]) throws(CommandFailure) {
+        let missing = required.filter { option in !option.names.contains(where: has) }
+        guard let last = missing.last else { return }
+        let names = missing.map { "--\($0.names[0])" }
+        let subject =
+            missing.count == 1
+            ? "--\(last.names[0]) is missing"
+            : "\(names.dropLast().joined(separator: ", ")) and --\(last.names[0]) are missing"
+        let calls = missing.map(\.call).joined(separator: "; ")
+        throw .usage("\(subject): add \(calls)")
+    }
+}

@@ -1,0 +1,95 @@
+/// The values of a column that have no payload of their own, and the rows that have each: of bounded
+/// size, and made without allocation per row.
+@safe struct FallbackTally: ~Copyable {
+    private struct Slot {
+        var hash: UInt64 = 0
+        var rows: UInt64 = 0
+        /// The value's bytes, at most `sampleLimit` of them.
+        var count: UInt8 = 0
+        var isCut = false
+        var sample = InlineArray<32, UInt8>(repeating: 0)
+    }
+
+    /// Values that are told apart; the others are counted together.
+    static let valueLimit = 64
+    private static let sampleLimit = 32
+
+    private let slots: UnsafeMutableBufferPointer<Slot>
+    private var used = 0
+    private var otherRows: UInt64 = 0
+
+    /// - Parameter isNeeded: Whether rows choose among payloads.
+    init(isNeeded: Bool) {
+        unsafe slots = .allocate(capacity: isNeeded ? Self.valueLimit : 0)
+        unsafe slots.initialize(repeating: Slot())
+    }
+
+    // SAFETY: allocated in `init`, of a trivial type, and reached only through here.
+    deinit { unsafe slots.deallocate() }
+
+    /// The place of a value, which is a new one's where it was not met before; `valueLimit` where
+    /// there is no room for it.
+    mutating func slot(of value: UnsafeRawBufferPointer) -> Int {
+        // FNV-1a: values are short, and a table is small.
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for index in 0..<value.count {
+            hash = unsafe (hash ^ UInt64(value[index])) &* 0x100_0000_01b3
+        }
+        for index in 0..<used where unsafe slots[index].hash == hash { return index }
+        guard used < Self.valueLimit else { return Self.valueLimit }
+        var slot = Slot()
+        slot.hash = hash
+        var count = min(value.count, Self.sampleLimit)
+        slot.isCut = count < value.count
+        // A character is not cut in two.
+        while slot.isCut, count > 0, unsafe value[count] & 0xc0 == 0x80 { count -= 1 }
+        for index in 0..<count { slot.sample[index] = unsafe value[index] }
+        slot.count = UInt8(count)
+        unsafe slots[used] = slot
+        used += 1
+        return used - 1
+    }
+
+    /// Counts a row.
+    mutating func add(_ slot: Int) {
+        if slot == Self.valueLimit {
+            otherRows += 1
+        } else {
+            unsafe slots[slot].rows += 1
+        }
+    }
+
+    /// What was counted.
+    var counts: FallbackCounts {
+        var counts = FallbackCounts()
+        for index in 0..<used {
+            let slot = unsafe slots[index]
+            guard slot.rows > 0 else { continue }
+            let bytes = (0..<Int(slot.count)).map { slot.sample[$0] }
+            let text = String(decoding: bytes, as: UTF8.self) + (slot.isCut ? "..." : "")
+            counts.byValue[text, default: 0] += slot.rows
+        }
+        counts.others = otherRows
+        return counts
+    }
+}
+
+/// Rows whose value of the column of `--payload-by` has no payload of its own.
+public struct FallbackCounts: Sendable, Equatable {
+    /// Value -> rows.
+    public var byValue: [String: UInt64] = [:]
+    /// Rows with values beyond those.
+    public var others: UInt64 = 0
+
+    /// None yet.
+    public init() {}
+
+    /// All of them.
+    public var rows: UInt64 { byValue.values.reduce(others, +) }
+
+    /// Adds what somebody else counted.
+    public mutating func add(_ other: FallbackCounts) {
+        byValue.merge(other.byValue, uniquingKeysWith: +)
+        others += other.others
+    }
+}
