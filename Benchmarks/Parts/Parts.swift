@@ -110,7 +110,7 @@ enum Lists {
             }
             switch format {
             case .lines: text += token + "\n"
-            case .csv: text += "Ada,\(token),\"Paris, France\"\n"
+            case .csv, .semicolonCSV: text += "Ada,\(token),\"Paris, France\"\n"
             case .tsv: text += "Ada\t\(token)\tParis\n"
             case .jsonl: text += "{\"name\":\"Ada\",\"token\":\"\(token)\",\"city\":\"Paris\"}\n"
             }

@@ -165,7 +165,7 @@ public struct AnswerClass: Sendable, Equatable {
             .serverTrouble
         case .processingError, .invalidTokenSize, .invalidTopicSize, .protocolError, .unknownError,
             .timeout, .connectionLost, .malformedToken, .missingColumn, .badValue, .noPayload,
-            .suppressed, .duplicate, .unparsable:
+            .suppressed, .duplicate, .unparsable, .malformedRow:
             nil
         }
     }

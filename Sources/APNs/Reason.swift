@@ -71,6 +71,8 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case duplicate = 135
     /// The answer's body could not be read.
     case unparsable = 136
+    /// The row breaks the rules of its format, so that nobody knows where its fields end.
+    case malformedRow = 137
 
     /// Whether APNs uses this text; the others are ours.
     public var isFromAPNs: Bool { rawValue < 128 }
@@ -131,6 +133,7 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
         case .suppressed: "Suppressed"
         case .duplicate: "Duplicate"
         case .unparsable: "Unparsable"
+        case .malformedRow: "MalformedRow"
         }
     }
 }

@@ -98,6 +98,18 @@ public enum TokenText {
         return true
     }
 
+    /// Whether a text is a device token. Not for hot paths.
+    public static func isToken(_ text: some Collection<UInt8>) -> Bool {
+        let text = Array(text)
+        let room = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: maximumDigitCount, alignment: 8)
+        defer { unsafe room.deallocate() }
+        var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+        let isToken = unsafe canonicalize(text.span.bytes, into: &digits)
+        _ = unsafe digits.finalize(for: room)
+        return isToken
+    }
+
     /// The 64-bit fingerprint of a canonical token, as the ledger keeps it for accepted rows.
     ///
     /// - Parameter digits: lower-case digits as `canonicalize` writes them.

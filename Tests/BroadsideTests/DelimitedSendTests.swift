@@ -93,7 +93,7 @@ import Testing
         }
         #expect(found == expected)
         #expect(inGaps == expected)
-        #expect(source.unclosedQuoteLine == nil)
+        #expect(source.openQuoteWarning == nil)
     }
 
     private func rows(_ reader: ListPartReader, _ count: Int) -> [String] {
@@ -109,6 +109,6 @@ import Testing
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
         while let chunk = try source.next(rowLimit: 2) { pool.giveBack(chunk) }
-        #expect(source.unclosedQuoteLine == 15)
+        #expect(source.openQuoteWarning?.contains("open on line 15:") == true)
     }
 }

@@ -29,9 +29,9 @@ struct LikelyMistakeTests {
             says: ["all of its 2 rows", "line 1 is 'Dear diary'", "the right file"]),
         .init(
             name: "base64", list: "q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k=\n", code: 2,
-            says: ["its row is invalid", "hexadecimal digits"]),
+            says: ["device tokens in base64", "line 1", "hexadecimal"]),
         .init(
-            name: "a JSON array", list: "[\"\(token)\"]\n", code: 2, says: ["its row is invalid"]),
+            name: "a JSON array", list: "[\"\(token)\"]\n", code: 2, says: ["JSON array", "jq -c"]),
         .init(
             name: "JSON Lines with another key", list: "{\"device\":\"\(token)\"}\n", code: 2,
             says: ["has no 'token'", "--token-column"]),

@@ -88,13 +88,13 @@ struct TokensCommandTests {
     func malformed() throws {
         let directory = try TemporaryDirectory()
         let csv = try directory.write("id,device\n1,aabb\n", to: "list.csv")
-        let open = try directory.write("token\n\"aabb\n", to: "open.csv")
+        let open = try directory.write("\"token\naabb\n", to: "open.csv")
         for (arguments, says) in [
             (["tokens"], "check"), (["tokens", "chekc"], "did you mean check?"),
             (["tokens", "check"], "--tokens is missing"),
             (["tokens", "check", "--tokens", "/nowhere"], "/nowhere"),
             (["tokens", "check", "--tokens", csv], "its columns are id, device"),
-            (["tokens", "check", "--tokens", open], "quotes that open on line 2"),
+            (["tokens", "check", "--tokens", open], "header is malformed"),
             (["tokens", "check", "--tokens", csv, "--format", "xml"], "--format 'xml'"),
         ] {
             let finished = try run(arguments)

@@ -66,13 +66,13 @@ struct TokensDedupeTests {
     func refusals() throws {
         let directory = try TemporaryDirectory()
         let list = try directory.write("aabb\naabb\n", to: "list.txt")
-        let open = try directory.write("token\n\"aabb\n", to: "open.csv")
+        let twice = try directory.write("token,a,a\naabb,1,2\n", to: "twice.csv")
         let out = "\(directory.path)/out"
         for (arguments, says) in [
             (["--tokens", list, "--output", list], "is the file that --tokens reads"),
             (["--tokens", list, "--output", "-"], "--output -"),
             (["--tokens", list], "--output is missing"),
-            (["--tokens", open, "--output", out], "line 2"),
+            (["--tokens", twice, "--output", out], "two columns named 'a'"),
             (["--tokens", list, "--output", out, "--json"], "--json"),
             (["--tokens", list, "--output", out, "--registered-column", "at"], "'at'"),
         ] {

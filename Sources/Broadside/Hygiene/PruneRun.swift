@@ -22,6 +22,9 @@ public enum PruneRun {
                 path, option: "removed", permissions: list.identity?.permissions)
         }
         let counts = try prune(list, dead: dead, options: options, to: output, removed: removed)
+        if let column = options.registeredColumn, counts.rows > 0, counts.withRegistration == 0 {
+            throw try list.noRegistration(column)
+        }
         try checkShare(counts, options)
         // The list may have been put in the output's place meanwhile.
         try PruneFiles.check(options, list: list)
@@ -103,30 +106,15 @@ public enum PruneRun {
         var window = try ListWindow(list)
         var removedBytes: [UInt8] = []
         while try window.fill() {
-            let outcome: ListPruner.Outcome
-            do {
-                outcome = try unsafe pruner.process(
-                    window.bytes, isLast: window.isLast, removed: &removedBytes)
-            } catch {
-                switch error {
-                case .unclosedQuote(let line):
-                    throw .request(
-                        "\(list.name) ends inside quotes that open on line \(line): "
-                            + "close them there")
-                }
-            }
+            let outcome = unsafe pruner.process(
+                window.bytes, isLast: window.isLast, removed: &removedBytes)
             try unsafe output.write(
                 UnsafeRawBufferPointer(rebasing: window.bytes[..<outcome.keptCount]))
             if let removed, !removedBytes.isEmpty {
                 try removed.write(removedBytes)
                 removedBytes.removeAll(keepingCapacity: true)
             }
-            guard window.consume(outcome.consumedCount) else {
-                throw .request(
-                    "\(list.name): the row that starts at byte \(window.offset) is "
-                        + "longer than \(ListWindow.maximumByteCount >> 20) MiB: is a quote not "
-                        + "closed there?")
-            }
+            window.consume(outcome.consumedCount)
         }
         return pruner.counts
     }

@@ -59,10 +59,8 @@ public struct TokensCheck {
             if let chunk = reader.close() { pool.giveBack(chunk) }
         }
         progress.end()
-        if let line = source.unclosedQuoteLine {
-            throw .request(
-                "\(list.name) ends inside quotes that open on line \(line): close "
-                    + "them there")
+        if let warning = source.openQuoteWarning {
+            standardErrorLine("broadside: warning: \(warning)")
         }
         refusal = rows.finish()?.refusal(of: list, sample, options.maxInvalid)
         report = TokensReport(

@@ -15,6 +15,8 @@ public enum TokensDedupe {
         public var unreadableRegistrations: UInt64 = 0
         /// The line on which the first of those starts.
         public var firstUnreadableLine: UInt64?
+        /// Rows that have the column of registration times.
+        var withRegistration: UInt64 = 0
     }
 
     /// Goes through the list for its tokens, and once more to copy what stays.
@@ -37,6 +39,9 @@ public enum TokensDedupe {
         var tokens = RecordSorter(directory: directory)
         var result = try read(
             list, name: options.tokens, hasRegistration: registeredColumn != nil, into: &tokens)
+        if let registeredColumn, result.rows > 0, result.withRegistration == 0 {
+            throw try list.noRegistration(registeredColumn)
+        }
         var leavers = RecordSorter(directory: directory)
         result.removed = try findLeavers(&tokens, into: &leavers)
         try copy(list, without: &leavers, to: output)
@@ -75,20 +80,21 @@ public enum TokensDedupe {
         while let chunk = try source.next(rowLimit: .max) {
             progress.update(chunk.end.byteOffset)
             let start = chunk.start.byteOffset
-            let isOverlong = chunk.isOverlong
             reader.open(chunk)
             while let row = reader.next() {
                 let count = survey.take(row, of: reader)
-                // Of an overlong row only the beginning is known: it stays.
-                if count == 0 || isOverlong {
+                if hasRegistration, reader.field(1).form != .missing {
+                    result.withRegistration += 1
+                }
+                if count == 0 {
                     result.withoutToken += 1
                     continue
                 }
                 var age: UInt64 = 0
                 if hasRegistration {
                     let field = reader.field(1)
-                    let isText = field.form == .plain || field.form == .string
-                    let time = isText ? RegistrationTime.milliseconds(reader.text(field)) : nil
+                    let time =
+                        field.isText ? RegistrationTime.milliseconds(reader.text(field)) : nil
                     if time == nil {
                         result.unreadableRegistrations += 1
                         result.firstUnreadableLine = result.firstUnreadableLine ?? row.line
@@ -105,18 +111,21 @@ public enum TokensDedupe {
             if let chunk = reader.close() { pool.giveBack(chunk) }
         }
         progress.end()
-        if let line = source.unclosedQuoteLine {
-            throw .request(
-                "\(list.name) ends inside quotes that open on line \(line): close them there")
+        if let warning = source.openQuoteWarning {
+            standardErrorLine("broadside: warning: \(warning)")
         }
         result.rows = survey.counts.rows
         return result
     }
 
-    /// A row's octets in one word, in the list's order: a row in a chunk has at most 2^16 octets.
+    /// The bits that hold how long a row is.
+    private static let countBits: UInt64 = 21
+
+    /// A row's octets in one word, in the list's order: a row with a token has at most 2^20 octets
+    /// and its line feed.
     private static func place(_ offset: UInt64, _ count: Int) -> UInt64 {
-        precondition(offset < 1 << 47 && count <= RowChunk.capacity)
-        return offset << 17 | UInt64(count)
+        precondition(offset < 1 << (64 - countBits) && count < 1 << countBits)
+        return offset << countBits | UInt64(count)
     }
 
     /// All rows of a token but the newest, or the first among equals.
@@ -144,9 +153,9 @@ public enum TokensDedupe {
         defer { unsafe buffer.deallocate() }
         var copier = unsafe Copier(list: list, output: output, buffer: buffer)
         try leavers.merge { (record) throws(BroadsideError) in
-            let offset = record.first >> 17
+            let offset = record.first >> countBits
             try copier.copy(upTo: offset)
-            copier.skip(to: offset + record.first & (1 << 17 - 1))
+            copier.skip(to: offset + record.first & (1 << countBits - 1))
         }
         try copier.copy(upTo: .max)
     }

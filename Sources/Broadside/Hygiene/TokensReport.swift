@@ -1,6 +1,13 @@
 import APNs
 import Campaign
 
+extension ListSurvey.BadRow {
+    /// The first characters of what stands in the token's place, fit for a line on a terminal.
+    var excerpt: String {
+        printable(String(decoding: text.prefix(40), as: UTF8.self)) + (text.count > 40 ? "…" : "")
+    }
+}
+
 /// What `tokens check` found, as text and as JSON.
 public struct TokensReport {
     /// Later copies of tokens.
@@ -39,20 +46,23 @@ public struct TokensReport {
 
     /// For people.
     public var text: String {
-        var text = "format       \(format.rawValue)"
+        var text = "format       \(format.name)"
         if let compression { text += " in \(compression.rawValue)" }
-        if format != .lines { text += ", token in column '\(tokenColumn)'" }
-        if !columns.isEmpty { text += " of \(columns.joined(separator: ", "))" }
-        text = ForeignText.escaped(text)
+        if format == .semicolonCSV { text += " with ';' between columns" }
+        if format != .lines { text += ", token in column '\(printable(tokenColumn))'" }
+        if !columns.isEmpty { text += " of \(shownColumns(columns))" }
         text += "\nrows         \(counts.rows)\nvalid        \(counts.valid)\n"
         text += "invalid      \(counts.invalid)"
         if counts.invalid > 0 {
             text += ": \(Reason.malformedToken.text) \(counts.malformed), "
             text += "\(Reason.missingColumn.text) \(counts.withoutColumn)"
+            if counts.malformedRows > 0 {
+                text += ", \(Reason.malformedRow.text) \(counts.malformedRows)"
+            }
         }
         text += "\n"
         for row in counts.firstBadRows {
-            text += "  line \(row.line): \(row.reason.text) \(jsonString(row.text))\n"
+            text += "  line \(row.line): \(row.reason.text) \(jsonString(row.excerpt))\n"
         }
         if counts.invalid > UInt64(counts.firstBadRows.count) { text += "  and others\n" }
         // Without a token there are none.
@@ -79,7 +89,8 @@ public struct TokensReport {
 
     /// One line of JSON.
     public var json: String {
-        var text = "{\"file\":\(jsonString(file)),\"format\":\"\(format.rawValue)\","
+        var text = "{\"file\":\(jsonString(file)),\"format\":\"\(format.name)\","
+        text += "\"separator\":\(separator.map(jsonString) ?? "null"),"
         text += "\"compression\":\(compression.map { jsonString($0.rawValue) } ?? "null"),"
         text += "\"bytes\":\(byteCount),"
         text += "\"columns\":[\(columns.map(jsonString).joined(separator: ","))],"
@@ -87,9 +98,10 @@ public struct TokensReport {
         text += "\"rows\":\(counts.rows),\"valid\":\(counts.valid),\"invalid\":\(counts.invalid),"
         text += "\"malformed_token\":\(counts.malformed),"
         text += "\"missing_column\":\(counts.withoutColumn),"
+        text += "\"malformed_row\":\(counts.malformedRows),"
         let bad = counts.firstBadRows.map { row in
             "{\"line\":\(row.line),\"reason\":\"\(row.reason.text)\","
-                + "\"text\":\(jsonString(row.text))}"
+                + "\"text\":\(jsonString(row.excerpt))}"
         }
         text += "\"first_invalid\":[\(bad.joined(separator: ","))],"
         let digits = lengths.map { "\"\($0.digits)\":\($0.rows)" }
@@ -105,6 +117,8 @@ public struct TokensReport {
         }
         return text + "}\n"
     }
+
+    private var separator: String? { format.separator.map { String(Unicode.Scalar($0)) } }
 
     private var lengths: [(digits: Int, rows: UInt64)] {
         counts.byDigitCount.enumerated().filter { $0.element > 0 }.map { ($0.offset, $0.element) }

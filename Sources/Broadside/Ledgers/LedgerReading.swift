@@ -175,12 +175,12 @@ public struct LedgerReading {
     /// The list as it was read when it was sent, wherever it lies now.
     private func openList(at path: String) throws(BroadsideError) -> TokenList {
         let identity = manifest.identity
-        guard let format = TokenListFormat(rawValue: identity.listFormat) else {
+        guard let format = TokenListFormat(identity: identity.listFormat) else {
             throw .request(
                 "the list was sent as \(identity.listFormat), which this version can't read")
         }
         return try TokenList(
-            .file(path), format: format, tokenColumn: identity.columns.first)
+            .file(path), format: format, tokenColumn: identity.columns.first, isInspected: false)
     }
 
     /// The rows with an apns-id or a token, as text.

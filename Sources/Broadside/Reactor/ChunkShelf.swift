@@ -1,3 +1,4 @@
+import APNs
 import Campaign
 
 /// A row of the chunk in use.
@@ -42,6 +43,8 @@ struct ChunkShelf: ~Copyable {
     var isHeld = false
     /// Rows of the chunk that came last.
     private(set) var lastRowCount = 0
+    /// True where that was a single row that is larger than chunks are.
+    private(set) var lastIsLarge = false
     /// Requests for a chunk that the driver has not answered.
     private(set) var asked = 0
 
@@ -87,6 +90,7 @@ struct ChunkShelf: ~Copyable {
         precondition(asked > 0)
         asked -= 1
         lastRowCount = chunk.rowCount
+        lastIsLarge = chunk.isLarge
         waiting.append(Waiting(chunk: chunk, reservedAt: reservedAt))
     }
 
@@ -151,25 +155,19 @@ struct ChunkShelf: ~Copyable {
         return result
     }
 
-    /// The text of the row that was read last.
-    @_lifetime(borrow self)
-    func text(_ field: RowReader.Field) -> RawSpan {
-        reader.text(field)
+    /// Writes the token of the row that was read last; why it has none.
+    @inline(__always)
+    func readToken(_ field: RowReader.Field, into digits: inout OutputRawSpan) -> Reason? {
+        reader.readToken(field, into: &digits)
     }
 
     /// Copies what a field says, as much of it as fits; returns how much.
     func copyText(_ field: RowReader.Field, into room: UnsafeMutableRawBufferPointer) -> Int {
-        if field.form != .doubledQuotes {
-            let text = reader.text(field)
-            let count = min(text.byteCount, room.count)
-            unsafe text.withUnsafeBytes { octets in
-                unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: octets[..<count]))
-            }
-            return count
+        let text = reader.text(field)
+        let count = min(text.byteCount, room.count)
+        unsafe text.withUnsafeBytes { bytes in
+            unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
         }
-        let value = reader.value(field)
-        let count = min(value.count, room.count)
-        unsafe room.copyBytes(from: value[..<count])
         return count
     }
 

@@ -89,10 +89,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Makes a row ready to be sent, or settles it.
     private mutating func isToSend(_ row: ShelfRow, _ tag: RowTag, now: Now) -> Bool {
-        guard row.token.form != .missing, row.token.form != .unusable,
-            readToken(of: row, into: tag)
-        else {
-            recordInvalid(row, tag, now: now)
+        if let reason = readToken(of: row, into: tag) {
+            recordInvalid(row, reason, tag, now: now)
             slab.free(tag)
             noteRead(isInvalid: true)
             return false
@@ -120,19 +118,20 @@ extension ReactorStateMachine where Records: ~Copyable {
         return false
     }
 
-    private mutating func readToken(of row: ShelfRow, into tag: RowTag) -> Bool {
+    private mutating func readToken(of row: ShelfRow, into tag: RowTag) -> Reason? {
         let room = unsafe UnsafeMutableRawBufferPointer(
             start: slab.token(tag), count: RowSlab.tokenDigitsLimit)
         var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-        let isToken = TokenText.canonicalize(chunks.text(row.token), into: &digits)
+        let reason = chunks.readToken(row.token, into: &digits)
         let count = unsafe digits.finalize(for: room)
         unsafe slab.state(tag).pointee.tokenCount = UInt8(count)
-        return isToken
+        return reason
     }
 
-    /// What is no token is never sent; the first 200 octets of it go into the ledger.
-    private mutating func recordInvalid(_ row: ShelfRow, _ tag: RowTag, now: Now) {
-        let reason: Reason = row.token.form == .missing ? .missingColumn : .malformedToken
+    /// What is not a token is never sent; the first 200 bytes of it go into the ledger.
+    private mutating func recordInvalid(
+        _ row: ShelfRow, _ reason: Reason, _ tag: RowTag, now: Now
+    ) {
         let room = unsafe UnsafeMutableRawBufferPointer(
             start: slab.token(tag), count: RowSlab.tokenDigitsLimit)
         let count = unsafe chunks.copyText(row.token, into: room)

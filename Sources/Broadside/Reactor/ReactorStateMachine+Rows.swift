@@ -30,7 +30,11 @@ extension ReactorStateMachine where Records: ~Copyable {
             guard shared.canary?.isHolding != true else { return }
             chunks.isHeld = false
         }
-        let count = chunkRows.together(chunkRows: chunks.lastRowCount, now: now.nanoseconds)
+        // Large rows are not piled up: each has memory of its own.
+        let count =
+            chunks.lastIsLarge
+            ? ChunkShelf.aheadLeast
+            : chunkRows.together(chunkRows: chunks.lastRowCount, now: now.nanoseconds)
         for _ in 0..<count {
             chunks.willAsk()
             submissions.append(.requestChunk(rowLimit: chunkRows.limit))

@@ -70,9 +70,8 @@ enum DryRun {
             }
             if let chunk = reader.close() { pool.giveBack(chunk) }
         }
-        if let line = source.unclosedQuoteLine {
-            throw .request(
-                "\(list.name) ends inside quotes that open on line \(line): close them there")
+        if let warning = source.openQuoteWarning {
+            standardErrorLine("broadside: warning: \(warning)")
         }
         print(plan.description(of: list, for: STDOUT_FILENO))
         tally.print(withSkips: skips != nil)

@@ -82,8 +82,10 @@ extension ListLook.Sample {
     init(_ row: RowReader.Row, _ finding: RowInspector.Finding, of reader: borrowing RowReader) {
         line = row.line
         self.finding = finding
-        let field = reader.field(0)
-        text = field.form == .missing ? "" : ListSurvey.excerpt(reader.text(field))
+        let value = reader.value(reader.field(0))
+        text =
+            printable(String(decoding: value.prefix(40), as: UTF8.self))
+            + (value.count > 40 ? "…" : "")
     }
 
     /// What is wrong with the row, and how to fix lists of such rows.
@@ -91,7 +93,16 @@ extension ListLook.Sample {
         let column = list.layout.names.first ?? TokenList.defaultTokenColumn
         switch (finding.reason, finding.isPersonal) {
         case (.missingColumn, false):
-            return ("line \(line) has no '\(column)'", "name the tokens' key with --token-column.")
+            let keys = (try? list.keyAdvice(for: column)) ?? nil
+            return (
+                "line \(line) has no '\(printable(column))'",
+                "name the tokens' column with --token-column\(keys.map { ": \($0)" } ?? "")."
+            )
+        case (.malformedRow, false):
+            return (
+                "the row on line \(line) breaks the rules of its format",
+                "is a quote missing, or text behind a closing one?"
+            )
         case (.malformedToken, false):
             return (
                 "line \(line) is '\(text)'",

@@ -155,10 +155,8 @@ struct LiveRun {
                     || ((stop == .signal || stop == .control)
                         && isStop(signals.wait(milliseconds: 0)))
             } ?? nil : nil
-        if services.hasListEnded, let line = source.unclosedQuoteLine {
-            standardErrorLine(
-                "broadside: warning: the list ends inside quotes that open on line \(line): all "
-                    + "that follows them was one row")
+        if services.hasListEnded, let warning = source.openQuoteWarning {
+            standardErrorLine("broadside: warning: \(warning)")
         }
         let rows = endRow.map { session.manifest.ownRowCount(upTo: $0) }
         var summary = Summary(campaign: session.campaign, outcome: .complete)

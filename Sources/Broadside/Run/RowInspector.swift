@@ -29,19 +29,15 @@ import Campaign
 
     /// Why the row that was read last is invalid, which holds no token.
     static func tokenFinding(in reader: borrowing RowReader) -> Finding {
-        let isMissing = reader.field(0).form == .missing
-        return Finding(reason: isMissing ? .missingColumn : .malformedToken, isPersonal: false)
+        Finding(reason: reader.refusal(of: reader.field(0)), isPersonal: false)
     }
 
     /// Why the row that was read last is invalid; nil where it is not.
     mutating func finding(in reader: borrowing RowReader) -> Finding? {
-        let field = reader.field(0)
         var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-        let isToken =
-            field.form != .missing && field.form != .unusable
-            && TokenText.canonicalize(reader.text(field), into: &digits)
+        let refusal = reader.readToken(reader.field(0), into: &digits)
         _ = unsafe digits.finalize(for: room)
-        if !isToken { return Self.tokenFinding(in: reader) }
+        if let refusal { return Finding(reason: refusal, isPersonal: false) }
         if isPersonal, case .invalid(let reason) = personalizer.personalize(reader) {
             return Finding(reason: reason, isPersonal: true)
         }

@@ -28,6 +28,9 @@ final class ListBytes: Sendable {
     init(opening file: String, option: String) throws(BroadsideError) {
         let isInput = file == Self.standardInput
         name = isInput ? "standard input" : "--\(option) \(file)"
+        if let advice = Self.remoteAdvice(file, option: option) {
+            throw .request("\(name) is not a file of this machine: \(advice)")
+        }
         let descriptor = isInput ? dup(STDIN_FILENO) : unsafe open(file, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw .request("\(name): \(describe(errno: errno)): name a readable token list")
@@ -57,6 +60,24 @@ final class ListBytes: Sendable {
             close(descriptor)
             throw error
         }
+    }
+
+    /// How to read a list that lies elsewhere; nil for a path.
+    private static func remoteAdvice(_ file: String, option: String) -> String? {
+        guard let end = file.firstRange(of: "://"), end.lowerBound > file.startIndex,
+            file[..<end.lowerBound].allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) })
+        else { return nil }
+        let address = shellWord(file)
+        let command: String
+        switch file[..<end.lowerBound].lowercased() {
+        case "s3": command = "aws s3 cp \(address) -"
+        case "gs": command = "gcloud storage cat \(address)"
+        case "http", "https": command = "curl -fsS \(address)"
+        default: return "copy it here first"
+        }
+        return option == "tokens"
+            ? "\(command) | broadside ... --\(option) -"
+            : "copy it here first: \(command) > list.csv"
     }
 
     /// Standard input, copied aside so that it can be read more than once.

@@ -19,6 +19,12 @@ public enum TokenListFormat: String, Sendable, CaseIterable {
         case .jsonl: .jsonl
         }
     }
+
+    /// The format that a ledger names; its separator is found in the list again.
+    init?(identity: String) {
+        guard let format = ListFormat(rawValue: identity) else { return nil }
+        self.init(rawValue: format.name)
+    }
 }
 
 /// The beginning of a list's file: what it says about format and columns.
@@ -32,7 +38,7 @@ struct ListHeader {
     var wanted: [(name: String, place: String)] = []
 
     /// Octets in which a header must end: one whose quotes never close is not looked for further.
-    static let searchLimit: UInt64 = 1 << 20
+    static let searchLimit: UInt64 = 2 << 20
 
     private var name: String { bytes.name }
 
@@ -45,15 +51,15 @@ struct ListHeader {
         guard Set(names).count == names.count else {
             throw .request("column '\(token)' is named for two purposes: name different columns")
         }
-        let beginning = try read(at: 0)
-        if beginning.starts(with: [0xff, 0xfe]) || beginning.starts(with: [0xfe, 0xff]) {
+        let beginning = try readBeginning()
+        let named = given?.listFormat ?? ListFormat.named(fileName)
+        if let kind = ForeignFile.detect(beginning, isDelimited: named?.hasHeader ?? false) {
             throw .request(
-                "\(name) is UTF-16 text: write it as UTF-8, as iconv -f UTF-16 -t UTF-8 does")
+                "\(name) is \(kind.name): \(kind.remedy(file: fileName.isEmpty ? "FILE" : shellWord(fileName)))"
+            )
         }
-        let format =
-            given?.listFormat
-            ?? ListFormat.detect(
-                fileName: fileName, firstOctets: beginning, tokenColumn: token)
+        var format = named ?? ListFormat.detect(firstOctets: beginning, tokenColumn: token)
+        if format == .csv { format = ListFormat.separator(beginning, tokenColumn: token) }
         // Each row names its own columns: one that lacks the token's is invalid by itself.
         if format == .jsonl, let layout = try? RowLayout(format: format, names: names) {
             return layout
@@ -77,29 +83,70 @@ struct ListHeader {
         do {
             return try RowLayout(format: format, names: names, header: header)
         } catch {
-            let columns = error.columns.joined(separator: ", ")
-            if let wanted = wanted.first(where: { $0.name == error.name && $0.name != token }) {
-                let nearest = NearestName.of(error.name, among: error.columns)
-                throw .request(
-                    "\(wanted.place): \(name) has no column '\(error.name)': "
-                        + (nearest.map { "did you mean \($0)? " } ?? "")
-                        + "its columns are \(columns)")
-            }
-            throw .request(
-                "\(name) has no column '\(error.name)': its columns are \(columns)"
-                    + (Self.separatorAdvice(error.columns)
-                        ?? (error.name == token ? ": name one with --token-column" : "")))
+            throw refusal(error, format: format, token: token)
         }
+    }
+
+    /// Why the columns are not found, and what to do about it.
+    private func refusal(
+        _ error: RowLayout.HeaderError, format: ListFormat, token: String
+    ) -> BroadsideError {
+        switch error {
+        case .malformed:
+            return .request(
+                "\(name): its header is malformed: text follows a closing quote, or a quote is not "
+                    + "closed: correct it")
+        case .twice(let column):
+            return .request(
+                "\(name) has two columns named '\(printable(column, limit: 40))': rename one")
+        case .ambiguous(let wanted, let columns):
+            return .request(
+                "\(place(of: wanted, token: token)) column '\(printable(wanted))' may be any of "
+                    + "\(shownColumns(columns)): write it as in the header")
+        case .missing(let wanted, let columns):
+            if let place = columns.firstIndex(where: looksLikeToken) {
+                return .request(headless(columns, tokenPlace: place, format))
+            }
+            let nearest = NearestName.of(wanted, among: columns)
+            let guess = nearest.map { "did you mean '\(printable($0, limit: 40))'? " } ?? ""
+            return .request(
+                "\(place(of: wanted, token: token)) no column '\(printable(wanted))': \(guess)its "
+                    + "columns are \(shownColumns(columns))"
+                    + (Self.separatorAdvice(columns)
+                        ?? (wanted == token ? ": name one with --token-column" : "")))
+        }
+    }
+
+    /// Who asks for a column, and of which list.
+    private func place(of column: String, token: String) -> String {
+        guard let wanted = wanted.first(where: { $0.name == column && column != token }) else {
+            return "\(name) has"
+        }
+        return "\(wanted.place): \(name) has"
+    }
+
+    /// What is said of a list whose first line is a row. No token of it is shown.
+    private func headless(_ columns: [String], tokenPlace: Int, _ format: ListFormat) -> String {
+        let start = "\(name) has no header: the first line looks like a token"
+        guard columns.count > 1 else {
+            return "\(start): add a first line that says token, or --format lines"
+        }
+        let separator = format == .tsv ? " (with tabs) " : String(Unicode.Scalar(format.separator!))
+        let names = columns.indices.prefix(8).map { $0 == tokenPlace ? "token" : "column\($0 + 1)" }
+        return
+            "\(start) (in column \(tokenPlace + 1)): add a first line that names the columns, such "
+            + "as \(names.joined(separator: separator))"
     }
 
     /// A single column that holds a separator was written with another one.
     private static func separatorAdvice(_ columns: [String]) -> String? {
         guard columns.count == 1 else { return nil }
         if columns[0].contains("\t") { return ", with tabs between them: add --format tsv" }
-        guard let separator = [";", "|"].first(where: { columns[0].contains($0) }) else {
-            return columns[0].contains(",") ? ", with commas between them: add --format csv" : nil
+        if columns[0].contains("|") {
+            return ", with '|' between them: write the list with commas, or with tabs as tsv"
         }
-        return ", with '\(separator)' between them: write the list with commas, or with tabs as tsv"
+        let isCSV = columns[0].contains(",") || columns[0].contains(";")
+        return isCSV ? ", which are not tabs: add --format csv" : nil
     }
 
     /// The header's text; nil where the list ends before it.
@@ -118,10 +165,21 @@ struct ListHeader {
         }
         guard !cutter.isHeaderOverlong, cutter.header != nil || place <= Self.searchLimit else {
             throw .request(
-                "\(name): its header is longer than \(RowChunk.capacity) bytes: is it the "
+                "\(name): its header is longer than \(RowChunk.rowByteCountMax) bytes: is it the "
                     + "right file, with all its quotes closed?")
         }
         return cutter.header
+    }
+
+    /// The list's beginning, as much as says what it is. A pipe gives it in pieces.
+    private func readBeginning() throws(BroadsideError) -> [UInt8] {
+        var beginning: [UInt8] = []
+        while beginning.count < RowChunk.capacity {
+            let piece = try read(at: UInt64(beginning.count))
+            if piece.isEmpty { break }
+            beginning += piece
+        }
+        return beginning
     }
 
     private func read(at offset: UInt64) throws(BroadsideError) -> [UInt8] {

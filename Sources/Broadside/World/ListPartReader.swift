@@ -147,11 +147,22 @@ struct ListPartReader: LedgerListReader {
         tokens.removeAll(keepingCapacity: true)
         ends.removeAll(keepingCapacity: true)
         var reader = RowReader(layout: list.layout)
+        let room = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: TokenText.maximumDigitCount, alignment: 8)
+        defer { unsafe room.deallocate() }
         reader.open(chunk)
         while let row = reader.next() {
             lines.append(row.line)
-            let raw = reader.value(reader.field(0))
-            tokens += canonicalToken(String(decoding: raw, as: UTF8.self)) ?? raw
+            let field = reader.field(0)
+            var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+            let refusal = reader.readToken(field, into: &digits)
+            let count = unsafe digits.finalize(for: room)
+            if refusal == nil {
+                unsafe tokens += room[..<count]
+            } else {
+                // As much of it as the ledger keeps of a row that was settled.
+                tokens += reader.value(field).prefix(TokenText.maximumDigitCount)
+            }
             ends.append(tokens.count)
         }
         if let chunk = reader.close() { pool.giveBack(chunk) }

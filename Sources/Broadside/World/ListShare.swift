@@ -36,9 +36,10 @@ public struct ListShard: Sendable, Equatable {
 extension TokenList {
     /// How it is read, in a line for people.
     func description(_ shard: ListShard?) -> String {
-        var text = "list         \(format.rawValue)"
+        var text = "list         \(format.name)"
         if let compression = bytes.compression { text += " in \(compression.rawValue)" }
-        if format != .lines { text += ", token in column '\(layout.names[0])'" }
+        if format == .semicolonCSV { text += " with ';' between columns" }
+        if format != .lines { text += ", token in column '\(printable(layout.names[0]))'" }
         if let shard {
             text += ", part \(shard.index) of \(shard.count) by \(isCutByBytes ? "bytes" : "rows")"
         }

@@ -203,8 +203,13 @@ internal import Synchronization
         return try list.contentHash(from: hash) { () throws(BroadsideError) in isCancelled() }
     }
 
-    /// Where the list ends inside quotes, the line on which they open; known at its end.
-    var unclosedQuoteLine: UInt64? { cutter.unclosedQuoteLine }
+    /// Where the list ends inside quotes, what to tell of that; known at its end.
+    var openQuoteWarning: String? {
+        cutter.unclosedQuoteLine.map {
+            "\(list.name) ends inside quotes that open on line \($0): all that follows them is one "
+                + "malformed row, which is not sent: close them there"
+        }
+    }
 
     /// The header's text; known once the first chunk was handed out, or the list is at its end.
     var header: [UInt8]? { cutter.header }

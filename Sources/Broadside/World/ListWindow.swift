@@ -2,8 +2,8 @@
 @safe struct ListWindow: ~Copyable {
     /// Octets that are read at once.
     static let byteCount = 1 << 20
-    /// The most octets that are held for the sake of one long row.
-    static let maximumByteCount = 16 << 20
+    /// The most octets that are held for the sake of one long row: more than a row may have.
+    static let maximumByteCount = 2 << 20
 
     private let list: TokenList
     private var memory: UnsafeMutableRawBufferPointer
@@ -43,12 +43,13 @@
         return true
     }
 
-    /// Goes on behind the first `count` octets; false where a row is longer than any window.
-    mutating func consume(_ count: Int) -> Bool {
+    /// Goes on behind the first `count` octets.
+    mutating func consume(_ count: Int) {
         precondition(count <= filled)
         let rest = filled - count
         if count == 0, unsafe rest == memory.count {
-            guard unsafe memory.count < Self.maximumByteCount else { return false }
+            precondition(
+                unsafe memory.count < Self.maximumByteCount, "longer rows pass by in pieces")
             let larger = unsafe UnsafeMutableRawBufferPointer.allocate(
                 byteCount: memory.count * 2, alignment: 4_096)
             unsafe larger.copyMemory(from: UnsafeRawBufferPointer(memory))
@@ -61,6 +62,5 @@
         }
         filled = rest
         offset += UInt64(count)
-        return true
     }
 }

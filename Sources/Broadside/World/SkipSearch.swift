@@ -16,6 +16,8 @@ struct SkipSearch {
     /// SHA-256 of its decoded octets, hexadecimal.
     let suppressSHA256: String?
     let skipsDuplicates: Bool
+    /// What is made of each row: a copy that can't be sent makes no later one a duplicate.
+    private let payloads: PayloadSet
 
     /// Records in memory, of each of both sorts: 16 MiB.
     private static let sorterLimit = 1 << 19
@@ -26,9 +28,10 @@ struct SkipSearch {
     private static let stopInterval = 1 << 16
 
     /// - Returns: nil where nothing is skipped.
-    init?(_ options: SendOptions) throws(BroadsideError) {
+    init?(_ options: SendOptions, payloads: PayloadSet) throws(BroadsideError) {
         guard options.suppress != nil || options.skipsDuplicates else { return nil }
         skipsDuplicates = options.skipsDuplicates
+        self.payloads = payloads
         guard let path = options.suppress else {
             (suppress, suppressSHA256) = (nil, nil)
             return
@@ -49,7 +52,9 @@ struct SkipSearch {
             let list = try? TokenList(
                 .file(path), format: nil, tokenColumn: tokenColumn, option: "suppress")
         {
-            return list
+            // A row of JSON Lines names its own keys.
+            if list.format != .jsonl { return list }
+            if try list.survey().hasColumn { return list }
         }
         return try TokenList(.file(path), format: nil, tokenColumn: nil, option: "suppress")
     }
@@ -83,7 +88,8 @@ struct SkipSearch {
             return (Int(place >> 6), 1 << (place & 63))
         }
         if let suppress {
-            let counts = try Self.read(suppress) { (digest, _) throws(BroadsideError) in
+            let counts = try Self.read(suppress, payloads: nil) {
+                (digest, _, _) throws(BroadsideError) in
                 let (word, bit) = place(digest)
                 filter[word] |= bit
                 // No row of the list has this place: row r has r + 1.
@@ -92,13 +98,16 @@ struct SkipSearch {
             }
             try Self.tell(counts, of: suppress)
         }
-        _ = try Self.read(list) { (digest, row) throws(BroadsideError) in
+        _ = try Self.read(list, payloads: skipsDuplicates ? payloads : nil) {
+            (digest, row, isSendable) throws(BroadsideError) in
             if !skipsDuplicates {
                 let (word, bit) = place(digest)
                 if filter[word] & bit == 0 { return }
             }
             try tokens.append(
-                .init(first: digest.high, second: digest.low, third: row + 1, fourth: 0))
+                .init(
+                    first: digest.high, second: digest.low, third: row + 1,
+                    fourth: isSendable ? 1 : 0))
         }
         filter = []
         return try write(&tokens, to: descriptor, name: name)
@@ -109,7 +118,9 @@ struct SkipSearch {
     ) throws(BroadsideError) -> SkipList.Counts {
         var counts = SkipList.Counts()
         var rows = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
+        // The first record of a token, and whether it or a later one makes others duplicates.
         var first: RecordSorter.Record?
+        var hasSendable = false
         var count = 0
         try tokens.merge { (record) throws(BroadsideError) in
             count += 1
@@ -117,12 +128,15 @@ struct SkipSearch {
             guard let known = first, known.first == record.first, known.second == record.second
             else {
                 first = record
+                hasSendable = record.fourth == 1
                 return
             }
             // A second opt-out of the same token is no row.
             guard record.third > 0 else { return }
             let isSuppressed = known.third == 0
-            guard isSuppressed || skipsDuplicates else { return }
+            let isDuplicate = skipsDuplicates && hasSendable
+            hasSendable = hasSendable || record.fourth == 1
+            guard isSuppressed || isDuplicate else { return }
             if isSuppressed { counts.suppressed += 1 } else { counts.duplicates += 1 }
             try rows.append(
                 .init(
@@ -136,11 +150,15 @@ struct SkipSearch {
         return counts
     }
 
-    /// Hands out the token of each row that has one.
+    /// Hands out the token of each row that has one, and whether the row can be sent.
+    ///
+    /// - Parameter payloads: nil: that is not asked.
     private static func read(
-        _ list: TokenList,
-        _ visit: (TokenDigest, _ row: UInt64) throws(BroadsideError) -> Void
+        _ list: TokenList, payloads: PayloadSet?,
+        _ visit: (TokenDigest, _ row: UInt64, _ isSendable: Bool) throws(BroadsideError) -> Void
     ) throws(BroadsideError) -> ListSurvey.Counts {
+        let set = payloads ?? PayloadSet(constant: [])
+        var personalizer = RowPersonalizer(set, layout: list.layout)
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
         var survey = ListSurvey()
@@ -152,15 +170,16 @@ struct SkipSearch {
             reader.open(chunk)
             while let row = reader.next() {
                 let count = survey.take(row, of: reader)
-                if count > 0 { try visit(TokenDigest(survey.token(count)), row.number) }
+                guard count > 0 else { continue }
+                var isSendable = true
+                if set.isPersonal, case .invalid = personalizer.personalize(reader) {
+                    isSendable = false
+                }
+                try visit(TokenDigest(survey.token(count)), row.number, isSendable)
             }
             if let chunk = reader.close() { pool.giveBack(chunk) }
         }
         progress.end()
-        if let line = source.unclosedQuoteLine {
-            throw .request(
-                "\(list.name) ends inside quotes that open on line \(line): close them there")
-        }
         return survey.counts
     }
 
@@ -168,6 +187,17 @@ struct SkipSearch {
     private static func tell(
         _ counts: ListSurvey.Counts, of list: TokenList
     ) throws(BroadsideError) {
+        if let line = counts.firstMalformedRowLine {
+            throw .request(
+                "\(list.name): the row on line \(line) is malformed (text behind a closing quote, a "
+                    + "quote that is not closed, or more than "
+                    + "\(RowChunk.rowByteCountMax >> 20) MiB), and the opt-outs in it would be lost: "
+                    + "correct it")
+        }
+        guard counts.rows > 0 else {
+            return standardErrorLine(
+                "broadside: warning: \(list.name) holds no row: nobody is left out")
+        }
         guard let bad = counts.firstBadRows.first else { return }
         guard counts.valid > 0 else {
             throw .request(
@@ -175,8 +205,8 @@ struct SkipSearch {
                     + "a list of tokens")
         }
         standardErrorLine(
-            "broadside: warning: \(list.name): \(counts.invalid) rows hold no device token, the "
-                + "first on line \(bad.line)")
+            "broadside: warning: \(list.name): \(counts.invalid) of \(counts.rows) rows hold no "
+                + "device token, the first on line \(bad.line): who is meant there gets the push")
     }
 }
 

@@ -28,17 +28,18 @@ package final class TokenList: Sendable {
     ///   - option: The option that names it, for messages.
     ///   - isReadAgain: Whether one pass over it is not enough.
     ///   - isSpooled: Whether it is what a ledger keeps of standard input.
+    ///   - isInspected: Whether tokens of another kind are refused; a list that was sent is not asked.
     convenience init(
         _ tokens: SendOptions.Tokens, format: TokenListFormat?, tokenColumn: String?,
         otherColumns: [String] = [], wanted: [(name: String, place: String)] = [],
-        option: String = "tokens", isReadAgain: Bool = false, isSpooled: Bool = false
+        option: String = "tokens", isReadAgain: Bool = false, isSpooled: Bool = false,
+        isInspected: Bool = true
     ) throws(BroadsideError) {
         let token = tokenColumn ?? Self.defaultTokenColumn
-        let otherColumns =
-            otherColumns + wanted.map(\.name).filter { $0 != token }
+        let allColumns = otherColumns + wanted.map(\.name).filter { $0 != token }
         switch tokens {
         case .single(let token):
-            if let column = wanted.first(where: { otherColumns.contains($0.name) }) {
+            if let column = wanted.first(where: { allColumns.contains($0.name) }) {
                 throw .request(
                     "\(column.place): --to has no column '\(column.name)': give a list with a header "
                         + "and --limit 1")
@@ -53,8 +54,13 @@ package final class TokenList: Sendable {
                 // What is spooled has no name of its own.
                 fileName: isSpooled || isAside ? "" : file, bytes: bytes, tokenColumn: tokenColumn,
                 wanted: wanted
-            ).layout(format: format, otherColumns: otherColumns)
+            ).layout(format: format, otherColumns: allColumns)
+            if let other = otherColumns.first(where: { layout.field(named: $0) == 0 }) {
+                throw .request(
+                    "column '\(other)' is named for two purposes: name different columns")
+            }
             self.init(bytes: bytes, layout: layout, isSpooled: isSpooled || isAside)
+            if isInspected { try inspect(file: file) }
         }
     }
 

@@ -28,7 +28,9 @@ enum PruneCommand {
                         "format", "lines|csv|tsv|jsonl",
                         "how the list is written (default: as its name and first bytes say)"),
                     .init(
-                        "token-column", "NAME", "the column that holds the token (default: token)"),
+                        "token-column", "NAME",
+                        "the column or key that holds the token, or the path of a key such as device.token (default: token)"
+                    ),
                     .init("output", "FILE", "where the pruned list goes"),
                     .init(
                         "removed", "FILE",

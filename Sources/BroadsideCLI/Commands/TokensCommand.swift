@@ -25,7 +25,9 @@ enum TokensCommand {
                         "format", "lines|csv|tsv|jsonl",
                         "how the list is written (default: as its name and first bytes say)"),
                     .init(
-                        "token-column", "NAME", "the column that holds the token (default: token)"),
+                        "token-column", "NAME",
+                        "the column or key that holds the token, or the path of a key such as device.token (default: token)"
+                    ),
                     .init(
                         "duplicates", nil,
                         "check: count later copies of a token, exactly; beyond a million tokens it spills 32 bytes a row to TMPDIR (default: /var/tmp)"

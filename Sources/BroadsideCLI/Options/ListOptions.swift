@@ -11,7 +11,10 @@ enum ListOptions {
         .init(
             "format", "lines|csv|tsv|jsonl",
             "how the list is written (default: as its name and first bytes say)"),
-        .init("token-column", "NAME", "the column that holds the token (default: token)"),
+        .init(
+            "token-column", "NAME",
+            "the column or key that holds the token, or the path of a key such as device.token (default: token)"
+        ),
     ]
 
     static let maxInvalid = OptionDescription(

@@ -25,7 +25,9 @@ extension ListPruner {
                 }
                 let text = unsafe RawSpan(
                     _unsafeStart: base + offset, byteCount: textEnd - offset)
-                if let record = findDead(text) {
+                if stop - offset > RowChunk.rowByteCountMax {
+                    counts.withoutToken += 1
+                } else if let record = findDead(text) {
                     unsafe remove(base, offset, next, reason: record.reason, removed: &removed)
                 }
             }

@@ -5,16 +5,13 @@ extension ListPruner {
     mutating func goThroughRecords(
         _ base: UnsafeMutableRawPointer, from start: Int, to end: Int, isLast: Bool,
         removed: inout [UInt8]
-    ) throws(PruneError) -> Int {
+    ) -> Int {
         unsafe reader.open(UnsafeRawPointer(base), from: start, count: end, line: line)
         while let row = reader.next() {
             let next = reader.offset
-            if unsafe !isWhole(base, row, next) {
-                guard isLast else {
-                    line = row.line
-                    return row.start
-                }
-                try unsafe checkQuotes(base, row, next)
+            if !isLast, unsafe !isWhole(base, next) {
+                line = row.line
+                return row.start
             }
             if isHeaderDue {
                 isHeaderDue = false
@@ -27,13 +24,13 @@ extension ListPruner {
                 continue
             }
             counts.rows += 1
+            if hasRegistration, reader.field(1).form != .missing { counts.withRegistration += 1 }
             let field = reader.field(0)
-            guard field.form == .plain || field.form == .string else {
-                // No such column, or quotes or escapes inside a token, which has none.
+            guard field.isText, unsafe !isLong(base, row, next) else {
                 counts.withoutToken += 1
                 continue
             }
-            let text = unsafe RawSpan(_unsafeStart: base + field.start, byteCount: field.count)
+            let text = unsafe RawSpan(_unsafeBytes: reader.octets(of: field))
             guard let record = findDead(text), goes(record, row) else { continue }
             unsafe remove(base, row.start, next, reason: record.reason, removed: &removed)
         }
@@ -42,11 +39,20 @@ extension ListPruner {
         return unsafe endOfLastLine(base, from: start, end)
     }
 
-    /// Whether the row ends with a line end, and not because the window does.
-    private func isWhole(
+    /// Whether a row is longer than rows may be, its line feed not counted.
+    private func isLong(
         _ base: UnsafeMutableRawPointer, _ row: RowReader.Row, _ next: Int
     ) -> Bool {
-        guard next > row.start + row.count else { return false }
+        let count = next - row.start
+        guard count > RowChunk.rowByteCountMax else { return false }
+        // SAFETY: `next` is behind the row's octets.
+        return unsafe count > RowChunk.storedCountMax
+            || base.load(fromByteOffset: next - 1, as: UInt8.self) != UInt8(ascii: "\n")
+    }
+
+    /// Whether the row read last ends with a line end, and not because the window does.
+    private func isWhole(_ base: UnsafeMutableRawPointer, _ next: Int) -> Bool {
+        if reader.isRowOpen { return false }
         // SAFETY: `next` is behind at least one octet of the window.
         return unsafe base.load(fromByteOffset: next - 1, as: UInt8.self) == UInt8(ascii: "\n")
     }
@@ -64,23 +70,11 @@ extension ListPruner {
         return place
     }
 
-    private func checkQuotes(
-        _ base: UnsafeMutableRawPointer, _ row: RowReader.Row, _ end: Int
-    ) throws(PruneError) {
-        var scanner = RowScanner(format: layout.format)
-        var scan = row.start
-        while unsafe scanner.nextEnd(in: UnsafeRawPointer(base), from: &scan, to: end) != nil {}
-        if scanner.isInsideQuotes {
-            throw .unclosedQuote(line: row.line + scanner.linesBeforeQuote)
-        }
-    }
-
     /// Whether a dead token's row goes: not where its token was registered after it had died.
     private mutating func goes(_ record: DeadTokens.Record, _ row: RowReader.Row) -> Bool {
         guard hasRegistration else { return true }
         let field = reader.field(1)
-        let isText = field.form == .plain || field.form == .string
-        let time = isText ? RegistrationTime.milliseconds(reader.text(field)) : nil
+        let time = field.isText ? RegistrationTime.milliseconds(reader.text(field)) : nil
         guard let time else {
             counts.unreadableRegistrations += 1
             if counts.firstUnreadableLine == nil { counts.firstUnreadableLine = row.line }

@@ -7,7 +7,8 @@ import APNs
 ///     and after           | mark, header | row | row | blank | row |
 ///                         └────────────── kept ────────────────────┘   consumed up to here ┘
 ///
-/// What is not consumed comes again at the next window's start, with more behind it.
+/// What is not consumed comes again at the next window's start, with more behind it. A row that is
+/// longer than rows may be has no token, and passes by in pieces.
 @safe public struct ListPruner: ~Copyable {
     /// What became of a window.
     public struct Outcome: Sendable {
@@ -33,6 +34,8 @@ import APNs
     var line: UInt64 = 1
     /// Room for a token's digits.
     let scratch: UnsafeMutableRawBufferPointer
+    /// What looks for the end of a row that is longer than rows may be; nil: there is none.
+    private var longRow: RowScanner?
     /// The run of octets that stay and were not moved to their place yet: from where, to where.
     var runStart = 0
     var keptEnd = 0
@@ -62,10 +65,9 @@ import APNs
     ///   - isLast: whether the list ends with it.
     ///   - removed: grows by the rows that go, and at first by the header.
     /// - Returns: where nothing is consumed, a row is longer than the window.
-    /// - Throws: `unclosedQuote`, in the last window.
     public mutating func process(
         _ window: UnsafeMutableRawBufferPointer, isLast: Bool, removed: inout [UInt8]
-    ) throws(PruneError) -> Outcome {
+    ) -> Outcome {
         guard let base = window.baseAddress, window.count > 0 else {
             return Outcome(keptCount: 0, consumedCount: 0)
         }
@@ -78,16 +80,47 @@ import APNs
             if unsafe window.prefix(3).elementsEqual(ListFormat.byteOrderMark) { start = 3 }
             if start > 0, collectsRemoved, isHeaderDue { removed += ListFormat.byteOrderMark }
         }
-        let consumed: Int
-        if layout.format == .lines {
+        var consumed = unsafe passLongRow(base, from: &start, to: window.count)
+        if start == window.count {
+        } else if layout.format == .lines {
             consumed = unsafe goThroughLines(
                 base, from: start, to: window.count, isLast: isLast, removed: &removed)
         } else {
-            consumed = unsafe try goThroughRecords(
+            consumed = unsafe goThroughRecords(
                 base, from: start, to: window.count, isLast: isLast, removed: &removed)
+        }
+        if !isLast, window.count - consumed > RowChunk.storedCountMax {
+            unsafe beginLongRow(base, from: consumed, to: window.count)
+            consumed = window.count
         }
         unsafe moveRun(base, upTo: consumed)
         return Outcome(keptCount: keptEnd, consumedCount: consumed)
+    }
+
+    /// Takes a row that is longer than rows may be for what it is: none with a token.
+    private mutating func beginLongRow(
+        _ base: UnsafeMutableRawPointer, from start: Int, to end: Int
+    ) {
+        var scanner = RowScanner(format: layout.format)
+        var scan = start
+        let found = unsafe scanner.nextEnd(in: UnsafeRawPointer(base), from: &scan, to: end)
+        precondition(found == nil, "a whole row was not dealt with")
+        longRow = scanner
+        counts.rows += 1
+        counts.withoutToken += 1
+    }
+
+    /// Passes by what a window has of such a row; how much that is.
+    private mutating func passLongRow(
+        _ base: UnsafeMutableRawPointer, from start: inout Int, to end: Int
+    ) -> Int {
+        if let found = unsafe longRow?.nextEnd(
+            in: UnsafeRawPointer(base), from: &start, to: end)
+        {
+            longRow = nil
+            line += found.lineCount
+        }
+        return start
     }
 
     /// Moves the octets that stay and come before `end` behind those that stayed before.

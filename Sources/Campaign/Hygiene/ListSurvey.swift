@@ -7,11 +7,14 @@ import Glibc
     public struct BadRow: Sendable, Equatable {
         /// The line on which it starts, from 1.
         public var line: UInt64
-        /// `MalformedToken` or `MissingColumn`.
+        /// `MalformedToken`, `MissingColumn` or `MalformedRow`.
         public var reason: Reason
-        /// The beginning of what stands in the token's place.
-        public var text: String
+        /// The beginning of what stands in the token's place, as it is: at most `excerptByteCount`.
+        public var text: ArraySlice<UInt8>
     }
+
+    /// How much is kept of what is no token: enough to tell what it is instead.
+    public static let excerptByteCount = 1_024
 
     /// What has been counted.
     public struct Counts: Sendable {
@@ -23,6 +26,10 @@ import Glibc
         public internal(set) var withoutColumn: UInt64 = 0
         /// Rows whose token's place holds something else.
         public internal(set) var malformed: UInt64 = 0
+        /// Rows that break the rules of their format.
+        public internal(set) var malformedRows: UInt64 = 0
+        /// The line on which the first of those starts.
+        public internal(set) var firstMalformedRowLine: UInt64?
         /// Tokens with capital letters, which are sent in lower case.
         public internal(set) var withCapitals: UInt64 = 0
         /// Tokens with blanks or angle brackets round them.
@@ -34,7 +41,7 @@ import Glibc
         public internal(set) var firstBadRows: [BadRow] = []
 
         /// Rows that are no tokens.
-        public var invalid: UInt64 { withoutColumn + malformed }
+        public var invalid: UInt64 { withoutColumn + malformed + malformedRows }
 
         /// Tokens of fewer digits than any that Apple is known to have given out.
         public var suspicious: UInt64 { byDigitCount[..<64].reduce(0, +) }
@@ -64,23 +71,14 @@ import Glibc
     public mutating func take(_ row: RowReader.Row, of reader: borrowing RowReader) -> Int {
         counts.rows += 1
         let field = reader.field(0)
-        guard field.form != .missing else {
-            counts.withoutColumn += 1
-            keep(row, .missingColumn, "")
+        var digits = unsafe OutputRawSpan(buffer: scratch, initializedCount: 0)
+        let refusal = reader.readToken(field, into: &digits)
+        let count = unsafe digits.finalize(for: scratch)
+        if let refusal {
+            takeInvalid(row, field, refusal, reader)
             return 0
         }
         let text = reader.text(field)
-        var digits = unsafe OutputRawSpan(buffer: scratch, initializedCount: 0)
-        let isToken =
-            field.form != .unusable && TokenText.canonicalize(text, into: &digits)
-        let count = unsafe digits.finalize(for: scratch)
-        guard isToken else {
-            counts.malformed += 1
-            if counts.firstBadRows.count < Self.keptBadRowCount {
-                keep(row, .malformedToken, Self.excerpt(text))
-            }
-            return 0
-        }
         counts.valid += 1
         counts.byDigitCount[count] += 1
         // SAFETY: both hold `count` octets where the first comparison holds.
@@ -114,15 +112,21 @@ import Glibc
         }
     }
 
-    private mutating func keep(_ row: RowReader.Row, _ reason: Reason, _ text: String) {
+    @inline(never)
+    private mutating func takeInvalid(
+        _ row: RowReader.Row, _ field: RowReader.Field, _ reason: Reason,
+        _ reader: borrowing RowReader
+    ) {
+        switch reason {
+        case .missingColumn: counts.withoutColumn += 1
+        case .malformedRow:
+            counts.malformedRows += 1
+            counts.firstMalformedRowLine = counts.firstMalformedRowLine ?? row.line
+        default: counts.malformed += 1
+        }
         guard counts.firstBadRows.count < Self.keptBadRowCount else { return }
-        counts.firstBadRows.append(BadRow(line: row.line, reason: reason, text: text))
-    }
-
-    /// The first characters of a text, fit for a line on a terminal.
-    public static func excerpt(_ text: RawSpan) -> String {
-        let octets = (0..<min(text.byteCount, 40)).map { text.octet(at: $0) }
-        let clean = octets.map { $0 < 0x20 || $0 == 0x7f ? UInt8(ascii: "?") : $0 }
-        return String(decoding: clean, as: UTF8.self) + (text.byteCount > 40 ? "…" : "")
+        let value = reason == .missingColumn ? [] : reader.value(field)
+        counts.firstBadRows.append(
+            BadRow(line: row.line, reason: reason, text: value.prefix(Self.excerptByteCount)))
     }
 }

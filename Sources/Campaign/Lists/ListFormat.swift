@@ -4,6 +4,8 @@ public enum ListFormat: String, Sendable, CaseIterable {
     case lines
     /// Comma-separated values with a header (RFC 4180).
     case csv
+    /// The same with semicolons, as spreadsheets write them where a comma stands in numbers.
+    case semicolonCSV = "csv;"
     /// The same with tabs.
     case tsv
     /// A JSON object a line.
@@ -13,10 +15,14 @@ public enum ListFormat: String, Sendable, CaseIterable {
     public var separator: UInt8? {
         switch self {
         case .csv: UInt8(ascii: ",")
+        case .semicolonCSV: UInt8(ascii: ";")
         case .tsv: UInt8(ascii: "\t")
         case .lines, .jsonl: nil
         }
     }
+
+    /// How users call it; the separator is no part of that.
+    public var name: String { self == .semicolonCSV ? "csv" : rawValue }
 
     /// Whether the first row names the columns.
     public var hasHeader: Bool { separator != nil }
@@ -39,12 +45,13 @@ extension ListFormat {
     ///   - firstOctets: the decoded list's beginning, with its first line if possible.
     ///   - tokenColumn: a first line that is just this name is a header of one column.
     public static func detect(
-        fileName: String, firstOctets: [UInt8], tokenColumn: String
+        fileName: String = "", firstOctets: [UInt8], tokenColumn: String
     ) -> ListFormat {
-        byName(fileName) ?? byContent(firstOctets, tokenColumn: tokenColumn)
+        named(fileName) ?? byContent(firstOctets, tokenColumn: tokenColumn)
     }
 
-    private static func byName(_ fileName: String) -> ListFormat? {
+    /// What a file's name says about the format.
+    public static func named(_ fileName: String) -> ListFormat? {
         var name = fileName.lowercased()
         for packed in [".gz", ".zst"] where name.hasSuffix(packed) {
             name.removeLast(packed.count)
@@ -63,12 +70,42 @@ extension ListFormat {
         if rest.first == UInt8(ascii: "{") { return .jsonl }
         let line = rest.prefix { $0 != UInt8(ascii: "\n") }
         if line.contains(UInt8(ascii: "\t")), !isOneToken(line) { return .tsv }
-        if line.contains(UInt8(ascii: ",")) { return .csv }
+        if line.contains(UInt8(ascii: ",")) || line.contains(UInt8(ascii: ";")) { return .csv }
         var name = line
         while let last = name.last, last <= 0x20 { name.removeLast() }
-        let column = Array(tokenColumn.utf8)
+        let column = Array(tokenColumn.lowercased().utf8)
         let quoted = [UInt8(ascii: "\"")] + column + [UInt8(ascii: "\"")]
+        // In any case, as columns are found.
+        name = Array(String(decoding: name, as: UTF8.self).lowercased().utf8)[...]
         return name.elementsEqual(column) || name.elementsEqual(quoted) ? .csv : .lines
+    }
+
+    /// What separates the columns of a list that is called CSV: a semicolon where its header has one
+    /// outside quotes and no comma; where it has both, whichever gives a column that is wanted.
+    ///
+    /// - Parameter firstOctets: the decoded list's beginning, with its header if possible.
+    public static func separator(_ firstOctets: [UInt8], tokenColumn: String) -> ListFormat {
+        var header = firstOctets[...]
+        if header.starts(with: byteOrderMark) { header = header.dropFirst(byteOrderMark.count) }
+        header = header.drop { $0 <= 0x20 }
+        var (hasComma, hasSemicolon, isQuoted) = (false, false, false)
+        for (place, octet) in zip(header.indices, header) {
+            if octet == UInt8(ascii: "\"") { isQuoted.toggle() }
+            if isQuoted { continue }
+            if octet == UInt8(ascii: "\n") {
+                header = header[..<place]
+                break
+            }
+            hasComma = hasComma || octet == UInt8(ascii: ",")
+            hasSemicolon = hasSemicolon || octet == UInt8(ascii: ";")
+        }
+        guard hasSemicolon, hasComma else { return hasSemicolon ? .semicolonCSV : .csv }
+        func hasToken(_ format: ListFormat) -> Bool {
+            RowLayout.columns(Array(header), separator: format.separator ?? 0).contains {
+                $0.lowercased() == tokenColumn.lowercased()
+            }
+        }
+        return !hasToken(.csv) && hasToken(.semicolonCSV) ? .semicolonCSV : .csv
     }
 
     /// Digits with blanks only round them: a tab there does not make fields.

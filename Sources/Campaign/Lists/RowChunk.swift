@@ -4,8 +4,12 @@
 /// pool. Nothing in it is guarded, because it is never shared. Its memory is only reached through
 /// `bytes` and this module's cutter and readers.
 @safe public final class RowChunk: @unchecked Sendable {
-    /// The most octets of rows a chunk stores.
+    /// The most octets that several rows of a chunk have together. A single row may have more.
     public static let capacity = 64 * 1_024
+    /// The most octets of a row, its line feed not counted; a longer one is malformed.
+    public static let rowByteCountMax = 1 << 20
+    /// The most octets that are stored of a single row: with its line feed.
+    static let storedCountMax = rowByteCountMax + 1
 
     /// Where the chunk starts in the list, its first row's number and its first line.
     public internal(set) var start = ListPosition()
@@ -17,9 +21,9 @@
     public internal(set) var lineCount: UInt64 = 0
     /// The hash of the covered octets: `MixingHash` of the stored ones, extended by others.
     public internal(set) var hash: UInt64 = 0
-    /// How many octets are stored: `byteCount`, or `capacity` where the chunk is overlong.
+    /// How many octets are stored: `byteCount`, but the first ones only where the chunk is overlong.
     public internal(set) var storedCount = 0
-    /// Whether it is a single row of more than `capacity` octets, of which only the first are here.
+    /// Whether it is a single row of more than `rowByteCountMax` octets.
     public internal(set) var isOverlong = false
 
     /// For a resumed run: what is known of each row, one octet a row; nil for a new chunk.
@@ -29,10 +33,27 @@
     /// For a resumed run: settled states whose rows are sent again.
     public var reopens: ReopenedStates = []
 
-    let octets: UnsafeMutableRawPointer
+    private(set) var octets: UnsafeMutableRawPointer
+    /// The octets that there is room for: more than `capacity` for the sake of a long row.
+    private(set) var room = RowChunk.capacity
 
     init() {
         unsafe octets = .allocate(byteCount: RowChunk.capacity, alignment: 64)
+    }
+
+    /// Whether it holds a row that is longer than other chunks are.
+    public var isLarge: Bool { room > RowChunk.capacity }
+
+    /// Makes room for more of a long row, and keeps the octets that are set.
+    func grow(keeping count: Int) {
+        precondition(room < RowChunk.storedCountMax && count <= room)
+        let larger = min(room * 2, RowChunk.storedCountMax)
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 64)
+        // SAFETY: both have room for `count` octets.
+        unsafe memory.copyMemory(from: octets, byteCount: count)
+        unsafe octets.deallocate()
+        unsafe octets = memory
+        room = larger
     }
 
     deinit {
@@ -57,6 +78,11 @@
     }
 
     func reset() {
+        if isLarge {
+            unsafe octets.deallocate()
+            unsafe octets = .allocate(byteCount: RowChunk.capacity, alignment: 64)
+            room = RowChunk.capacity
+        }
         start = ListPosition()
         rowCount = 0
         byteCount = 0

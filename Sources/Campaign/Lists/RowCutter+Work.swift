@@ -11,7 +11,7 @@ extension RowCutter {
 
     /// The most rows the chunk in work may have.
     private var rowLimitNow: Int {
-        if isHeaderDue { return 1 }
+        if isHeaderDue || chunk?.isLarge ?? false { return 1 }
         if let boundary, boundary.isExact { return .max }
         return rowLimit
     }
@@ -50,7 +50,7 @@ extension RowCutter {
     /// Copies the next piece of input into the chunk.
     mutating func append(_ bytes: RawSpan, _ offset: inout Int, to chunk: RowChunk) {
         var count = min(
-            bytes.byteCount - offset, RowChunk.capacity - filled, RowCutter.pieceSize)
+            bytes.byteCount - offset, chunk.room - filled, RowCutter.pieceSize)
         if let boundary {
             let left = boundary.byteOffset - start.byteOffset - UInt64(filled)
             count = Int(min(UInt64(count), left))
@@ -77,17 +77,20 @@ extension RowCutter {
             if isRow {
                 rowCount += 1
                 if rowCount == limit { return .rowLimit }
+            } else if chunk.isLarge {
+                // It grew for the sake of blanks: other rows go into a chunk of the usual size.
+                return .rowLimit
             }
         }
         if let boundary, start.byteOffset + UInt64(filled) == boundary.byteOffset {
             return .boundary
         }
-        return filled == RowChunk.capacity ? .full : .more
+        return filled == chunk.room ? .full : .more
     }
 
     /// Ends a row that has no line end because the text ends.
     mutating func endLastRow(_ chunk: RowChunk) {
-        let lines = scanner.endOfText()
+        let lines = scanner.endOfText(at: filled).lineCount
         guard rowsEnd < filled else { return }
         // SAFETY: the chunk's first `filled` octets are set.
         if unsafe !isBlank(UnsafeRawPointer(chunk.octets), rowsEnd, filled, format) {
@@ -113,8 +116,10 @@ extension RowCutter {
         chunk.lineCount = lineCount
         chunk.storedCount = rowsEnd
         let isKept = !isHeaderDue && (rowCount > 0 || isExact)
+        chunk.isOverlong = unsafe chunk.isLarge && isOverlong(chunk.octets, rowsEnd)
         if isKept { chunk.hash = unsafe hash(chunk.octets, rowsEnd) }
         if let next {
+            precondition(!chunk.isLarge, "nothing follows the row of a large chunk")
             // SAFETY: both chunks have the same capacity.
             unsafe next.octets.copyMemory(from: chunk.octets + rowsEnd, byteCount: carried)
             self.chunk = next
@@ -168,7 +173,8 @@ extension RowCutter {
         let first = offset
         var last = bytes.byteCount
         if let boundary {
-            let left = boundary.byteOffset - start.byteOffset - UInt64(RowChunk.capacity) - count
+            let left =
+                boundary.byteOffset - start.byteOffset - UInt64(RowChunk.storedCountMax) - count
             last = first + Int(min(UInt64(last - first), left))
         }
         var scan = first
@@ -182,23 +188,23 @@ extension RowCutter {
             MixingHash.extend(hash, by: bytes.extracting(first..<scan))
         )
         if let end { return endOverlongRow(lineCount: end.lineCount) }
-        rowsEnd = RowChunk.capacity
+        rowsEnd = RowChunk.storedCountMax
         let isEnd = isAtBoundary
         rowsEnd = 0
-        return isEnd ? endOverlongRow(lineCount: scanner.endOfText()) : nil
+        return isEnd ? endOverlongRow(lineCount: scanner.endOfText(at: 0).lineCount) : nil
     }
 
     /// Hands out an overlong row; nil where it was the header.
     mutating func endOverlongRow(lineCount: UInt64) -> RowChunk? {
         guard let overlong, let chunk else { return nil }
-        rowsEnd = RowChunk.capacity
+        rowsEnd = RowChunk.storedCountMax
         if isAtBoundary { boundary = nil }
         chunk.start = start
         chunk.rowCount = 1
-        chunk.byteCount = UInt64(RowChunk.capacity) + overlong.count
+        chunk.byteCount = UInt64(RowChunk.storedCountMax) + overlong.count
         chunk.lineCount = lineCount
         chunk.hash = overlong.hash
-        chunk.storedCount = RowChunk.capacity
+        chunk.storedCount = RowChunk.storedCountMax
         chunk.isOverlong = true
         let wasHeader = isHeaderDue
         takeHeader(from: chunk)
@@ -214,9 +220,21 @@ extension RowCutter {
         return chunk
     }
 
-    /// The hash of a chunk's stored octets.
+    /// Whether a single row, its line feed in `octets`, is longer than rows may be.
+    private func isOverlong(_ octets: UnsafeMutableRawPointer, _ count: Int) -> Bool {
+        guard count > RowChunk.rowByteCountMax else { return false }
+        // SAFETY: the caller vouches for the octets.
+        return unsafe octets.load(fromByteOffset: count - 1, as: UInt8.self) != 0x0a
+    }
+
+    /// The hash of a chunk's stored octets: what lies beyond the capacity of most chunks extends
+    /// that of what comes before, as ledgers have it from the beginning.
     func hash(_ octets: UnsafeMutableRawPointer, _ count: Int) -> UInt64 {
+        let first = min(count, RowChunk.capacity)
         // SAFETY: the caller vouches for the octets, which do not change meanwhile.
-        unsafe MixingHash.hash(RawSpan(_unsafeStart: octets, byteCount: count))
+        let hash = unsafe MixingHash.hash(RawSpan(_unsafeStart: octets, byteCount: first))
+        guard count > first else { return hash }
+        return unsafe MixingHash.extend(
+            hash, by: RawSpan(_unsafeStart: octets + first, byteCount: count - first))
     }
 }

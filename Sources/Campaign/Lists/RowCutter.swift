@@ -5,7 +5,10 @@ import APNs
 ///     mark ──▶ (header) ──▶ rows ──▶ rows … ──▶ ended
 ///                            │ ▲
 ///                            ▼ │ the row's end
-///                          overlong: one row of more than a chunk's capacity; its rest is
+///                          large: one row of more than a chunk's capacity, which grows with it
+///                            │ ▲
+///                            ▼ │ the row's end
+///                          overlong: one row of more than `RowChunk.rowByteCountMax`; its rest is
 ///                                    hashed and counted, not stored
 ///
 /// Chunks tile what follows the byte-order mark and the header; only runs of blank lines may lie
@@ -27,7 +30,7 @@ public struct RowCutter: ~Copyable {
     /// The header's text without its line end; nil before it was read, and for formats without.
     public internal(set) var header: [UInt8]?
 
-    /// Whether a header of more than a chunk's capacity was met; it is then cut short.
+    /// Whether a header of more than `RowChunk.rowByteCountMax` was met; it is then cut short.
     public internal(set) var isHeaderOverlong = false
 
     let format: ListFormat
@@ -116,7 +119,9 @@ public struct RowCutter: ~Copyable {
                 endLastRow(chunk)
                 if let finished = cutOff() { return .chunk(finished) }
             case .full:
-                if rowsEnd == 0 {
+                if rowsEnd == 0, filled < RowChunk.storedCountMax {
+                    chunk.grow(keeping: filled)
+                } else if rowsEnd == 0 {
                     overlong = (0, unsafe hash(chunk.octets, filled))
                 } else if rowsEnd == filled {
                     if let finished = cutOff() { return .chunk(finished) }
@@ -141,7 +146,7 @@ public struct RowCutter: ~Copyable {
         if endedInsideQuotes {
             unclosedQuoteLine = start.line + lineCount + scanner.linesBeforeQuote
         }
-        if overlong != nil { return endOverlongRow(lineCount: scanner.endOfText()) }
+        if overlong != nil { return endOverlongRow(lineCount: scanner.endOfText(at: 0).lineCount) }
         guard let chunk else { return nil }
         endLastRow(chunk)
         boundary = nil

@@ -2,63 +2,112 @@
 public struct RowLayout: Sendable, Equatable {
     /// How the list is written.
     public let format: ListFormat
-    /// The wanted columns' names; a row's field `i` is the column `names[i]`.
+    /// The wanted columns' names, each column once; a row's field `i` is the column `names[i]`.
     public let names: [String]
     /// For delimited formats, the place of each wanted column in a row; else empty.
     let places: [Int]
+    /// Names that were asked for and that mean the column of another one, in another case.
+    private let aliases: [String: Int]
 
     /// The layout of a list without columns: field 0 is the whole line.
     public static var lines: RowLayout { RowLayout(format: .lines, names: ["token"], places: []) }
 
     /// Finds the columns `names` in a list.
     ///
+    /// A column is found by its name, else without regard to case if only one has it so. JSON Lines
+    /// have no header: a key is met as it is.
+    ///
     /// - Parameters:
     ///   - names: distinct; for `lines` only the first is used, as the name of the whole line.
     ///   - header: the header's text as the cutter gives it, for delimited formats.
-    /// - Throws: `MissingColumn` with the first name that the header lacks.
+    /// - Throws: the first thing that is wrong.
     public init(
         format: ListFormat, names: [String], header: [UInt8]? = nil
-    ) throws(MissingColumn) {
+    ) throws(HeaderError) {
+        precondition(!names.isEmpty && Set(names).count == names.count, "names are distinct")
+        guard let separator = format.separator else {
+            self.init(
+                format: format, names: format == .lines ? [names[0]] : names, places: [])
+            return
+        }
+        let header = header ?? []
+        guard RowLayout.isWellFormed(header, format) else { throw .malformed }
+        let columns = RowLayout.columns(header, separator: separator)
+        for (place, column) in columns.enumerated()
+        where !column.isEmpty && columns[..<place].contains(column) {
+            throw .twice(column)
+        }
         var places: [Int] = []
-        if let separator = format.separator {
-            let columns = RowLayout.columns(header ?? [], separator: separator)
-            for name in names {
-                guard let place = columns.firstIndex(of: name) else {
-                    throw MissingColumn(name: name, columns: columns)
-                }
+        var kept: [String] = []
+        var aliases: [String: Int] = [:]
+        for name in names {
+            let place = try RowLayout.place(of: name, in: columns)
+            if let known = places.firstIndex(of: place) {
+                aliases[name] = known
+            } else {
                 places.append(place)
+                kept.append(name)
             }
         }
-        precondition(!names.isEmpty && Set(names).count == names.count, "names are distinct")
-        self.init(
-            format: format, names: format == .lines ? [names[0]] : names, places: places)
+        self.init(format: format, names: kept, places: places, aliases: aliases)
     }
 
-    private init(format: ListFormat, names: [String], places: [Int]) {
+    private init(
+        format: ListFormat, names: [String], places: [Int], aliases: [String: Int] = [:]
+    ) {
         self.format = format
         self.names = names
         self.places = places
+        self.aliases = aliases
     }
 
-    /// A column that is wanted and that the header does not name.
-    public struct MissingColumn: Error, Equatable {
-        /// The name that was looked for.
-        public var name: String
-        /// The names the header has.
-        public var columns: [String]
+    /// The field of a column that was asked for; nil where none was asked for by this name.
+    public func field(named name: String) -> Int? {
+        names.firstIndex(of: name) ?? aliases[name]
+    }
 
-        /// Makes the error.
-        public init(name: String, columns: [String]) {
-            self.name = name
-            self.columns = columns
+    /// Why columns are not found in a header.
+    public enum HeaderError: Error, Equatable {
+        /// A wanted column that the header does not name, and the names it has.
+        case missing(String, columns: [String])
+        /// A wanted column that several of these might be, in another case.
+        case ambiguous(String, columns: [String])
+        /// Two columns have this name.
+        case twice(String)
+        /// The header breaks the rules of RFC 4180.
+        case malformed
+    }
+
+    private static func place(of name: String, in columns: [String]) throws(HeaderError) -> Int {
+        if let place = columns.firstIndex(of: name) { return place }
+        let lower = name.lowercased()
+        let found = columns.indices.filter { columns[$0].lowercased() == lower }
+        guard let place = found.first else { throw .missing(name, columns: columns) }
+        guard found.count == 1 else {
+            throw .ambiguous(name, columns: found.map { columns[$0] })
+        }
+        return place
+    }
+
+    /// Whether a header is one well-formed row.
+    private static func isWellFormed(_ header: [UInt8], _ format: ListFormat) -> Bool {
+        var scanner = RowScanner(format: format)
+        return unsafe header.withUnsafeBytes { octets in
+            guard let base = octets.baseAddress else { return true }
+            var scan = 0
+            if let end = unsafe scanner.nextEnd(in: base, from: &scan, to: octets.count) {
+                return !end.isMalformed
+            }
+            return !scanner.endOfText(at: octets.count).isMalformed
         }
     }
 
-    /// The names in a header; blanks round them and quotes do not belong to a name.
+    /// The names in a well-formed header; blanks round them and quotes do not belong to a name.
     public static func columns(_ header: [UInt8], separator: UInt8) -> [String] {
+        let quote = UInt8(ascii: "\"")
         var columns: [String] = []
         var name: [UInt8] = []
-        var isQuoted = false
+        var (isQuoted, isAtStart) = (false, true)
         var offset = 0
         func end() {
             let isBlank = { (octet: UInt8) in octet == 0x20 || octet == 0x09 || octet == 0x0d }
@@ -68,17 +117,20 @@ public struct RowLayout: Sendable, Equatable {
         }
         while offset < header.count {
             let octet = header[offset]
-            if octet == UInt8(ascii: "\"") {
-                if isQuoted, offset + 1 < header.count, header[offset + 1] == octet {
-                    name.append(octet)
+            let wasAtStart = isAtStart
+            isAtStart = false
+            if octet == quote, wasAtStart {
+                isQuoted = true
+            } else if octet == quote, isQuoted {
+                if offset + 1 < header.count, header[offset + 1] == quote {
+                    name.append(quote)
                     offset += 1
-                } else if isQuoted || name.allSatisfy({ $0 == 0x20 }) {
-                    isQuoted.toggle()
                 } else {
-                    name.append(octet)
+                    isQuoted = false
                 }
             } else if octet == separator, !isQuoted {
                 end()
+                isAtStart = true
             } else {
                 name.append(octet)
             }

@@ -19,7 +19,29 @@ extension RowReader {
             splitPlain(start, textEnd, separator)
             return Row(index: 0, number: 0, line: firstLine, start: start, count: textEnd - start)
         }
-        let textEnd = splitQuoted(start, separator)
+        decodedCount = 0
+        guard let textEnd = splitQuoted(start, separator) else {
+            return malformedRow(start, firstLine)
+        }
+        return Row(index: 0, number: 0, line: firstLine, start: start, count: textEnd - start)
+    }
+
+    /// A row that breaks the rules: where it ends is the scanner's to say.
+    private mutating func malformedRow(_ start: Int, _ firstLine: UInt64) -> Row {
+        var scanner = RowScanner(format: layout.format)
+        var scan = start
+        var textEnd = end
+        if let rowEnd = unsafe scanner.nextEnd(in: octets, from: &scan, to: end) {
+            precondition(rowEnd.isMalformed, "a well-formed row was not split")
+            offset = rowEnd.offset
+            line = firstLine + rowEnd.lineCount
+            textEnd = withoutCarriageReturn(start, rowEnd.offset - 1)
+        } else {
+            isRowOpen = true
+            offset = end
+            line = firstLine + scanner.endOfText(at: end).lineCount
+        }
+        setMalformed(start, textEnd)
         return Row(index: 0, number: 0, line: firstLine, start: start, count: textEnd - start)
     }
 
@@ -41,61 +63,106 @@ extension RowReader {
         if index >= 0 { unsafe fields[Int(index)] = field }
     }
 
-    /// Sets the wanted fields of a row with quotes, and goes behind the row; its text's end.
+    /// Sets the wanted fields of a well-formed row with quotes, and goes behind the row.
     ///
-    /// It follows `RowScanner`: a quote opens at a field's start only.
-    private mutating func splitQuoted(_ start: Int, _ separator: UInt8) -> Int {
+    /// - Returns: its text's end; nil where it is malformed.
+    private mutating func splitQuoted(_ start: Int, _ separator: UInt8) -> Int? {
         let quote = UInt8(ascii: "\"")
         var place = 0
         var cursor = start
+        // The first line feed at the cursor or behind it.
+        var newline = -1
         while true {
             let fieldStart = cursor
-            var field = Field.missing
             // SAFETY: the cursor is below `end` where it is looked at.
             if cursor < end, unsafe octets.load(fromByteOffset: cursor, as: UInt8.self) == quote {
-                field = quoted(from: cursor, &cursor)
+                guard let field = quoted(from: fieldStart, &cursor, isWanted: isWanted(place))
+                else { return nil }
+                set(place, field)
+                let stop = cursor
+                // SAFETY: as above.
+                let octet =
+                    cursor < end ? unsafe octets.load(fromByteOffset: cursor, as: UInt8.self) : 0x0a
+                if octet == separator {
+                    cursor += 1
+                    place += 1
+                    continue
+                }
+                if octet == UInt8(ascii: "\r") { cursor += 1 }
+                // SAFETY: as above.
+                guard
+                    unsafe cursor == end
+                        || octets.load(fromByteOffset: cursor, as: UInt8.self) == 0x0a
+                else { return nil }
+                offset = min(cursor + 1, end)
+                line += 1
+                return stop
             }
-            let newline = unsafe find(UInt8(ascii: "\n"), octets, cursor, end)
-            let limit = newline ?? end
-            let found = unsafe find(separator, octets, cursor, limit)
-            var stop = found ?? limit
-            if found == nil { stop = max(cursor, withoutCarriageReturn(fieldStart, limit)) }
-            // Text behind a closing quote breaks the grammar: then the field is what stands there.
-            if field.form == .missing || cursor != stop {
-                field = Field(start: fieldStart, count: stop - fieldStart, form: .plain)
+            if newline < cursor {
+                newline = unsafe find(UInt8(ascii: "\n"), octets, cursor, end) ?? end
             }
-            set(place, field)
+            let found = unsafe find(separator, octets, cursor, newline)
+            var stop = found ?? newline
+            if found == nil { stop = withoutCarriageReturn(fieldStart, newline) }
+            set(place, Field(start: fieldStart, count: stop - fieldStart, form: .plain))
             if let found {
                 cursor = found + 1
                 place += 1
                 continue
             }
-            offset = newline.map { $0 + 1 } ?? end
+            offset = min(newline + 1, end)
             line += 1
             return stop
         }
     }
 
+    private func isWanted(_ place: Int) -> Bool {
+        // SAFETY: the place is below the count allocated.
+        unsafe place < placeCount && fieldAtPlace[place] >= 0
+    }
+
     /// A field between quotes; `cursor` ends behind the closing one. Line ends inside are counted.
-    private mutating func quoted(from opening: Int, _ cursor: inout Int) -> Field {
+    ///
+    /// - Returns: nil where the quotes are not closed.
+    private mutating func quoted(
+        from opening: Int, _ cursor: inout Int, isWanted: Bool
+    ) -> Field? {
         let quote = UInt8(ascii: "\"")
-        var form = Field.Form.plain
+        var hasDoubledQuotes = false
         cursor = opening + 1
         while true {
-            let found = unsafe find(quote, octets, cursor, end) ?? end
+            guard let found = unsafe find(quote, octets, cursor, end) else { return nil }
             var newline = unsafe find(UInt8(ascii: "\n"), octets, cursor, found)
             while let inner = newline {
                 line += 1
                 newline = unsafe find(UInt8(ascii: "\n"), octets, inner + 1, found)
             }
-            cursor = min(found + 1, end)
+            cursor = found + 1
             // SAFETY: the cursor is below `end` where it is looked at.
             if cursor < end, unsafe octets.load(fromByteOffset: cursor, as: UInt8.self) == quote {
-                form = .doubledQuotes
+                hasDoubledQuotes = true
                 cursor += 1
                 continue
             }
-            return Field(start: opening + 1, count: found - opening - 1, form: form)
+            let field = Field(start: opening + 1, count: found - opening - 1, form: .plain)
+            return hasDoubledQuotes && isWanted ? withoutDoubledQuotes(field) : field
         }
+    }
+
+    private mutating func withoutDoubledQuotes(_ field: Field) -> Field {
+        let room = unsafe roomToDecode(field.count)
+        var count = 0
+        var isSecondQuote = false
+        for place in field.start..<field.start + field.count {
+            // SAFETY: the field lies inside the text, and there is room for all of it.
+            let octet = unsafe octets.load(fromByteOffset: place, as: UInt8.self)
+            isSecondQuote = octet == UInt8(ascii: "\"") && !isSecondQuote
+            // The first quote of each pair goes.
+            if isSecondQuote { continue }
+            unsafe room.storeBytes(of: octet, toByteOffset: count, as: UInt8.self)
+            count += 1
+        }
+        defer { decodedCount += count }
+        return Field(start: decodedCount, count: count, form: .decoded)
     }
 }

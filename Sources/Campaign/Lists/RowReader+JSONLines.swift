@@ -18,19 +18,28 @@ extension RowReader {
         return Row(index: 0, number: 0, line: line, start: start, count: stop - start)
     }
 
-    /// Sets the wanted fields; false where the line is no JSON object. The last of equal keys wins.
-    private func readObject(_ start: Int, _ stop: Int) -> Bool {
+    /// Sets the wanted fields; false where the line is no JSON object. The last of equal keys wins,
+    /// however they are written.
+    private mutating func readObject(_ start: Int, _ stop: Int) -> Bool {
         for index in 0..<fieldCount { unsafe fields[index] = .missing }
+        decodedCount = 0
         // SAFETY: the line lies inside the chunk, which stays alive during this call.
+        let octets = unsafe octets
         let text = unsafe RawSpan(_unsafeStart: octets, byteCount: stop)
         var tokenizer = JSONTokenizer(at: start)
         do throws(APNsError) {
             guard try tokenizer.next(in: text)?.kind == .objectStart else { return false }
+            if let paths {
+                paths.begin()
+                return try unsafe readPaths(paths, &tokenizer, text, octets)
+            }
             while let key = try tokenizer.next(in: text) {
                 guard key.kind == .key, tokenizer.depth == 1 else { continue }
                 guard let value = try tokenizer.next(in: text) else { return false }
-                let index = wantedField(text, key)
-                if index >= 0 { unsafe fields[index] = field(value) }
+                unsafe take(value, of: key, octets) { (name, reader) in
+                    let index = unsafe reader.wantedField(name)
+                    if index >= 0 { unsafe reader.fields[index] = reader.field(value, octets) }
+                }
             }
             return true
         } catch {
@@ -38,20 +47,79 @@ extension RowReader {
         }
     }
 
-    private func wantedField(_ text: RawSpan, _ key: JSONTokenizer.Token) -> Int {
-        // A key with escapes names no column: names are compared octet by octet.
-        if key.hasEscapes { return -1 }
+    /// The same where names may be paths: keys inside objects are looked at, too.
+    @inline(never)
+    private mutating func readPaths(
+        _ paths: JSONPaths, _ tokenizer: inout JSONTokenizer, _ text: RawSpan,
+        _ octets: UnsafeRawPointer
+    ) throws(APNsError) -> Bool {
+        while let token = try tokenizer.next(in: text) {
+            let depth = tokenizer.depth
+            if token.kind == .objectEnd || token.kind == .arrayEnd { paths.left(depth: depth + 1) }
+            guard token.kind == .key, depth <= paths.depthMax else { continue }
+            guard let value = try tokenizer.next(in: text) else { return false }
+            unsafe take(value, of: token, octets) { (name, reader) in
+                unsafe reader.take(value, named: name, depth: depth, paths, octets)
+            }
+        }
+        return true
+    }
+
+    /// Hands out a key's text.
+    @inline(__always)
+    private mutating func take(
+        _ value: JSONTokenizer.Token, of key: JSONTokenizer.Token, _ octets: UnsafeRawPointer,
+        _ body: (UnsafeRawBufferPointer, inout RowReader) -> Void
+    ) {
+        let name = unsafe UnsafeRawBufferPointer(start: octets + key.start, count: key.count)
+        guard key.hasEscapes else {
+            unsafe body(name, &self)
+            return
+        }
+        // Room for both, so that the key stays where it is while the value is decoded.
+        let room = unsafe roomToDecode(key.count + value.count)
+        // What is no text names no column.
+        guard let count = unsafe JSONEscapes.decode(name, into: room) else { return }
+        decodedCount += count
+        unsafe body(UnsafeRawBufferPointer(start: room, count: count), &self)
+    }
+
+    /// Sets the fields that a key names, or that it is the end of a path to.
+    private mutating func take(
+        _ value: JSONTokenizer.Token, named name: UnsafeRawBufferPointer, depth: Int,
+        _ paths: JSONPaths, _ octets: UnsafeRawPointer
+    ) {
+        var made: Field?
+        let literal = depth == 1 ? unsafe wantedField(name) : -1
+        for index in 0..<fieldCount {
+            if index == literal {
+                let field = unsafe made ?? field(value, octets)
+                made = field
+                paths.isLiteral[index] = true
+                unsafe fields[index] = field
+                continue
+            }
+            guard let isLast = unsafe paths.step(index, name, depth: depth) else { continue }
+            if isLast, !paths.isLiteral[index] {
+                let field = unsafe made ?? field(value, octets)
+                made = field
+                unsafe fields[index] = field
+            } else if !isLast {
+                // What the key leads to replaces what an equal key led to before.
+                if !paths.isLiteral[index] { unsafe fields[index] = .missing }
+                if value.kind == .objectStart { paths.entered(index) }
+            }
+        }
+    }
+
+    private func wantedField(_ key: UnsafeRawBufferPointer) -> Int {
         var start = 0
         for index in 0..<fieldCount {
             // SAFETY: both arrays were laid out in `init`, one end a field.
             let end = unsafe nameEnds[index]
             if end - start == key.count {
                 var same = 0
-                while same < key.count,
-                    unsafe names[start + same] == text.octet(at: key.start + same)
-                {
-                    same += 1
-                }
+                while unsafe same < key.count && names[start + same] == key[same] { same += 1 }
                 if same == key.count { return index }
             }
             start = end
@@ -59,14 +127,141 @@ extension RowReader {
         return -1
     }
 
-    private func field(_ value: JSONTokenizer.Token) -> Field {
-        let form: Field.Form
+    private mutating func field(
+        _ value: JSONTokenizer.Token, _ octets: UnsafeRawPointer
+    ) -> Field {
         switch value.kind {
-        case .string: form = value.hasEscapes ? .escapedString : .string
-        case .number, .true_, .false_: form = .plain
+        case .string where value.hasEscapes:
+            let text = unsafe UnsafeRawBufferPointer(
+                start: octets + value.start, count: value.count)
+            let room = unsafe roomToDecode(value.count)
+            guard let count = unsafe JSONEscapes.decode(text, into: room) else {
+                return Field(start: value.start, count: value.count, form: .unusable)
+            }
+            defer { decodedCount += count }
+            return Field(start: decodedCount, count: count, form: .decoded)
+        case .string, .number, .true_, .false_:
+            return Field(start: value.start, count: value.count, form: .plain)
         case .null: return .missing
-        default: form = .unusable
+        default: return Field(start: value.start, count: value.count, form: .unusable)
         }
-        return Field(start: value.start, count: value.count, form: form)
+    }
+}
+
+/// Columns of JSON Lines that lie inside objects: `device.token` is the key `token` of the object
+/// under the key `device`, unless the row has a key `device.token`, which comes first.
+///
+/// What is known of the row in work lies here too, so that no row allocates.
+final class JSONPaths {
+    private let segments: [[[UInt8]]]
+    /// For each field, how many segments lead to the object that is open now.
+    private var matched: [Int]
+    /// For each field, whether a key of just its name was there.
+    var isLiteral: [Bool]
+    /// Keys that lie deeper name no column.
+    let depthMax: Int
+
+    /// - Returns: nil where no name is a path.
+    init?(_ names: [String]) {
+        segments = names.map { name in
+            let parts = name.utf8.split(
+                separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+            return parts.count > 1 ? parts.map { Array($0) } : []
+        }
+        depthMax = segments.map(\.count).max() ?? 0
+        matched = Array(repeating: 0, count: names.count)
+        isLiteral = Array(repeating: false, count: names.count)
+        if depthMax == 0 { return nil }
+    }
+
+    func begin() {
+        for index in matched.indices {
+            matched[index] = 0
+            isLiteral[index] = false
+        }
+    }
+
+    /// Whether a key goes on with a field's path, and whether it is its last segment.
+    func step(_ field: Int, _ key: UnsafeRawBufferPointer, depth: Int) -> Bool? {
+        let path = segments[field]
+        guard depth == matched[field] + 1, depth <= path.count,
+            unsafe key.elementsEqual(path[depth - 1])
+        else { return nil }
+        return depth == path.count
+    }
+
+    /// The object under the key that was met last is open.
+    func entered(_ field: Int) { matched[field] += 1 }
+
+    /// An object or array at this depth was closed.
+    func left(depth: Int) {
+        for index in matched.indices where matched[index] == depth - 1 && depth > 1 {
+            matched[index] -= 1
+        }
+    }
+}
+
+/// The escapes of JSON strings (RFC 8259 section 7).
+enum JSONEscapes {
+    /// Writes a string's text; an escape is longer than what it stands for.
+    ///
+    /// - Parameters:
+    ///   - octets: the inside of a string that the tokenizer passed.
+    ///   - output: room for as many octets.
+    /// - Returns: how many it has; nil where a surrogate stands alone, which is no text.
+    static func decode(
+        _ octets: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer
+    ) -> Int? {
+        var length = 0
+        var offset = 0
+        func put(_ octet: UInt8) {
+            // SAFETY: the caller vouches for the room.
+            unsafe output.storeBytes(of: octet, toByteOffset: length, as: UInt8.self)
+            length += 1
+        }
+        while offset < octets.count {
+            let octet = unsafe octets[offset]
+            guard octet == UInt8(ascii: "\\") else {
+                put(octet)
+                offset += 1
+                continue
+            }
+            // The tokenizer has found every escape to be whole.
+            let letter = unsafe octets[offset + 1]
+            offset += 2
+            switch letter {
+            case UInt8(ascii: "b"): put(0x08)
+            case UInt8(ascii: "f"): put(0x0c)
+            case UInt8(ascii: "n"): put(0x0a)
+            case UInt8(ascii: "r"): put(0x0d)
+            case UInt8(ascii: "t"): put(0x09)
+            case UInt8(ascii: "u"):
+                var value = unsafe unit(octets, at: offset)
+                offset += 4
+                if value >> 10 == 0x36, offset + 6 <= octets.count,
+                    unsafe octets[offset] == UInt8(ascii: "\\"),
+                    unsafe octets[offset + 1] == UInt8(ascii: "u")
+                {
+                    let second = unsafe unit(octets, at: offset + 2)
+                    guard second >> 10 == 0x37 else { return nil }
+                    value = 0x10000 + ((value & 0x3ff) << 10) + (second & 0x3ff)
+                    offset += 6
+                }
+                guard let scalar = Unicode.Scalar(value) else { return nil }
+                for octet in String(scalar).utf8 { put(octet) }
+            default: put(letter)
+            }
+        }
+        return length
+    }
+
+    private static func unit(_ octets: UnsafeRawBufferPointer, at start: Int) -> UInt32 {
+        var unit: UInt32 = 0
+        for place in start..<start + 4 {
+            let octet = unsafe octets[place]
+            let digit = octet <= UInt8(ascii: "9") ? octet - 0x30 : (octet | 0x20) - 0x57
+            unit = unit << 4 | UInt32(digit)
+        }
+        return unit
     }
 }

@@ -1,7 +1,10 @@
+public import APNs
+
 /// Goes through the rows of one chunk after another, without allocation.
 ///
 /// The seam between formats: what differs lies in `RowReader+Lines.swift` and its neighbours; all
-/// give rows with the same fields.
+/// give rows with the same fields. Where a row ends is for `RowScanner` to say; what a token is, for
+/// `readToken`; all who read a list ask here.
 @safe public struct RowReader: ~Copyable {
     /// A row: its place in chunk and list.
     public struct Row: Sendable, Equatable {
@@ -19,9 +22,9 @@
 
     /// A field of the row read last: where its text lies in the chunk.
     public struct Field: Sendable, Equatable {
-        /// Where its text starts, after an opening quote.
-        public var start: Int
-        /// Its octets, without quotes round them.
+        /// Where its text starts: in the chunk, or among the decoded texts of the row.
+        var start: Int
+        /// Its octets, without quotes round them and without escapes.
         public var count: Int
         /// How to read it.
         public var form: Form
@@ -30,17 +33,18 @@
         public enum Form: UInt8, Sendable {
             /// The row has no such column, or a JSON null there.
             case missing
-            /// The text as it is; in JSON a number or a word.
+            /// The text as it is in the list.
             case plain
-            /// In delimited formats: between quotes, with doubled quotes inside.
-            case doubledQuotes
-            /// In JSON: a string without escapes.
-            case string
-            /// In JSON: a string with escapes.
-            case escapedString
-            /// In JSON: an array or object, or the row is no JSON object.
+            /// A text that had doubled quotes or escapes: it lies among the decoded texts.
+            case decoded
+            /// In JSON: an array or object, a string that is no text, or the row is no JSON object.
             case unusable
+            /// The row breaks the rules of its format; the text is the row's beginning.
+            case malformed
         }
+
+        /// Whether it says something.
+        public var isText: Bool { form == .plain || form == .decoded }
 
         static var missing: Field { Field(start: 0, count: 0, form: .missing) }
     }
@@ -55,8 +59,13 @@
     var line: UInt64 = 0
     var index = 0
     var firstNumber: UInt64 = 0
-    /// Whether the row is longer than a chunk: what lies beyond it can't be read.
-    public private(set) var isOverlong = false
+    /// Whether the row read last was open at the end of the text.
+    var isRowOpen = false
+    /// How rows are read now.
+    private var mode: Mode
+    /// How rows are read where they are no longer than they may be.
+    private let usualMode: Mode
+    let separator: UInt8
     let fields: UnsafeMutablePointer<Field>
     /// For delimited formats: for each place in a row, which field it is; -1 where none.
     let fieldAtPlace: UnsafeMutablePointer<Int32>
@@ -65,6 +74,20 @@
     let names: UnsafeMutablePointer<UInt8>
     let nameEnds: UnsafeMutablePointer<Int>
     let fieldCount: Int
+    /// For JSON Lines: keys that lead to columns inside objects; empty where there are none.
+    let paths: JSONPaths?
+    /// The texts of the row that had to be decoded, one after another.
+    var decoded: UnsafeMutableRawPointer?
+    var decodedRoom = 0
+    var decodedCount = 0
+
+    private enum Mode {
+        case lines
+        case delimited
+        case jsonLines
+        /// One row that is too long.
+        case overlong
+    }
 
     /// A reader of lists with this layout; open a chunk next.
     public init(layout: RowLayout) {
@@ -88,6 +111,14 @@
             unsafe nameEnds[field] = nameEnd
         }
         unsafe octets = UnsafeRawPointer(fields)
+        separator = layout.format.separator ?? 0
+        switch layout.format {
+        case .lines: usualMode = .lines
+        case .csv, .semicolonCSV, .tsv: usualMode = .delimited
+        case .jsonl: usualMode = .jsonLines
+        }
+        mode = usualMode
+        paths = layout.format == .jsonl ? JSONPaths(layout.names) : nil
     }
 
     deinit {
@@ -96,6 +127,7 @@
         unsafe fieldAtPlace.deallocate()
         unsafe names.deallocate()
         unsafe nameEnds.deallocate()
+        unsafe decoded?.deallocate()
     }
 
     /// Where the row read last ends in the chunk, behind its line end.
@@ -109,7 +141,8 @@
         offset = 0
         line = chunk.start.line
         firstNumber = chunk.start.row
-        isOverlong = chunk.isOverlong
+        mode = chunk.isOverlong ? .overlong : usualMode
+        isRowOpen = false
         index = 0
     }
 
@@ -121,6 +154,7 @@
         offset = start
         self.line = line
         firstNumber = 0
+        isRowOpen = false
         index = 0
     }
 
@@ -135,11 +169,11 @@
     public mutating func next() -> Row? {
         while offset < end {
             let row: Row?
-            switch layout.format {
+            switch mode {
             case .lines: row = nextLine()
-            case .csv: row = nextDelimited(separator: UInt8(ascii: ","))
-            case .tsv: row = nextDelimited(separator: UInt8(ascii: "\t"))
-            case .jsonl: row = nextJSONLine()
+            case .delimited: row = nextDelimited(separator: separator)
+            case .jsonLines: row = nextJSONLine()
+            case .overlong: row = nextOverlong()
             }
             guard var row else { continue }
             row.index = index
@@ -158,34 +192,97 @@
         return unsafe fields[index]
     }
 
-    /// A field's text as it lies in the list, escapes as they are.
+    /// A field's text, without the escapes of its format; it lasts until the next row is read.
     @_lifetime(borrow self)
     public func text(_ field: Field) -> RawSpan {
-        precondition(field.start >= 0 && field.count >= 0 && field.start + field.count <= end)
-        // SAFETY: inside the chunk that `self` keeps alive, whose octets do not change.
-        let span = unsafe RawSpan(_unsafeStart: octets + field.start, byteCount: field.count)
+        // SAFETY: inside the chunk that `self` keeps alive, or its decoded texts, neither of which
+        // changes before the next row.
+        let span = unsafe RawSpan(_unsafeBytes: octets(of: field))
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
-    /// A field's octets as they lie in the list; they last until the chunk is closed.
+    /// The octets of `text`; they last until the next row is read.
+    @inline(__always)
     func octets(of field: Field) -> UnsafeRawBufferPointer {
+        if field.form == .decoded { return unsafe decodedOctets(of: field) }
         precondition(field.start >= 0 && field.count >= 0 && field.start + field.count <= end)
         // SAFETY: inside the chunk that `self` keeps alive, whose octets do not change.
         return unsafe UnsafeRawBufferPointer(start: octets + field.start, count: field.count)
     }
 
-    /// What a field of a delimited list says: its text with doubled quotes made single. Not for hot
-    /// paths.
+    @inline(never)
+    private func decodedOctets(of field: Field) -> UnsafeRawBufferPointer {
+        precondition(field.start >= 0 && field.count >= 0)
+        precondition(field.start + field.count <= decodedCount)
+        // SAFETY: so many octets of the decoded texts are set.
+        return unsafe UnsafeRawBufferPointer(
+            start: decoded.map { unsafe UnsafeRawPointer($0) + field.start }, count: field.count)
+    }
+
+    /// All of the row read last, as it is in the list.
+    @_lifetime(borrow self)
+    public func text(of row: Row) -> RawSpan {
+        text(Field(start: row.start, count: row.count, form: .plain))
+    }
+
+    /// What a field says. Not for hot paths.
     public func value(_ field: Field) -> [UInt8] {
-        let text = unsafe text(field).withUnsafeBytes { unsafe Array($0) }
-        guard field.form == .doubledQuotes else { return text }
-        var value: [UInt8] = []
-        var isSecondQuote = false
-        for octet in text {
-            isSecondQuote = octet == UInt8(ascii: "\"") && !isSecondQuote
-            // The first quote of each pair goes.
-            if !isSecondQuote { value.append(octet) }
+        if field.form == .missing { return [] }
+        return unsafe text(field).withUnsafeBytes { unsafe Array($0) }
+    }
+
+    /// Writes the token in a field of the row read last to `digits`, in lower case: the one judgement
+    /// of a row's token.
+    ///
+    /// - Parameter digits: has room for `TokenText.maximumDigitCount` octets.
+    /// - Returns: why there is none; nil where there is one.
+    @inline(__always)
+    public func readToken(_ field: Field, into digits: inout OutputRawSpan) -> Reason? {
+        guard field.isText else { return refusal(of: field) }
+        return TokenText.canonicalize(text(field), into: &digits) ? nil : .malformedToken
+    }
+
+    /// Why a row without a token has none.
+    public func refusal(of field: Field) -> Reason {
+        switch field.form {
+        case .missing: .missingColumn
+        case .malformed: .malformedRow
+        case .plain, .decoded, .unusable: .malformedToken
         }
-        return value
+    }
+
+    /// Room for so many octets behind the texts that were decoded; `decodedCount` says how many are.
+    ///
+    /// A decoded text is never longer than what it was written as, so that a row's texts fit into
+    /// as much as the row has.
+    mutating func roomToDecode(_ count: Int) -> UnsafeMutableRawPointer {
+        let needed = decodedCount + count
+        if let decoded = unsafe decoded, needed <= decodedRoom {
+            return unsafe decoded + decodedCount
+        }
+        let larger = max(needed, 2 * decodedRoom, 1_024)
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
+        if let decoded = unsafe decoded {
+            // SAFETY: so many octets are set, and both have room for them.
+            unsafe memory.copyMemory(from: decoded, byteCount: decodedCount)
+            unsafe decoded.deallocate()
+        }
+        unsafe decoded = memory
+        decodedRoom = larger
+        return unsafe memory + decodedCount
+    }
+
+    /// Makes all fields of a row that breaks the rules say so.
+    mutating func setMalformed(_ start: Int, _ stop: Int) {
+        let whole = Field(start: start, count: stop - start, form: .malformed)
+        for index in 0..<fieldCount { unsafe fields[index] = whole }
+    }
+
+    /// The only row of a chunk that does not hold all of it.
+    private mutating func nextOverlong() -> Row? {
+        let row = Row(index: 0, number: 0, line: line, start: offset, count: end - offset)
+        setMalformed(offset, end)
+        offset = end
+        return row
     }
 }

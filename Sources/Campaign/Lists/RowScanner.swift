@@ -1,22 +1,33 @@
 import Glibc
 
-/// Finds where rows end, for each format: the part of the cutter that knows about quotes.
+/// Finds where rows end, for each format: the one place that knows. What splits rows into fields
+/// (`RowReader`) agrees with it on well-formed rows and asks it about all others.
 ///
 /// For delimited formats (RFC 4180), whose rows may go over several lines:
 ///
 ///     fieldStart ──"──▶ quoted ──"──▶ quoteInQuoted ──"──▶ quoted
-///      ▲   │ other        │ \n: a line      │ other
-///      │   ▼              └──▶ quoted       ▼
-///      └─ unquoted ◀────────────────────────┘
-///       separator    \n in fieldStart or unquoted: the row's end
+///      ▲   │ other        │ LF: a line     │ separator ──▶ fieldStart
+///      │   ▼              └──▶ quoted      │ LF, end of the text: the row's end
+///      └─ unquoted                         ├─CR─▶ quoteThenReturn ──LF──▶ the row's end
+///       separator                          │             │ other   (end of the text: as LF)
+///                                          ▼ other       ▼
+///       LF in fieldStart or unquoted:    malformed ◀─────┘
+///       the row's end                      └──LF──▶ the row's end
 ///
-/// A quote elsewhere than at a field's start is text, so that `5" disk` harms nobody.
+/// - A quote opens at a field's first byte only; elsewhere it is text, so that `5" disk` harms
+///   nobody.
+/// - What follows a closing quote and is neither separator nor line break makes the row malformed:
+///   it ends at the next line feed, quotes or not, so that no other row is swallowed.
+/// - A row that is open at the end of the text is malformed as well.
+/// - A line break is LF or CRLF, and at the end of the text CR; any other CR is text.
 struct RowScanner {
     private enum State {
         case fieldStart
         case unquoted
         case quoted
         case quoteInQuoted
+        case quoteThenReturn
+        case malformed
     }
 
     let format: ListFormat
@@ -41,6 +52,8 @@ struct RowScanner {
         var offset: Int
         /// The lines it goes over.
         var lineCount: UInt64
+        /// Whether it broke the rules of its format.
+        var isMalformed = false
     }
 
     /// The next row end in `octets[scan..<end]`; nil where there is none, then `scan` is `end`.
@@ -58,12 +71,18 @@ struct RowScanner {
         return RowEnd(offset: scan, lineCount: 1)
     }
 
-    /// Ends the row at the text's end; how many lines it went over.
-    mutating func endOfText() -> UInt64 {
-        let lineCount = innerLineCount + 1
+    /// Ends the row at the text's end, `offset`.
+    mutating func endOfText(at offset: Int) -> RowEnd {
+        let isMalformed: Bool
+        switch state {
+        case .fieldStart, .unquoted, .quoteInQuoted, .quoteThenReturn: isMalformed = false
+        case .quoted, .malformed: isMalformed = true
+        }
+        let end = RowEnd(
+            offset: offset, lineCount: innerLineCount + 1, isMalformed: isMalformed)
         innerLineCount = 0
         state = .fieldStart
-        return lineCount
+        return end
     }
 
     private mutating func nextDelimitedEnd(
@@ -101,26 +120,41 @@ struct RowScanner {
                 }
                 if found < end { state = .quoteInQuoted }
                 scan = min(found + 1, end)
-            case .quoteInQuoted:
+            case .quoteInQuoted, .quoteThenReturn:
                 // SAFETY: `scan` is below `end`.
                 let octet = unsafe octets.load(fromByteOffset: scan, as: UInt8.self)
-                if octet == quote {
-                    state = .quoted
-                    scan += 1
-                } else {
-                    state = .unquoted
-                }
+                if octet == UInt8(ascii: "\n") { return rowEnd(scan, &scan) }
+                step(octet)
+                if state != .malformed { scan += 1 }
+            case .malformed:
+                if newline < end { return rowEnd(newline, &scan) }
+                scan = end
             }
         }
         return nil
     }
 
+    /// What an octet behind a quote that may have closed a field makes of the row.
+    private mutating func step(_ octet: UInt8) {
+        guard state == .quoteInQuoted else {
+            state = .malformed
+            return
+        }
+        switch octet {
+        case UInt8(ascii: "\""): state = .quoted
+        case separator: state = .fieldStart
+        case UInt8(ascii: "\r"): state = .quoteThenReturn
+        default: state = .malformed
+        }
+    }
+
     private mutating func rowEnd(_ newline: Int, _ scan: inout Int) -> RowEnd {
         scan = newline + 1
-        let lineCount = innerLineCount + 1
+        let end = RowEnd(
+            offset: scan, lineCount: innerLineCount + 1, isMalformed: state == .malformed)
         innerLineCount = 0
         state = .fieldStart
-        return RowEnd(offset: scan, lineCount: lineCount)
+        return end
     }
 }
 

@@ -72,7 +72,7 @@ extension RowPersonalizer {
     ) -> Reason? {
         let field = reader.field(Int(step.field))
         // An empty field of a table is how it says that there is no value.
-        if field.form == .missing || (field.form != .unusable && field.count == 0) {
+        if field.form == .missing || (field.isText && field.count == 0) {
             if let fallback = step.fallback {
                 return appendConstant(fallback) ? nil : .payloadTooLarge
             }
@@ -184,80 +184,6 @@ extension RowPersonalizer {
     func text(
         of field: RowReader.Field, _ reader: borrowing RowReader
     ) -> UnsafeRawBufferPointer? {
-        let octets = unsafe reader.octets(of: field)
-        switch field.form {
-        case .plain, .string: return unsafe octets
-        case .doubledQuotes: return unsafe withoutDoubledQuotes(octets)
-        case .escapedString: return unsafe withoutEscapes(octets)
-        case .missing, .unusable: return nil
-        }
-    }
-
-    private func withoutDoubledQuotes(_ octets: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-        var length = 0
-        var isSecondQuote = false
-        for index in 0..<octets.count {
-            let octet = unsafe octets[index]
-            isSecondQuote = octet == UInt8(ascii: "\"") && !isSecondQuote
-            if isSecondQuote { continue }
-            // SAFETY: the scratch holds as much as a chunk, and a field lies in one.
-            unsafe scratch[length] = octet
-            length += 1
-        }
-        return unsafe UnsafeRawBufferPointer(rebasing: scratch[..<length])
-    }
-
-    /// A JSON string's text; nil where a surrogate stands alone, which is no text.
-    private func withoutEscapes(_ octets: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
-        var length = 0
-        var offset = 0
-        func put(_ octet: UInt8) {
-            // SAFETY: as above; an escape is longer than what it stands for.
-            unsafe scratch[length] = octet
-            length += 1
-        }
-        func unit(at start: Int) -> UInt32 {
-            var unit: UInt32 = 0
-            for place in start..<start + 4 {
-                let octet = unsafe octets[place]
-                let digit = octet <= UInt8(ascii: "9") ? octet - 0x30 : (octet | 0x20) - 0x57
-                unit = unit << 4 | UInt32(digit)
-            }
-            return unit
-        }
-        while offset < octets.count {
-            let octet = unsafe octets[offset]
-            guard octet == UInt8(ascii: "\\") else {
-                put(octet)
-                offset += 1
-                continue
-            }
-            // The tokenizer has found every escape to be whole.
-            let letter = unsafe octets[offset + 1]
-            offset += 2
-            switch letter {
-            case UInt8(ascii: "b"): put(0x08)
-            case UInt8(ascii: "f"): put(0x0c)
-            case UInt8(ascii: "n"): put(0x0a)
-            case UInt8(ascii: "r"): put(0x0d)
-            case UInt8(ascii: "t"): put(0x09)
-            case UInt8(ascii: "u"):
-                var value = unit(at: offset)
-                offset += 4
-                if value >> 10 == 0x36, offset + 6 <= octets.count,
-                    unsafe octets[offset] == UInt8(ascii: "\\"),
-                    unsafe octets[offset + 1] == UInt8(ascii: "u")
-                {
-                    let second = unit(at: offset + 2)
-                    guard second >> 10 == 0x37 else { return nil }
-                    value = 0x10000 + ((value & 0x3ff) << 10) + (second & 0x3ff)
-                    offset += 6
-                }
-                guard let scalar = Unicode.Scalar(value) else { return nil }
-                for octet in String(scalar).utf8 { put(octet) }
-            default: put(letter)
-            }
-        }
-        return unsafe UnsafeRawBufferPointer(rebasing: scratch[..<length])
+        unsafe field.isText ? reader.octets(of: field) : nil
     }
 }

@@ -63,8 +63,6 @@ public import APNs
     let choiceField: Int?
     let choiceFallback: Int?
 
-    /// A decoded value.
-    let scratch: UnsafeMutableRawBufferPointer
     /// The pieces of the row that was made last.
     let pieces: UnsafeMutableRawBufferPointer
     /// The octets that `pieces` has room for.
@@ -82,7 +80,7 @@ public import APNs
     /// - Parameter layout: Names every column that the set uses.
     public init(_ set: PayloadSet, layout: RowLayout) {
         func field(_ column: String) -> Int {
-            guard let index = layout.names.firstIndex(of: column) else {
+            guard let index = layout.field(named: column) else {
                 preconditionFailure("the layout was made for other columns")
             }
             return index
@@ -125,10 +123,8 @@ public import APNs
         _ = unsafe self.recipes.initialize(from: recipes)
         unsafe self.names = .allocate(capacity: names.count)
         _ = unsafe self.names.initialize(from: names)
-        // A set that is the same for all rows needs neither.
-        let isPersonal = set.isPersonal
-        unsafe scratch = .allocate(byteCount: isPersonal ? RowChunk.capacity : 0, alignment: 8)
-        room = isPersonal ? Self.piecesLimit(set.limit) : 0
+        // A set that is the same for all rows needs none.
+        room = set.isPersonal ? Self.piecesLimit(set.limit) : 0
         unsafe pieces = .allocate(byteCount: room, alignment: 8)
     }
 
@@ -138,7 +134,6 @@ public import APNs
         unsafe steps.deallocate()
         unsafe recipes.deallocate()
         unsafe names.deallocate()
-        unsafe scratch.deallocate()
         unsafe pieces.deallocate()
     }
 
@@ -165,8 +160,6 @@ public import APNs
 
     private mutating func make(_ reader: borrowing RowReader) -> Outcome {
         count = 0
-        // What lies beyond the chunk was not read: a value may be cut.
-        if reader.isOverlong { return .invalid(.badValue) }
         let template: Int
         switch choose(reader) {
         case .success(let index): template = index

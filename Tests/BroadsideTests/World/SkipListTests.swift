@@ -64,7 +64,7 @@ import Testing
     ) throws {
         let place = try Place(rows: 5_000, suppress: what.suppress, duplicates: what.duplicates)
         let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
-        let search = try #require(try SkipSearch(place.options))
+        let search = try #require(try SkipSearch(place.options, payloads: PayloadSet(constant: [])))
         let skips = try search.listAside(of: list)
         #expect(try dispositions(list, skips, rowLimit: rowLimit) == place.expected)
         // Again from the start, as a list that goes back has to.
@@ -75,7 +75,7 @@ import Testing
     {
         let place = try Place(rows: 500, suppress: 50, duplicates: true)
         let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
-        let search = try #require(try SkipSearch(place.options))
+        let search = try #require(try SkipSearch(place.options, payloads: PayloadSet(constant: [])))
         let directory = try LedgerDirectory.create(place.path + "/ledger")
         _ = try search.list(in: directory, of: list, isNew: true)
         let file = place.path + "/ledger/skips"
@@ -86,7 +86,8 @@ import Testing
         #expect(try take(search) != nil)
         var others = place.options
         others.skipsDuplicates = false
-        #expect(try take(#require(try SkipSearch(others))) == nil)
+        #expect(
+            try take(#require(try SkipSearch(others, payloads: PayloadSet(constant: [])))) == nil)
         for offset in stride(from: 0, to: written.count, by: 5) {
             var damaged = written
             damaged[offset] ^= 4
@@ -104,7 +105,7 @@ import Testing
         let place = try Place(rows: 5, suppress: 1, duplicates: false)
         try Data("name\nmail\n".utf8).write(to: URL(fileURLWithPath: place.path + "/opt-outs"))
         let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
-        let search = try #require(try SkipSearch(place.options))
+        let search = try #require(try SkipSearch(place.options, payloads: PayloadSet(constant: [])))
         var message = ""
         do throws(BroadsideError) { _ = try search.listAside(of: list) } catch {
             message = error.message
@@ -117,7 +118,7 @@ import Testing
     {
         let place = try Place(rows: 100, suppress: 10, duplicates: true)
         let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
-        let search = try #require(try SkipSearch(place.options))
+        let search = try #require(try SkipSearch(place.options, payloads: PayloadSet(constant: [])))
         let shard = try #require(ListShard("2/2"))
         func code(_ work: () throws -> Void) -> Int32? {
             do { try work() } catch { return (error as? BroadsideError)?.exitCode }

@@ -10,7 +10,7 @@ import Testing
     ) throws -> (kept: String, removed: String, counts: PruneCounts) {
         let names = header.split { $0.isNewline }.first ?? ""
         let layout = try RowLayout(format: format, names: columns, header: Array(names.utf8))
-        let result = try CampaignTests.prune(
+        let result = CampaignTests.prune(
             Array(text.utf8), dead: try deadTokens([verdictLedger(dead)]), layout: layout,
             windowSize: windowSize)
         return (
@@ -78,14 +78,38 @@ import Testing
         #expect(result.counts.firstUnreadableLine == 12)
     }
 
-    @Test func `A list that ends inside quotes is refused`() throws {
+    @Test func `Malformed rows stay and swallow no other`() throws {
         let header = "name,token\n"
-        let text = "\(header)a,\(first)\n\"b\n\",\(first)\n\n\"c\n\",\"\(second)\nd,\(third)\n"
+        let spoiled = "\"Bob\"by\",\(first)\n"
+        let open = "\"c\n\",\"\(second)\nd,\(first)\n"
+        let text = "\(header)\(spoiled)a,\(first)\n\"b\n\",\(first)\n\n\(open)"
         for windowSize in [8, 100, 1 << 16] {
-            #expect(throws: PruneError.unclosedQuote(line: 7)) {
-                _ = try prune(
-                    text, dead: [died(first)], format: .csv, header: header,
-                    windowSize: windowSize)
+            let result = try prune(
+                text, dead: [died(first), died(second)], format: .csv, header: header,
+                windowSize: windowSize)
+            #expect(result.kept == "\(header)\(spoiled)\n\(open)")
+            #expect(result.counts.rows == 4 && result.counts.withoutToken == 2)
+        }
+    }
+
+    @Test(arguments: [-1, 0, 1, 2, 70_000])
+    func `A row longer than rows may be stays, and what follows is read on`(excess: Int) throws {
+        let isLong = excess > 0
+        for format in [ListFormat.lines, .csv] {
+            let header = format == .csv ? "token,name\n" : ""
+            let row = format == .csv ? "\(first),\"\n" : first
+            let filler = RowChunk.rowByteCountMax + excess - row.utf8.count
+            let long =
+                format == .csv
+                ? row + String(repeating: "x", count: filler - 1) + "\"\n"
+                : row + String(repeating: " ", count: filler) + "\n"
+            for end in ["", "\(second)\n"] {
+                let result = try prune(
+                    header + long + end, dead: [died(first), died(second)], format: format,
+                    header: header, windowSize: 1 << 20)
+                #expect(result.kept == header + (isLong ? long : ""))
+                #expect(result.counts.withoutToken == (isLong ? 1 : 0))
+                #expect(result.counts.rows == (end.isEmpty ? 1 : 2))
             }
         }
     }
@@ -98,7 +122,7 @@ import Testing
         let list = RandomList(format: format, deadCount: 40, random: &random)
         let layout = try RowLayout(format: format, names: ["token"], header: list.header)
         let windowSize = Int.random(in: 1...600, using: &random)
-        let result = try CampaignTests.prune(
+        let result = CampaignTests.prune(
             list.pieces.flatMap(\.octets), dead: try deadTokens([verdictLedger(dead)]),
             layout: layout, windowSize: windowSize)
         #expect(result.kept == list.pieces.filter { !$0.goes }.flatMap(\.octets))

@@ -88,7 +88,7 @@ func testToken(_ number: Int) -> String {
 /// Prunes a list that comes by in windows of a size that grows where a row needs it.
 func prune(
     _ list: [UInt8], dead: consuming DeadTokens, layout: RowLayout, windowSize: Int
-) throws(PruneError) -> (kept: [UInt8], removed: [UInt8], counts: PruneCounts) {
+) -> (kept: [UInt8], removed: [UInt8], counts: PruneCounts) {
     var pruner = ListPruner(dead: dead, layout: layout, collectsRemoved: true)
     var kept: [UInt8] = []
     var removed: [UInt8] = []
@@ -99,7 +99,7 @@ func prune(
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: end - offset, alignment: 1)
         defer { memory.deallocate() }
         memory.copyBytes(from: list[offset..<end])
-        let outcome = try pruner.process(memory, isLast: end == list.count, removed: &removed)
+        let outcome = pruner.process(memory, isLast: end == list.count, removed: &removed)
         kept += memory[..<outcome.keptCount]
         offset += outcome.consumedCount
         size = outcome.consumedCount == 0 ? size * 2 : windowSize

@@ -96,7 +96,7 @@ import Testing
             #expect(chunk.end.row - chunk.start.row <= UInt64(rowLimit))
             let covered = list[Int(chunk.start.byteOffset)..<end]
             #expect(covered.starts(with: chunk.octets))
-            #expect(chunk.isOverlong == (covered.count > RowChunk.capacity))
+            #expect(chunk.isOverlong == (covered.count > RowChunk.rowByteCountMax))
         }
         #expect(list[end...].allSatisfy { $0 == 0x20 || $0 == 0x0d || $0 == 0x0a })
         #expect(row == UInt64(plainRows(list).count))

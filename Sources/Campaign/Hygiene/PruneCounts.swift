@@ -1,9 +1,3 @@
-/// Why a list cannot be pruned: it is not what it was taken for.
-public enum PruneError: Error, Hashable, Sendable {
-    /// The list ends inside quotes that open on this line.
-    case unclosedQuote(line: UInt64)
-}
-
 /// What pruning did with a list's rows.
 public struct PruneCounts: Sendable {
     /// Rows of the list; header and blank lines are none.
@@ -12,6 +6,8 @@ public struct PruneCounts: Sendable {
     public internal(set) var removed: UInt64 = 0
     /// Rows left out by the reason's stable code.
     public internal(set) var removedByReason = [UInt64](repeating: 0, count: 256)
+    /// Rows that have the column of registration times.
+    public internal(set) var withRegistration: UInt64 = 0
     /// Rows of dead tokens that stay because they were registered later.
     public internal(set) var registeredLater: UInt64 = 0
     /// Rows of dead tokens that stay because nobody can read when they were registered.

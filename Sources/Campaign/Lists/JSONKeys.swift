@@ -1,0 +1,31 @@
+import APNs
+
+/// The keys of a row of JSON Lines, for advice; those inside objects as paths.
+public enum JSONKeys {
+    /// The most keys that are read.
+    private static let countMax = 100
+
+    /// The keys whose values are no objects, in order; empty where the text is no JSON object.
+    public static func read(_ text: RawSpan) -> [String] {
+        var keys: [String] = []
+        var path: [String] = []
+        var tokenizer = JSONTokenizer()
+        do throws(APNsError) {
+            guard try tokenizer.next(in: text)?.kind == .objectStart else { return [] }
+            while keys.count < countMax, let token = try tokenizer.next(in: text) {
+                if token.kind == .objectEnd, tokenizer.depth < path.count { path.removeLast() }
+                guard token.kind == .key, tokenizer.depth == path.count + 1 else { continue }
+                let octets = unsafe text.withUnsafeBytes { unsafe Array($0[token.range]) }
+                path.append(String(decoding: octets, as: UTF8.self))
+                guard let value = try tokenizer.next(in: text) else { return keys }
+                if value.kind != .objectStart {
+                    keys.append(path.joined(separator: "."))
+                    path.removeLast()
+                }
+            }
+            return keys
+        } catch {
+            return []
+        }
+    }
+}

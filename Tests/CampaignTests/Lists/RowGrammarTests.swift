@@ -1,0 +1,206 @@
+import APNs
+import Testing
+
+@testable import Campaign
+
+/// The rules of the documents for rows that break the grammar of their format, as tables.
+@Suite struct RowGrammarTests {
+    /// What a row is: its line, and its fields; nil where it is malformed.
+    private struct Expected: Equatable {
+        var line: UInt64
+        var fields: [String?]?
+
+        init(_ line: UInt64, _ fields: [String?]?) {
+            self.line = line
+            self.fields = fields
+        }
+    }
+
+    private static let delimited: [(text: String, rows: [Expected])] = [
+        // The row ends at its line break, and those behind it are rows of their own.
+        (
+            "A,\"Bob\nB\",\"x\n\"Bob\nB,Cy\nC,\"Di\"\nD,\"E\"\"e\"\n",
+            [
+                .init(2, nil), .init(5, ["B", "Cy"]), .init(6, ["C", "Di"]),
+                .init(7, ["D", "E\"e"]),
+            ]
+        ),
+        ("\"Bob\"x,\"\nB,Cy\n", [.init(2, nil), .init(3, ["B", "Cy"])]),
+        ("A,\"a\nb\"x\"\nB,y\n", [.init(2, nil), .init(4, ["B", "y"])]),
+        ("A,\"b\" \nB,y", [.init(2, nil), .init(3, ["B", "y"])]),
+        ("\"A\" ,b\nB,y", [.init(2, nil), .init(3, ["B", "y"])]),
+        ("\"A\"\"\"x,b\nB,y", [.init(2, nil), .init(3, ["B", "y"])]),
+        // A carriage return is part of a line break, or text.
+        ("A,\"b\"\r\nB,y\r\n", [.init(2, ["A", "b"]), .init(3, ["B", "y"])]),
+        ("A,\"b\"\r\rc\nB,y", [.init(2, nil), .init(3, ["B", "y"])]),
+        ("A,b\rc\nB,\"y\rz\"\n", [.init(2, ["A", "b\rc"]), .init(3, ["B", "y\rz"])]),
+        // Quotes elsewhere are text.
+        ("A,5\" disk\nB, \"y\"\n", [.init(2, ["A", "5\" disk"]), .init(3, ["B", " \"y\""])]),
+        ("A,\"\"\nB,\"\"\"\"\n", [.init(2, ["A", ""]), .init(3, ["B", "\""])]),
+        // What is open at the end is malformed.
+        ("A,b\n\"B,y\nC,z\n", [.init(2, ["A", "b"]), .init(3, nil)]),
+        ("A,b\nB,\"", [.init(2, ["A", "b"]), .init(3, nil)]),
+        ("A,\"b\"", [.init(2, ["A", "b"])]), ("A,\"b\"x", [.init(2, nil)]),
+        ("A\n,\n\n\"\"\n", [.init(2, ["A", nil]), .init(3, ["", ""]), .init(5, ["", nil])]),
+    ]
+
+    @Test(arguments: delimited.indices, [ListFormat.csv, .semicolonCSV, .tsv])
+    private func `Malformed rows end at their line break`(
+        index: Int, format: ListFormat
+    ) throws {
+        let separator = String(Unicode.Scalar(format.separator!))
+        func written(_ text: String) -> String {
+            text.split(separator: ",", omittingEmptySubsequences: false)
+                .joined(separator: separator)
+        }
+        let entry = Self.delimited[index]
+        let list = Array(written("a,b\n" + entry.text).utf8)
+        for pieceSize in [1, 2, 3, 7, 1_000] {
+            for rowLimit in [1, 2, .max] {
+                let found = try read(list, format, ["a", "b"], pieceSize, rowLimit)
+                #expect(found == entry.rows)
+            }
+        }
+    }
+
+    /// Rows of JSON Lines, and what the column `a.b` of each is.
+    private static let objects: [(text: String, value: String?)] = [
+        (#"{"a":{"b":"x"}}"#, "x"), (#"{"a.b":"x"}"#, "x"), (#"{"a.b":"x","a":{"b":"y"}}"#, "x"),
+        (#"{"a":{"b":"y"},"a.b":"x"}"#, "x"), (#"{"a":{"b":"y"},"a.b":null}"#, nil),
+        (#"{"a":{"b":"x"},"a":{"c":1}}"#, nil), (#"{"a":{"b":"x"},"a":7}"#, nil),
+        (#"{"a":{"b":"x","b":"y"}}"#, "y"), (#"{"a":{"c":{"b":"x"}}}"#, nil),
+        (#"{"a":[{"b":"x"}]}"#, nil), (#"{"x":{"a":{"b":"x"}}}"#, nil), (#"{"b":"x"}"#, nil),
+        (#"{"x":{"b":"n"},"a":{"x":[{"b":"n"}],"b":7,"y":{"b":"n"}}}"#, "7"),
+        (#"{"\u0061":{"\u0062":"\u0078\u00e9\ud83c\udf89\n\/"}}"#, "x\u{e9}\u{1f389}\n/"),
+        (#"{"a":{"b":"x"},"\u0061.b":"y"}"#, "y"), (#"{"a":{"b":""}}"#, ""),
+    ]
+
+    @Test(arguments: objects.indices)
+    private func `Keys may be paths, and escapes count`(index: Int) throws {
+        let entry = Self.objects[index]
+        let found = try read(Array(entry.text.utf8), .jsonl, ["z", "a.b"], 1_000, .max)
+        #expect(found == [Expected(1, [nil, entry.value])])
+    }
+
+    @Test func `The last of equal keys wins, however it is written`() throws {
+        for (text, value) in [
+            (#"{"token":"A","\u0074oken":"B"}"#, "B"), (#"{"\u0074oken":"B","token":"A"}"#, "A"),
+            (#"{"token":"A","token":null}"#, nil), (#"{"token":"\u002B\u0041"}"#, "+A"),
+            (#"{"t\u00f6ken":"A","tok":"B"}"#, nil),
+        ] as [(String, String?)] {
+            let found = try read(Array(text.utf8), .jsonl, ["token"], 1_000, .max)
+            #expect(found == [Expected(1, [value])])
+        }
+        // A surrogate that stands alone is no text.
+        let line = Array(#"{"token":"\ud800"}"#.utf8)
+        let pool = ChunkPool(limit: 2)
+        var cutter = RowCutter(format: .jsonl, pool: pool)
+        cut(&cutter, pool: pool, pieces: [line]) { chunk in
+            var reader = RowReader(layout: try! RowLayout(format: .jsonl, names: ["token"]))
+            reader.open(chunk)
+            _ = reader.next()
+            #expect(reader.field(0).form == .unusable)
+            _ = reader.close()
+        }
+    }
+
+    @Test(arguments: [65_535, 65_536, 65_537, 130_000, 1_048_575, 1_048_576, 1_048_577, 1_200_000])
+    func `A row has at most 1 MiB`(count: Int) throws {
+        let digits = String(repeating: "ab", count: 32)
+        for format in [ListFormat.lines, .csv, .jsonl] {
+            for end in ["\n", ""] {
+                let (start, stop) =
+                    switch format {
+                    case .lines: (digits, "")
+                    case .jsonl: ("{\"token\":\"\(digits)\",\"name\":\"", "\"}")
+                    default: ("\(digits),\"", "\n\"")
+                    }
+                let filler = String(
+                    repeating: " ", count: count - start.utf8.count - stop.utf8.count)
+                let header = format == .csv ? "token,name\n" : ""
+                let list = Array((header + start + filler + stop + end).utf8)
+                let pieces = split(list, pieceSize: 100_000)
+                let pool = ChunkPool(limit: 2)
+                var cutter = RowCutter(format: format, pool: pool)
+                var survey = ListSurvey()
+                let layout = try RowLayout(
+                    format: format, names: ["token"], header: Array("token,name".utf8))
+                var reader = RowReader(layout: layout)
+                cut(&cutter, pool: pool, pieces: pieces) { chunk in
+                    #expect(chunk.isOverlong == (count > RowChunk.rowByteCountMax))
+                    reader.open(chunk)
+                    while let row = reader.next() { _ = survey.take(row, of: reader) }
+                    _ = reader.close()
+                }
+                #expect(survey.counts.rows == 1)
+                #expect(survey.counts.valid == (count > RowChunk.rowByteCountMax ? 0 : 1))
+                #expect(survey.counts.malformedRows == (count > RowChunk.rowByteCountMax ? 1 : 0))
+            }
+        }
+    }
+
+    @Test func `Columns are found without regard to case if only one is meant`() throws {
+        func layout(_ header: String, _ names: [String]) throws(RowLayout.HeaderError) -> RowLayout
+        {
+            try RowLayout(format: .csv, names: names, header: Array(header.utf8))
+        }
+        #expect(try layout("id,Device Token", ["device token"]).places == [1])
+        #expect(try layout("Token,token", ["token"]).places == [1])
+        let both = try layout("x,Token", ["token", "x", "TOKEN"])
+        #expect(both.names == ["token", "x"] && both.field(named: "TOKEN") == 0)
+        #expect(both.field(named: "x") == 1 && both.field(named: "y") == nil)
+        for (header, error) in [
+            ("Token,TOKEN", RowLayout.HeaderError.ambiguous("token", columns: ["Token", "TOKEN"])),
+            ("token,a,a", .twice("a")), ("token,\"a\",a", .twice("a")),
+            ("token,\"a\"x", .malformed), ("\"token", .malformed),
+            ("id", .missing("token", columns: ["id"])),
+        ] {
+            #expect(throws: error) { try layout(header, ["token"]) }
+        }
+        // Spreadsheets leave columns without a name.
+        #expect(try layout("token,,", ["token"]).places == [0])
+    }
+
+    @Test func `A semicolon is found in the header, outside quotes`() {
+        for (header, format) in [
+            ("id;token\n1,2", ListFormat.semicolonCSV), ("id,token\n1;2", .csv),
+            ("\"a;b\",token\n", .csv), ("\"a,b\";token\n", .semicolonCSV), ("token\n1;2", .csv),
+            ("a;b,token\n", .csv), ("a,b;token\n", .semicolonCSV),
+            ("\u{feff}\na;token", .semicolonCSV),
+            ("a,b;c\n", .csv), ("\"a\nb\";token\n", .semicolonCSV),
+        ] {
+            #expect(
+                ListFormat.separator(Array(header.utf8), tokenColumn: "token") == format,
+                "\(header)")
+        }
+    }
+
+    private func read(
+        _ list: [UInt8], _ format: ListFormat, _ columns: [String], _ pieceSize: Int,
+        _ rowLimit: Int
+    ) throws -> [Expected] {
+        let pool = ChunkPool(limit: 2)
+        var cutter = RowCutter(format: format, pool: pool, rowLimit: rowLimit)
+        let separator = format.separator.map { String(Unicode.Scalar($0)) } ?? ""
+        let layout = try RowLayout(
+            format: format, names: columns, header: Array(columns.joined(separator: separator).utf8)
+        )
+        var reader = RowReader(layout: layout)
+        var found: [Expected] = []
+        cut(&cutter, pool: pool, pieces: split(list, pieceSize: pieceSize)) { chunk in
+            reader.open(chunk)
+            var count = 0
+            while let row = reader.next() {
+                count += 1
+                let fields = columns.indices.map { reader.field($0) }
+                let texts = fields.map {
+                    $0.form == .missing ? nil : String(decoding: reader.value($0), as: UTF8.self)
+                }
+                found.append(Expected(row.line, fields[0].form == .malformed ? nil : texts))
+            }
+            #expect(count == chunk.rowCount)
+            _ = reader.close()
+        }
+        return found
+    }
+}

@@ -1,0 +1,198 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Files that are not lists of device tokens, and lists with something wrong in them: what each
+/// command that reads lists says, before anything else is done.
+@Suite(.timeLimit(.minutes(60)))
+struct ListKindTests {
+    private static let token = String(repeating: "ab", count: 32)
+    private static let firebase =
+        "dGhpc2lzYWRldmlj:APA91b" + String(repeating: "Hx-9_", count: 28)
+
+    /// A file's name, its bytes, the words of the error.
+    private static let foreign: [(name: String, bytes: [UInt8], says: [String])] = [
+        ("a.xlsx", Array("PK\u{3}\u{4}....[Content_Types].xml".utf8), ["Excel", "CSV"]),
+        ("a.zip", Array("PK\u{3}\u{4}....list.csv".utf8), ["zip archive"]),
+        ("a.parquet", Array("PAR1\u{15}\u{4}".utf8), ["Parquet"]),
+        ("a.csv.xz", [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 0x00], ["xz"]),
+        ("a.txt.bz2", Array("BZh91AY&SY".utf8), ["bzip2"]),
+        ("mark.csv", [0xff, 0xfe] + wide("token\nabcd\n"), ["UTF-16", "iconv"]),
+        ("wide.csv", wide("token\nabcd\n"), ["UTF-16", "iconv"]),
+        ("array.json", Array(" [{\"token\":\"\(token)\"}]\n".utf8), ["JSON array", "jq -c '.[]'"]),
+        ("object.json", Array("{\n \"tokens\": [\"\(token)\"]\n}\n".utf8), ["JSON document"]),
+        ("fcm.txt", Array("\(firebase)\n\(firebase)\n".utf8), ["FCM", "APNs", "line 1"]),
+        ("fcm.csv", Array("id,token\n1,\(firebase)\n".utf8), ["FCM", "'token'", "line 2"]),
+        ("expo.txt", Array("ExponentPushToken[xxxxxxxxxxxxxxxxxxxxxx]\n".utf8), ["Expo"]),
+        (
+            "base64.txt", Array("q6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s=\n".utf8),
+            ["base64", "hex"]
+        ),
+        ("quoted.txt", Array("\"\(token)\"\n'\(token)'\n".utf8), ["in quotes", "line 1"]),
+        ("prefix.txt", Array("0x\(token)\n".utf8), ["0x"]),
+        ("uuid.txt", Array("123E4567-E89B-12D3-A456-426614174000\n".utf8), ["UUID"]),
+        ("headless.csv", Array("7,\(token)\n8,\(token)\n".utf8), ["no header", "column1,token"]),
+        ("single.csv", Array("\(token)\n".utf8), ["no header", "--format lines"]),
+        ("twice.csv", Array("token,name,name\n\(token),a,b\n".utf8), ["two columns named 'name'"]),
+        ("spoiled.csv", Array("token,\"a\"b\n\(token),x\n".utf8), ["header is malformed"]),
+        ("near.csv", Array("id,tokn\n1,\(token)\n".utf8), ["did you mean 'tokn'?"]),
+        ("cases.csv", Array("Token,TOKEN\n\(token),\(token)\n".utf8), ["Token, TOKEN"]),
+    ]
+
+    private static func wide(_ text: String) -> [UInt8] { text.utf8.flatMap { [$0, 0] } }
+
+    /// The calls that read a list, of which nothing is left where it is refused.
+    private static func calls(_ campaign: Campaign, _ file: String) -> [[String]] {
+        [
+            ["tokens", "check", "--tokens", file],
+            ["tokens", "dedupe", "--tokens", file, "--output", "\(campaign.directory.path)/out"],
+            [
+                "prune", "--ledger", "none", "--tokens", file, "--output",
+                "\(campaign.directory.path)/out",
+            ],
+            campaign.arguments(to: "127.0.0.1:1", ["--tokens", file, "--dry-run"]),
+            campaign.arguments(to: "127.0.0.1:1", ["--tokens", file]),
+            campaign.arguments(to: "127.0.0.1:1", ["--suppress", file]),
+        ]
+    }
+
+    @Test("What is no list of tokens is named, whoever reads it", arguments: foreign.indices)
+    func named(index: Int) throws {
+        let (name, bytes, words) = Self.foreign[index]
+        let campaign = try Campaign(rows: 1)
+        let file = try campaign.directory.write(bytes, to: name)
+        for arguments in Self.calls(campaign, file) {
+            let finished = try Broadside.run(arguments, in: campaign.directory, limit: 120)
+            #expect(finished.exitCode == 2, "\(arguments): \(finished.errors)")
+            #expect(finished.errorLines.count == 1, "\(finished.errors)")
+            for word in words { #expect(finished.errors.contains(word), "\(finished.errors)") }
+            #expect(!finished.errors.contains(Self.token), "a token is shown: \(finished.errors)")
+            #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+            #expect(!FileManager.default.fileExists(atPath: "\(campaign.directory.path)/out"))
+        }
+    }
+
+    @Test("A list that lies elsewhere gets the pipe to use")
+    func remote() throws {
+        let campaign = try Campaign(rows: 1)
+        for (address, says) in [
+            ("s3://bucket/list.csv.gz", "aws s3 cp s3://bucket/list.csv.gz - |"),
+            ("https://host/list?a=1&b", "curl -fsS 'https://host/list?a=1&b' |"),
+            ("gs://bucket/list", "gcloud storage cat gs://bucket/list |"),
+            ("hdfs://x/y", "copy it here first"),
+        ] {
+            for arguments in Self.calls(campaign, address).dropLast() {
+                let finished = try Broadside.run(arguments, in: campaign.directory, limit: 120)
+                #expect(finished.exitCode == 2 && finished.errors.contains(says), "\(finished)")
+            }
+        }
+    }
+
+    @Test("A semicolon, a name in another case and a path are found")
+    func found() throws {
+        let directory = try TemporaryDirectory()
+        for (name, text, more, says) in [
+            ("a.csv", "\u{feff}Id;Token\r\n1;\(Self.token)\r\n", [], "';' between columns"),
+            (
+                "b.csv", "id,Device Token\n1,\(Self.token)\n", ["--token-column", "device token"],
+                ""
+            ),
+            (
+                "c.jsonl", "{\"device\":{\"token\":\"\(Self.token)\"}}\n",
+                ["--token-column", "device.token"], ""
+            ),
+            ("d.jsonl", "{\"t\\u006fken\":\"\\u0061\(Self.token.dropFirst())\"}\n", [], ""),
+        ] as [(String, String, [String], String)] {
+            let file = try directory.write(text, to: name)
+            let finished = try Broadside.run(
+                ["tokens", "check", "--tokens", file] + more, in: directory, limit: 120)
+            #expect(finished.exitCode == 0, "\(finished.errors)")
+            #expect(finished.output.contains("valid        1\n"), "\(finished.output)")
+            #expect(says.isEmpty || finished.output.contains(says), "\(finished.output)")
+        }
+    }
+
+    /// A suppression list, the exit code of a dry run with it, and what it says.
+    private static let suppressions: [(name: String, text: String, code: Int32, says: String)] = [
+        ("a.txt", "", 0, "holds no row"), ("b.csv", "token\n", 0, "holds no row"),
+        ("c.txt", "\(token)\nnone\nnor this\n", 0, "2 of 3 rows"),
+        ("d.txt", "none\n", 2, "no device token"), ("e.jsonl", "{\"x\":1}\n", 2, "MissingColumn"),
+        ("f.csv", "name,token\n\"Bob\nB,\(token)\nC,\"Di\"\n", 2, "line 2"),
+        ("g.csv", "name,token\nA,\(token)\nB,\"\(token)\n", 2, "line 3"),
+        ("h.csv", "name,token\nA,\(token)\n\"B\"x,\(token)\n", 2, "line 3"),
+        ("i.txt", "\(token)\n", 0, ""),
+    ]
+
+    @Test("Opt-outs that can't be read are told", arguments: suppressions.indices)
+    func suppression(index: Int) throws {
+        let (name, text, code, words) = Self.suppressions[index]
+        let campaign = try Campaign(rows: 3)
+        let file = try campaign.directory.write(text, to: name)
+        let finished = try campaign.send(
+            to: "127.0.0.1:1", ["--suppress", file, "--dry-run"], limit: 120)
+        #expect(finished.exitCode == code, "\(finished.errors)")
+        #expect(words.isEmpty || finished.errors.contains(words), "\(finished.errors)")
+        #expect(words.isEmpty == finished.errors.isEmpty, "\(finished.errors)")
+    }
+
+    @Test("Only a copy that can be sent makes later ones duplicates")
+    func duplicates() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(
+            rows: 0, payload: #"{"aps":{"alert":"x","badge":"{{badge:int}}"}}"#)
+        let (one, two) = (String(repeating: "11", count: 32), String(repeating: "22", count: 32))
+        let others = (0..<20).map { "\(String(repeating: String(33 + $0), count: 32)),0\n" }
+            .joined()
+        let file = try campaign.directory.write(
+            "token,badge\n\(one),many\n\(two),1\n\(one),2\n\(two),x\n\(one),3\n" + others,
+            to: "list.csv")
+        let sent = try campaign.send(
+            to: server.endpoint, ["--tokens", file, "--duplicates", "skip"])
+        let rows = try campaign.export()
+        #expect(
+            rows.prefix(6).map(\.reason) == ["BadValue", "", "", "Duplicate", "Duplicate", ""],
+            "\(sent.errors)")
+    }
+
+    @Test("A misspelt column of registration times is refused, and nothing is written")
+    func registration() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write(
+            "{\"token\":\"\(Self.token)\",\"since\":\"1\"}\n"
+                + "{\"token\":\"\(Self.token)\",\"since\":\"2024-01-01T00:00:00\\u002B02:00\"}\n",
+            to: "list.jsonl")
+        let out = "\(directory.path)/out"
+        let call = ["tokens", "dedupe", "--tokens", file, "--output", out, "--registered-column"]
+        let refused = try Broadside.run(call + ["sinc"], in: directory, limit: 120)
+        #expect(refused.exitCode == 2 && refused.errors.contains("did you mean since?"))
+        #expect(!FileManager.default.fileExists(atPath: out))
+        // Escapes in a value count: the newer row stays.
+        let finished = try Broadside.run(call + ["since"], in: directory, limit: 120)
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let kept = try String(contentsOfFile: out, encoding: .utf8)
+        #expect(kept.contains("2024-01-01") && kept.split(separator: "\n").count == 1)
+    }
+
+    @Test("What is malformed is invalid for all, and swallows no other row")
+    func malformed() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(
+            rows: 0, payload: #"{"aps":{"alert":"Hi {{name|friend}}"}}"#)
+        func token(_ number: Int) -> String { String(repeating: String(10 + number), count: 32) }
+        let sound = (2..<32).map { "\"Di\",\(token($0))\n" }.joined()
+        let file = try campaign.directory.write(
+            "name,token\n\"Bob\"B,\(token(1))\n\(sound)\"open,\(token(40))", to: "list.csv")
+        let checked = try Broadside.run(
+            ["tokens", "check", "--json", "--tokens", file], in: campaign.directory, limit: 120)
+        #expect(checked.output.contains("\"rows\":32,\"valid\":30,\"invalid\":2"), "\(checked)")
+        #expect(checked.output.contains("\"malformed_row\":2"), "\(checked.output)")
+        #expect(checked.errors.contains("inside quotes that open on line 33"), "\(checked.errors)")
+        _ = try campaign.send(to: server.endpoint, ["--tokens", file])
+        let rows = try campaign.export()
+        #expect(rows.map(\.line) == Array(2...33))
+        #expect(rows.filter { $0.reason == "MalformedRow" }.map(\.line) == [2, 33])
+        let paths = try server.answers().compactMap(\.path).sorted()
+        #expect(paths == (2..<32).map { "/3/device/" + token($0) })
+        #expect(try campaign.ledger("verify").exitCode == 0)
+    }
+}
