@@ -169,8 +169,8 @@ struct TestList: LedgerListReader {
     @Test func `reasons are counted, by code and by text`() throws {
         let summary = try LedgerSummary(index())
         #expect(summary.reservedRowCount == 8 && summary.count(.inDoubt) == 3)
-        #expect(summary.reasons == [9: 1, 7: 1])
-        #expect(summary.reasonTexts == ["New\"Reason\n": 1])
+        #expect(summary.reasons.codes == [9: 1, 7: 1])
+        #expect(summary.reasons.texts == ["New\"Reason\n": 1])
         #expect(summary.count(.accepted) == 1 && summary.count(.remaining) == 1)
         #expect(summary.attemptCount == 5)
         #expect(RowState.allCases.allSatisfy { RowState(name: $0.name) == $0 })

@@ -74,7 +74,8 @@ import Testing
         first.write()
         let selection = RowSelection(divisor: 3, remainder: 1)
         let index = try LedgerIndex(
-            segments: [first.segment], campaign: testCampaign, selection: selection)
+            segments: [first.segment], campaign: testCampaign,
+            rows: CampaignRows(selection: selection))
         let summary = try LedgerSummary(index)
         #expect(summary.reservedRowCount == 3 && summary.count(.accepted) == 3)
         #expect(summary.count(.inDoubt) == 0)

@@ -120,8 +120,9 @@ struct OutputTests {
     }
 
     static let summaryKeys: Set = [
-        "campaign", "name", "labels", "outcome", "rows", "accepted", "rejected", "invalid", "skipped", "failed",
-        "unknown", "remaining", "reasons", "retries", "connections", "reconnects",
+        "campaign", "name", "labels", "outcome", "rows", "accepted", "rejected", "invalid",
+        "skipped", "failed", "unknown", "in_doubt", "remaining", "reasons", "retries",
+        "connections", "reconnects",
         "elapsed_seconds", "notifications_per_second", "cpu_microseconds_per_notification",
         "latency_ms", "peak_rss_bytes", "limited_by",
     ]
@@ -204,13 +205,13 @@ struct OutputTests {
         #expect(named.map(\.line) == [1, 2, 3, 4, 5])
     }
 
-    @Test("Nothing is found: exit 3 and a word about it")
+    @Test("Nothing is found: exit 1 and a word about it")
     func nothingFound() throws {
         let campaign = try finishedCampaign()
         let token = try campaign.ledger("find", ["--token", String(repeating: "0", count: 64)])
-        #expect(token.exitCode == 3 && token.output.isEmpty)
+        #expect(token.exitCode == 1 && token.output.isEmpty)
         #expect(token.errorLines.count == 1)
         let other = "00000000-0000-8000-8000-000000000001"
-        #expect(try campaign.ledger("find", ["--apns-id", other]).exitCode == 3)
+        #expect(try campaign.ledger("find", ["--apns-id", other]).exitCode == 1)
     }
 }

@@ -131,7 +131,8 @@ package struct SendSummary: Decodable, Sendable, Equatable {
     package var reasons: [String: Int]
     package var retries: Int
     package var reconnects: Int
-    package var peak_rss_bytes: Int
+    package var peak_rss_bytes: Int?
+    package var in_doubt: Int?
 
     package init(json: String) throws {
         self = try JSONDecoder().decode(SendSummary.self, from: Data(json.utf8))
@@ -153,7 +154,7 @@ package struct ExportedRow: Sendable {
         "line,token,state,status,reason,apns_timestamp_ms,attempts,apns_id,settled_at_ms"
 
     /// Reads CSV without quoted fields.
-    static func read(_ text: String) throws -> [ExportedRow] {
+    package static func read(_ text: String) throws -> [ExportedRow] {
         var lines = text.utf8.split(separator: 0x0a)
         guard !lines.isEmpty, String(lines.removeFirst()) == header else {
             throw TestFailure("an export without its header: \(text.prefix(200))")

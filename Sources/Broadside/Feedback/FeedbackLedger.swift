@@ -92,7 +92,10 @@ final class FeedbackLedger {
 
     /// Takes back a ledger in which nothing was recorded.
     func discard() {
-        for name in [LedgerFormat.segmentName(epoch: 1, reactor: 0), "manifest.json", "lock"] {
+        for name in [
+            LedgerFormat.segmentName(epoch: 1, reactor: 0), LedgerDirectory.manifestName,
+            LedgerDirectory.manifestCopyName, "lock",
+        ] {
             _ = unsafe unlink("\(path)/\(name)")
         }
         _ = unsafe rmdir(path)

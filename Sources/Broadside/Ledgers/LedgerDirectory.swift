@@ -90,6 +90,15 @@ final class LedgerDirectory {
         return directory
     }
 
+    /// Opens a ledger that a run left, to copy it while nobody writes to it. In a directory that is
+    /// not a ledger nothing is touched.
+    static func openLedgerLocked(_ path: String) throws(BroadsideError) -> LedgerDirectory {
+        let directory = try openToRead(path)
+        _ = try directory.readManifest()
+        try directory.lock()
+        return directory
+    }
+
     /// True for a ledger, and for what is left of one that was killed before its manifest stood;
     /// false for a directory of somebody else's files.
     static func isBegun(_ path: String) throws(BroadsideError) -> Bool {
@@ -119,6 +128,10 @@ final class LedgerDirectory {
 
     /// The list, where it came from standard input.
     static let spoolName = "tokens"
+    /// What the ledger is about.
+    static let manifestName = "manifest.json"
+    /// A second one of that, for a repair.
+    static let manifestCopyName = "manifest.copy"
     /// Rows that are not sent because the token is suppressed or a duplicate.
     static let skipsName = "skips"
 
@@ -159,7 +172,7 @@ final class LedgerDirectory {
         return unsafe stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR
     }
 
-    private func lock() throws(BroadsideError) {
+    func lock() throws(BroadsideError) {
         lockDescriptor = unsafe open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lockDescriptor >= 0 else {
             throw BroadsideError(
@@ -214,7 +227,9 @@ final class LedgerDirectory {
 
     /// Writes the manifest so that there is always a whole one: beside, synced, renamed.
     func save(_ manifest: Manifest) throws(BroadsideError) {
-        try replace("manifest.json", with: manifest.encoded())
+        try replace(Self.manifestName, with: manifest.encoded())
+        // Without it a damaged manifest would be the end of the ledger. No run depends on it.
+        try? replace(Self.manifestCopyName, with: manifest.encoded())
     }
 
     /// Replaces a file of the directory at once or not at all; readable for the owner alone.

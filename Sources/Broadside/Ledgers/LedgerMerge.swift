@@ -4,16 +4,25 @@ internal import TLS
 
 /// One `ledger merge`: the ledgers of a campaign's shards, put together as one.
 public enum LedgerMerge {
-    /// Copies the ledgers into a new directory, once they are known to be whole.
+    /// A ledger that stands for a shard.
+    private struct Source {
+        let directory: LedgerDirectory
+        let manifest: Manifest
+        /// What it lies in, or itself: where its list is, if that came from standard input.
+        let container: LedgerDirectory
+    }
+
+    /// Copies the ledgers into a new directory, once they are known to be whole and of one list.
     ///
+    /// - Parameter tokens: The list that was sent; nil: where the runs read it.
     /// - Returns: What was done, for people.
     public static func run(
-        output: String, ledgers paths: [String]
+        output: String, ledgers paths: [String], tokens: String? = nil
     ) throws(BroadsideError) -> String {
         guard !LedgerDirectory.exists(output) else {
             throw .request("--output \(output) exists: name a new directory")
         }
-        var ledgers: [(directory: LedgerDirectory, manifest: Manifest)] = []
+        var ledgers: [Source] = []
         for (place, path) in paths.enumerated() {
             let identity = FileIdentity(path: path)
             for other in paths[..<place]
@@ -21,11 +30,15 @@ public enum LedgerMerge {
                 throw .request("\(other) and \(path) are the same ledger: name one ledger a shard")
             }
             // Locked: a run that goes on would write to what is being copied.
-            let directory = try LedgerDirectory.openLocked(path)
-            for ledger in try directory.ledgers() { ledgers.append(ledger) }
+            let directory = try LedgerDirectory.openLedgerLocked(path)
+            for (ledger, manifest) in try directory.ledgers() {
+                ledgers.append(
+                    Source(directory: ledger, manifest: manifest, container: directory))
+            }
         }
         let order = try check(ledgers)
         for ledger in ledgers { try verify(ledger.directory, ledger.manifest) }
+        try compareLists(order.map { ledgers[$0] }, tokens: tokens)
         let merged = try LedgerDirectory.create(output)
         do throws(BroadsideError) {
             var names: [String] = []
@@ -35,8 +48,9 @@ public enum LedgerMerge {
                     "shard-" + String(repeating: "0", count: 4 - min(4, digits.count)) + digits)
                 try ledgers[place].directory.copyLedger(to: "\(output)/\(names[number])")
             }
-            let first = ledgers[order[0]].directory
-            if first.hasSpool { try first.copyFile(LedgerDirectory.spoolName, to: output) }
+            if let spool = ledgers.first(where: { $0.container.hasSpool })?.container {
+                try spool.copyFile(LedgerDirectory.spoolName, to: output)
+            }
             merged.syncDirectory()
             let campaign = randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) }
             let manifest = Manifest(
@@ -49,8 +63,62 @@ public enum LedgerMerge {
         }
     }
 
+    /// Holds every part that a shard has reserved against one list: lists of one size may differ.
+    private static func compareLists(
+        _ ledgers: [Source], tokens: String?
+    ) throws(BroadsideError) {
+        let places = tokens.map { [$0] } ?? places(of: ledgers)
+        for place in places {
+            let list = try ledgers[0].manifest.openList(at: place)
+            var other: (path: String, detail: String)?
+            var isOfAny = false
+            for ledger in ledgers {
+                let segments = try ledger.directory.segments()
+                do throws(LedgerError) {
+                    let index = try LedgerIndex(segments: segments, manifest: ledger.manifest)
+                    try checkChunks(of: index, in: list)
+                    isOfAny = isOfAny || index.chunkCount > 0
+                } catch {
+                    guard error.code == .badList else {
+                        throw LedgerReading.unreadable(error, ledger.directory)
+                    }
+                    other = other ?? (ledger.directory.path, error.detail)
+                }
+            }
+            guard let other else { return }
+            // A file that none of them was sent from took the list's place.
+            guard isOfAny || tokens != nil else { continue }
+            throw .request(
+                "\(other.path) is of another list than \(place): \(other.detail): name the ledgers "
+                    + "of one list, or that list with --tokens")
+        }
+        standardError(
+            "broadside: warning: the list of these ledgers is not where it was read: whether they "
+                + "are all of one list could not be checked: name it with --tokens")
+    }
+
+    private static func checkChunks(
+        of index: LedgerIndex, in list: TokenList
+    ) throws(LedgerError) {
+        guard var reader = try? ListPartReader(list: list) else { return }
+        for chunk in 0..<index.chunkCount { try reader.check(index.chunk(chunk)) }
+    }
+
+    /// Where the list may be.
+    private static func places(of ledgers: [Source]) -> [String] {
+        var places: [String] = []
+        for ledger in ledgers {
+            let spool = ledger.container.hasSpool ? ledger.container.spoolPath : nil
+            guard let path = spool ?? ledger.manifest.listPath, LedgerDirectory.exists(path),
+                !places.contains(path)
+            else { continue }
+            places.append(path)
+        }
+        return places
+    }
+
     private static func check(
-        _ ledgers: [(directory: LedgerDirectory, manifest: Manifest)]
+        _ ledgers: [Source]
     ) throws(BroadsideError) -> [Int] {
         do throws(ShardSet.Problem) {
             return try ShardSet(ledgers.map(\.manifest)).order
@@ -112,7 +180,11 @@ extension LedgerDirectory {
     }
 
     /// Copies one file into another directory.
-    func copyFile(_ name: String, to target: String) throws(BroadsideError) {
+    ///
+    /// - Parameter byteCount: Of the file's beginning; nil: all of it.
+    func copyFile(
+        _ name: String, to target: String, byteCount: UInt64? = nil
+    ) throws(BroadsideError) {
         let source = try FileBytes("\(path)/\(name)", patience)
         let copy = "\(target)/\(name)"
         let descriptor = unsafe open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -126,7 +198,10 @@ extension LedgerDirectory {
         while true {
             let count: Int
             do throws(LedgerError) {
-                count = try unsafe source.read(at: offset, into: buffer)
+                let left = (byteCount ?? .max) - offset
+                let room = unsafe UnsafeMutableRawBufferPointer(
+                    rebasing: buffer[..<Int(min(left, UInt64(buffer.count)))])
+                count = unsafe room.isEmpty ? 0 : try unsafe source.read(at: offset, into: room)
             } catch {
                 throw BroadsideError("\(error)", exitCode: 5)
             }

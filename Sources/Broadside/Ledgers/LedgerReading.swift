@@ -28,25 +28,57 @@ public struct LedgerReading {
 
     /// Rows by state name, and by reason, with what the manifest knows besides.
     public func statistics() throws(BroadsideError) -> Summary {
+        try statistics(isOurs: false)
+    }
+
+    /// - Parameter isOurs: This process holds the ledger's lock and does not send.
+    func statistics(isOurs: Bool) throws(BroadsideError) -> Summary {
         var summary = LedgerSummary()
+        var rows: UInt64? = 0
         for ledger in ledgers {
             do {
-                summary.add(try LedgerSummary(try index(ledger)))
+                let own = try LedgerSummary(try index(ledger))
+                summary.add(own)
+                // A shard's limit is its own: only the sum is the truth.
+                let ownRows = ledger.manifest.rowCount(with: own)
+                rows = rows.flatMap { sum in ownRows.map { sum + $0 } }
             } catch let error as LedgerError {
                 throw Self.unreadable(error, ledger.directory)
             } catch {
                 throw Self.other(error)
             }
         }
+        let telemetry = Telemetry.read(from: directory)
         var result = Summary(
-            campaign: manifest.campaignNumber, outcome: manifest.isFinished ? .complete : .stopped)
+            campaign: manifest.campaignNumber, outcome: outcome(telemetry, isOurs: isOurs))
         result.name = manifest.name ?? ledgers.first?.manifest.name
         result.acceptsBySilence = manifest.identity.acceptsBySilence
-        result.take(summary, rows: manifest.ownRowCount)
-        result.inDoubt = summary.count(.inDoubt)
+        result.take(summary, rows: rows)
         result.retries = manifest.counters.retries
         result.reconnects = manifest.counters.reconnects
+        if let telemetry, let run = manifest.epochs.last {
+            result.take(telemetry, run: run.number)
+            // Counted in the manifest only at a run's end.
+            if run.segments == nil, let last = telemetry.runs.last, last.number == run.number {
+                result.retries += last.retries
+                result.reconnects += last.reconnects
+            }
+        }
         return result
+    }
+
+    /// How the latest run ended, in its own words, where it had any.
+    private func outcome(_ telemetry: Telemetry?, isOurs: Bool) -> Summary.Outcome {
+        if !isOurs, directory.isInUse { return .running }
+        if manifest.isFinished { return .complete }
+        guard let run = manifest.epochs.last else { return .stopped }
+        if run.stop?.cause?.isAbort == true { return .aborted }
+        let own = telemetry?.runs.last { $0.number == run.number }?.outcome
+        switch own.flatMap(Summary.Outcome.init(rawValue:)) {
+        case .aborted: return .aborted
+        case .error: return .error
+        case .complete, .running, .stopped, nil: return .stopped
+        }
     }
 
     /// Reads everything and checks it.
@@ -138,14 +170,17 @@ public struct LedgerReading {
         try output(header)
         try parts.write(
             output,
-            unreadable: { error in
-                guard error.code == .badList, let tokens else {
-                    return Self.unreadable(error, directory)
-                }
-                return .request(
-                    "--tokens \(tokens): \(error.detail): name the list "
-                        + "that was sent")
-            })
+            unreadable: { error in unreadable(error, directory, tokens: tokens) })
+    }
+
+    /// A fault in the ledger, or in the list that was named for it.
+    func unreadable(
+        _ error: LedgerError, _ directory: LedgerDirectory, tokens: String?
+    ) -> BroadsideError {
+        guard error.code == .badList, let tokens else {
+            return Self.unreadable(error, directory)
+        }
+        return .request("--tokens \(tokens): \(error.detail): name the list that was sent")
     }
 
     /// What is written must not take the place of the campaign's list, nor of the ledger's files.
@@ -155,13 +190,13 @@ public struct LedgerReading {
         try OutputRule(inputs: list, ledgers: [directory.path]).check(option: "output", path: path)
     }
 
-    private func openList(_ tokens: String?) throws(BroadsideError) -> TokenList? {
-        if let tokens { return try openList(at: tokens) }
+    func openList(_ tokens: String?) throws(BroadsideError) -> TokenList? {
+        if let tokens { return try manifest.openList(at: tokens) }
         let spool = directory.hasSpool ? directory.spoolPath : nil
         guard let path = manifest.listPath ?? spool, LedgerDirectory.exists(path) else {
             return nil
         }
-        let list = try openList(at: path)
+        let list = try manifest.openList(at: path)
         // Another list in the same place would tell lies.
         if let count = manifest.identity.listByteCount, let found = list.byteCount, count != found {
             standardErrorLine(
@@ -170,51 +205,6 @@ public struct LedgerReading {
             return nil
         }
         return list
-    }
-
-    /// The list as it was read when it was sent, wherever it lies now.
-    private func openList(at path: String) throws(BroadsideError) -> TokenList {
-        let identity = manifest.identity
-        guard let format = TokenListFormat(identity: identity.listFormat) else {
-            throw .request(
-                "the list was sent as \(identity.listFormat), which this version can't read")
-        }
-        return try TokenList(
-            .file(path), format: format, tokenColumn: identity.columns.first, isInspected: false)
-    }
-
-    /// The rows with an apns-id or a token, as text.
-    public func find(
-        notificationID: String?, token: String?
-    ) throws(BroadsideError) -> [String] {
-        var wanted: NotificationID?
-        var wantedDigits: [UInt8]?
-        if let notificationID {
-            guard let parsed = unsafe NotificationID(parsing: Array(notificationID.utf8).span.bytes)
-            else {
-                throw .request(
-                    "--apns-id '\(notificationID)' is no apns-id: copy all 36 characters")
-            }
-            wanted = parsed
-        }
-        if let token {
-            guard let digits = canonicalToken(token) else {
-                throw .request("--token '\(token)' is no device token: hexadecimal digits in pairs")
-            }
-            wantedDigits = digits
-        }
-        var found: [String] = []
-        for ledger in ledgers {
-            if let wanted, wanted.campaign != ledger.manifest.campaignNumber { continue }
-            let index = try index(ledger)
-            do {
-                found += try LedgerSearch(row: wanted?.row, token: wantedDigits)
-                    .run(index, ledger.manifest)
-            } catch {
-                throw Self.unreadable(error, ledger.directory)
-            }
-        }
-        return found
     }
 
     func index(
@@ -238,6 +228,18 @@ public struct LedgerReading {
 
     private static func other(_ error: any Error) -> BroadsideError {
         error as? BroadsideError ?? BroadsideError("\(error)", exitCode: 5)
+    }
+}
+
+extension Manifest {
+    /// The list as it was read when it was sent, wherever it is now.
+    func openList(at path: String) throws(BroadsideError) -> TokenList {
+        guard let format = TokenListFormat(identity: identity.listFormat) else {
+            throw .request(
+                "the list was sent as \(identity.listFormat), which this version can't read")
+        }
+        return try TokenList(
+            .file(path), format: format, tokenColumn: identity.columns.first, isInspected: false)
     }
 }
 

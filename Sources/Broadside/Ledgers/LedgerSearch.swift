@@ -1,70 +1,133 @@
 import APNs
 import Campaign
 
-/// Looks rows up in a ledger, by number or by token.
-struct LedgerSearch {
-    let row: UInt64?
-    let token: [UInt8]?
+/// A row that `ledger find` found.
+public struct FoundRow: Sendable {
+    /// The ledger's directory, as it was named.
+    public var ledger: String
+    fileprivate var row: ExportRow
 
-    /// The rows found, a line each.
-    func run(_ index: LedgerIndex, _ manifest: Manifest) throws(LedgerError) -> [String] {
-        var verdicts = ChunkVerdicts(of: index)
-        var found: [String] = []
-        let fingerprint = token.map { unsafe TokenText.fingerprint($0.span.bytes) }
-        var chunks = 0..<index.chunkCount
-        if let row {
-            guard let chunk = index.chunkIndex(ofRow: row) else { return [] }
-            chunks = chunk..<(chunk + 1)
+    /// One line for people.
+    public var text: String {
+        var text = "row \(row.row) \(row.state.name)"
+        if let status = row.status { text += " status \(status)" }
+        if !row.reason.isEmpty {
+            text += " \(printable(String(decoding: row.reason, as: UTF8.self)))"
         }
-        for chunk in chunks {
-            try verdicts.load(chunk: chunk)
-            for place in verdicts.rows.indices {
-                let number = verdicts.firstRow + UInt64(place)
-                if let row, row != number { continue }
-                if let fingerprint, let token,
-                    !isToken(verdicts, place, fingerprint: fingerprint, digits: token)
-                {
-                    continue
-                }
-                found.append(describe(verdicts, place, number, manifest))
+        if let line = row.line { text += ", line \(line)" }
+        text += ", attempts \(row.attempts)"
+        if !row.notificationID.isEmpty {
+            text += ", apns-id \(String(decoding: row.notificationID, as: UTF8.self))"
+        }
+        if let settled = row.settledAtMilliseconds {
+            text += ", settled at \(settled) (\(universalTime(settled)))"
+        }
+        if let timestamp = row.timestamp {
+            text += ", APNs says \(timestamp) (\(universalTime(timestamp)))"
+        }
+        return text
+    }
+
+    /// An object with the columns of an export, and the ledger.
+    public var json: String {
+        var bytes: [UInt8] = []
+        ExportFormat.jsonl.append(row, to: &bytes)
+        // Without its opening brace and its line end.
+        let columns = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
+        var line = JSONLine()
+        line.add("ledger", ledger)
+        return line.object.dropLast() + "," + columns
+    }
+}
+
+extension LedgerReading {
+    /// The rows with an apns-id or a token.
+    ///
+    /// - Parameter tokens: The list that was sent; nil: where the run read it, if it is there.
+    public func find(
+        notificationID: String?, token: String?, tokens: String?
+    ) throws(BroadsideError) -> [FoundRow] {
+        var identifier: NotificationID?
+        var wanted: LedgerSearch.Wanted?
+        if let notificationID {
+            guard let parsed = unsafe NotificationID(parsing: Array(notificationID.utf8).span.bytes)
+            else {
+                throw .request(
+                    "--apns-id '\(notificationID)' is no apns-id: copy all 36 characters")
+            }
+            identifier = parsed
+            wanted = .row(parsed.row)
+        }
+        if let token {
+            guard let digits = canonicalToken(token) else {
+                throw .request("--token '\(token)' is no device token: hexadecimal digits in pairs")
+            }
+            wanted = .token(
+                digits, fingerprint: unsafe TokenText.fingerprint(digits.span.bytes))
+        }
+        guard let wanted else { return [] }
+        var found: [FoundRow] = []
+        for ledger in ledgers {
+            if let identifier, identifier.campaign != ledger.manifest.campaignNumber { continue }
+            found += try search(for: wanted, ledger, tokens: tokens).map {
+                FoundRow(ledger: directory.path, row: $0)
             }
         }
         return found
     }
 
-    private func isToken(
-        _ verdicts: borrowing ChunkVerdicts, _ place: Int, fingerprint: UInt64, digits: [UInt8]
-    ) -> Bool {
-        switch verdicts.rows[place].token {
-        case .none: return false
-        case .fingerprint(let other): return other == fingerprint
-        case .octets, .text:
-            var text: [UInt8] = []
-            verdicts.appendToken(ofRow: place, to: &text)
-            return text == digits
+    private func search(
+        for wanted: LedgerSearch.Wanted,
+        _ ledger: (directory: LedgerDirectory, manifest: Manifest), tokens: String?
+    ) throws(BroadsideError) -> [ExportRow] {
+        let (campaign, identity) = (ledger.manifest.campaignNumber, ledger.manifest.identity)
+        let search = LedgerSearch(
+            for: wanted, acceptsBySilence: identity.acceptsBySilence,
+            reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
+            appendNotificationID: { row, bytes in
+                // Only the provider API's requests carry one.
+                guard identity.wireProtocol == nil else { return }
+                bytes += notificationIDText(campaign: campaign, row: row)
+            })
+        let index = try index(ledger)
+        let rowCount = ledger.manifest.rowCount
+        let list = tokens == nil ? try? openList(nil) : try openList(tokens)
+        do throws(LedgerError) {
+            if let list, var reader = try? ListPartReader(list: list) {
+                do throws(LedgerError) {
+                    return try search.run(index, rowCount: rowCount, list: &reader)
+                } catch {
+                    // Another list in the same place would tell lies; the ledger alone does not.
+                    guard error.code == .badList, tokens == nil else { throw error }
+                    standardError(
+                        "broadside: warning: \(list.name) is not the list that was sent: name "
+                            + "that one with --tokens to find lines, and rows that are not settled")
+                }
+            }
+            var none = NoLedgerList()
+            return try search.run(index, rowCount: rowCount, list: &none)
+        } catch {
+            throw unreadable(error, ledger.directory, tokens: tokens)
         }
     }
+}
 
-    private func describe(
-        _ verdicts: borrowing ChunkVerdicts, _ place: Int, _ number: UInt64, _ manifest: Manifest
-    ) -> String {
-        let verdict = verdicts.rows[place]
-        var text = "row \(number) \(verdict.state.name)"
-        let isSilence = verdict.state == .accepted && manifest.identity.acceptsBySilence
-        if verdict.status != 0, !isSilence { text += " status \(verdict.status)" }
-        if let words = verdicts.reasonText(ofRow: place) {
-            text += " \(String(decoding: words, as: UTF8.self))"
-        } else if verdict.reason != 0 {
-            text += " \(Reason(rawValue: verdict.reason)?.text ?? "reason \(verdict.reason)")"
-        }
-        text += ", attempts \(verdict.attempts)"
-        if manifest.identity.wireProtocol == nil {
-            let identifier = notificationIDText(campaign: manifest.campaignNumber, row: number)
-            text += ", apns-id \(String(decoding: identifier, as: UTF8.self))"
-        }
-        if verdict.settledAtMilliseconds > 0 {
-            text += ", settled at \(verdict.settledAtMilliseconds)"
-        }
-        return text
+/// A time in ISO 8601, to the second, UTC.
+func universalTime(_ milliseconds: UInt64) -> String {
+    let seconds = milliseconds / 1000
+    // Years begin in March, so that a leap day is a year's last one; 146,097 days are 400 years.
+    let days = seconds / 86_400 + 719_468
+    let dayOfEra = days % 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let fromMarch = (5 * dayOfYear + 2) / 153
+    let month = fromMarch < 10 ? fromMarch + 3 : fromMarch - 9
+    let year = yearOfEra + days / 146_097 * 400 + (month <= 2 ? 1 : 0)
+    let day = dayOfYear - (153 * fromMarch + 2) / 5 + 1
+    func padded(_ number: UInt64, _ digits: Int = 2) -> String {
+        let text = String(number)
+        return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
     }
+    return "\(padded(year, 4))-\(padded(month))-\(padded(day))T\(padded(seconds / 3_600 % 24)):"
+        + "\(padded(seconds / 60 % 60)):\(padded(seconds % 60))Z"
 }

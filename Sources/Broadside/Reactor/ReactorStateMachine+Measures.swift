@@ -49,7 +49,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             .personalTemplates, personalTemplates.count, TemplateCache<PersonalTemplate>.limit)
         tell(.events, events.events.count, EventBuffer.limit)
         tell(.addresses, addresses.entries.count, AddressBook.entriesLimit + connections.count)
-        tell(.reasons, statistics.reasonTexts.count, RunStatistics.reasonTextsLimit + 1)
+        tell(.reasons, statistics.reasons.texts.count, ReasonCounts.textsLimit + 1)
         let exchanged = shared.exchange.counts
         tell(.exchangedRows, exchanged.rows, shared.exchange.limit)
         tell(.exchangedPieces, exchanged.pieces, RowExchange.piecesLimit)

@@ -9,7 +9,7 @@ extension LedgerReading {
     /// - Parameter isOurs: This process holds the ledger's lock and does not send.
     func writeReport(to output: OutputFile, isOurs: Bool) throws(BroadsideError) {
         let manifest = manifest
-        let summary = try statistics()
+        let summary = try statistics(isOurs: isOurs)
         let telemetry = Telemetry.read(from: directory) ?? Telemetry()
         var data = ReportData(
             summary: summary, telemetry: telemetry, epochs: manifest.epochs, course: try course(),

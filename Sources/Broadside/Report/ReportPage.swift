@@ -115,7 +115,7 @@ struct ReportPage {
                 text += " \(grouped(summary.failed + summary.unknown)) ended failed or unknown."
             }
             return text
-        case .stopped:
+        case .stopped, .running:
             let left =
                 summary.remaining.map { "\(grouped($0)) of \(rows ?? "the") rows are left" }
                 ?? "rows are left"

@@ -168,9 +168,11 @@ extension ListSource {
         }
         try self.init(
             list: list, pool: pool, plan: nil,
-            rowsLimit: plan.options.limit.map {
-                shard?.rowsLimit($0, part: part, of: list) ?? $0
-            }, part: part, selection: selection, skips: skips)
+            rows: CampaignRows(
+                part: part, selection: selection,
+                limit: plan.options.limit.map {
+                    shard?.rowsLimit($0, part: part, of: list) ?? $0
+                }), skips: skips)
     }
 }
 

@@ -51,10 +51,9 @@ struct LiveRun {
             standardError(plan.description(of: list, for: STDERR_FILENO))
         }
         let source = try ListSource(
-            list: list, pool: pool, plan: session.resumePlan(), rowsLimit: session.rowsLimit,
-            part: session.manifest.part ?? .wholeList,
-            selection: session.manifest.identity.selection, skips: session.skips,
-            canary: shared.canary, isHashed: session.manifest.listHash == nil)
+            list: list, pool: pool, plan: session.resumePlan(), rows: session.manifest.rows,
+            skips: session.skips, canary: shared.canary,
+            isHashed: session.manifest.listHash == nil)
         var threads: [ReactorThread] = []
         for reactor in 0..<plan.shape.reactors {
             threads.append(
@@ -158,17 +157,19 @@ struct LiveRun {
         if services.hasListEnded, let warning = source.openQuoteWarning {
             standardErrorLine("broadside: warning: \(warning)")
         }
-        let rows = endRow.map { session.manifest.ownRowCount(upTo: $0) }
         var summary = Summary(campaign: session.campaign, outcome: .complete)
         summary.name = session.manifest.name
         summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
         if case .ledgerFailed = stop, let recorded = try? session.count() {
             // Of what this process counted, what came last is not recorded.
-            summary.take(recorded, rows: rows)
+            summary.take(recorded, rows: session.rowCount(with: recorded, upTo: endRow))
         } else if session.isResumed {
-            summary.take(try session.count(), rows: rows)
+            let recorded = try session.count()
+            summary.take(recorded, rows: session.rowCount(with: recorded, upTo: endRow))
         } else {
-            summary.take(statistics, rows: rows)
+            summary.take(
+                statistics, rows: session.rowCount(with: LedgerSummary(), upTo: endRow))
+            countInDoubt(&summary)
         }
         summary.take(
             use: use, statistics: statistics, latency: latency, elapsed: elapsed,
@@ -214,6 +215,17 @@ struct LiveRun {
     private func awaitList(_ signals: SignalWatch) {
         for _ in 0..<500 where !services.hasListEnded && !shared.isStoppingAtOnce {
             if isStop(signals.wait(milliseconds: 10)) { shared.stopAtOnce() }
+        }
+    }
+
+    /// Rows that may have been sent, where some are left; nobody waits for that after a second
+    /// signal.
+    private func countInDoubt(_ summary: inout Summary) {
+        guard (summary.remaining ?? 1) != 0 else { return }
+        if !shared.isStoppingAtOnce, let recorded = try? session.count() {
+            summary.inDoubt = recorded.count(.inDoubt)
+        } else {
+            summary.isInDoubtKnown = false
         }
     }
 

@@ -8,7 +8,7 @@ extension RunSession {
         var summary = Summary(campaign: campaign, outcome: .complete)
         summary.name = manifest.name
         summary.acceptsBySilence = manifest.identity.acceptsBySilence
-        summary.take(earlier, rows: manifest.ownRowCount)
+        summary.take(earlier, rows: manifest.rowCount(with: earlier))
         summary.retries = manifest.counters.retries
         summary.reconnects = manifest.counters.reconnects
         summary.take(
@@ -46,7 +46,7 @@ extension RunSession {
         snapshot.counts.skipped = earlier.count(.skipped)
         snapshot.counts.failed = earlier.count(.failed)
         snapshot.counts.unknown = earlier.count(.unknown)
-        snapshot.rows = manifest.ownRowCount
+        snapshot.rows = manifest.rowCount(with: earlier)
         return snapshot
     }
 }

@@ -42,6 +42,9 @@ final class RunSession {
                 plan, identity: identity, list: list, part: part, now: now)
             manifest.name = plan.options.name
             rowsLimit = Self.rowsLimit(plan, part: part, list: list)
+            manifest.look(upTo: rowsLimit)
+            manifest.noteCourse(
+                isInListOrder: plan.options.canary == nil, segmentCount: plan.shape.reactors)
             do throws(BroadsideError) {
                 manifest.headerHash = try list.headerHash()
                 skips = try search?.list(in: directory, of: list, isNew: true)
@@ -95,8 +98,12 @@ final class RunSession {
             throw BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)
         }
         manifest.name = plan.options.name ?? manifest.name
-        // Rows are counted anew where this run goes beyond the limit of the one before.
-        if manifest.looksFurther(limit: rowsLimit) { manifest.rowCount = nil }
+        if !isFinishedAlready {
+            manifest.look(upTo: rowsLimit)
+            manifest.noteCourse(
+                isInListOrder: plan.options.canary == nil || manifest.canaryPassed,
+                segmentCount: plan.shape.reactors)
+        }
         // Without a canary this run reserves any rows.
         if plan.options.canary == nil { manifest.canaryRowCount = nil }
         guard !isFinishedAlready else {
@@ -255,9 +262,14 @@ final class RunSession {
         if let rows { manifest.rowCount = rows }
         if let listByteCount { manifest.identity.listByteCount = listByteCount }
         if let listHash { manifest.listHash = listHash }
-        manifest.rowsLimit = rowsLimit
         manifest.endEpoch(lengths: lengths, isFinished: isFinished, stop: stop)
         try directory.save(manifest)
+    }
+
+    /// How many rows the campaign has, where a run has looked at those before `end`; nil where that
+    /// is not known.
+    func rowCount(with ledger: LedgerSummary, upTo end: UInt64?) -> UInt64? {
+        end.flatMap { manifest.rowCount(with: ledger, upTo: $0) }
     }
 
     /// The ledger as it stands now, counted anew.

@@ -104,7 +104,7 @@ struct RunSampler {
         snapshot.counts.unknown += statistics.unknown
         snapshot.openConnections = statistics.openConnections
         snapshot.inFlight = statistics.inFlight
-        snapshot.reasons = statistics.namedReasons
+        snapshot.reasons = statistics.reasons.named
             .sorted { ($0.value, $1.key) > ($1.value, $0.key) }
             .map { (name: $0.key, count: $0.value) }
     }
@@ -146,13 +146,7 @@ extension RunSnapshot.Counts {
     }
 }
 
-extension RunStatistics {
+extension ReasonCounts {
     /// Reason -> rows not accepted, by APNs' names.
-    var namedReasons: [String: UInt64] {
-        var named = reasonTexts
-        for (code, count) in reasons {
-            named[Reason(rawValue: code)?.text ?? "reason \(code)", default: 0] += count
-        }
-        return named
-    }
+    var named: [String: UInt64] { named { Reason(rawValue: $0)?.text ?? "reason \($0)" } }
 }

@@ -59,10 +59,8 @@ package struct RunStatistics: Sendable {
     package var pausedAddresses = 0
     package var openConnections = 0
     package var inFlight = 0
-    /// Reason code -> rows not accepted, of the reasons that have a code.
-    package var reasons: [UInt8: UInt64] = [:]
-    /// The same for reasons that only have a text; bounded by `reasonTextsLimit`.
-    package var reasonTexts: [String: UInt64] = [:]
+    /// Rows not accepted, by reason.
+    package var reasons = ReasonCounts()
     /// Connection nanoseconds by what they were limited by, indexed by `LimitedBy`.
     package var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
 
@@ -71,8 +69,6 @@ package struct RunStatistics: Sendable {
 
     /// Rows whose value has no payload of its own; known when a reactor has ended.
     package var fallbacks = FallbackCounts()
-
-    package static let reasonTextsLimit = 256
 
     package init() {}
 
@@ -100,8 +96,7 @@ package struct RunStatistics: Sendable {
         openConnections += other.openConnections
         inFlight += other.inFlight
         fallbacks.add(other.fallbacks)
-        reasons.merge(other.reasons, uniquingKeysWith: +)
-        reasonTexts.merge(other.reasonTexts, uniquingKeysWith: +)
+        reasons.add(other.reasons)
         for index in limited.indices { limited[index] += other.limited[index] }
     }
 }

@@ -11,7 +11,8 @@ extension Summary {
         skipped = ledger.count(.skipped)
         failed = ledger.count(.failed)
         unknown = ledger.count(.unknown)
-        take(reasons: ledger.reasons, texts: ledger.reasonTexts)
+        inDoubt = ledger.count(.inDoubt)
+        reasons = ledger.reasons.named
         setRows(rows)
     }
 
@@ -23,7 +24,7 @@ extension Summary {
         skipped = statistics.skipped
         failed = statistics.failed
         unknown = statistics.unknown
-        take(reasons: statistics.reasons, texts: statistics.reasonTexts)
+        reasons = statistics.reasons.named
         setRows(rows)
     }
 
@@ -33,11 +34,25 @@ extension Summary {
         remaining = rows.map { $0 - min($0, settled) }
     }
 
-    private mutating func take(reasons codes: [UInt8: UInt64], texts: [String: UInt64]) {
-        reasons = texts
-        for (code, count) in codes {
-            reasons[Reason(rawValue: code)?.text ?? "reason \(code)", default: 0] += count
+    /// Takes over what the ledger's telemetry says of the latest run; what it does not say stays
+    /// unknown.
+    mutating func take(_ telemetry: Telemetry, run number: UInt32) {
+        guard let run = telemetry.runs.last, run.number == number else { return }
+        elapsedSeconds = run.elapsedSeconds
+        let answers = run.points.reduce(0) { $0 + $1.answers }
+        if run.elapsedSeconds > 0, answers > 0 {
+            notificationsPerSecond = Double(answers) / run.elapsedSeconds
         }
+        // What is kept of times to answer is that of all runs.
+        if telemetry.runs.count == 1, number == 1 { latency = Latency(telemetry.latency) }
+        let total = run.limited.reduce(0, +)
+        if total > 0, run.limited.count == LimitedBy.allCases.count {
+            limitedBy = [:]
+            for cause in LimitedBy.allCases {
+                limitedBy?[cause.name] = Double(run.limited[cause.rawValue]) / Double(total)
+            }
+        }
+        inFlightMost = run.points.lazy.map(\.inFlight).max()
     }
 
     /// Takes over what only this process knows.
@@ -53,11 +68,14 @@ extension Summary {
             cpuMicrosecondsPerNotification = use.cpuMicroseconds / Double(requests)
         }
         peakResidentBytes = use.peakResidentBytes
-        self.latency = Latency(
-            p50: milliseconds(latency.quantile(0.5)), p90: milliseconds(latency.quantile(0.9)),
-            p99: milliseconds(latency.quantile(0.99)),
-            p999: milliseconds(latency.quantile(0.999)),
-            max: latency.count > 0 ? milliseconds(latency.maximumNanoseconds) : nil)
+        self.latency = Latency()
+        self.latency.p50 = Latency.milliseconds(latency.quantile(0.5))
+        self.latency.p90 = Latency.milliseconds(latency.quantile(0.9))
+        self.latency.p99 = Latency.milliseconds(latency.quantile(0.99))
+        self.latency.p999 = Latency.milliseconds(latency.quantile(0.999))
+        if latency.count > 0 {
+            self.latency.max = Latency.milliseconds(latency.maximumNanoseconds)
+        }
         paced = statistics.pace.worst.map { "answers slow down under load, \($0.words)" }
         let total = statistics.limited.reduce(0, +)
         // Where nothing was measured nothing is known.
@@ -69,10 +87,6 @@ extension Summary {
             uniqueKeysWithValues: LimitedBy.allCases.map {
                 ($0.name, Double(statistics.limited[$0.rawValue]) / Double(total))
             })
-    }
-
-    private func milliseconds(_ nanoseconds: UInt64?) -> Double? {
-        nanoseconds.map { Double($0 / 1000) / 1000 }
     }
 
     /// Writes the JSON where the options say, and the text for people where they watch.

@@ -7,6 +7,8 @@ internal import Glibc
 public struct Summary: Sendable, Encodable {
     /// How the run ended.
     public enum Outcome: String, Sendable, Encodable {
+        /// A run is sending.
+        case running
         /// Every row is settled.
         case complete
         /// Ended with rows left over.
@@ -32,6 +34,22 @@ public struct Summary: Sendable, Encodable {
 
         private enum CodingKeys: String, CodingKey {
             case p50, p90, p99, p999, max
+        }
+
+        /// Nothing is known.
+        init() {}
+
+        /// The quantiles of times to answer.
+        init(_ counts: LatencyCounts) {
+            p50 = Self.milliseconds(counts.quantile(0.5))
+            p90 = Self.milliseconds(counts.quantile(0.9))
+            p99 = Self.milliseconds(counts.quantile(0.99))
+            p999 = Self.milliseconds(counts.quantile(0.999))
+            max = counts.count > 0 ? Self.milliseconds(counts.maximumNanoseconds) : nil
+        }
+
+        static func milliseconds(_ nanoseconds: UInt64?) -> Double? {
+            nanoseconds.map { Double($0 / 1000) / 1000 }
         }
 
         /// All keys are always there, as in the whole.
@@ -66,30 +84,35 @@ public struct Summary: Sendable, Encodable {
     public var failed: UInt64 = 0
     /// Rows that were sent and whose answer was lost.
     public var unknown: UInt64 = 0
-    /// Rows that a run reserved and said no more about; a resume settles them. No key of the JSON.
+    /// Rows that a run reserved and said no more about; a resume settles them. They are among those
+    /// that are not settled.
     public var inDoubt: UInt64 = 0
+    /// False if nobody has counted them; they are null in the JSON then.
+    var isInDoubtKnown = true
+    /// The most requests that were in flight at any time that was recorded. No key of the JSON.
+    var inFlightMost: Int?
     /// Rows that are not settled; nil where `rows` is.
     public var remaining: UInt64?
     /// Reason -> rows, of all rows that were not accepted.
     public var reasons: [String: UInt64] = [:]
     /// Requests beyond each row's first, over all runs.
     public var retries: UInt64 = 0
-    /// Connections that this run kept up.
-    public var connections = 0
+    /// Connections that this run kept up; nil if nobody knows, as in what follows.
+    public var connections: Int?
     /// Why these, where the run chose them. No key of the JSON.
     var connectionsReason: String?
     /// Connections that took another's place, over all runs.
     public var reconnects: UInt64 = 0
     /// How long this run took.
-    public var elapsedSeconds = 0.0
+    public var elapsedSeconds: Double?
     /// Answers a second in this run.
-    public var notificationsPerSecond = 0.0
+    public var notificationsPerSecond: Double?
     /// User and system time of this process a request; nil where none was made.
     public var cpuMicrosecondsPerNotification: Double?
     /// How long answers took in this run.
     public var latency = Latency()
     /// The most memory that this process had in use.
-    public var peakResidentBytes: UInt64 = 0
+    public var peakResidentBytes: UInt64?
     /// Shares, adding up to 1, of what the connections' time went to; nil where none was measured.
     public var limitedBy: [String: Double]?
     /// A legacy gateway was spoken to: what it said nothing of was accepted. No key of the JSON.
@@ -115,6 +138,7 @@ public struct Summary: Sendable, Encodable {
     private enum CodingKeys: String, CodingKey {
         case campaign, name, labels, outcome, rows, accepted, rejected, invalid, skipped, failed,
             unknown
+        case inDoubt = "in_doubt"
         case remaining, reasons, retries, connections, reconnects
         case elapsedSeconds = "elapsed_seconds"
         case notificationsPerSecond = "notifications_per_second"
@@ -139,6 +163,7 @@ public struct Summary: Sendable, Encodable {
         try container.encode(skipped, forKey: .skipped)
         try container.encode(failed, forKey: .failed)
         try container.encode(unknown, forKey: .unknown)
+        try container.encode(isInDoubtKnown ? inDoubt : nil, forKey: .inDoubt)
         try container.encode(remaining, forKey: .remaining)
         try container.encode(reasons, forKey: .reasons)
         try container.encode(retries, forKey: .retries)
@@ -179,15 +204,26 @@ public struct Summary: Sendable, Encodable {
         text += line("accepted", "\(accepted)\(acceptsBySilence ? ", by silence" : "")")
         for (name, count) in [
             ("rejected", rejected), ("invalid", invalid), ("skipped", skipped),
-            ("failed", failed), ("unknown", unknown), ("in doubt", inDoubt),
-            ("remaining", remaining ?? 0),
+            ("failed", failed), ("unknown", unknown),
         ] where count > 0 {
             text += line(name, count)
         }
+        if let remaining, remaining > 0 { text += line("remaining", remaining) }
+        if inDoubt > 0 { text += line("in doubt", "\(inDoubt)\(inDoubtWords)") }
         for (reason, count) in reasons.sorted(by: { ($0.value, $1.key) > ($1.value, $0.key) }) {
             text += line("  \(reason)", count)
         }
         return text
+    }
+
+    /// What rows in doubt are, as far as it is known.
+    private var inDoubtWords: String {
+        guard outcome != .running else { return " of them, in the hands of the run" }
+        let words = remaining == nil ? "" : " of them"
+        // Rows are reserved well before they are sent.
+        guard let inFlightMost, UInt64(inFlightMost) < inDoubt / 2 else { return words }
+        return "\(words), most of them reserved and never sent: at most \(grouped(inFlightMost)) "
+            + "requests were seen in flight at a time"
     }
 
     /// What to do about rows that a relay rejected for want of a content-length; nil: there are none.
@@ -201,7 +237,8 @@ public struct Summary: Sendable, Encodable {
     public var text: String {
         var text = countsText
         // Nothing was done by this process: nothing is to be said of its speed.
-        guard elapsedSeconds > 0 else { return text }
+        guard let elapsedSeconds, elapsedSeconds > 0 else { return text }
+        let notificationsPerSecond = notificationsPerSecond ?? 0
         text += line("time", "\(decimal(elapsedSeconds, places: 2)) s")
         let isSlow = notificationsPerSecond > 0 && notificationsPerSecond < 10
         let rate = decimal(notificationsPerSecond, places: isSlow ? 1 : 0)
@@ -210,7 +247,7 @@ public struct Summary: Sendable, Encodable {
             text += line(
                 "latency", "p50 \(decimal(p50, places: 1)) ms, p99 \(decimal(p99, places: 1)) ms")
         }
-        if let connectionsReason {
+        if let connectionsReason, let connections {
             text += line("connections", "\(connections): \(connectionsReason)")
         }
         if let causes = LimitedBy.text(

@@ -4,7 +4,10 @@ import Campaign
 /// Reads parts of a token list again, for an export: each must have the hash that the ledger notes.
 struct ListPartReader: LedgerListReader {
     private let list: TokenList
-    private let pool = ChunkPool(limit: 3)
+    /// What a run reads its list with: there is one idea of what a row is.
+    private let source: ListSource
+    /// The gap that `source` is in, as far as it was not read; nil: it stands elsewhere.
+    private var gap: ListGap?
     private var lines: [UInt64] = []
     /// Tokens one after the other; `ends` says where each one ends.
     private var tokens: [UInt8] = []
@@ -12,6 +15,8 @@ struct ListPartReader: LedgerListReader {
 
     init(list: TokenList) throws(BroadsideError) {
         self.list = list
+        source = try ListSource(
+            list: list, pool: ChunkPool(limit: 3), plan: nil, rowsLimit: nil)
     }
 
     var isAvailable: Bool { true }
@@ -22,16 +27,15 @@ struct ListPartReader: LedgerListReader {
 
     /// A part as it was sent.
     private mutating func read(_ chunk: ChunkReservation) throws(LedgerError) -> RowChunk {
-        let start = ListPosition(
-            byteOffset: chunk.byteOffset, row: chunk.firstRow, line: chunk.firstLine)
-        let read = try cut(
-            from: start, end: chunk.byteOffset + chunk.byteCount, isExact: true)
-        guard let read, read.hash == chunk.hash, read.rowCount == chunk.rowCount else {
-            throw LedgerError(
-                .badList,
-                detail: "it is not the list that was sent, from line \(chunk.firstLine) on")
+        gap = nil
+        do throws(BroadsideError) {
+            if let read = try source.read(chunk) { return read }
+        } catch {
+            throw LedgerError(.inputOutput, detail: error.message)
         }
-        return read
+        throw LedgerError(
+            .badList,
+            detail: "it is not the list that was sent, from line \(chunk.firstLine) on")
     }
 
     /// Reads every part that was begun, and compares its hash with the ledger's.
@@ -46,7 +50,7 @@ struct ListPartReader: LedgerListReader {
             let chunk = index.chunk(number)
             try check(line: chunk.firstLine) { (reader) throws(LedgerError) in
                 try reader.checkNoRows(after: previous, before: chunk)
-                try reader.compare(chunk)
+                try reader.check(chunk)
             }
             previous = chunk
         }
@@ -74,32 +78,48 @@ struct ListPartReader: LedgerListReader {
     }
 
     /// Between two parts whose rows adjoin there is nothing but blank lines.
-    private func checkNoRows(
+    private mutating func checkNoRows(
         after previous: ChunkReservation?, before next: ChunkReservation
     ) throws(LedgerError) {
         guard let previous, previous.rows.upperBound == next.firstRow else { return }
         try checkNoRows(from: previous.byteOffset + previous.byteCount, to: next.byteOffset)
     }
 
-    private func checkNoRows(from offset: UInt64, to end: UInt64?) throws(LedgerError) {
-        let start = ListPosition(byteOffset: offset, row: 0, line: 1)
-        guard offset != end, let found = try cut(from: start, end: end, isExact: false) else {
-            return
+    private mutating func checkNoRows(from offset: UInt64, to end: UInt64?) throws(LedgerError) {
+        guard offset != end else { return }
+        gap = nil
+        source.begin(
+            ListGap(
+                firstRow: 0, byteOffset: offset, firstLine: 1, endRow: nil, endByteOffset: end))
+        let found: RowChunk?
+        do throws(BroadsideError) {
+            found = try source.cutRows(atMost: 1)
+        } catch {
+            throw LedgerError(.inputOutput, detail: error.message)
         }
-        pool.giveBack(found)
+        guard let found else { return }
+        source.giveBack(found)
         throw LedgerError(.badList, detail: "it has other rows")
     }
 
-    private mutating func compare(_ chunk: ChunkReservation) throws(LedgerError) {
-        pool.giveBack(try read(chunk))
+    /// Reads a part that was begun, and compares its hash with the ledger's.
+    mutating func check(_ chunk: ChunkReservation) throws(LedgerError) {
+        source.giveBack(try read(chunk))
     }
 
     mutating func loadNext(of gap: ListGap) throws(LedgerError) -> ChunkReservation? {
-        let start = ListPosition(byteOffset: gap.byteOffset, row: gap.firstRow, line: gap.firstLine)
-        guard let read = try cut(from: start, end: gap.endByteOffset, isExact: false) else {
-            return nil
+        // The rest of the gap that was read last goes on where the source stands.
+        if self.gap != gap { source.begin(gap) }
+        self.gap = nil
+        let read: RowChunk?
+        do throws(BroadsideError) {
+            read = try source.cutRows(atMost: .max)
+        } catch {
+            throw LedgerError(.inputOutput, detail: error.message)
         }
+        guard let read else { return nil }
         let reservation = read.reservation
+        self.gap = gap.rest(behind: reservation)
         take(read)
         return reservation
     }
@@ -108,38 +128,6 @@ struct ListPartReader: LedgerListReader {
 
     func appendToken(ofRow index: Int, to output: inout [UInt8]) {
         output += tokens[(index == 0 ? 0 : ends[index - 1])..<ends[index]]
-    }
-
-    private func cut(
-        from start: ListPosition, end: UInt64?, isExact: Bool
-    ) throws(LedgerError) -> RowChunk? {
-        var cutter = RowCutter(format: list.format, pool: pool, start: start)
-        if let end {
-            guard end > start.byteOffset else { return nil }
-            if isExact { cutter.endChunk(at: end, isExact: true) }
-        }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: RowChunk.capacity, alignment: 64)
-        defer { unsafe buffer.deallocate() }
-        var offset = start.byteOffset
-        while true {
-            let count: Int
-            do {
-                // The list ends here for the cutter, even where blank lines come before the end.
-                let left = (end ?? .max) - min(end ?? .max, offset)
-                let room = Int(min(left, UInt64(RowChunk.capacity)))
-                count = unsafe try list.read(
-                    at: offset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
-            } catch {
-                throw LedgerError(.inputOutput, detail: error.message)
-            }
-            if count == 0 { return cutter.finish() }
-            let bytes = unsafe RawSpan(
-                _unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            var consumed = 0
-            if case .chunk(let chunk) = cutter.next(bytes, at: &consumed) { return chunk }
-            offset += UInt64(count)
-        }
     }
 
     private mutating func take(_ chunk: RowChunk) {
@@ -165,6 +153,6 @@ struct ListPartReader: LedgerListReader {
             }
             ends.append(tokens.count)
         }
-        if let chunk = reader.close() { pool.giveBack(chunk) }
+        if let chunk = reader.close() { source.giveBack(chunk) }
     }
 }

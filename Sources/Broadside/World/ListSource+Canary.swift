@@ -108,8 +108,8 @@ extension ListSource {
         guard let chunk = try cutRows(atMost: Int(canary.rowsAtPlace)) else { return nil }
         keepRest(upTo: chunk.start, &canary)
         canary.rest = chunk.end
-        // Of a part by row numbers, only one row in `selection.divisor` is sent.
-        let own = selection.count(in: chunk.start.row..<chunk.end.row)
+        // Of a part by row numbers, only one row in `rows.selection.divisor` is sent.
+        let own = rows.selection.count(in: chunk.start.row..<chunk.end.row)
         canary.rowsLeft -= own
         canary.rowsAtPlace -= own
         if canary.rowsAtPlace == 0 {

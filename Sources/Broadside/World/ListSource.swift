@@ -13,10 +13,9 @@ internal import Synchronization
 
     let list: TokenList
     private let pool: ChunkPool
-    private let rowsLimit: UInt64
+    /// Which rows of the list are this run's.
+    let rows: CampaignRows
     private var plan: ResumePlan?
-    /// What is sent where there is no plan.
-    private let part: ListGap
     /// True once it was taken.
     private var isPartTaken = false
     private var work: Work?
@@ -30,7 +29,6 @@ internal import Synchronization
     private var isCutterDone = false
     /// Where the rows that are being cut end; the cutter is told that the list ends there.
     private var end = UInt64.max
-    let selection: RowSelection
     private let skips: SkipList?
     /// Of the list's beginning, as far as it was read in order; nil where nobody wants it.
     private var hash: ListHash?
@@ -57,10 +55,9 @@ internal import Synchronization
     static let readSize = 256 * 1024
 
     /// - Parameters:
-    ///   - plan: What an earlier run left; nil: the whole list.
+    ///   - plan: What an earlier run left; nil: all of `rows`.
     ///   - rowsLimit: Only rows with smaller numbers.
-    ///   - part: Only this part of the list; a plan knows it by itself.
-    ///   - selection: Only these rows are sent.
+    ///   - rows: Only these rows are handed out to be sent.
     ///   - skips: Rows that are settled without being sent.
     ///   - canary: Holds back all but its own rows until it is decided; nil: nothing is held back.
     package convenience init(
@@ -68,25 +65,22 @@ internal import Synchronization
         canary: CanaryGate? = nil
     ) throws(BroadsideError) {
         try self.init(
-            list: list, pool: pool, plan: plan, rowsLimit: rowsLimit, part: .wholeList,
-            selection: .all, skips: nil, canary: canary)
+            list: list, pool: pool, plan: plan, rows: CampaignRows(limit: rowsLimit), skips: nil,
+            canary: canary)
     }
 
     init(
-        list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rowsLimit: UInt64?,
-        part: ListGap, selection: RowSelection, skips: SkipList?, canary: CanaryGate? = nil,
-        isHashed: Bool = false
+        list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rows: CampaignRows,
+        skips: SkipList?, canary: CanaryGate? = nil, isHashed: Bool = false
     ) throws(BroadsideError) {
         hash = isHashed ? ListHash() : nil
         self.list = list
         self.pool = pool
-        self.rowsLimit = rowsLimit ?? .max
+        self.rows = rows
         cutter = RowCutter(format: list.format, pool: pool)
         unsafe buffer = .allocate(byteCount: Self.readSize, alignment: 4096)
         self.canary = canary.map { CanaryRows(gate: $0, rowsLeft: $0.rowsWanted) }
-        self.selection = selection
         self.skips = skips
-        self.part = part
         self.plan = plan
     }
 
@@ -161,11 +155,13 @@ internal import Synchronization
 
     /// Marks the rows of a chunk that are not for this run to send.
     private func mark(_ chunk: RowChunk) throws(BroadsideError) {
-        if selection.divisor > 1, chunk.dispositions == nil {
+        if rows.selection.divisor > 1, chunk.dispositions == nil {
             var dispositions = [UInt8](
                 repeating: RowDisposition.settled.rawValue, count: chunk.rowCount)
-            let (divisor, first) = (selection.divisor, chunk.start.row % selection.divisor)
-            var place = Int((selection.remainder + divisor - first) % divisor)
+            let (divisor, first) = (
+                rows.selection.divisor, chunk.start.row % rows.selection.divisor
+            )
+            var place = Int((rows.selection.remainder + divisor - first) % divisor)
             while place < chunk.rowCount {
                 dispositions[place] = RowDisposition.send.rawValue
                 place += Int(divisor)
@@ -186,7 +182,7 @@ internal import Synchronization
         }
         while !isCancelled() {
             guard let chunk = try next(rowLimit: .max) else {
-                return min(cutter.position.row, rowsLimit)
+                return min(cutter.position.row, rows.end)
             }
             pool.giveBack(chunk)
         }
@@ -197,7 +193,7 @@ internal import Synchronization
     ///
     /// - Returns: nil where it was ended, or rows behind a limit were not read at all.
     func contentHash(isCancelled: () -> Bool) throws(BroadsideError) -> String? {
-        guard let hash, isAtEnd, rowsLimit == .max || hash.byteCount == list.byteCount else {
+        guard let hash, isAtEnd, rows.limit == nil || hash.byteCount == list.byteCount else {
             return nil
         }
         return try list.contentHash(from: hash) { () throws(BroadsideError) in isCancelled() }
@@ -216,7 +212,7 @@ internal import Synchronization
 
     private func noteProgress() {
         let position = cutter.position
-        let (isAtEnd, limit) = (isAtEnd, rowsLimit)
+        let (isAtEnd, limit) = (isAtEnd, rows.end)
         readTo.withLock {
             $0 = Progress(
                 rows: min(position.row, limit), bytes: position.byteOffset, isAtEnd: isAtEnd)
@@ -245,7 +241,7 @@ internal import Synchronization
     func nextOfPlan() throws(BroadsideError) -> ResumePlan.Work? {
         guard plan != nil else {
             defer { isPartTaken = true }
-            return isPartTaken ? nil : .gap(part)
+            return isPartTaken ? nil : .gap(rows.part)
         }
         do {
             return try plan?.next()
@@ -268,7 +264,7 @@ internal import Synchronization
 
     /// True where a canary's rows can come from all over the list: its size is known, and what
     /// comes before a place can be read past.
-    var canSpreadCanary: Bool { rowsLimit == .max && list.byteCount != nil }
+    var canSpreadCanary: Bool { rows.limit == nil && list.byteCount != nil }
 
     private func seek(_ position: ListPosition) {
         cutter = RowCutter(format: list.format, pool: pool, start: position)
@@ -281,23 +277,19 @@ internal import Synchronization
 
     /// Cuts rows of the gap that was begun; nil at its end.
     func cutRows(atMost rowLimit: Int) throws(BroadsideError) -> RowChunk? {
-        let left = rowsLimit - min(rowsLimit, cutter.position.row)
+        let left = rows.end - min(rows.end, cutter.position.row)
         guard left > 0 else { return nil }
         // Of so many rows, only one is this run's.
-        let (rows, overflow) = rowLimit.multipliedReportingOverflow(by: Int(selection.divisor))
-        cutter.rowLimit = max(1, Int(min(overflow ? UInt64(Int.max) : UInt64(rows), left)))
+        let (wanted, overflow) = rowLimit.multipliedReportingOverflow(
+            by: Int(rows.selection.divisor))
+        cutter.rowLimit = max(1, Int(min(overflow ? UInt64(Int.max) : UInt64(wanted), left)))
         return try cut()
     }
 
     /// Reads a chunk of an earlier run: the same bytes at the same place, or the list has changed.
     func read(_ again: ChunkWork) throws(BroadsideError) -> RowChunk {
         let known = again.chunk
-        seek(
-            ListPosition(
-                byteOffset: known.byteOffset, row: known.firstRow, line: known.firstLine))
-        cutter.endChunk(at: known.byteOffset + known.byteCount, isExact: true)
-        guard let chunk = try cut(), chunk.hash == known.hash, chunk.rowCount == known.rowCount
-        else {
+        guard let chunk = try read(known) else {
             throw BroadsideError(
                 "the list is not the one this campaign was begun with: its part from line "
                     + "\(known.firstLine) on has changed: resume with the list as it was",
@@ -319,6 +311,20 @@ internal import Synchronization
         hash?.append(
             unsafe RawSpan(
                 _unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[first..<bufferCount])))
+    }
+
+    /// Reads a chunk that the ledger knows; nil where the list has something else in its place.
+    func read(_ known: ChunkReservation) throws(BroadsideError) -> RowChunk? {
+        seek(
+            ListPosition(
+                byteOffset: known.byteOffset, row: known.firstRow, line: known.firstLine))
+        cutter.endChunk(at: known.byteOffset + known.byteCount, isExact: true)
+        guard let chunk = try cut() else { return nil }
+        guard chunk.hash == known.hash, chunk.rowCount == known.rowCount else {
+            pool.giveBack(chunk)
+            return nil
+        }
+        return chunk
     }
 
     private func cut() throws(BroadsideError) -> RowChunk? {

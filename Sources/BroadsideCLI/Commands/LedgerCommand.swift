@@ -4,15 +4,19 @@ import Broadside
 enum LedgerCommand {
     static let description: CommandDescription = CommandDescription(
         name: "ledger",
-        summary: "stats | export | verify | find | merge: read what a run left",
-        usage: "stats|export|verify|find --ledger DIR [OPTIONS] | merge DIR... [OPTIONS]",
+        summary: "stats | export | verify | find | merge | repair: read what a run left",
+        usage:
+            "stats|export|verify|find|repair --ledger DIR [OPTIONS] | merge DIR...",
         discussion: """
             stats   counts of rows by state and reason; --json for programs
             export  the rows in list order, with state, status, reason, apns-id
             verify  checks every checksum and that every row is settled once; exit 5 names the first
                     bad place
-            find    one row by --apns-id, or the rows of a --token
-            merge   copies the ledgers of all shards of a campaign into one, once each is verified
+            find    one row by --apns-id, or the rows of a --token, in one ledger or several; exit 1
+                    if there is none
+            merge   copies the ledgers of all shards of a campaign into one, once each is verified and
+                    found to be of the same list
+            repair  copies what is provably sound of a damaged ledger; all else becomes in doubt
 
             The list is looked for where the run read it, or at --tokens; without it the lines and
             the tokens of accepted rows are empty.
@@ -21,9 +25,11 @@ enum LedgerCommand {
             OptionSection(
                 title: "Options",
                 options: [
-                    .init("ledger", "DIR", "the ledger's directory"),
-                    .init("json", nil, "stats: as JSON"),
-                    .init("tokens", "FILE", "export: the list that was sent"),
+                    .init(
+                        "ledger", "DIR", "the ledger's directory; find: may be repeated",
+                        isRepeatable: true),
+                    .init("json", nil, "stats, find: as JSON"),
+                    .init("tokens", "FILE", "export, find, merge, repair: the list that was sent"),
                     .init("format", "csv|jsonl", "export: how it is written (default: csv)"),
                     .init(
                         "state", "STATE",
@@ -31,7 +37,7 @@ enum LedgerCommand {
                         isRepeatable: true, choices: LedgerReading.stateNames),
                     .init(
                         "output", "FILE",
-                        "export: where to, .gz and .zst packed (default: standard output); merge: the new directory"
+                        "export: where to, .gz and .zst packed (default: standard output); merge, repair: the new directory"
                     ),
                     .init("apns-id", "ID", "find: the row with this apns-id"),
                     .init("token", "TOKEN", "find: the rows with this device token"),
@@ -50,7 +56,7 @@ enum LedgerCommand {
                 "Make one ledger of those of all shards",
                 "broadside ledger merge --output whole part1 part2 part3"),
         ],
-        subcommands: ["stats", "export", "verify", "find", "merge"],
+        subcommands: ["stats", "export", "verify", "find", "merge", "repair"],
         run: { (arguments) throws(CommandFailure) in
             do {
                 return try run(arguments)
@@ -70,8 +76,9 @@ enum LedgerCommand {
             switch subcommand {
             case "stats": ["ledger", "json"]
             case "export": ["ledger", "tokens", "format", "state", "output"]
-            case "find": ["ledger", "apns-id", "token"]
-            case "merge": ["output"]
+            case "find": ["ledger", "apns-id", "token", "tokens", "json"]
+            case "merge": ["output", "tokens"]
+            case "repair": ["ledger", "output", "tokens"]
             default: ["ledger"]
             }
         for option in description.options where arguments.has(option.name) {
@@ -82,12 +89,16 @@ enum LedgerCommand {
         }
         if subcommand == "merge" { return try merge(arguments) }
         let path = try arguments.required("ledger", "DIR")
+        if subcommand == "find" { return try find(arguments) }
+        guard arguments.strings("ledger").count == 1 else {
+            throw CommandFailure.usage("--ledger is given twice: ledger \(subcommand) takes one")
+        }
+        if subcommand == "repair" { return try repair(path, arguments) }
         let ledger = try LedgerReading(path: path)
         switch subcommand {
         case "stats": try stats(ledger, arguments)
         case "export": try export(ledger, arguments)
-        case "verify": print(try ledger.verify())
-        default: return try find(ledger, arguments)
+        default: print(try ledger.verify())
         }
         return 0
     }
@@ -99,7 +110,9 @@ enum LedgerCommand {
             throw CommandFailure.usage(
                 "merge wants the ledgers of all shards: merge --output DIR DIR...")
         }
-        print(try LedgerMerge.run(output: output, ledgers: ledgers))
+        print(
+            try LedgerMerge.run(
+                output: output, ledgers: ledgers, tokens: arguments.string("tokens")))
         return 0
     }
 
@@ -121,15 +134,33 @@ enum LedgerCommand {
         try output.finish()
     }
 
-    private static func find(_ ledger: LedgerReading, _ arguments: ParsedArguments) throws -> Int32
-    {
+    private static func repair(_ path: String, _ arguments: ParsedArguments) throws -> Int32 {
+        let output = try arguments.required("output", "DIR")
+        print(
+            try LedgerRepair.run(path, output: output, tokens: arguments.string("tokens")))
+        return 0
+    }
+
+    private static func find(_ arguments: ParsedArguments) throws -> Int32 {
         let (identifier, token) = (arguments.string("apns-id"), arguments.string("token"))
         guard (identifier == nil) != (token == nil) else {
             throw CommandFailure.usage("find wants one of --apns-id ID and --token TOKEN")
         }
-        let rows = try ledger.find(notificationID: identifier, token: token)
-        for row in rows { print(row) }
-        if rows.isEmpty { standardErrorLine("broadside: no such row in this ledger") }
-        return rows.isEmpty ? 3 : 0
+        var rows: [FoundRow] = []
+        let ledgers = try arguments.strings("ledger").map { try LedgerReading(path: $0) }
+        for ledger in ledgers {
+            rows += try ledger.find(
+                notificationID: identifier, token: token, tokens: arguments.string("tokens"))
+        }
+        if arguments.has("json") {
+            print("[" + rows.map { "\n" + $0.json }.joined(separator: ",") + "\n]")
+        } else {
+            for row in rows { print((ledgers.count > 1 ? "\(row.ledger): " : "") + row.text) }
+        }
+        if rows.isEmpty {
+            standardErrorLine(
+                "broadside: no such row in \(ledgers.count == 1 ? "this ledger" : "these ledgers")")
+        }
+        return rows.isEmpty ? 1 : 0
     }
 }

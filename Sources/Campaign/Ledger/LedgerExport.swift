@@ -3,9 +3,7 @@ public struct LedgerExport: ~Copyable {
     /// A bit a state: a set would be hashed into for each row.
     private let states: UInt16
     private let format: ExportFormat
-    private let reasonText: (UInt8) -> String
-    private let appendNotificationID: (UInt64, inout [UInt8]) -> Void
-    private let acceptsBySilence: Bool
+    private let describer: RowDescriber
 
     private var verdicts: ChunkVerdicts
     private var nextChunk = 0
@@ -41,9 +39,9 @@ public struct LedgerExport: ~Copyable {
         let wanted = states ?? Set(RowState.allCases.filter(\.isSettled))
         self.states = wanted.reduce(0) { $0 | 1 << UInt16($1.rawValue) }
         self.format = format
-        self.acceptsBySilence = acceptsBySilence
-        self.reasonText = reasonText
-        self.appendNotificationID = appendNotificationID
+        describer = RowDescriber(
+            reasonText: reasonText, appendNotificationID: appendNotificationID,
+            acceptsBySilence: acceptsBySilence)
         verdicts = ChunkVerdicts(of: index)
         notesRows = isPart
         headerIsDone = isPart
@@ -76,8 +74,7 @@ public struct LedgerExport: ~Copyable {
             let previous = nextChunk > 0 ? verdicts.index.chunk(nextChunk - 1) : nil
             let wantsGaps = wants(.remaining) && list.isAvailable
             gap =
-                wantsGaps
-                ? ListGap(after: previous, before: chunk, within: verdicts.index.part) : nil
+                wantsGaps ? verdicts.index.rows.open(after: previous, before: chunk) : nil
         }
         if let open = gap {
             gap = try appendPart(of: open, list: &list, into: &output)
@@ -87,10 +84,10 @@ public struct LedgerExport: ~Copyable {
         try verdicts.load(chunk: nextChunk)
         if list.isAvailable { try list.load(chunk) }
         for place in verdicts.rows.indices where wants(verdicts.rows[place].state) {
-            guard verdicts.index.selection.contains(chunk.firstRow + UInt64(place)) else {
+            guard verdicts.index.rows.contains(chunk.firstRow + UInt64(place)) else {
                 continue
             }
-            describe(place, list)
+            describer.describe(&row, verdicts, at: place, list)
             format.append(row, to: &output)
             if notesRows { rows.append((row.row, output.count)) }
         }
@@ -109,56 +106,13 @@ public struct LedgerExport: ~Copyable {
         guard let part = try list.loadNext(of: gap), part.rowCount > 0 else { return nil }
         for place in 0..<part.rowCount {
             let number = part.firstRow + UInt64(place)
-            guard verdicts.index.selection.contains(number) else { continue }
             if let endRow = gap.endRow, number >= endRow { return nil }
-            row.row = number
-            row.line = list.line(ofRow: place)
-            row.token.removeAll(keepingCapacity: true)
-            list.appendToken(ofRow: place, to: &row.token)
-            row.state = .remaining
-            row.status = nil
-            row.reason.removeAll(keepingCapacity: true)
-            row.timestamp = nil
-            row.attempts = 0
-            row.settledAtMilliseconds = nil
-            row.notificationID.removeAll(keepingCapacity: true)
-            appendNotificationID(number, &row.notificationID)
+            guard verdicts.index.rows.contains(number) else { continue }
+            describer.describe(&row, open: number, at: place, list)
             format.append(row, to: &output)
             if notesRows { rows.append((number, output.count)) }
         }
         nextRow = part.rows.upperBound
-        let rest = ListGap(
-            firstRow: part.rows.upperBound, byteOffset: part.byteOffset + part.byteCount,
-            firstLine: part.firstLine + part.lineCount, endRow: gap.endRow,
-            endByteOffset: gap.endByteOffset)
-        if let endRow = gap.endRow, rest.firstRow >= endRow { return nil }
-        return rest
-    }
-
-    /// Fills `row` with a row of the loaded chunk.
-    private mutating func describe(_ place: Int, _ list: some LedgerListReader) {
-        let verdict = verdicts.rows[place]
-        row.row = verdicts.firstRow + UInt64(place)
-        row.line = list.isAvailable ? list.line(ofRow: place) : nil
-        row.token.removeAll(keepingCapacity: true)
-        verdicts.appendToken(ofRow: place, to: &row.token)
-        if row.token.isEmpty && list.isAvailable {
-            list.appendToken(ofRow: place, to: &row.token)
-        }
-        row.state = verdict.state
-        let hasNone = verdict.status == 0 || (acceptsBySilence && verdict.state == .accepted)
-        row.status = hasNone ? nil : verdict.status
-        row.reason.removeAll(keepingCapacity: true)
-        if let text = verdicts.reasonText(ofRow: place) {
-            row.reason.append(contentsOf: text)
-        } else if verdict.reason != 0 {
-            row.reason.append(contentsOf: reasonText(verdict.reason).utf8)
-        }
-        row.timestamp = verdict.timestamp
-        row.attempts = verdict.attempts
-        row.notificationID.removeAll(keepingCapacity: true)
-        appendNotificationID(row.row, &row.notificationID)
-        row.settledAtMilliseconds =
-            verdict.state.isSettled ? verdict.settledAtMilliseconds : nil
+        return gap.rest(behind: part)
     }
 }

@@ -1,33 +1,3 @@
-/// Which rows of the list a run is about: all, or one in so many (`--shard K/N` of a list that
-/// cannot be cut by bytes).
-public struct RowSelection: Hashable, Sendable {
-    /// One row of this many; 1 for all.
-    public var divisor: UInt64
-    /// Rows are in it whose number leaves this remainder.
-    public var remainder: UInt64
-
-    /// Every row.
-    public static let all = RowSelection(divisor: 1, remainder: 0)
-
-    /// Takes rows r with r mod `divisor` = `remainder`.
-    public init(divisor: UInt64, remainder: UInt64) {
-        precondition(divisor > 0 && remainder < divisor)
-        self.divisor = divisor
-        self.remainder = remainder
-    }
-
-    /// Whether the run is about that row.
-    public func contains(_ row: UInt64) -> Bool { divisor == 1 || row % divisor == remainder }
-
-    /// How many rows of a range it is about.
-    public func count(in rows: Range<UInt64>) -> UInt64 {
-        func below(_ row: UInt64) -> UInt64 {
-            row / divisor + (row % divisor > remainder ? 1 : 0)
-        }
-        return below(rows.upperBound) - below(rows.lowerBound)
-    }
-}
-
 /// A place in a segment.
 public struct LedgerPlace: Hashable, Sendable {
     /// The segment's file name.
@@ -102,10 +72,8 @@ public struct LedgerIndex {
     var reservations: ContiguousArray<Reservation> = []
     var extents: ContiguousArray<Extent> = []
 
-    /// Which rows the run is about.
-    public let selection: RowSelection
-    /// The part of the list the run is about.
-    public let part: ListGap
+    /// Which rows of the list the run is about.
+    public let rows: CampaignRows
     /// Places behind which segments hold nothing that was ever known to be synced: what a kill or a
     /// power cut left behind. No fault.
     public internal(set) var tornTails: [LedgerPlace] = []
@@ -150,16 +118,13 @@ public struct LedgerIndex {
     ///   - campaign: the campaign they must name.
     ///   - recordedLengths: for each run that ended or was taken up again, its segments' lengths;
     ///     what lies behind is not read, and what is missing is an error.
-    ///   - selection: the rows the run is about.
-    ///   - part: the part of the list it is about.
+    ///   - rows: the rows the run is about.
     /// - Throws: the first fault that makes the ledger unreadable as a whole.
     public init(
         segments: [LedgerSegment], campaign: UInt64,
-        recordedLengths: [UInt32: [SegmentLength]] = [:], selection: RowSelection = .all,
-        part: ListGap = .wholeList
+        recordedLengths: [UInt32: [SegmentLength]] = [:], rows: CampaignRows = CampaignRows()
     ) throws(LedgerError) {
-        self.selection = selection
-        self.part = part
+        self.rows = rows
         var found: [PlacedReservation] = []
         var reader = BlockReader()
         let sorted = segments.sorted { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }

@@ -2,13 +2,12 @@
 public struct LedgerSummary: Sendable {
     /// Rows of all reserved chunks, those of other shards left out.
     public private(set) var reservedRowCount: UInt64 = 0
+    /// Those of them that lie beyond the limit of the latest run.
+    public private(set) var beyondLimitCount: UInt64 = 0
     /// Times a reserved row was sent, as far as the ledger knows.
     public private(set) var attemptCount: UInt64 = 0
-    /// Rows not accepted by the stable code of their reason; those without one are not in it.
-    public private(set) var reasons: [UInt8: UInt64] = [:]
-    /// Rows not accepted by the text of a reason without a code.
-    public private(set) var reasonTexts: [String: UInt64] = [:]
-
+    /// Rows not accepted, by reason.
+    public private(set) var reasons = ReasonCounts()
     /// Rows that were rejected with 410: their devices are gone.
     public private(set) var goneCount: UInt64 = 0
 
@@ -33,26 +32,30 @@ public struct LedgerSummary: Sendable {
     /// Adds what another ledger knows.
     public mutating func add(_ other: LedgerSummary) {
         reservedRowCount += other.reservedRowCount
+        beyondLimitCount += other.beyondLimitCount
         attemptCount += other.attemptCount
         for state in counts.indices { counts[state] += other.counts[state] }
-        reasons.merge(other.reasons) { $0 + $1 }
-        reasonTexts.merge(other.reasonTexts) { $0 + $1 }
+        reasons.add(other.reasons)
+        goneCount += other.goneCount
     }
 
     /// Adds the rows of a chunk.
     public mutating func add(_ verdicts: borrowing ChunkVerdicts) {
         for place in verdicts.rows.indices
-        where verdicts.index.selection.contains(verdicts.firstRow + UInt64(place)) {
+        where verdicts.index.rows.contains(verdicts.firstRow + UInt64(place)) {
             let row = verdicts.rows[place]
             reservedRowCount += 1
+            if verdicts.firstRow + UInt64(place) >= verdicts.index.rows.end {
+                beyondLimitCount += 1
+            }
             attemptCount += UInt64(row.attempts)
             counts[Int(row.state.rawValue)] += 1
             guard row.state.isSettled && row.state != .accepted else { continue }
             if row.state == .rejected && row.status == 410 { goneCount += 1 }
             if let text = verdicts.reasonText(ofRow: place) {
-                reasonTexts[String(decoding: text, as: UTF8.self), default: 0] += 1
-            } else if row.reason != 0 {
-                reasons[row.reason, default: 0] += 1
+                reasons.add(text: unsafe text.span.bytes)
+            } else {
+                reasons.add(code: row.reason)
             }
         }
     }

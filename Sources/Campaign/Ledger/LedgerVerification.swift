@@ -17,20 +17,24 @@ public struct LedgerVerification: Sendable {
         let index = try LedgerIndex(segments: segments, manifest: manifest)
         var verdicts = ChunkVerdicts(of: index)
         var summary = LedgerSummary()
-        var nextRow = index.part.firstRow
+        var nextRow = index.rows.part.firstRow
         for chunk in 0..<index.chunkCount {
             try verdicts.load(chunk: chunk)
             if let fault = verdicts.firstFault { throw fault }
             summary.add(verdicts)
             guard manifest.isFinished else { continue }
-            if verdicts.firstRow != nextRow { throw LedgerVerification.open(nextRow) }
+            if index.rows.openCount(from: nextRow, to: verdicts.firstRow) > 0 {
+                throw LedgerVerification.open(nextRow)
+            }
             nextRow = verdicts.firstRow + UInt64(verdicts.rows.count)
             for place in verdicts.rows.indices where !verdicts.rows[place].state.isSettled {
                 let row = verdicts.firstRow + UInt64(place)
-                if index.selection.contains(row) { throw LedgerVerification.open(row) }
+                if index.rows.contains(row) { throw LedgerVerification.open(row) }
             }
         }
-        if manifest.isFinished, let rowCount = manifest.rowCount, nextRow < rowCount {
+        if manifest.isFinished, let rowCount = manifest.rowCount,
+            index.rows.openCount(from: nextRow, to: rowCount) > 0
+        {
             throw LedgerVerification.open(nextRow)
         }
         self.summary = summary

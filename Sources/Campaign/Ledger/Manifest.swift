@@ -19,6 +19,13 @@ public struct Manifest: Codable, Hashable, Sendable {
         public var startedAtMilliseconds: UInt64
         /// What it left, once it ended orderly or a later run took up its ledger; nil before.
         public var segments: [SegmentLength]?
+        /// The row behind the last one that it was to look at; nil: all, or not known.
+        public var rowsLimit: UInt64?
+        /// Whether each of its segments reserves rows in list order: not while a canary comes first;
+        /// nil: not known.
+        public var isInListOrder: Bool?
+        /// How many segments it made before its first row; nil: not known.
+        public var segmentCount: UInt16?
         /// Why it ended; nil while it has not, and where an earlier version wrote it.
         public var stop: StopRecord?
 
@@ -135,13 +142,47 @@ public struct Manifest: Codable, Hashable, Sendable {
         self.isFinished = isFinished
     }
 
-    /// The rows the campaign is about, once known.
-    public var ownRowCount: UInt64? { rowCount.map { ownRowCount(upTo: $0) } }
+    /// Which rows of the list the campaign is about.
+    public var rows: CampaignRows {
+        CampaignRows(part: part ?? .wholeList, selection: identity.selection, limit: rowsLimit)
+    }
 
-    /// The rows the campaign is about before a row of the list.
-    public func ownRowCount(upTo end: UInt64) -> UInt64 {
-        let first = part?.firstRow ?? 0
-        return identity.selection.count(in: first..<max(first, end))
+    /// How many rows the campaign has.
+    ///
+    /// - Parameters:
+    ///   - ledger: what its ledger says.
+    ///   - end: the row behind the last one that was looked at; nil: as the manifest has it.
+    /// - Returns: nil where nobody knows where the list ends.
+    public func rowCount(with ledger: LedgerSummary, upTo end: UInt64? = nil) -> UInt64? {
+        (end ?? rowCount).map { rows.count(upTo: $0) + ledger.beyondLimitCount }
+    }
+
+    /// Takes note of how far a run looks, before it begins.
+    public mutating func look(upTo limit: UInt64?) {
+        if looksFurther(limit: limit) {
+            rowCount = nil
+        } else if let limit, let known = rowCount {
+            rowCount = min(known, limit)
+        }
+        rowsLimit = limit
+    }
+
+    /// Takes note of how the run that begins goes along the list.
+    ///
+    /// - Parameters:
+    ///   - isInListOrder: whether each of its segments reserves rows in list order.
+    ///   - segmentCount: how many it makes.
+    public mutating func noteCourse(isInListOrder: Bool, segmentCount: Int) {
+        guard let last = epochs.indices.last else { return }
+        epochs[last].segmentCount = UInt16(clamping: segmentCount)
+        epochs[last].isInListOrder = isInListOrder
+        epochs[last].rowsLimit = rowsLimit
+    }
+
+    /// Describes runs anew, as a repair found them.
+    mutating func replaceEpochs(_ found: [Epoch], isFinished: Bool) {
+        epochs = found
+        self.isFinished = isFinished
     }
 
     /// Takes note of whether every row is settled, where that is no run's word.
@@ -211,6 +252,18 @@ public struct Manifest: Codable, Hashable, Sendable {
     }
 }
 
+extension Manifest.Epoch {
+    /// Reactors of a run that did not end orderly whose segments are not there. All are made before
+    /// the first byte is written to any of them.
+    func missingReactors(among all: [LedgerSegment]) -> [UInt16] {
+        guard segments == nil, let segmentCount else { return [] }
+        let own = all.filter { $0.epoch == number }
+        guard own.contains(where: { $0.bytes.byteCount > 0 }) else { return [] }
+        let there = Set(own.map(\.reactor))
+        return (0..<segmentCount).filter { !there.contains($0) }
+    }
+}
+
 extension LedgerIndex {
     /// Reads the segments that a manifest accounts for.
     ///
@@ -220,9 +273,14 @@ extension LedgerIndex {
         for segment in segments where !known.contains(segment.epoch) {
             throw LedgerError(.strangeSegment, segment: segment.name)
         }
+        for epoch in manifest.epochs {
+            guard let missing = epoch.missingReactors(among: segments).first else { continue }
+            throw LedgerError(
+                .missingSegment,
+                segment: LedgerFormat.segmentName(epoch: epoch.number, reactor: missing))
+        }
         try self.init(
             segments: segments, campaign: manifest.campaignNumber,
-            recordedLengths: manifest.recordedLengths, selection: manifest.identity.selection,
-            part: manifest.part ?? .wholeList)
+            recordedLengths: manifest.recordedLengths, rows: manifest.rows)
     }
 }

@@ -1,47 +1,3 @@
-/// A run of rows that no run has reserved.
-public struct ListGap: Codable, Hashable, Sendable {
-    /// Number of the first row.
-    public var firstRow: UInt64
-    /// Where it begins in the decoded list. A header, where the list has one, lies in a gap from 0.
-    public var byteOffset: UInt64
-    /// The 1-based line on which it begins.
-    public var firstLine: UInt64
-    /// The row behind the last one; nil where it goes on to the end of the list.
-    public var endRow: UInt64?
-    /// Where it ends in the decoded list; nil where it goes on to the end.
-    public var endByteOffset: UInt64?
-
-    /// Describes a gap.
-    public init(
-        firstRow: UInt64, byteOffset: UInt64, firstLine: UInt64, endRow: UInt64?,
-        endByteOffset: UInt64?
-    ) {
-        self.firstRow = firstRow
-        self.byteOffset = byteOffset
-        self.firstLine = firstLine
-        self.endRow = endRow
-        self.endByteOffset = endByteOffset
-    }
-
-    /// All of a list.
-    public static let wholeList = ListGap(
-        firstRow: 0, byteOffset: 0, firstLine: 1, endRow: nil, endByteOffset: nil)
-
-    /// What lies between a chunk and a later one, or the end of the part; nil if they adjoin.
-    init?(
-        after previous: ChunkReservation?, before next: ChunkReservation?, within part: ListGap
-    ) {
-        let row = previous?.rows.upperBound ?? part.firstRow
-        if next?.firstRow == row { return nil }
-        self.init(
-            firstRow: row,
-            byteOffset: previous.map { $0.byteOffset + $0.byteCount } ?? part.byteOffset,
-            firstLine: previous.map { $0.firstLine + $0.lineCount } ?? part.firstLine,
-            endRow: next?.firstRow ?? part.endRow,
-            endByteOffset: next?.byteOffset ?? part.endByteOffset)
-    }
-}
-
 /// What a resume does with rows in doubt (`--on-lost`).
 public enum LostRowPolicy: Sendable {
     /// They become `unknown`.
@@ -123,7 +79,7 @@ public struct ResumePlan: ~Copyable {
             let chunk = nextChunk < index.chunkCount ? index.chunk(nextChunk) : nil
             if !gapIsDone {
                 gapIsDone = true
-                if let gap = ListGap(after: previous, before: chunk, within: index.part) {
+                if let gap = ListGap(after: previous, before: chunk, within: index.rows.part) {
                     return .gap(gap)
                 }
             }
@@ -153,7 +109,7 @@ public struct ResumePlan: ~Copyable {
     }
 
     private func disposition(of state: RowState, row: UInt64) -> RowDisposition {
-        guard index.selection.contains(row) else { return .settled }
+        guard index.rows.contains(row) else { return .settled }
         switch state {
         case .remaining: return .send
         case .inDoubt:

@@ -86,7 +86,9 @@ extension Manifest {
         canaryPassed = shards.allSatisfy(\.canaryPassed)
         finish(shards.allSatisfy(\.isFinished))
         let counts = shards.map(\.rowCount)
-        if !counts.contains(nil) { rowCount = counts.compactMap(\.self).max() }
+        // With limits of their own, the shards' rows are not all before the last one.
+        let isWhole = shards.allSatisfy { $0.rowsLimit == nil }
+        if isWhole, !counts.contains(nil) { rowCount = counts.compactMap(\.self).max() }
         for shard in shards {
             counters.retries += shard.counters.retries
             counters.reconnects += shard.counters.reconnects

@@ -98,7 +98,7 @@ struct SoundSegment {
 
     /// Whether the header is whole and this segment's. One that is another's, or newer, is no
     /// damage but a wrong file, and an error at once.
-    private static func checkHeader(
+    static func checkHeader(
         _ segment: LedgerSegment, _ expected: (UInt64, UInt64, UInt64, UInt64),
         _ reader: inout BlockReader
     ) throws(LedgerError) -> Bool {

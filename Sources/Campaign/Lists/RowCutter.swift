@@ -75,6 +75,11 @@ public struct RowCutter: ~Copyable {
         isHeaderDue = start.byteOffset == 0 && format.hasHeader
     }
 
+    /// A chunk in work goes back: whoever stops in the middle of a list costs the pool nothing.
+    deinit {
+        if let chunk { pool.giveBack(chunk) }
+    }
+
     /// Where the next chunk starts, if no blank lines come first.
     public var position: ListPosition { start }
 

@@ -45,7 +45,7 @@ import Testing
     ) throws -> [RowDisposition] {
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(
-            list: list, pool: pool, plan: nil, rowsLimit: nil, part: .wholeList, selection: .all,
+            list: list, pool: pool, plan: nil, rows: CampaignRows(),
             skips: skips)
         var found: [RowDisposition] = []
         while let chunk = try source.next(rowLimit: rowLimit) {

@@ -1,0 +1,86 @@
+import Campaign
+internal import Glibc
+
+extension LedgerDirectory {
+    /// Opens a ledger of which anything may be damaged, and locks it.
+    static func openToRepair(
+        _ path: String
+    ) throws(BroadsideError) -> (LedgerDirectory, Manifest) {
+        let directory = try openToRead(path)
+        let names = [manifestName, manifestCopyName, ".\(manifestName).new"]
+        // Whatever happened to it: a manifest of an earlier moment is true, of that moment.
+        for name in names where exists("\(path)/\(name)") {
+            guard let bytes = try? readFile("\(path)/\(name)", option: "ledger", limit: 1 << 24),
+                let manifest = try? Manifest(decoding: bytes)
+            else { continue }
+            try directory.lock()
+            return (directory, manifest)
+        }
+        // Says what is wrong: not a ledger, or one without a sound manifest.
+        guard directory.hasManifest || exists("\(path)/\(manifestCopyName)") else {
+            _ = try directory.readManifest()
+            throw .request("--ledger \(path) is not a ledger: name one")
+        }
+        throw BroadsideError(
+            "--ledger \(path): its manifest.json is damaged, and there is no sound copy of it: what "
+                + "campaign this was cannot be proven: put a backup of manifest.json there, of any "
+                + "time since the first start, and repair again", exitCode: 5)
+    }
+
+    /// All segments; what cannot be read of them is zeros.
+    ///
+    /// - Returns: Besides, a line about each file that cannot be opened.
+    func damagedSegments() throws(BroadsideError) -> ([LedgerSegment], unreadable: [String]) {
+        var segments: [LedgerSegment] = []
+        var unreadable: [String] = []
+        for name in try names().sorted() {
+            guard let (epoch, reactor) = LedgerFormat.parseSegmentName(name) else { continue }
+            do throws(BroadsideError) {
+                let bytes = DamagedBytes(try FileBytes("\(path)/\(name)", patience))
+                segments.append(LedgerSegment(epoch: epoch, reactor: reactor, bytes: bytes))
+            } catch {
+                unreadable.append("lost \(name): \(error.message)")
+            }
+        }
+        return (segments, unreadable)
+    }
+
+    /// Takes a repair away that could not be finished.
+    func discardRepair() {
+        guard isNew, let names = try? names() else { return }
+        for name in names { _ = unsafe unlink("\(path)/\(name)") }
+        _ = unsafe rmdir(path)
+    }
+}
+
+/// A file of which parts cannot be read: they are zeros, which no checksum fits.
+private struct DamagedBytes: LedgerBytes {
+    /// What a disk reads at once.
+    private static let sectorByteCount = 4_096
+    private let bytes: FileBytes
+
+    init(_ bytes: FileBytes) { self.bytes = bytes }
+
+    var byteCount: UInt64 { bytes.byteCount }
+
+    func read(
+        at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(LedgerError) -> Int {
+        do throws(LedgerError) {
+            return try unsafe bytes.read(at: offset, into: buffer)
+        } catch {
+            guard error.code == .inputOutput else { throw error }
+        }
+        guard offset < byteCount, buffer.count > 0 else { return 0 }
+        let left = UInt64(Self.sectorByteCount) - offset % UInt64(Self.sectorByteCount)
+        let count = Int(min(left, UInt64(buffer.count), byteCount - offset))
+        let sector = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+        do throws(LedgerError) {
+            return try unsafe bytes.read(at: offset, into: sector)
+        } catch {
+            guard error.code == .inputOutput else { throw error }
+            unsafe sector.initializeMemory(as: UInt8.self, repeating: 0)
+            return count
+        }
+    }
+}

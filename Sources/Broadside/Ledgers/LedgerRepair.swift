@@ -1,0 +1,289 @@
+import Campaign
+internal import Glibc
+
+/// One `ledger repair`: what is provably sound of a damaged ledger, as a ledger of its own; what may
+/// have been sent and is not provably settled is in doubt there.
+public enum LedgerRepair {
+    /// Reads a ledger, whatever is wrong with it, and writes what is left into a new directory.
+    ///
+    /// - Parameter tokens: The list that was sent; nil: where the run read it.
+    /// - Returns: What was kept and what was lost, for people.
+    public static func run(
+        _ path: String, output: String, tokens: String?
+    ) throws(BroadsideError) -> String {
+        guard !LedgerDirectory.exists(output) else {
+            throw .request("--output \(output) exists: name a new directory")
+        }
+        let (directory, manifest) = try LedgerDirectory.openToRepair(path)
+        try refuseMerged(directory, manifest)
+        let (segments, unreadable) = try directory.damagedSegments()
+        var salvage: LedgerSalvage
+        do {
+            salvage = try LedgerSalvage(segments, manifest: manifest)
+        } catch {
+            throw LedgerReading.unreadable(error, directory)
+        }
+        let repair = Repair(directory: directory, output: output, tokens: tokens)
+        do throws(BroadsideError) {
+            return try repair.write(salvage, unreadable: unreadable)
+        } catch {
+            // A run did not go along the list in order after all: nothing is made of its order.
+            guard error.exitCode == Repair.disorder, salvage.reliesOnOrder else { throw error }
+            salvage.reliesOnOrder = false
+            return try repair.write(salvage, unreadable: unreadable)
+        }
+    }
+
+    /// A merged ledger is its shards' ledgers, each of which is repaired by itself.
+    private static func refuseMerged(
+        _ directory: LedgerDirectory, _ manifest: Manifest
+    ) throws(BroadsideError) {
+        guard let shards = manifest.shards else { return }
+        var damaged: [String] = []
+        for name in shards {
+            let path = "\(directory.path)/\(name)"
+            let finding = Result { () throws(BroadsideError) in
+                try LedgerReading(path: path).verify()
+            }
+            if case .failure = finding { damaged.append(path) }
+        }
+        throw .request(
+            "--ledger \(directory.path) was merged from several: "
+                + (damaged.isEmpty
+                    ? "each of them is sound: merge them again"
+                    : "repair \(damaged.joined(separator: ", ")), then merge them again"))
+    }
+}
+
+/// The writing of a repaired ledger.
+private struct Repair {
+    let directory: LedgerDirectory
+    let output: String
+    let tokens: String?
+
+    /// Stands for an order that was not kept; never leaves the process.
+    static let disorder: Int32 = -1
+
+    func write(
+        _ salvage: LedgerSalvage, unreadable: [String]
+    ) throws(BroadsideError) -> String {
+        let gapChunks = try cutGaps(salvage)
+        let target = try LedgerDirectory.create(output)
+        do throws(BroadsideError) {
+            var lengths: [UInt32: [SegmentLength]] = [:]
+            var undatedCount: UInt64 = 0
+            for (epoch, reactor, part) in salvage.parts(gapChunks: gapChunks) {
+                let byteCount = try write(
+                    part, of: salvage, epoch: epoch, reactor: reactor, to: target, &undatedCount)
+                lengths[epoch, default: []].append(
+                    SegmentLength(reactor: reactor, byteCount: byteCount))
+            }
+            var words = try copyOthers(to: target)
+            var manifest = salvage.repairedManifest(lengths: lengths, isFinished: false)
+            let summary = try check(manifest, in: target, relies: salvage.reliesOnOrder)
+            let open = summary.count(.inDoubt) + summary.count(.remaining)
+            if salvage.isSound || open == 0, manifest.rowCount != nil {
+                manifest = salvage.repairedManifest(lengths: lengths, isFinished: true)
+                _ = try check(manifest, in: target, relies: salvage.reliesOnOrder)
+            }
+            try target.save(manifest)
+            words += unreadable
+            return text(salvage, summary, undatedCount: undatedCount, others: words)
+        } catch {
+            target.discardRepair()
+            throw error
+        }
+    }
+
+    // MARK: The list
+
+    /// The rows of which no reservation is left, cut as a run would.
+    private func cutGaps(_ salvage: LedgerSalvage) throws(BroadsideError) -> [ChunkReservation] {
+        let gaps = salvage.gaps
+        guard !gaps.isEmpty else { return [] }
+        if salvage.isOfFeedback { return salvage.feedbackChunks(in: gaps) }
+        let list = try openList(salvage)
+        var reader = try ListPartReader(list: list)
+        for chunk in salvage.knownChunks {
+            do {
+                try reader.check(chunk)
+            } catch {
+                throw otherList(list, error)
+            }
+        }
+        let pool = ChunkPool(limit: 3)
+        let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
+        var chunks: [ChunkReservation] = []
+        for gap in gaps {
+            source.begin(gap)
+            var row = gap.firstRow
+            while row < gap.endRow ?? .max {
+                let left = (gap.endRow ?? .max) - row
+                guard let chunk = try source.cutRows(atMost: Int(min(left, 1 << 40))) else { break }
+                chunks.append(chunk.reservation)
+                row = chunk.end.row
+                pool.giveBack(chunk)
+            }
+            // The list ends, or the next chunk begins, where the ledger says.
+            if let end = gap.endRow, row != end, gap.endByteOffset != nil {
+                throw otherList(
+                    list,
+                    LedgerError(
+                        .badList, detail: "from line \(gap.firstLine) on it has other rows"))
+            }
+        }
+        return chunks
+    }
+
+    private func openList(_ salvage: LedgerSalvage) throws(BroadsideError) -> TokenList {
+        let manifest = salvage.repairedManifest(lengths: [:], isFinished: false)
+        let spool = directory.hasSpool ? directory.spoolPath : nil
+        guard let path = tokens ?? spool ?? manifest.listPath, LedgerDirectory.exists(path) else {
+            throw .request(
+                "--ledger \(directory.path): which rows may have been sent can only be told with the "
+                    + "list: name it with --tokens")
+        }
+        let list = try manifest.openList(at: path)
+        guard let known = manifest.identity.listByteCount else { return list }
+        let found = try list.bytes.measure()
+        guard found == known else {
+            throw otherList(
+                list,
+                LedgerError(
+                    .badList, detail: "it has \(found) bytes, the one that was sent \(known)"))
+        }
+        return list
+    }
+
+    private func otherList(_ list: TokenList, _ error: LedgerError) -> BroadsideError {
+        error.code == .badList
+            ? .request("\(list.name): \(error.detail): name the list that was sent with --tokens")
+            : LedgerReading.unreadable(error, directory)
+    }
+
+    // MARK: Files
+
+    /// - Returns: The segment's length.
+    private func write(
+        _ part: LedgerSalvage.Part, of salvage: LedgerSalvage, epoch: UInt32, reactor: UInt16,
+        to target: LedgerDirectory, _ undatedCount: inout UInt64
+    ) throws(BroadsideError) -> UInt64 {
+        if case .copy(let name, let byteCount) = part {
+            try directory.copyFile(name, to: target.path, byteCount: byteCount)
+            return byteCount
+        }
+        let name = LedgerFormat.segmentName(epoch: epoch, reactor: reactor)
+        let descriptor = try target.createSegment(epoch: epoch, reactor: reactor)
+        defer { close(descriptor) }
+        var writer = LedgerWriter(
+            campaign: salvage.campaignNumber, epoch: epoch, reactor: reactor)
+        func flush(_ writer: inout LedgerWriter) throws(LedgerError) {
+            while let next = unsafe writer.nextWrite() {
+                let written = unsafe pwrite(
+                    descriptor, next.bytes.baseAddress, next.bytes.count, off_t(next.offset))
+                guard written > 0 else {
+                    throw LedgerError(
+                        .inputOutput, detail: "\(target.path)/\(name): \(describe(errno: errno))")
+                }
+                writer.writeCompleted(written)
+            }
+        }
+        do throws(LedgerError) {
+            switch part {
+            case .copy: break
+            case .records(let index):
+                undatedCount += try salvage.write(index, into: &writer, flush: flush)
+            case .reservations(let chunks):
+                for chunk in chunks {
+                    writer.reserve(chunk, nowMilliseconds: salvage.startMilliseconds(of: epoch))
+                    if writer.backlogIsHigh { try flush(&writer) }
+                }
+                try flush(&writer)
+            }
+        } catch {
+            throw BroadsideError("\(error.detail)", exitCode: 5)
+        }
+        guard fsync(descriptor) == 0 else {
+            throw BroadsideError("\(target.path)/\(name): \(describe(errno: errno))", exitCode: 5)
+        }
+        return writer.writtenPosition
+    }
+
+    /// Copies what lies beside manifest and segments: a run does without all but the list.
+    ///
+    /// - Returns: What could not be copied, a line each.
+    private func copyOthers(to target: LedgerDirectory) throws(BroadsideError) -> [String] {
+        var lost: [String] = []
+        for name in try directory.names().sorted() {
+            let isKnown =
+                LedgerFormat.parseSegmentName(name) != nil || name.hasPrefix(".")
+                || ["lock", LedgerDirectory.manifestName, LedgerDirectory.manifestCopyName]
+                    .contains(name)
+            guard !isKnown, FileIdentity(path: "\(directory.path)/\(name)")?.isRegular == true
+            else { continue }
+            do throws(BroadsideError) {
+                try directory.copyFile(name, to: target.path)
+            } catch {
+                if name == LedgerDirectory.spoolName { throw error }
+                _ = unsafe unlink("\(target.path)/\(name)")
+                lost.append("lost \(name): \(error.message)")
+            }
+        }
+        return lost
+    }
+
+    /// Reads what was written as any command will.
+    private func check(
+        _ manifest: Manifest, in target: LedgerDirectory, relies: Bool
+    ) throws(BroadsideError) -> LedgerSummary {
+        let segments = try target.segments()
+        do throws(LedgerError) {
+            return try LedgerVerification(checking: segments, manifest: manifest).summary
+        } catch {
+            if error.code == .unreservedRow, relies {
+                throw BroadsideError("\(error)", exitCode: Self.disorder)
+            }
+            throw BroadsideError(
+                "--ledger \(directory.path): what is left of it contradicts itself, which no damage "
+                    + "of a disk explains: \(error)", exitCode: 5)
+        }
+    }
+
+    // MARK: Words
+
+    private func text(
+        _ salvage: LedgerSalvage, _ summary: LedgerSummary, undatedCount: UInt64, others: [String]
+    ) -> String {
+        let open = summary.count(.remaining) + summary.count(.inDoubt)
+        let settled = summary.reservedRowCount - open
+        var lines = [
+            "repaired \(directory.path) into \(output): \(settled) rows are settled, "
+                + "\(summary.count(.inDoubt)) are in doubt"
+        ]
+        if salvage.isSound, others.isEmpty {
+            lines = [
+                "\(directory.path) is sound: \(output) is a copy, \(settled) rows are settled, "
+                    + "\(summary.count(.inDoubt)) are in doubt"
+            ]
+        }
+        for loss in salvage.losses {
+            let bytes = loss.bytes.map { "\($0.count) bytes from byte \($0.lowerBound) on" }
+            lines.append("lost \(loss.segment): \(bytes ?? "missing")")
+        }
+        for name in salvage.foreignSegments {
+            lines.append("lost \(name): another run's file is in its place")
+        }
+        lines += others
+        if undatedCount > 0 {
+            lines.append(
+                "\(undatedCount) rows are dated by the last record before the damage: when they were "
+                    + "settled is lost")
+        }
+        if summary.count(.inDoubt) > 0 {
+            lines.append(
+                "rows in doubt may have been sent: --resume records them as unknown and sends none "
+                    + "of them, --resume --retry unknown sends them")
+        }
+        return lines.joined(separator: "\n")
+    }
+}

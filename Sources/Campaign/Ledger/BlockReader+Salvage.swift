@@ -1,0 +1,57 @@
+extension BlockReader {
+    /// The clock behind a loss, until the next clock record.
+    static let unknownClock: UInt64 = 1 << 63
+
+    /// Whether the latest record's time is known.
+    var knowsTime: Bool { clock < BlockReader.unknownClock }
+
+    /// Hands each record of each good block to `body`, and passes over whatever else is there.
+    ///
+    /// A block's checksum covers its offset and starts from the segment's header: what is good
+    /// behind damage was written by this run, at this place.
+    ///
+    /// - Parameters:
+    ///   - segment: the segment.
+    ///   - seed: the CRC of the header that it must have.
+    ///   - end: where it ends at most.
+    /// - Returns: the bytes that are not good blocks.
+    mutating func salvage(
+        _ segment: LedgerSegment, seed: UInt32, end: UInt64,
+        _ body: (inout BlockReader, LedgerRecord) throws(LedgerError) -> Void
+    ) throws(LedgerError) -> [Range<UInt64>] {
+        let start = UInt64(LedgerFormat.segmentHeaderByteCount)
+        var losses: [Range<UInt64>] = []
+        open(segment, seed: seed, range: start..<max(start, end), clock: 0)
+        while true {
+            let clockBefore = clock
+            switch try nextBlock() {
+            case .end:
+                return losses
+            case .block:
+                guard recordsMakeSense() else {
+                    losses.append(blockOffset..<position)
+                    clock = BlockReader.unknownClock
+                    continue
+                }
+                recordOffset = LedgerFormat.blockHeaderByteCount
+                clock = clockBefore
+                while let record = try nextRecord() { try body(&self, record) }
+            case .bad:
+                let bad = position
+                let found = try findBlock(from: bad + 8)
+                losses.append(bad..<(found ?? max(bad, end)))
+                guard let found else { return losses }
+                seek(to: found, end: end, clock: BlockReader.unknownClock)
+            }
+        }
+    }
+
+    private mutating func recordsMakeSense() -> Bool {
+        do throws(LedgerError) {
+            while try nextRecord() != nil {}
+            return true
+        } catch {
+            return false
+        }
+    }
+}

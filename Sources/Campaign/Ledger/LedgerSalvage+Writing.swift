@@ -1,0 +1,148 @@
+extension LedgerSalvage {
+    /// A file of the repaired ledger.
+    public enum Part: Sendable {
+        /// A segment that is good as it is, up to a length.
+        case copy(name: String, byteCount: UInt64)
+        /// The good records of a segment, written anew.
+        case records(Int)
+        /// Reservations that a run is given.
+        case reservations([ChunkReservation])
+    }
+
+    /// The repaired ledger's segments, by run and reactor.
+    ///
+    /// - Parameter gapChunks: the rows in `gaps`, cut into chunks.
+    public func parts(
+        gapChunks: [ChunkReservation]
+    ) -> [(epoch: UInt32, reactor: UInt16, part: Part)] {
+        var parts: [(epoch: UInt32, reactor: UInt16, part: Part)] = []
+        for run in runs {
+            for index in run.segments {
+                let found = segments[index]
+                parts.append(
+                    (
+                        run.number, found.segment.reactor,
+                        found.isWhole
+                            ? .copy(name: found.segment.name, byteCount: found.end)
+                            : .records(index)
+                    ))
+            }
+            let added = addedReservations(to: run, gapChunks: gapChunks)
+            guard !added.isEmpty else { continue }
+            let last = run.segments.map { segments[$0].segment.reactor }.max()
+            let recorded = manifest.recordedLengths[run.number]?.map(\.reactor).max()
+            let reactor = max(last ?? 0, recorded ?? 0) + 1
+            parts.append((run.number, reactor, .reservations(added)))
+        }
+        return parts
+    }
+
+    /// Writes a segment's good records anew.
+    ///
+    /// - Parameters:
+    ///   - index: as a part names it.
+    ///   - writer: of a new segment of the same run and reactor.
+    ///   - flush: called now and then, so that little is held.
+    /// - Returns: verdicts whose time is lost: they get that of the last record before the loss.
+    public func write(
+        _ index: Int, into writer: inout LedgerWriter,
+        flush: (inout LedgerWriter) throws(LedgerError) -> Void
+    ) throws(LedgerError) -> UInt64 {
+        let found = segments[index]
+        var reader = BlockReader()
+        var latest = runs.first { $0.number == found.segment.epoch }?.startedAtMilliseconds ?? 0
+        var undatedCount: UInt64 = 0
+        _ = try reader.salvage(found.segment, seed: found.seed, end: found.end) {
+            (reader, record) throws(LedgerError) in
+            let time = record.milliseconds.map { reader.knowsTime ? $0 : latest } ?? latest
+            if !reader.knowsTime, record.milliseconds != nil { undatedCount += 1 }
+            latest = time
+            writer.append(record, of: reader, at: time)
+            if writer.backlogIsHigh { try flush(&writer) }
+        }
+        try flush(&writer)
+        return undatedCount
+    }
+
+    /// The manifest of the repaired ledger.
+    ///
+    /// - Parameters:
+    ///   - lengths: its segments, by run.
+    ///   - isFinished: whether every row is settled.
+    public func repairedManifest(
+        lengths: [UInt32: [SegmentLength]], isFinished: Bool
+    ) -> Manifest {
+        var repaired = manifest
+        var epochs: [Manifest.Epoch] = []
+        for run in runs {
+            var epoch =
+                manifest.epochs.first { $0.number == run.number }
+                ?? Manifest.Epoch(
+                    number: run.number, startedAtMilliseconds: run.startedAtMilliseconds)
+            epoch.segments = lengths[run.number] ?? []
+            epochs.append(epoch)
+        }
+        repaired.replaceEpochs(epochs, isFinished: isFinished && manifest.isFinished)
+        // Rows of all kinds are reserved now, not those of a canary alone.
+        if !repaired.canaryPassed { repaired.canaryRowCount = nil }
+        return repaired
+    }
+}
+
+extension LedgerRecord {
+    /// When a row was settled; nil of other records.
+    fileprivate var milliseconds: UInt64? {
+        switch self {
+        case .accepted(_, _, _, let milliseconds): milliseconds
+        case .settled(let record): record.milliseconds
+        case .reserve, .release: nil
+        }
+    }
+}
+
+extension LedgerWriter {
+    /// Appends a record that a reader stands on.
+    fileprivate mutating func append(
+        _ record: LedgerRecord, of reader: borrowing BlockReader, at milliseconds: UInt64
+    ) {
+        switch record {
+        case .reserve(let chunk):
+            reserve(chunk, nowMilliseconds: milliseconds)
+        case .release(let row, let count, let attempts):
+            release(row: row, count: count, attempts: Int(attempts), nowMilliseconds: milliseconds)
+        case .accepted(let row, let fingerprint, let attempts, _):
+            accepted(
+                row: row, fingerprint: fingerprint, attempts: Int(attempts),
+                nowMilliseconds: milliseconds)
+        case .settled(let record):
+            var token: [UInt8] = []
+            var isText = false
+            switch record.token {
+            case .none: break
+            case .fingerprint(let fingerprint):
+                return accepted(
+                    row: record.row, fingerprint: fingerprint, attempts: Int(record.attempts),
+                    nowMilliseconds: milliseconds)
+            case .octets(let range):
+                var octets: [UInt8] = []
+                reader.copy(range, to: &octets)
+                for octet in octets {
+                    token.append(HexDigits.digit(octet >> 4))
+                    token.append(HexDigits.digit(octet & 15))
+                }
+            case .text(let range):
+                isText = true
+                reader.copy(range, to: &token)
+            }
+            var text: [UInt8] = []
+            reader.copy(record.reasonText, to: &text)
+            // A code stands alone; of text there is none beside it, and none is no octets.
+            let words = unsafe text.span.bytes
+            unsafe settled(
+                row: record.row, state: record.state, status: record.status, reason: record.reason,
+                reasonText: words, attempts: Int(record.attempts),
+                timestamp: record.timestamp, token: token.span.bytes, tokenIsText: isText,
+                nowMilliseconds: milliseconds)
+        }
+    }
+}

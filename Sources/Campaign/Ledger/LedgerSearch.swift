@@ -1,0 +1,131 @@
+/// Looks rows up in a ledger, by number or by token, and in the part of the list that no run has
+/// reserved yet.
+public struct LedgerSearch {
+    /// What is looked for.
+    public enum Wanted: Sendable {
+        /// A row of the list, from 0.
+        case row(UInt64)
+        /// Rows with a token: its lower-case digits, and the fingerprint that accepted rows keep.
+        case token([UInt8], fingerprint: UInt64)
+    }
+
+    private let wanted: Wanted
+    private let describer: RowDescriber
+
+    /// Prepares a search.
+    ///
+    /// - Parameters:
+    ///   - wanted: what is looked for.
+    ///   - acceptsBySilence: whether accepted rows had no answer, and so have no status.
+    ///   - reasonText: the text of a reason's stable code.
+    ///   - appendNotificationID: appends the apns-id of a row, by its number.
+    public init(
+        for wanted: Wanted, acceptsBySilence: Bool, reasonText: @escaping (UInt8) -> String,
+        appendNotificationID: @escaping (UInt64, inout [UInt8]) -> Void
+    ) {
+        self.wanted = wanted
+        describer = RowDescriber(
+            reasonText: reasonText, appendNotificationID: appendNotificationID,
+            acceptsBySilence: acceptsBySilence)
+    }
+
+    /// The rows found, in list order, as an export has them.
+    ///
+    /// - Parameters:
+    ///   - rowCount: the row behind the last one, if known.
+    ///   - list: the list, or `NoLedgerList`; without it rows that are not settled have no token.
+    /// - Throws: what reading the ledger or the list throws.
+    public func run(
+        _ index: LedgerIndex, rowCount: UInt64?, list: inout some LedgerListReader
+    ) throws(LedgerError) -> [ExportRow] {
+        var verdicts = ChunkVerdicts(of: index)
+        var found: [ExportRow] = []
+        var previous: ChunkReservation?
+        for number in 0...index.chunkCount {
+            let chunk = number < index.chunkCount ? index.chunk(number) : nil
+            if let gap = index.rows.open(after: previous, before: chunk) {
+                try search(gap, index.rows, rowCount, &list, &found)
+            }
+            previous = chunk
+            guard let chunk else { break }
+            if case .row(let row) = wanted, !chunk.rows.contains(row) { continue }
+            try verdicts.load(chunk: number)
+            try search(verdicts, chunk, &list, &found)
+        }
+        return found
+    }
+
+    /// Looks among rows that were reserved.
+    private func search(
+        _ verdicts: borrowing ChunkVerdicts, _ chunk: ChunkReservation,
+        _ list: inout some LedgerListReader, _ found: inout [ExportRow]
+    ) throws(LedgerError) {
+        var isLoaded = false
+        var row = ExportRow()
+        for place in verdicts.rows.indices {
+            let number = chunk.firstRow + UInt64(place)
+            guard verdicts.index.rows.contains(number), mayBe(verdicts, place, number, list) else {
+                continue
+            }
+            if list.isAvailable, !isLoaded {
+                isLoaded = true
+                try list.load(chunk)
+            }
+            describer.describe(&row, verdicts, at: place, list)
+            if case .token(let digits, _) = wanted, list.isAvailable, row.token != digits {
+                continue
+            }
+            found.append(row)
+        }
+    }
+
+    /// Whether the list has to be asked, or where there is none, whether the ledger says yes.
+    private func mayBe(
+        _ verdicts: borrowing ChunkVerdicts, _ place: Int, _ number: UInt64,
+        _ list: some LedgerListReader
+    ) -> Bool {
+        switch wanted {
+        case .row(let row): return number == row
+        case .token(let digits, let fingerprint):
+            switch verdicts.rows[place].token {
+            case .none: return list.isAvailable
+            case .fingerprint(let other): return other == fingerprint
+            case .octets, .text:
+                var text: [UInt8] = []
+                verdicts.appendToken(ofRow: place, to: &text)
+                return text == digits
+            }
+        }
+    }
+
+    /// Looks among rows that no run has reserved.
+    private func search(
+        _ gap: ListGap, _ rows: CampaignRows, _ rowCount: UInt64?,
+        _ list: inout some LedgerListReader, _ found: inout [ExportRow]
+    ) throws(LedgerError) {
+        let end = gap.endRow ?? .max
+        if case .row(let row) = wanted, row < gap.firstRow || row >= end { return }
+        var described = ExportRow()
+        guard list.isAvailable else {
+            if case .row(let row) = wanted, let rowCount, row < rowCount, rows.contains(row) {
+                describer.describe(&described, open: row, at: nil, list)
+                found.append(described)
+            }
+            return
+        }
+        var rest: ListGap? = gap
+        while let open = rest, let part = try list.loadNext(of: open), part.rowCount > 0 {
+            for place in 0..<part.rowCount {
+                let number = part.firstRow + UInt64(place)
+                if number >= end { return }
+                guard rows.contains(number) else { continue }
+                if case .row(let row) = wanted, number != row { continue }
+                describer.describe(&described, open: number, at: place, list)
+                if case .token(let digits, _) = wanted, described.token != digits { continue }
+                found.append(described)
+                if case .row = wanted { return }
+            }
+            rest = open.rest(behind: part)
+        }
+    }
+}

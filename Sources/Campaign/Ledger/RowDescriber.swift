@@ -1,0 +1,59 @@
+/// Fills export rows: the one way in which a ledger's rows are put into words and numbers.
+struct RowDescriber {
+    /// The text of a reason's stable code.
+    let reasonText: (UInt8) -> String
+    /// Appends the apns-id of a row, by its number.
+    let appendNotificationID: (UInt64, inout [UInt8]) -> Void
+    /// Whether accepted rows had no answer, and so have no status.
+    let acceptsBySilence: Bool
+
+    /// Describes a row of a loaded chunk.
+    func describe(
+        _ row: inout ExportRow, _ verdicts: borrowing ChunkVerdicts, at place: Int,
+        _ list: some LedgerListReader
+    ) {
+        let verdict = verdicts.rows[place]
+        row.row = verdicts.firstRow + UInt64(place)
+        row.line = list.isAvailable ? list.line(ofRow: place) : nil
+        row.token.removeAll(keepingCapacity: true)
+        verdicts.appendToken(ofRow: place, to: &row.token)
+        if row.token.isEmpty && list.isAvailable {
+            list.appendToken(ofRow: place, to: &row.token)
+        }
+        row.state = verdict.state
+        let hasNone = verdict.status == 0 || (acceptsBySilence && verdict.state == .accepted)
+        row.status = hasNone ? nil : verdict.status
+        row.reason.removeAll(keepingCapacity: true)
+        if let text = verdicts.reasonText(ofRow: place) {
+            row.reason.append(contentsOf: text)
+        } else if verdict.reason != 0 {
+            row.reason.append(contentsOf: reasonText(verdict.reason).utf8)
+        }
+        row.timestamp = verdict.timestamp
+        row.attempts = verdict.attempts
+        row.notificationID.removeAll(keepingCapacity: true)
+        appendNotificationID(row.row, &row.notificationID)
+        row.settledAtMilliseconds =
+            verdict.state.isSettled ? verdict.settledAtMilliseconds : nil
+    }
+
+    /// Describes a row that no run has reserved.
+    ///
+    /// - Parameter place: its place in what the list reader loaded; nil: the list is not there.
+    func describe(
+        _ row: inout ExportRow, open number: UInt64, at place: Int?, _ list: some LedgerListReader
+    ) {
+        row.row = number
+        row.line = place.map { list.line(ofRow: $0) }
+        row.token.removeAll(keepingCapacity: true)
+        if let place { list.appendToken(ofRow: place, to: &row.token) }
+        row.state = .remaining
+        row.status = nil
+        row.reason.removeAll(keepingCapacity: true)
+        row.timestamp = nil
+        row.attempts = 0
+        row.settledAtMilliseconds = nil
+        row.notificationID.removeAll(keepingCapacity: true)
+        appendNotificationID(number, &row.notificationID)
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What `ledger stats`, `find` and `merge` say and touch.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct LedgerCommandTests {
+    private func json(_ text: String) throws -> [String: Any] {
+        try #require(
+            try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    }
+
+    @Test("Stats of a run in progress say so; what nobody knows is null; in doubt is a key")
+    func running() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 3_000)
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--rate", "500"]), in: campaign.directory)
+        try process.wait {
+            (try? campaign.statistics())?.accepted ?? 0 > 0
+        }
+        #expect(try campaign.statistics().outcome == "running")
+        #expect(try campaign.ledger("stats").output.contains(": running\n"))
+        process.send(signal: SIGKILL)
+        _ = try process.wait(limit: 60)
+        let killed = try json(try campaign.ledger("stats", ["--json"]).output)
+        #expect(killed["outcome"] as? String == "stopped")
+        #expect(killed["rows"] is NSNull && killed["remaining"] is NSNull)
+        #expect(killed["peak_rss_bytes"] is NSNull && killed["connections"] is NSNull)
+        let inDoubt = try #require(killed["in_doubt"] as? Int)
+        #expect(try campaign.export(["--state", "in-doubt"]).count == inDoubt && inDoubt > 0)
+    }
+
+    @Test("Find has the export's line and time, of several ledgers, also of rows not sent yet")
+    func find() throws {
+        let server = try LocalAPNs()
+        let first = try Campaign(rows: 40)
+        #expect(try first.send(to: server.endpoint, ["--limit", "30"]).exitCode == 0)
+        let other = "\(first.directory.path)/other"
+        #expect(try first.send(to: server.endpoint, ["--ledger", other]).exitCode == 0)
+        let token = first.tokens.token(7)
+        let found = try first.ledger("find", ["--ledger", other, "--token", token, "--json"])
+        #expect(found.exitCode == 0, "\(found.errors)")
+        let rows = try #require(
+            try JSONSerialization.jsonObject(with: Data(found.output.utf8)) as? [[String: Any]])
+        #expect(rows.compactMap { $0["ledger"] as? String } == [first.ledger, other])
+        let exported = try first.ledger("export", ["--format", "jsonl"])
+        let line = try #require(exported.output.split(separator: "\n").first { $0.contains(token) })
+        let expected = try json(String(line)) as NSDictionary
+        var own = rows[0]
+        own["ledger"] = nil
+        #expect(own as NSDictionary == expected)
+        #expect(own["line"] as? Int == 8)
+
+        // Beyond the limit no row is the campaign's.
+        let beyond = try first.ledger("find", ["--token", first.tokens.token(35), "--json"])
+        #expect(beyond.exitCode == 1)
+        #expect(try JSONSerialization.jsonObject(with: Data(beyond.output.utf8)) as? [Int] == [])
+    }
+
+    @Test("Merge touches nothing in a directory that is not a ledger")
+    func strangers() throws {
+        let directory = try TemporaryDirectory()
+        let path = "\(directory.path)/photos"
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: false)
+        let merged = try Broadside.run(
+            ["ledger", "merge", "--output", "\(directory.path)/merged", path], in: directory)
+        #expect(merged.exitCode == 2)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
+        #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/merged"))
+    }
+
+    @Test("Shards of different lists of one size are not merged; a merged spool is kept")
+    func lists() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 400)
+        let other = try campaign.directory.write(
+            DeviceTokens(count: 400).list(), to: "other.txt")
+        func shard(_ number: Int, _ list: String, input: String? = nil) throws -> String {
+            let ledger = campaign.directory.fresh("shard")
+            let sent = try Broadside.run(
+                campaign.arguments(
+                    to: server.endpoint,
+                    ["--tokens", list, "--shard", "\(number)/2", "--ledger", ledger]),
+                in: campaign.directory, input: input)
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+            return ledger
+        }
+        func merge(_ ledgers: [String]) throws -> (code: Int32, output: String) {
+            let output = campaign.directory.fresh("merged")
+            let done = try Broadside.run(
+                ["ledger", "merge", "--output", output] + ledgers, in: campaign.directory)
+            return (done.exitCode, output)
+        }
+        let one = try shard(1, campaign.list)
+        #expect(try merge([one, try shard(2, other)]).code == 2)
+        #expect(try merge([one, try shard(2, campaign.list)]).code == 0)
+
+        let piped = try [1, 2].map { try shard($0, "-", input: campaign.list) }
+        let merged = try merge(piped)
+        let again = try merge([merged.output])
+        #expect(merged.code == 0 && again.code == 0)
+        let exported = try Broadside.run(
+            ["ledger", "export", "--ledger", again.output], in: campaign.directory)
+        #expect(try ExportedRow.read(exported.output).map(\.line) == Array(1...400))
+    }
+}
