@@ -59,7 +59,10 @@ extension MalformedRequest {
         .init(["--ttl", "3600"], says: ["--expiration +2h"]),
         .init(["--at", "19:00"], says: ["systemd-run --on-calendar=19:00"]),
         .init(
-            ["--key-id", Campaign.teamID, "--team-id", "ABC123DEFG", "--auth-key", "@AuthKey_ABC123DEFG.p8"],
+            [
+                "--key-id", Campaign.teamID, "--team-id", "ABC123DEFG", "--auth-key",
+                "@AuthKey_ABC123DEFG.p8",
+            ],
             says: ["exchanged", "is the key ABC123DEFG by its name"]),
         // What is the same for all rows.
         .init(["--topic", "{{app}}"], says: ["--topic '{{app}}'", "two apps are two runs"]),

@@ -45,7 +45,8 @@ extension MalformedCall {
         .init(
             ["prune"],
             says: [
-                "--ledger, --tokens and --output are missing", "--ledger DIR; --tokens FILE; --output"
+                "--ledger, --tokens and --output are missing",
+                "--ledger DIR; --tokens FILE; --output",
             ]),
         .init(
             ["prune", "--ledger", "@nothing"], says: ["--tokens and --output are missing"]),
@@ -102,7 +103,8 @@ extension MalformedCall {
         .init(
             ["send"],
             says: [
-                "--tokens, --payload, --topic, --auth-key and --ledger are missing", "or --to TOKEN",
+                "--tokens, --payload, --topic, --auth-key and --ledger are missing",
+                "or --to TOKEN",
                 "or --payload-by COLUMN=DIR",
             ]),
         .init(
@@ -118,10 +120,14 @@ extension MalformedCall {
             ["probe", "--tokens", "@list", "--payload", "x"], says: ["unknown option --payload"]),
         .init(["probe", "--tokens", "@list"], says: ["--auth-key"]),
         .init(["probe", "word"], says: ["'word'"]),
-        .init(["doctor", "--push-type", "alrt"], says: ["--push-type 'alrt'", "alert"]),
+        .init(
+            ["doctor", "--topic", "x", "--certificate", "x", "--push-type", "alrt"],
+            says: ["--push-type 'alrt'", "alert"]),
         .init(["doctor", "word"], says: ["'word'"]),
         .init(["doctor"], says: ["--auth-key"]),
-        .init(["doctor", "--auth-key", "@nothing"], says: ["--topic, --key-id and --team-id are missing"]),
+        .init(
+            ["doctor", "--auth-key", "@nothing"],
+            says: ["--topic, --key-id and --team-id are missing"]),
         .init(
             [
                 "doctor", "--auth-key", "@nothing", "--key-id", "ABC123DEFG", "--team-id",
@@ -206,10 +212,12 @@ extension MalformedRequest {
         .init(["--topic", "com.example.app.push-type.widgets"], says: ["--topic", "widgets"]),
         .init(["--push-type", "voip"], says: ["--topic", ".voip"]),
         .init(
-            ["--push-type", "background", "--priority", "1"], says: ["--priority", "must be 5"]),
+            ["--push-type", "background", "--priority", "1", "--payload-check", "off"],
+            says: ["--priority", "must be 5"]),
         .init(
             [
-                "--push-type", "liveactivity", "--priority", "1", "--topic",
+                "--push-type", "liveactivity", "--priority", "1", "--payload-check", "off",
+                "--topic",
                 "com.example.app.push-type.liveactivity",
             ], says: ["--priority", "5 or 10"]),
     ]

@@ -65,7 +65,8 @@ extension MalformedRequest {
         .init(["--port", "8443"], without: ["endpoint"], says: ["--port 8443", "2197"]),
         .init(["--priority", "7"], says: ["--priority '7'", "10"]),
         .init(
-            ["--push-type", "background", "--priority", "10"], says: ["--priority", "background"]),
+            ["--push-type", "background", "--priority", "10", "--payload-check", "off"],
+            says: ["--priority", "background"]),
         .init(["--expiration", "+5"], says: ["--expiration '+5'", "+2h"]),
         .init(["--expiration", "tomorrow"], says: ["--expiration 'tomorrow'"]),
         .init(["--collapse-id", ""], says: ["--collapse-id"]),

@@ -42,6 +42,8 @@ struct MemoryTests {
         let exported = try campaign.ledger("export", ["--output", file])
         let verified = try campaign.ledger("verify")
         #expect(exported.exitCode == 0 && verified.exitCode == 0)
-        return [summary.peak_rss_bytes ?? 0, exported.peakResidentBytes, verified.peakResidentBytes]
+        return [
+            summary.peak_rss_bytes ?? 0, exported.peakResidentBytes, verified.peakResidentBytes,
+        ]
     }
 }

@@ -33,16 +33,19 @@ struct PayloadProblemTests {
             error: "'notification', as Firebase's messages do"),
         .init(text: #"{"message":{"token":"x"}}"#, error: "as Firebase's messages do"),
         .init(text: #"{"aps":{"content-available":1}}"#, error: "--push-type background"),
-        .init(text: #"{"aps":{"alert":"x"}}"#, pushType: "background", error: "has no 'alert'"),
+        .init(text: #"{"aps":{"alert":"x"}}"#, pushType: "background", error: "(and 1 more)"),
         .init(
             text: #"{"aps":{"alert":"x","interruption-level":"urgent"}}"#, error: "must be one of"),
         .init(text: #"{"aps":{"alert":{"title":"x","launch":1}}}"#, warning: "is no key of alert"),
         .init(text: "{}", warning: "is empty"),
         .init(text: #"{"aps":{"alert":"x"},"sound":"y"}"#, warning: "stands beside aps"),
         // What can be said of a template, and of its defaults.
-        .init(text: #"{"aps":{"alert":"{{name|x}}","badge":"{{n}}"}}"#, error: "'badge' is a string"),
+        .init(
+            text: #"{"aps":{"alert":"{{name|x}}","badge":"{{n}}"}}"#, error: "'badge' is a string"),
         .init(text: #"{"aps":{"alert":"{{name"}}"#, error: "{{ is not closed"),
-        .init(text: #"{"aps":{"alert":"x","badge":"{{n:int|-1}}"}}"#, error: "'badge' must be a whole"),
+        .init(
+            text: #"{"aps":{"alert":"x","badge":"{{n:int|-1}}"}}"#, error: "'badge' must be a whole"
+        ),
         .init(
             text: #"{"aps":{"alert":"x","interruption-level":"{{name|urgent}}"}}"#,
             error: "must be one of"),
@@ -77,7 +80,8 @@ struct PayloadProblemTests {
             if isDry { arguments.append("--dry-run") }
             let sent = try Broadside.run(arguments, in: directory)
             #expect(sent.exitCode == check.exitCode, "\(sent.errors)")
-            let checked = choice == file
+            let checked =
+                choice == file
                 ? check
                 : try Broadside.run(
                     ["payload", "check", "--push-type", payload.pushType] + byValue, in: directory)
@@ -153,7 +157,8 @@ struct PayloadProblemTests {
         }
         let list = try directory.write(text, to: "list.csv")
         let more = ["--tokens", list, "--payload-by", "locale=\(texts)"]
-        let expected = "80 rows have no payload of their value's own: fr 70, (empty) 5, v95\\u{202e} 1"
+        let expected =
+            "80 rows have no payload of their value's own: fr 70, (empty) 5, v95\\u{202e} 1"
         let dry = try campaign.send(to: server.endpoint, more + ["--dry-run"])
         #expect(dry.exitCode == 0 && dry.output.contains(expected), "\(dry.output)")
         let sent = try campaign.send(to: server.endpoint, more + ["--progress", "auto"])
@@ -168,7 +173,8 @@ struct PayloadProblemTests {
         let day = Int(Date().timeIntervalSince1970) - 86_000
         let more = ["--expiration", "\(day)"]
         let sent = try campaign.send(to: server.endpoint, more)
-        #expect(sent.exitCode == 0 && sent.errors.contains("warning: --expiration"), "\(sent.errors)")
+        #expect(
+            sent.exitCode == 0 && sent.errors.contains("warning: --expiration"), "\(sent.errors)")
         let later = try campaign.send(
             to: server.endpoint, more + ["--resume"], environment: try FakeTime.fixed("+2d"))
         #expect(later.exitCode == 0, "\(later.errors)")

@@ -89,7 +89,8 @@ struct GuardTests {
         #expect(sent.exitCode == 3, "\(sent.errors)")
         #expect(sent.errorLines.count == 1, "\(sent.errors)")
         for words in [
-            "no answer for 5 s", "503 ServiceUnavailable", "Retry-After: 90 s", "--resume continues",
+            "no answer for 5 s", "503 ServiceUnavailable", "Retry-After: 90 s",
+            "--resume continues",
         ] {
             #expect(sent.errors.contains(words), "\(sent.errors)")
         }

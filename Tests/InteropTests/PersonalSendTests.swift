@@ -101,7 +101,10 @@ struct PersonalSendTests {
             try directory.write(#"{"p": "\#(name) {{n}}"}"#, to: "by/\(name).json")
         }
         try directory.write(#"{"p":"secret"}"#, to: "secret.json")
-        let values = ["pt-BR", "pt-PT", "pt", "pt_BR", "zh-Hant-TW", "zh", "", "../secret", "PT", "sr-Latn_RS"]
+        let values = [
+            "pt-BR", "pt-PT", "pt", "pt_BR", "zh-Hant-TW", "zh", "", "../secret", "PT",
+            "sr-Latn_RS",
+        ]
         let expected = [
             "pt-BR 0", "pt 1", "pt 2", "pt-BR 3", "zh-Hant 4", nil, nil, nil, nil, "sr_Latn 9",
         ]
@@ -111,7 +114,8 @@ struct PersonalSendTests {
         }
         let list = try directory.write(text, to: "list.csv")
         let options = [
-            "--tokens", list, "--payload-by", "locale=\(directory.path)/by", "--payload-check", "off",
+            "--tokens", list, "--payload-by", "locale=\(directory.path)/by", "--payload-check",
+            "off",
         ]
         let sent = try campaign.send(to: server.endpoint, options)
         #expect(sent.exitCode == 0, "\(sent.errors)")

@@ -6,7 +6,8 @@ extension TestAuthority {
     ///
     /// - Parameter issueTime: `iat` as JSON; nil: `issuedAt`.
     package func providerToken(
-        issuedAt: Int? = nil, issueTime: String? = nil, keyID: String = Campaign.keyID, teamID: String = Campaign.teamID,
+        issuedAt: Int? = nil, issueTime: String? = nil, keyID: String = Campaign.keyID,
+        teamID: String = Campaign.teamID,
         key: String? = nil, in directory: TemporaryDirectory
     ) throws -> String {
         func encoded(_ data: Data) -> String {

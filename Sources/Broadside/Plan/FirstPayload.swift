@@ -28,13 +28,16 @@ enum FirstPayload {
             let bytes = unsafe payload.span.bytes
             let type =
                 isLegacy ? PayloadLint.legacyPushType(bytes) : plan.options.pushType
-            let place = "\(plan.payloads.names[template]), filled in by line \(row.line) of the list"
+            let place =
+                "\(plan.payloads.names[template]), filled in by line \(row.line) of the list"
             var warnings: [String] = []
             for finding in PayloadLint.findings(bytes, pushType: type) {
                 let message = "\(place): \(finding.problem.message)"
                 if finding.isError { throw .request(message) }
                 // What the template says by itself was told.
-                guard !plan.payloads.warningTexts.contains(finding.problem.message) else { continue }
+                guard !plan.payloads.warningTexts.contains(finding.problem.message) else {
+                    continue
+                }
                 warnings.append(message)
             }
             return warnings

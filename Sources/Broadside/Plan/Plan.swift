@@ -34,7 +34,8 @@ struct Plan {
         route = try Route.read(options, warnings: &warnings)
         headers = NotificationHeaders(
             topic: options.topic, pushType: options.pushType, priority: options.priority,
-            expirationUnixSeconds: options.expiration?.fixedUnixSeconds, collapseID: payloads.collapseID)
+            expirationUnixSeconds: options.expiration?.fixedUnixSeconds,
+            collapseID: payloads.collapseID)
         credential = try Credential.read(options, warnings: &warnings)
         if options.wireProtocol == .binary {
             try Self.checkBinary(options, credential: credential)

@@ -50,7 +50,7 @@ extension ReportPage {
         if data.isInProgress { return " open" }
         switch data.summary.outcome {
         case .aborted, .error: return " bad"
-        case .complete, .stopped: break
+        case .complete, .stopped, .running: break
         }
         let meant = allRows - data.summary.skipped
         guard meant > 0 else { return allRows > 0 ? " open" : " bad" }

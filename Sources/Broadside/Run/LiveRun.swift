@@ -198,9 +198,11 @@ struct LiveRun {
                 statistics: statistics,
                 stop: record)
         }
-        let advice = StopAdvice(
-            cause, .init(plan, session, summary, wasAnswered: record.wasAnswered))
         let isWrongList = isWrongList(cause, statistics)
+        let circumstances = StopAdvice.Circumstances(
+            plan, session, summary, wasAnswered: record.wasAnswered)
+        let advice =
+            isWrongList ? StopAdvice(wrongList: circumstances) : StopAdvice(cause, circumstances)
         let message = isWrongList ? wrongList(cause) : lastLine(cause, advice, summary)
         teller.end(summary, stop: record, message: message, now: Clock.now())
         try summary.write(to: plan.options)

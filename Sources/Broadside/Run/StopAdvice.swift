@@ -53,12 +53,15 @@ struct StopAdvice {
                 $0.with("max-bad-tokens", "100")
             }
         case .tooManyInvalid:
-            export("see which rows they are, and why", ["--state", "invalid"])
+            export(
+                "see which rows they are, and why, or raise --max-invalid", ["--state", "invalid"])
             resume("if the list is right as it is, continue without this guard") {
                 $0.with("max-invalid", "100")
             }
         case .canaryRefused:
-            export("see why, or raise --canary-max-rejected", ["--state", "rejected", "--state", "invalid"])
+            export(
+                "see why, or raise --canary-max-rejected",
+                ["--state", "rejected", "--state", "invalid"])
             resume("if that is as it should be, continue without this guard") {
                 $0.with("canary-max-rejected", "100")
             }
@@ -69,6 +72,18 @@ struct StopAdvice {
         case .ledgerFailed: resume("make room on its disk, then --resume continues")
         case .listFailed, .listChanged: resume("then --resume continues")
         }
+    }
+
+    /// The list is wrong, and nothing was sent: there is no ledger to look at.
+    init(wrongList circumstances: Circumstances) {
+        self.circumstances = circumstances
+        add(
+            "look at the list, or raise --max-invalid",
+            circumstances.command.flatMap { command in
+                command.value("tokens").map {
+                    command.calling(["tokens", "check", "--tokens", $0])
+                }
+            })
     }
 
     /// After a run that left no cause: it was killed, or version 0.1.0 wrote its ledger.
@@ -137,8 +152,8 @@ struct StopAdvice {
     // MARK: Giving up
 
     private mutating func afterGivingUp(_ trouble: ConnectionTrouble?) {
-        guard !circumstances.wasAnswered, let trouble else { return resume("--resume continues") }
-        switch trouble.kind {
+        guard !circumstances.wasAnswered else { return resume("--resume continues") }
+        switch trouble?.kind ?? .silent {
         case .resolve, .connect, .proxy:
             doctor(
                 circumstances.hasEndpoint
@@ -230,7 +245,7 @@ struct StopAdvice {
         }
         let text =
             "check --environment and --topic against the list; both are part of the campaign, so "
-            + "another one needs a new ledger"
+            + "begin a new ledger with the right ones"
         guard let other else {
             export(text + "; see which rows were refused", ["--state", "rejected"])
             return

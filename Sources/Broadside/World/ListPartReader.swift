@@ -57,7 +57,7 @@ struct ListPartReader: LedgerListReader {
         guard isFinished, let previous else { return }
         try check(line: previous.firstLine + previous.lineCount) { (reader) throws(LedgerError) in
             try reader.checkNoRows(
-                from: previous.byteOffset + previous.byteCount, to: index.part.endByteOffset)
+                from: previous.byteOffset + previous.byteCount, to: index.rows.part.endByteOffset)
         }
     }
 

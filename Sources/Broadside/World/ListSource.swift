@@ -318,7 +318,9 @@ internal import Synchronization
         seek(
             ListPosition(
                 byteOffset: known.byteOffset, row: known.firstRow, line: known.firstLine))
-        cutter.endChunk(at: known.byteOffset + known.byteCount, isExact: true)
+        // Nothing behind it is read in vain.
+        end = known.byteOffset + known.byteCount
+        cutter.endChunk(at: end, isExact: true)
         guard let chunk = try cut() else { return nil }
         guard chunk.hash == known.hash, chunk.rowCount == known.rowCount else {
             pool.giveBack(chunk)

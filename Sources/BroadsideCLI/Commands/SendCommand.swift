@@ -37,7 +37,8 @@ enum SendCommand {
                     .init("priority", "1|5|10", "apns-priority (default: 10; 5 for background)"),
                     .init(
                         "expiration", "WHEN",
-                        "apns-expiration: 0, Unix seconds, a date (ISO 8601, in UTC unless it says otherwise), or +90s, +2h from the first start"),
+                        "apns-expiration: 0, Unix seconds, a date (ISO 8601, in UTC unless it says otherwise), or +90s, +2h from the first start"
+                    ),
                     .init(
                         "collapse-id", "ID",
                         "apns-collapse-id: at most 64 bytes; {{column}} is replaced"),

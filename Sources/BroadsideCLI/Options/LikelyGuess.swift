@@ -16,7 +16,8 @@ struct LikelyGuess {
     static func advice(for name: String, in command: CommandDescription) -> String? {
         all.first { guess in
             guess.guesses.contains(name)
-                && guess.option.map { option in command.options.contains { $0.name == option } } ?? true
+                && guess.option.map { option in command.options.contains { $0.name == option } }
+                    ?? true
         }?.advice
     }
 
@@ -60,6 +61,7 @@ struct LikelyGuess {
         .init("output out results", "ledger", "write --ledger DIR, where results go"),
         .init(
             "at schedule send-at start-at when", "deadline",
-            "a run starts when it is called: systemd-run --on-calendar=19:00, or cron, calls it later"),
+            "a run starts when it is called: systemd-run --on-calendar=19:00, or cron, calls it later"
+        ),
     ]
 }

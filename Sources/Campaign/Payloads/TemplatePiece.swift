@@ -109,12 +109,15 @@ extension TemplatePiece {
         }
         var fallback = bar.map { Array(inside[($0 + 1)...]) }
         let isBrace = { (octet: UInt8) in octet == UInt8(ascii: "{") }
-        if let fallback, zip(fallback, fallback.dropFirst()).contains(where: {
-            isBrace($0) && isBrace($1)
-        }) {
+        if let fallback,
+            zip(fallback, fallback.dropFirst()).contains(where: {
+                isBrace($0) && isBrace($1)
+            })
+        {
             throw TemplateError(
                 offset: place,
-                message: "the default of {{\(String(decoding: name, as: UTF8.self))}} holds {{, which "
+                message:
+                    "the default of {{\(String(decoding: name, as: UTF8.self))}} holds {{, which "
                     + "would go out as text: a default is plain text, without placeholders")
         }
         if let text = fallback, kind != .text {

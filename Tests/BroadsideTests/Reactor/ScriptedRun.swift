@@ -135,8 +135,8 @@ final class ScriptedRun {
         let pool = ChunkPool(reactors: reactors)
         let text = text ?? (0..<rows).map { Self.token($0) + "\n" }.joined()
         source = try ListSource(
-            list: TokenList(lines: Array(text.utf8)), pool: pool, plan: nil, rowsLimit: nil,
-            part: .wholeList, selection: selection, skips: nil)
+            list: TokenList(lines: Array(text.utf8)), pool: pool, plan: nil,
+            rows: CampaignRows(selection: selection, limit: nil), skips: nil)
         for reactor in 0..<reactors {
             self.reactors.append(
                 Reactor(

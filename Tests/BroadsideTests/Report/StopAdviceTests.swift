@@ -80,7 +80,7 @@ import Testing
             ])
         #expect(
             Self.advice(.complete, open: ["failed", "unknown"]).steps.map(\.command)
-                == [Self.resume + " --retry failed,unknown"])
+                == [Self.resume + " --retry 'failed,unknown'"])
         #expect(Self.advice(.complete).steps.isEmpty)
         let doctor = "broadside doctor '--topic=com.example' --auth-key 'it'\\''s.p8'"
         #expect(
