@@ -15,7 +15,8 @@ struct JSONLinesTests {
         let directory = try TemporaryDirectory()
         let file = try directory.write(rows.joined(separator: "\n"), to: "list.jsonl")
         let finished = try Broadside.run(
-            ["tokens", "check", "--tokens", file] + more, in: directory, limit: 120)
+            ["tokens", "check", "--tokens", file, "--max-invalid", "100"] + more, in: directory,
+            limit: 120)
         #expect(finished.exitCode == 0, "\(finished.errors)")
         return finished.output
     }
@@ -34,10 +35,12 @@ struct JSONLinesTests {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 1)
         let file = try campaign.directory.write(
-            #"{"token":null}"# + "\n" + #"{"token":true}"# + "\n", to: "list.jsonl")
-        let sent = try campaign.send(to: server.endpoint, ["--tokens", file])
+            #"{"token":null}"# + "\n" + #"{"token":true}"# + "\n" + #"{"token":"ab"}"# + "\n",
+            to: "list.jsonl")
+        let sent = try campaign.send(
+            to: server.endpoint, ["--tokens", file, "--max-invalid", "100"])
         #expect(sent.exitCode == 0, "\(sent.errors)")
-        let rows = try campaign.export()
+        let rows = try campaign.export(["--state", "invalid"])
         #expect(rows.map(\.token) == ["", "true"])
         #expect(rows.map(\.reason) == ["MissingColumn", "MalformedToken"])
     }
@@ -47,7 +50,7 @@ struct JSONLinesTests {
         let campaign = try Campaign(rows: 1)
         let file = try campaign.directory.write(rows.joined(separator: "\n"), to: "list.jsonl")
         let finished = try campaign.send(
-            to: "localhost:1", ["--tokens", file, "--dry-run"], limit: 120)
+            to: "localhost:1", ["--tokens", file, "--dry-run", "--max-invalid", "100"], limit: 120)
         #expect(finished.exitCode == 0, "\(finished.errors)")
         #expect(finished.output.contains("rows         8\n"), "\(finished.output)")
         #expect(finished.output.contains("invalid      5, the first on line 3"))

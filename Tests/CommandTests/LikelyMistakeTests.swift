@@ -20,26 +20,31 @@ struct LikelyMistakeTests {
     private static let token = String(repeating: "0123456789abcdef", count: 4)
 
     static let mistakes: [Mistake] = [
-        .init(name: "an empty list", list: "", code: 0, says: ["holds no row", "nobody gets"]),
+        .init(name: "an empty list", list: "", code: 2, says: ["holds no row", "nobody gets"]),
         .init(
-            name: "a header and no row", list: "token,name\n", more: ["--format", "csv"], code: 0,
+            name: "a header and no row", list: "token,name\n", more: ["--format", "csv"], code: 2,
             says: ["holds no row"]),
         .init(
-            name: "a text", list: "Dear diary\nIt rained\n", code: 0,
-            says: ["none of its first 2 rows", "line 1 is 'Dear diary'", "the right file"]),
+            name: "a text", list: "Dear diary\nIt rained\n", code: 2,
+            says: ["all of its 2 rows", "line 1 is 'Dear diary'", "the right file"]),
         .init(
-            name: "base64", list: "q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k=\n", code: 0,
-            says: ["its row holds no device token", "hexadecimal digits"]),
+            name: "base64", list: "q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k=\n", code: 2,
+            says: ["its row is invalid", "hexadecimal digits"]),
         .init(
-            name: "a JSON array", list: "[\"\(token)\"]\n", code: 0, says: ["no device token"]),
+            name: "a JSON array", list: "[\"\(token)\"]\n", code: 2, says: ["its row is invalid"]),
         .init(
-            name: "JSON Lines with another key", list: "{\"device\":\"\(token)\"}\n", code: 0,
+            name: "JSON Lines with another key", list: "{\"device\":\"\(token)\"}\n", code: 2,
             says: ["has no 'token'", "--token-column"]),
         // Forms that are fine must not be warned of.
         .init(
             name: "a byte-order mark and CRLF", list: "\u{feff}\(token)\r\n\(token)\r\n", code: 0,
             says: []),
-        .init(name: "one good row of three", list: "x\ny\n\(token)\n", code: 0, says: []),
+        .init(
+            name: "one good row of three", list: "x\ny\n\(token)\n", code: 2,
+            says: ["2 (66.7%) of the 3 rows", "raise --max-invalid, which is 10"]),
+        .init(
+            name: "one good row of three that is wanted", list: "x\ny\n\(token)\n",
+            more: ["--max-invalid", "70"], code: 0, says: []),
         .init(
             name: "another's team", more: ["--team-id", "ABCDEFGHIJ"], code: 4,
             says: ["3 rows", "403 InvalidProviderToken", "--key-id and --team-id"]),

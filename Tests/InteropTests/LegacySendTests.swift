@@ -78,7 +78,7 @@ struct LegacySendTests {
             campaign,
             [
                 "--tokens", campaign.directory.path + "/list.csv", "--binary-command", "\(command)",
-                "--connections", "1",
+                "--connections", "1", "--max-invalid", "20",
             ])
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let taken = try gateway.taken()

@@ -55,7 +55,8 @@ struct PersonalSendTests {
                     rows, tokens: tokens.token, separator: format == "csv" ? "," : "\t")
             let list = try campaign.directory.write(text, to: "list.\(format)")
             let sent = try campaign.send(
-                to: server.endpoint, ["--tokens", list, "--connections", "2"])
+                to: server.endpoint,
+                ["--tokens", list, "--connections", "2", "--max-invalid", "50"])
             #expect(sent.exitCode == 0, "\(sent.errors)")
             let bodies = try bodies(server, tokens)
             try judge(rows, bodies, campaign)
@@ -76,7 +77,7 @@ struct PersonalSendTests {
         let list = try campaign.directory.write(
             PersonalRow.table(rows, tokens: campaign.tokens.token, separator: ","), to: "list.csv")
         let arguments = [
-            "--tokens", list, "--connections", "1", "--on-lost", "resend",
+            "--tokens", list, "--connections", "1", "--max-invalid", "50", "--on-lost", "resend",
         ]
         // Half of it, and the rest by a resume.
         for more in [["--limit", "120"], ["--resume"]] {
@@ -119,7 +120,8 @@ struct PersonalSendTests {
         #expect(changed.exitCode == 2 && changed.errors.contains("payload"), "\(changed.errors)")
         let other = try RecordingServer()
         let arguments = campaign.arguments(
-            to: other.endpoint, options + ["--ledger", "\(directory.path)/ledger2"],
+            to: other.endpoint,
+            options + ["--ledger", "\(directory.path)/ledger2", "--max-invalid", "50"],
             without: ["payload"])
         #expect(try Broadside.run(arguments, in: directory).exitCode == 0)
         found = try bodies(other, campaign.tokens)
@@ -144,7 +146,7 @@ struct PersonalSendTests {
             to: server.endpoint,
             [
                 "--tokens", list, "--connections", "1", "--expiration", "0", "--collapse-id",
-                "{{prefix}}{{id}}",
+                "{{prefix}}{{id}}", "--max-invalid", "20",
             ])
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let names = ["apns-id", "apns-expiration", "apns-collapse-id"]

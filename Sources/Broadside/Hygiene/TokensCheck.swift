@@ -10,6 +10,8 @@ public struct TokensOptions: Sendable {
     public var format: TokenListFormat?
     /// nil: `token`.
     public var tokenColumn: String?
+    /// `--max-invalid`.
+    public var maxInvalid = SendOptions.defaultMaxInvalid
 
     /// Names the list.
     public init(tokens: String) { self.tokens = tokens }
@@ -19,6 +21,8 @@ public struct TokensOptions: Sendable {
 public struct TokensCheck {
     /// The result.
     public let report: TokensReport
+    /// Why `send` would refuse the list; nil where it would not.
+    public let refusal: BroadsideError?
 
     /// Goes through the list once.
     ///
@@ -32,6 +36,8 @@ public struct TokensCheck {
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
         var survey = ListSurvey()
+        var rows = InvalidRowsGuard(maximumPercent: options.maxInvalid)
+        var sample: ListLook.Sample?
         var reader = RowReader(layout: list.layout)
         var sorter = RecordSorter(directory: temporaryDirectory())
         var progress = ReadingProgress(list)
@@ -40,6 +46,10 @@ public struct TokensCheck {
             reader.open(chunk)
             while let row = reader.next() {
                 let count = survey.take(row, of: reader)
+                _ = rows.note(isInvalid: count == 0)
+                if count == 0, sample == nil {
+                    sample = ListLook.Sample(row, RowInspector.tokenFinding(in: reader), of: reader)
+                }
                 if countsDuplicates, count > 0 {
                     let digest = TokenDigest(survey.token(count))
                     try sorter.append(
@@ -54,6 +64,7 @@ public struct TokensCheck {
                 "\(list.name) ends inside quotes that open on line \(line): close "
                     + "them there")
         }
+        refusal = rows.finish()?.refusal(of: list, sample, options.maxInvalid)
         report = TokensReport(
             file: options.tokens, format: list.format, compression: list.bytes.compression,
             byteCount: list.byteCount ?? 0,

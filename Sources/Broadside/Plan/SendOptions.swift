@@ -125,6 +125,8 @@ public struct SendOptions: Sendable {
     public var abortAfter = 50
     /// The most BadDeviceToken among the last 10,000 answers, percent.
     public var maxBadTokens = 50.0
+    /// The most rows read so far that may be invalid, percent; 100: any number.
+    public var maxInvalid = defaultMaxInvalid
     /// Rows whose answers are awaited before any others are sent; nil: none.
     public var canary: Int?
     /// The most of them that may be refused, percent.
@@ -169,6 +171,9 @@ public struct SendOptions: Sendable {
 
     /// The defaults of the contract.
     public init() {}
+
+    /// `--max-invalid` where none is given.
+    public static let defaultMaxInvalid = 10.0
 
     /// `--give-up-after` where none is given.
     public static var defaultGiveUpAfter: UInt64 { 60 * second }

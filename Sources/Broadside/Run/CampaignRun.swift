@@ -69,17 +69,18 @@ public enum CampaignRun {
         let plan = try Plan(
             options, payloads: payloads, listByteCount: list.bytes.estimatedByteCount)
         for warning in plan.warnings { standardErrorLine("broadside: warning: \(warning)") }
-        if case .file = tokens, let warning = try list.firstLook() {
-            standardErrorLine("broadside: warning: \(warning)")
-        }
         let context = try tlsContext(options, plan.credential)
         let skips = try SkipSearch(options)
         if options.isDryRun { return try DryRun.run(plan, list: list, skips: skips) }
-        guard options.ledger != nil else {
+        guard let ledger = options.ledger else {
             throw .request("--ledger is missing: add --ledger DIR, a directory that does not exist")
         }
         if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
         if let path = options.report { try checkWritable(path, option: "report") }
+        // What is left of a campaign that was begun is judged with what earlier runs read of it.
+        let isBegun = options.resumes && LedgerDirectory.unlocked(ledger).hasManifest
+        let part = isBegun ? nil : try list.part(of: options.shard)
+        if let part { try ListLook(list, plan: plan, part: part).judge() }
         try confirm(plan, list)
         try checkLimits(plan)
         let signals = watchSignals()
@@ -88,7 +89,7 @@ public enum CampaignRun {
         let session: RunSession
         do throws(BroadsideError) {
             session = try RunSession(
-                plan, list: list, skips: skips, directory: directory, now: Clock.now())
+                plan, list: list, part: part, skips: skips, directory: directory, now: Clock.now())
         } catch {
             if error.exitCode == 3 {
                 try Summary.stoppedEarly(directory)?.write(to: options)

@@ -43,23 +43,13 @@ enum DryRun {
         let pool = ChunkPool(limit: 3)
         let shard = plan.options.shard
         let part = try list.part(of: shard)
-        let limit = plan.options.limit
-        var selection = RowSelection.all
-        if let shard, !list.isCutByBytes {
-            selection = RowSelection(
-                divisor: UInt64(shard.count), remainder: UInt64(shard.index - 1))
-        }
         let source = try ListSource(
-            list: list, pool: pool, plan: nil,
-            rowsLimit: limit.map { shard?.rowsLimit($0, part: part, of: list) ?? $0 }, part: part,
-            selection: selection, skips: try skips?.listAside(of: list))
+            plan, list: list, part: part, pool: pool, skips: try skips?.listAside(of: list))
         var tally = Tally()
         var reader = RowReader(layout: list.layout)
-        var personalizer = RowPersonalizer(plan.payloads.set, layout: list.layout)
-        let isPersonal = plan.payloads.set.isPersonal
-        let room = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: RowSlab.tokenDigitsLimit, alignment: 8)
-        defer { unsafe room.deallocate() }
+        var inspector = RowInspector(plan.payloads.set, layout: list.layout)
+        var rows = InvalidRowsGuard(maximumPercent: plan.options.maxInvalid)
+        var sample: ListLook.Sample?
         while let chunk = try source.next(rowLimit: .max) {
             reader.open(chunk)
             let dispositions = chunk.dispositions
@@ -69,21 +59,14 @@ enum DryRun {
                 tally.rows += 1
                 if disposition == .suppressed || disposition == .duplicate, let disposition {
                     tally.skipped[disposition, default: 0] += 1
+                    _ = rows.note(isInvalid: false)
                     continue
                 }
-                var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-                let field = reader.field(0)
-                let isToken =
-                    field.form != .missing && field.form != .unusable
-                    && TokenText.canonicalize(reader.text(field), into: &digits)
-                _ = unsafe digits.finalize(for: room)
-                var reason: Reason? = isToken ? nil : .malformedToken
-                if field.form == .missing { reason = .missingColumn }
-                if isToken, isPersonal, case .invalid(let other) = personalizer.personalize(reader)
-                {
-                    reason = other
-                }
-                if let reason { tally.noteInvalid(reason, line: row.line) }
+                let finding = inspector.finding(in: reader)
+                _ = rows.note(isInvalid: finding != nil)
+                guard let finding else { continue }
+                tally.noteInvalid(finding.reason, line: row.line)
+                if sample == nil { sample = ListLook.Sample(row, finding, of: reader) }
             }
             if let chunk = reader.close() { pool.giveBack(chunk) }
         }
@@ -93,6 +76,9 @@ enum DryRun {
         }
         print(plan.description(of: list, for: STDOUT_FILENO))
         tally.print(withSkips: skips != nil)
+        if let verdict = rows.finish(), try !verdict.isEmptyPart(of: list, shard) {
+            throw verdict.refusal(of: list, sample, plan.options.maxInvalid)
+        }
         print("dry run: nothing was sent, nothing was written")
         return 0
     }

@@ -22,10 +22,12 @@ final class RunSession {
     var campaign: UInt64 { manifest.campaignNumber }
     var isResumed: Bool { index != nil }
 
-    /// - Parameter directory: The ledger's, locked.
+    /// - Parameters:
+    ///   - part: The part of the list that a new campaign is about; nil: not looked up yet.
+    ///   - directory: The ledger's, locked.
     init(
-        _ plan: Plan, list: TokenList, skips search: SkipSearch?, directory: LedgerDirectory,
-        now: Now
+        _ plan: Plan, list: TokenList, part: ListGap?, skips search: SkipSearch?,
+        directory: LedgerDirectory, now: Now
     ) throws(BroadsideError) {
         self.plan = plan
         self.directory = directory
@@ -35,7 +37,7 @@ final class RunSession {
             index = nil
             earlier = LedgerSummary()
             isFinishedAlready = false
-            let part = try list.part(of: plan.options.shard)
+            let part = if let part { part } else { try list.part(of: plan.options.shard) }
             (manifest, epoch) = Self.begin(
                 plan, identity: identity, list: list, part: part, now: now)
             rowsLimit = Self.rowsLimit(plan, part: part, list: list)
@@ -75,6 +77,10 @@ final class RunSession {
                 manifest.isFinished && !Self.reopensAny(plan, earlier)
                 && !manifest.looksFurther(limit: rowsLimit)
             try Self.check(list, manifest, index, directory)
+            if !isFinishedAlready {
+                try ListLook(list, plan: plan, part: manifest.part ?? .wholeList)
+                    .judge(earlier: Self.rowsRead(earlier, plan))
+            }
             let lengths = manifest.epochs.last.map { index.segmentLengths(epoch: $0.number) } ?? []
             epoch =
                 isFinishedAlready
@@ -147,6 +153,18 @@ final class RunSession {
         plan.options.retry.contains { name in
             RowState(name: name).map { summary.count($0) > 0 } ?? false
         }
+    }
+
+    /// Rows that earlier runs read and that this one does not read again, for `--max-invalid`.
+    var rowsRead: InvalidRowsGuard { Self.rowsRead(earlier, plan) }
+
+    private static func rowsRead(_ earlier: LedgerSummary, _ plan: Plan) -> InvalidRowsGuard {
+        let kept = RowState.allCases.filter {
+            $0.isSettled && !plan.options.retry.contains($0.name)
+        }
+        return InvalidRowsGuard(
+            maximumPercent: plan.options.maxInvalid,
+            rows: kept.reduce(0) { $0 + earlier.count($1) }, invalid: earlier.count(.invalid))
     }
 
     private static func begin(

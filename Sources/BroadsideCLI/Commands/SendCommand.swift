@@ -147,12 +147,13 @@ enum SendCommand {
                     "max-bad-tokens", "P",
                     "stop when more than P percent of the last 10,000 answers are BadDeviceToken (default: 50)"
                 ),
+                ListOptions.maxInvalid,
                 .init(
                     "canary", "N",
                     "send N rows first, spread over a plain file, and wait for their answers"),
                 .init(
                     "canary-max-rejected", "P",
-                    "stop when more than P percent of the canary's rows are refused, 410 not counted (default: 20)"
+                    "stop when more than P percent of the canary's rows are refused or invalid, 410 not counted (default: 20)"
                 ),
                 .init(
                     "deadline", "D",
@@ -251,6 +252,7 @@ enum SendCommand {
             options.abortAfter = value
         }
         if let value = try arguments.percentage("max-bad-tokens") { options.maxBadTokens = value }
+        if let value = try arguments.percentage("max-invalid") { options.maxInvalid = value }
         options.canary = try arguments.integer("canary", in: 1...1_000_000)
         if let value = try arguments.percentage("canary-max-rejected") {
             guard options.canary != nil else {

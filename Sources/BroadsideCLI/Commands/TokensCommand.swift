@@ -12,8 +12,9 @@ enum TokensCommand {
             dedupe  writes the list with one row a token: its first, or its newest; order and bytes
                     stay, rows without a token too
 
-            Nothing is sent. Exit codes: 0 done, whatever the list's rows are; 2 it could not be
-            read as a list; 5 a file or disk error.
+            Nothing is sent. Exit codes: 0 done; 2 it could not be read as a list, or check found
+            what send refuses: no valid row, or more than --max-invalid of them invalid; 5 a file
+            or disk error.
             """,
         sections: [
             OptionSection(
@@ -28,6 +29,10 @@ enum TokensCommand {
                     .init(
                         "duplicates", nil,
                         "check: count later copies of a token, exactly; beyond a million tokens it spills 32 bytes a row to TMPDIR (default: /var/tmp)"
+                    ),
+                    .init(
+                        "max-invalid", "P",
+                        "check: exit 2 where more than P percent of the rows are invalid, judged as send does; 100: never (default: 10)"
                     ),
                     .init(
                         "output", "FILE",
@@ -57,6 +62,7 @@ enum TokensCommand {
             var options = TokensOptions(tokens: try arguments.required("tokens", "FILE"))
             options.format = try arguments.choice("format", TokenListFormat.self)
             options.tokenColumn = arguments.string("token-column")
+            if let value = try arguments.percentage("max-invalid") { options.maxInvalid = value }
             let output = word == "dedupe" ? try arguments.required("output", "FILE") : nil
             do throws(BroadsideError) {
                 if word == "dedupe" {
@@ -66,10 +72,11 @@ enum TokensCommand {
                             registeredColumn: arguments.string("registered-column")))
                     return 0
                 }
-                let report = try TokensCheck(
-                    options, countsDuplicates: arguments.has("duplicates")
-                ).report
+                let check = try TokensCheck(
+                    options, countsDuplicates: arguments.has("duplicates"))
+                let report = check.report
                 print(arguments.has("json") ? report.json : report.text, terminator: "")
+                if let refusal = check.refusal { throw refusal }
                 return 0
             } catch {
                 throw CommandFailure(message: error.message, exitCode: error.exitCode)
@@ -81,7 +88,8 @@ enum TokensCommand {
         _ word: String, _ arguments: ParsedArguments
     ) throws(CommandFailure) {
         let others =
-            word == "check" ? ["output", "registered-column"] : ["duplicates", "json"]
+            word == "check"
+            ? ["output", "registered-column"] : ["duplicates", "json", "max-invalid"]
         for name in others where arguments.has(name) {
             throw .usage("--\(name) is no option of tokens \(word): take it out")
         }

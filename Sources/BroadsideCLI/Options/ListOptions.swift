@@ -14,6 +14,11 @@ enum ListOptions {
         .init("token-column", "NAME", "the column that holds the token (default: token)"),
     ]
 
+    static let maxInvalid = OptionDescription(
+        "max-invalid", "P",
+        "stop when more than P percent of the rows read so far are invalid, looked at after 1,000 rows before anything is sent, then every 10,000 and at the end; 100: never (default: 10)"
+    )
+
     static let limit = OptionDescription("limit", "N", "only the first N rows")
 
     static let whichRows = OptionSection(

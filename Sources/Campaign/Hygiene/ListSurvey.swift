@@ -77,7 +77,7 @@ import Glibc
         guard isToken else {
             counts.malformed += 1
             if counts.firstBadRows.count < Self.keptBadRowCount {
-                keep(row, .malformedToken, excerpt(text))
+                keep(row, .malformedToken, Self.excerpt(text))
             }
             return 0
         }
@@ -120,7 +120,7 @@ import Glibc
     }
 
     /// The first characters of a text, fit for a line on a terminal.
-    private func excerpt(_ text: RawSpan) -> String {
+    public static func excerpt(_ text: RawSpan) -> String {
         let octets = (0..<min(text.byteCount, 40)).map { text.octet(at: $0) }
         let clean = octets.map { $0 < 0x20 || $0 == 0x7f ? UInt8(ascii: "?") : $0 }
         return String(decoding: clean, as: UTF8.self) + (text.byteCount > 40 ? "…" : "")

@@ -1,0 +1,173 @@
+import APNs
+import Campaign
+
+/// A look at the first rows of a list before anything is connected: what is no list of this app's
+/// tokens is refused while that costs nothing.
+struct ListLook {
+    /// The first invalid row.
+    struct Sample {
+        var line: UInt64
+        var finding: RowInspector.Finding
+        /// The beginning of what is in the token's place.
+        var text: String
+    }
+
+    private let list: TokenList
+    private let plan: Plan
+    private let part: ListGap
+
+    /// - Parameter part: The part of the list that the run is about.
+    init(_ list: TokenList, plan: Plan, part: ListGap) {
+        self.list = list
+        self.plan = plan
+        self.part = part
+    }
+
+    /// Refuses a list with too many invalid rows among its first 1,000, and one without a valid row.
+    ///
+    /// - Parameter earlier: Rows that earlier runs read: where they were enough, they are judged in
+    ///   place of the list's first ones.
+    func judge(earlier: InvalidRowsGuard? = nil) throws(BroadsideError) {
+        if var rows = earlier, rows.rows >= InvalidRowsGuard.firstJudgement,
+            rows.invalid < rows.rows
+        {
+            guard case .tooMany(let invalid, let count)? = rows.judge() else { return }
+            throw .request(
+                "\(list.name): \(Self.share(invalid, of: count)) rows that were read so far are "
+                    + "invalid: see ledger export --state invalid, and raise --max-invalid to go on"
+            )
+        }
+        try judgeFirstRows()
+    }
+
+    private func judgeFirstRows() throws(BroadsideError) {
+        let pool = ChunkPool(limit: 3)
+        let source = try ListSource(plan, list: list, part: part, pool: pool, skips: nil)
+        // Which rows are skipped is found out later: their payloads do not count for the list.
+        let isSearched = plan.options.suppress != nil || plan.options.skipsDuplicates
+        let payloads = isSearched ? PayloadSet(constant: []) : plan.payloads.set
+        var inspector = RowInspector(payloads, layout: list.layout)
+        var reader = RowReader(layout: list.layout)
+        var rows = InvalidRowsGuard(maximumPercent: plan.options.maxInvalid)
+        var sample: Sample?
+        while let chunk = try source.next(rowLimit: Int(InvalidRowsGuard.firstJudgement)) {
+            let dispositions = chunk.dispositions
+            reader.open(chunk)
+            defer { if let chunk = reader.close() { pool.giveBack(chunk) } }
+            while let row = reader.next() {
+                if dispositions?[row.index] == RowDisposition.settled.rawValue { continue }
+                let finding = inspector.finding(in: reader)
+                if let finding, sample == nil { sample = Sample(row, finding, of: reader) }
+                if let verdict = rows.note(isInvalid: finding != nil) {
+                    throw verdict.refusal(of: list, sample, plan.options.maxInvalid)
+                }
+                // Without a limit one valid row is looked for all the same.
+                if rows.rows >= InvalidRowsGuard.firstJudgement, rows.invalid < rows.rows { return }
+            }
+        }
+        guard let verdict = rows.finish(),
+            try !verdict.isEmptyPart(of: list, plan.options.shard)
+        else { return }
+        throw verdict.refusal(of: list, sample, plan.options.maxInvalid)
+    }
+
+    /// `300 of the first 1,000`, and how many in a hundred that is.
+    static func share(_ invalid: UInt64, of rows: UInt64) -> String {
+        let percent = decimal(Double(invalid) * 100 / Double(max(1, rows)), places: 1)
+        return "\(grouped(invalid)) (\(percent)%) of the \(grouped(rows))"
+    }
+}
+
+extension ListLook.Sample {
+    init(_ row: RowReader.Row, _ finding: RowInspector.Finding, of reader: borrowing RowReader) {
+        line = row.line
+        self.finding = finding
+        let field = reader.field(0)
+        text = field.form == .missing ? "" : ListSurvey.excerpt(reader.text(field))
+    }
+
+    /// What is wrong with the row, and how to fix lists of such rows.
+    fileprivate func words(_ list: TokenList) -> (what: String, advice: String) {
+        let column = list.layout.names.first ?? TokenList.defaultTokenColumn
+        switch (finding.reason, finding.isPersonal) {
+        case (.missingColumn, false):
+            return ("line \(line) has no '\(column)'", "name the tokens' key with --token-column.")
+        case (.malformedToken, false):
+            return (
+                "line \(line) is '\(text)'",
+                "hexadecimal digits in pairs are wanted; is it the right file, with the right "
+                    + "--format and --token-column?"
+            )
+        default:
+            return (
+                "line \(line) is \(finding.reason.text)",
+                "check the columns that the payload is made from."
+            )
+        }
+    }
+}
+
+extension InvalidRowsGuard.Verdict {
+    /// True where a part of a list has no row although the list has: of a short list in many parts
+    /// some are empty.
+    func isEmptyPart(of list: TokenList, _ shard: ListShard?) throws(BroadsideError) -> Bool {
+        guard self == .noRow, shard != nil else { return false }
+        return try list.hasRow()
+    }
+
+    /// Why a list is refused before anything is sent.
+    ///
+    /// - Parameters:
+    ///   - sample: Its first invalid row.
+    ///   - percent: `--max-invalid`.
+    func refusal(
+        of list: TokenList, _ sample: ListLook.Sample?, _ percent: Double
+    ) -> BroadsideError {
+        let words = sample?.words(list)
+        let what = words.map { ", \($0.what)" } ?? ""
+        let advice = words.map { "\($0.advice)" } ?? "is it the right file?"
+        switch self {
+        case .noRow:
+            return .request(
+                "\(list.name) holds no row: nobody gets this campaign; is it the right file?")
+        case .noValidRow(let rows):
+            let subject =
+                rows == 1 ? "its row is invalid" : "all of its \(grouped(rows)) rows are invalid"
+            let fix = advice.hasSuffix(".") ? String(advice.dropLast()) : advice
+            return .request("\(list.name): \(subject)\(what): \(fix)")
+        case .tooMany(let invalid, let rows):
+            return .request(
+                "\(list.name): \(ListLook.share(invalid, of: rows)) rows read are invalid\(what): "
+                    + "\(advice) If these rows may be left out, raise --max-invalid, which is "
+                    + decimal(percent, places: percent == percent.rounded() ? 0 : 1))
+        }
+    }
+}
+
+extension ListSource {
+    /// The rows that a campaign's first run is about.
+    convenience init(
+        _ plan: Plan, list: TokenList, part: ListGap, pool: ChunkPool, skips: SkipList?
+    ) throws(BroadsideError) {
+        let shard = plan.options.shard
+        var selection = RowSelection.all
+        if let shard, !list.isCutByBytes {
+            selection = RowSelection(
+                divisor: UInt64(shard.count), remainder: UInt64(shard.index - 1))
+        }
+        try self.init(
+            list: list, pool: pool, plan: nil,
+            rowsLimit: plan.options.limit.map {
+                shard?.rowsLimit($0, part: part, of: list) ?? $0
+            }, part: part, selection: selection, skips: skips)
+    }
+}
+
+extension TokenList {
+    /// Whether it has any row.
+    func hasRow() throws(BroadsideError) -> Bool {
+        let source = try ListSource(
+            list: self, pool: ChunkPool(limit: 3), plan: nil, rowsLimit: nil)
+        return try source.next(rowLimit: 1) != nil
+    }
+}

@@ -1,0 +1,47 @@
+import APNs
+import Campaign
+
+/// What `send` would make of the rows of a list, without sending them.
+@safe struct RowInspector: ~Copyable {
+    /// Why a row is invalid.
+    struct Finding: Equatable {
+        var reason: Reason
+        /// The token is good; what the campaign makes of the row's other columns is not.
+        var isPersonal: Bool
+    }
+
+    private var personalizer: RowPersonalizer
+    private let isPersonal: Bool
+    private let room: UnsafeMutableRawBufferPointer
+
+    init(_ payloads: PayloadSet, layout: RowLayout) {
+        personalizer = RowPersonalizer(payloads, layout: layout)
+        isPersonal = payloads.isPersonal
+        unsafe room = .allocate(byteCount: RowSlab.tokenDigitsLimit, alignment: 8)
+    }
+
+    deinit {
+        unsafe room.deallocate()
+    }
+
+    /// Why the row that was read last is invalid, which holds no token.
+    static func tokenFinding(in reader: borrowing RowReader) -> Finding {
+        let isMissing = reader.field(0).form == .missing
+        return Finding(reason: isMissing ? .missingColumn : .malformedToken, isPersonal: false)
+    }
+
+    /// Why the row that was read last is invalid; nil where it is not.
+    mutating func finding(in reader: borrowing RowReader) -> Finding? {
+        let field = reader.field(0)
+        var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+        let isToken =
+            field.form != .missing && field.form != .unusable
+            && TokenText.canonicalize(reader.text(field), into: &digits)
+        _ = unsafe digits.finalize(for: room)
+        if !isToken { return Self.tokenFinding(in: reader) }
+        if isPersonal, case .invalid(let reason) = personalizer.personalize(reader) {
+            return Finding(reason: reason, isPersonal: true)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,99 @@
+/// `--max-invalid`: whether so many rows of a list are invalid that it is most likely another list,
+/// or one that is read the wrong way.
+///
+///     counting ──row 1,000, 11,000, 21,000 …: more than P percent──▶ tooMany
+///        └──the list's end──▶ noRow, noValidRow, tooMany, or nil: nothing is wrong
+///
+/// Rows that count are those that were read: sent, skipped and invalid ones alike. It is the same
+/// value for whoever reads a list (a run, the look before it, `--dry-run`, `tokens check`), so that
+/// all of them say the same.
+public struct InvalidRowsGuard: Sendable {
+    /// What is wrong with a list.
+    public enum Verdict: Sendable, Equatable {
+        /// The list has no row.
+        case noRow
+        /// Every row of the list is invalid.
+        case noValidRow(rows: UInt64)
+        /// More rows are invalid than may be.
+        case tooMany(invalid: UInt64, rows: UInt64)
+    }
+
+    /// The row after which it is judged first.
+    public static let firstJudgement: UInt64 = 1_000
+    /// After so many further rows it is judged again.
+    public static let interval: UInt64 = 10_000
+
+    /// The most rows in a hundred that may be invalid; 100: any number.
+    public let maximumPercent: Double
+    /// Rows that were read.
+    public private(set) var rows: UInt64
+    /// How many of them are invalid.
+    public private(set) var invalid: UInt64
+    /// What was found wrong first; nil while nothing was.
+    public private(set) var verdict: Verdict?
+    private var nextJudgement: UInt64
+
+    /// - Parameters:
+    ///   - maximumPercent: `--max-invalid`, 0 to 100.
+    ///   - rows: Rows that were read before.
+    ///   - invalid: How many of them are invalid.
+    public init(maximumPercent: Double, rows: UInt64 = 0, invalid: UInt64 = 0) {
+        precondition(invalid <= rows, "an invalid row is a row")
+        self.maximumPercent = maximumPercent
+        self.rows = rows
+        self.invalid = invalid
+        nextJudgement = Self.judgement(after: rows)
+    }
+
+    private static func judgement(after rows: UInt64) -> UInt64 {
+        guard rows >= firstJudgement else { return firstJudgement }
+        return firstJudgement + ((rows - firstJudgement) / interval + 1) * interval
+    }
+
+    /// Rows that may be read until it is judged next; at least 1.
+    public var rowsUntilJudgement: UInt64 { nextJudgement - rows }
+
+    /// True where more rows are invalid than may be.
+    public var isExceeded: Bool { Double(invalid) * 100 > maximumPercent * Double(rows) }
+
+    /// Takes note of rows.
+    ///
+    /// - Parameters:
+    ///   - rows: How many; not more than `rowsUntilJudgement` where the judgement is to be exact.
+    ///   - invalid: How many of them are invalid.
+    /// - Returns: What is wrong, once, when it was found.
+    public mutating func note(rows: UInt64, invalid: UInt64) -> Verdict? {
+        precondition(invalid <= rows, "an invalid row is a row")
+        self.rows += rows
+        self.invalid += invalid
+        guard self.rows >= nextJudgement else { return nil }
+        nextJudgement = Self.judgement(after: self.rows)
+        return judge()
+    }
+
+    /// Takes note of one row.
+    public mutating func note(isInvalid: Bool) -> Verdict? {
+        note(rows: 1, invalid: isInvalid ? 1 : 0)
+    }
+
+    /// The list is at its end.
+    ///
+    /// - Returns: What is wrong with it, also where that was found before.
+    public mutating func finish() -> Verdict? {
+        if rows == 0 {
+            verdict = .noRow
+        } else if invalid == rows {
+            verdict = .noValidRow(rows: rows)
+        } else {
+            _ = judge()
+        }
+        return verdict
+    }
+
+    /// Judges the rows that were read so far, wherever it stands.
+    public mutating func judge() -> Verdict? {
+        guard verdict == nil, isExceeded else { return nil }
+        verdict = .tooMany(invalid: invalid, rows: rows)
+        return verdict
+    }
+}

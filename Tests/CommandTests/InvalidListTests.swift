@@ -1,0 +1,165 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `--max-invalid`: a list that is most likely the wrong one is refused before anything is connected,
+/// by every command that reads it, and by all of them alike.
+@Suite(.timeLimit(.minutes(60)))
+struct InvalidListTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        var name: String
+        var file = "list.txt"
+        var list: String
+        var more: [String] = []
+        /// What is wrong; nil: nothing.
+        var says: [String]?
+
+        var testDescription: String { name }
+    }
+
+    private static func token(_ row: Int) -> String {
+        let digits = String(row + 1, radix: 16)
+        return String(repeating: "0", count: 64 - digits.count) + digits
+    }
+
+    /// Rows of which those are invalid that are named so.
+    private static func lines(_ count: Int, isInvalid: (Int) -> Bool) -> String {
+        (0..<count).map { (isInvalid($0) ? "oops" : token($0)) + "\n" }.joined()
+    }
+
+    static let cases: [Case] = [
+        .init(name: "an empty file", list: "", says: ["holds no row"]),
+        .init(name: "blank lines", list: "\n  \n\r\n", says: ["holds no row"]),
+        .init(name: "a header alone", file: "list.csv", list: "token\n", says: ["holds no row"]),
+        .init(
+            name: "base64", list: "q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k=\n",
+            says: ["its row is invalid", "line 1 is 'q83v"]),
+        .init(
+            name: "another key", file: "list.jsonl", list: "{\"device\":\"\(token(1))\"}\n",
+            says: ["no 'token'", "--token-column"]),
+        .init(
+            name: "one of three", list: lines(3) { $0 == 1 },
+            says: ["1 (33.3%) of the 3 rows", "line 2 is 'oops'", "--max-invalid, which is 10"]),
+        .init(
+            name: "one of three, wanted", list: lines(3) { $0 == 1 }, more: ["--max-invalid", "34"]
+        ),
+        .init(
+            name: "none valid, wanted", list: lines(3) { _ in true },
+            more: ["--max-invalid", "100"], says: ["all of its 3 rows are invalid"]),
+        .init(
+            name: "2,000 of which the last is valid, wanted", list: lines(2_000) { $0 < 1_999 },
+            more: ["--max-invalid", "100"]),
+        .init(
+            name: "101 of the first 1,000", list: lines(5_000) { $0 >= 899 && $0 < 1_000 },
+            says: ["101 (10.1%) of the 1,000 rows", "line 900"]),
+        .init(name: "a tenth", list: lines(5_000) { $0 % 10 == 3 }),
+        .init(
+            name: "none may be", list: lines(5_000) { $0 == 77 }, more: ["--max-invalid", "0"],
+            says: ["1 (0.1%) of the 1,000 rows", "line 78", "which is 0"]),
+    ]
+
+    @Test("Refused alike by send, probe, dry run and tokens check", arguments: cases)
+    func refused(example: Case) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        let list = try campaign.directory.write(example.list, to: example.file)
+        let dry = ["--dry-run", "--tokens", list] + example.more
+        let send = ["--tokens", list] + example.more
+        var probe = campaign.arguments(to: server.endpoint, send, without: ["payload", "ledger"])
+        probe[0] = "probe"
+        probe += ["--ledger", campaign.directory.path + "/probed"]
+        let calls = [
+            ["tokens", "check", "--tokens", list] + example.more,
+            campaign.arguments(to: server.endpoint, dry), probe,
+            campaign.arguments(to: server.endpoint, send),
+        ]
+        var told: Set<String> = []
+        for call in calls {
+            let done = try Broadside.run(call, in: campaign.directory, limit: 120)
+            #expect(done.exitCode == (example.says == nil ? 0 : 2), "\(call[0]): \(done.errors)")
+            for words in example.says ?? [] {
+                #expect(done.errors.contains(words), "\(call[0]): \(done.errors)")
+            }
+            if example.says != nil { told.insert(done.errors) }
+        }
+        #expect(told.count == (example.says == nil ? 0 : 1), "\(told)")
+        let names = try campaign.directory.names(in: campaign.directory.path)
+        #expect(names.contains("ledger") == (example.says == nil))
+        #expect(names.contains("probed") == (example.says == nil))
+        let requests = try server.finish()
+        if example.says != nil { #expect(requests.isEmpty) }
+    }
+
+    @Test(
+        "Standard input and compressed lists are looked at as well", arguments: ["-", "gz", "zst"])
+    func forms(form: String) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        let text = Self.lines(2_000) { $0 % 5 == 0 }
+        let input = try campaign.directory.write(text, to: "input.txt")
+        var list = "-"
+        if form == "gz" {
+            list = try Packing.gzip.write(Array(text.utf8), to: "l.txt", in: campaign.directory)
+        } else if form == "zst" {
+            list = try Packing.zstd.write(Array(text.utf8), to: "l.txt", in: campaign.directory)
+        }
+        let sent = try Broadside.run(
+            campaign.arguments(to: server.endpoint, ["--tokens", list]), in: campaign.directory,
+            input: form == "-" ? input : nil, limit: 120)
+        #expect(sent.exitCode == 2, "\(sent.errors)")
+        #expect(sent.errors.contains("200 (20.0%) of the 1,000 rows"), "\(sent.errors)")
+        let names = try campaign.directory.names(in: campaign.directory.path)
+        #expect(!names.contains("ledger"))
+        #expect(try server.finish().isEmpty)
+    }
+
+    @Test("What the payload makes of a row counts, except where rows are skipped")
+    func payloads() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(
+            rows: 1, payload: #"{"aps":{"alert":"x","badge":"{{badge:int}}"}}"#)
+        let rows = (0..<100).map { "\(Self.token($0)),\($0 < 50 ? "7" : "seven")\n" }
+        let list = try campaign.directory.write("token,badge\n" + rows.joined(), to: "l.csv")
+        for more in [["--dry-run"], []] {
+            let sent = try campaign.send(to: server.endpoint, ["--tokens", list] + more)
+            #expect(sent.exitCode == 2, "\(sent.errors)")
+            #expect(sent.errors.contains("50 (50.0%) of the 100 rows"), "\(sent.errors)")
+            #expect(sent.errors.contains("line 52 is BadValue"), "\(sent.errors)")
+        }
+        let others = (50..<100).map { Self.token($0) + "\n" }.joined()
+        let skips = try campaign.directory.write(others, to: "others.txt")
+        for more in [["--dry-run"], []] {
+            let sent = try campaign.send(
+                to: server.endpoint, ["--tokens", list, "--suppress", skips] + more)
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+        }
+        #expect(try server.finish().count == 50)
+    }
+
+    @Test("A part of a list is judged by its own rows; one without rows is no mistake")
+    func parts() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        // By row numbers: all that is invalid is in the second part.
+        let text = Self.lines(1_000) { $0 % 2 == 1 && $0 < 400 }
+        let list = try Packing.gzip.write(Array(text.utf8), to: "l.txt", in: campaign.directory)
+        let short = try campaign.directory.write(Self.lines(2) { _ in false }, to: "short.txt")
+        func send(_ list: String, _ more: [String], _ ledger: String) throws -> Finished {
+            try campaign.send(
+                to: server.endpoint,
+                ["--tokens", list, "--ledger", campaign.directory.path + "/" + ledger] + more)
+        }
+        #expect(try send(list, ["--shard", "1/2"], "one").exitCode == 0)
+        let second = try send(list, ["--shard", "2/2"], "two")
+        #expect(second.exitCode == 2, "\(second.errors)")
+        #expect(second.errors.contains("200 (40.0%) of the 500 rows"), "\(second.errors)")
+        #expect(try send(list, ["--shard", "2/2", "--dry-run"], "none").exitCode == 2)
+        #expect(try send(list, ["--limit", "1"], "limit").exitCode == 0)
+        #expect(try send(list, ["--limit", "4"], "more").exitCode == 2)
+        for shard in 1...4 {
+            let sent = try send(short, ["--shard", "\(shard)/4"], "short\(shard)")
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+        }
+        #expect(try server.finish().count == 503)
+    }
+}
