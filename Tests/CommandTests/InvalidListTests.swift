@@ -113,6 +113,74 @@ struct InvalidListTests {
         #expect(try server.finish().isEmpty)
     }
 
+    /// The states of a ledger, those of earlier runs among them.
+    private func counts(_ campaign: Campaign) throws -> SendSummary { try campaign.statistics() }
+
+    @Test("What is found while sending stops the run, and a resume until the option is raised")
+    func whileSending() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        let list = try campaign.directory.write(
+            Self.lines(60_000) { $0 >= 1_000 }, to: "list.txt")
+        let first = try campaign.send(
+            to: server.endpoint, ["--tokens", list, "--reactors", "1"])
+        #expect(first.exitCode == 4, "\(first.errors)")
+        #expect(first.errors.contains("10,000 of the first 11,000 rows are invalid"))
+        #expect(first.errors.contains("--max-invalid"), "\(first.errors)")
+        let stopped = try counts(campaign)
+        #expect(stopped.invalid == 10_000 && stopped.accepted <= 1_000)
+        let again = try campaign.send(to: server.endpoint, ["--tokens", list, "--resume"])
+        #expect(again.exitCode == 2, "\(again.errors)")
+        #expect(again.errors.contains("raise --max-invalid to go on"), "\(again.errors)")
+        #expect(try counts(campaign) == stopped)
+        let wanted = try campaign.send(
+            to: server.endpoint, ["--tokens", list, "--resume", "--max-invalid", "100"])
+        #expect(wanted.exitCode == 0, "\(wanted.errors)")
+        let all = try counts(campaign)
+        #expect(all.accepted == 1_000 && all.invalid == 59_000 && all.remaining == 0)
+        #expect(try campaign.ledger("verify").exitCode == 0)
+    }
+
+    @Test("It is judged at the list's end as well, and where nothing was sent no ledger stays")
+    func atTheEnd() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        let list = try campaign.directory.write(
+            Self.lines(4_000) { $0 >= 1_000 }, to: "list.txt")
+        let sent = try campaign.send(to: server.endpoint, ["--tokens", list])
+        #expect(sent.exitCode == 4, "\(sent.errors)")
+        #expect(sent.errors.contains("3,000 of the first 4,000 rows"), "\(sent.errors)")
+        #expect(try counts(campaign).accepted == 1_000)
+        let others = try campaign.directory.write(
+            Self.lines(1_000) { _ in false }, to: "others.txt")
+        let unsent = try campaign.send(
+            to: server.endpoint,
+            [
+                "--tokens", list, "--suppress", others, "--ledger",
+                campaign.directory.path + "/unsent",
+            ])
+        #expect(unsent.exitCode == 2, "\(unsent.errors)")
+        #expect(unsent.errors.contains("nothing was sent"), "\(unsent.errors)")
+        let names = try campaign.directory.names(in: campaign.directory.path)
+        #expect(!names.contains("unsent"))
+        #expect(try server.finish().count == 1_000)
+    }
+
+    @Test("A canary counts invalid rows as refused")
+    func canary() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        let list = try campaign.directory.write(
+            Self.lines(1_000) { (($0 * 7_919) >> 4) % 10 < 3 }, to: "list.txt")
+        let options = ["--tokens", list, "--max-invalid", "100", "--canary", "100"]
+        let refused = try campaign.send(to: server.endpoint, options)
+        #expect(refused.exitCode == 4, "\(refused.errors)")
+        #expect(refused.errors.contains("refused or invalid"), "\(refused.errors)")
+        let passed = try campaign.send(
+            to: server.endpoint, options + ["--resume", "--canary-max-rejected", "60"])
+        #expect(passed.exitCode == 0, "\(passed.errors)")
+    }
+
     @Test("What the payload makes of a row counts, except where rows are skipped")
     func payloads() throws {
         let server = try LocalAPNs()

@@ -23,7 +23,9 @@ extension World {
                 : ResumePlan(
                     index: index, lostRows: scenario.onLost == .resend ? .resend : .record,
                     reopens: reopens)
-            let shared = makeSharedRun(canary: try makeCanary(index))
+            let shared = makeSharedRun(
+                canary: try makeCanary(index),
+                rowsRead: makeInvalidRowsGuard(states, reopens: reopens))
             let list = try ListSource(
                 list: TokenList(lines: scenario.list.bytes, layout: scenario.list.layout),
                 pool: pool, plan: plan,
@@ -39,7 +41,7 @@ extension World {
         }
     }
 
-    private func makeSharedRun(canary: CanaryGate?) -> SharedRun {
+    private func makeSharedRun(canary: CanaryGate?, rowsRead: InvalidRowsGuard) -> SharedRun {
         let issued = takeKeptToken()
         var authorization: [UInt8]?
         var sign: SharedRun.Signer?
@@ -51,7 +53,8 @@ extension World {
         if let rate = scenario.rate { milliRate = rate * 1000 }
         return SharedRun(
             authorization: authorization, issuedAt: issued, milliRate: milliRate,
-            abortAfter: scenario.abortAfter, maxBadTokensPercent: 50, canary: canary,
+            abortAfter: scenario.abortAfter, maxBadTokensPercent: 50, rowsRead: rowsRead,
+            canary: canary,
             connectionTarget: scenario.growth?.target(reactors: scenario.reactors),
             exchangedRows: scenario.bounds.exchangedRows, sign: sign)
     }

@@ -36,6 +36,8 @@ public final class World {
     /// What the manifest says of the canary, and whether the operator has had enough of it.
     var hasCanaryPassed = false
     var isCanaryGivenUp = false
+    /// Whether the operator has switched `--max-invalid` off.
+    var isInvalidGivenUp = false
     /// How often a turn found a reactor with more connections than it began with.
     var grownTurns = 0
     var steps = 0
@@ -184,6 +186,7 @@ public final class World {
         }
         judgePace(process)
         judgeConnectionPace(process)
+        if !process.hasDied { judgeRowsAtEnd(of: process) }
         endCanary(of: process)
         if !process.hasDied { judgeEnd(of: process) }
         process.reactors.removeAll()

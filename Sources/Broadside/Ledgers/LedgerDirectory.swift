@@ -71,6 +71,18 @@ final class LedgerDirectory {
         _ = unsafe rmdir(path)
     }
 
+    /// Takes away a campaign whose list turned out to be wrong before anything was sent.
+    func discardCampaign() {
+        guard let names = try? names() else { return }
+        let files = ["manifest.json", "telemetry.json", "provider-token"]
+        let own = Self.preparations + files + files.map { ".\($0).new" } + ["control"]
+        for name in names.sorted()
+        where own.contains(name) || LedgerFormat.parseSegmentName(name) != nil {
+            _ = unsafe unlink("\(path)/\(name)")
+        }
+        if isNew { _ = unsafe rmdir(path) }
+    }
+
     /// Opens a directory that a run left, for another run.
     static func openLocked(_ path: String) throws(BroadsideError) -> LedgerDirectory {
         let directory = try openToRead(path)

@@ -10,7 +10,8 @@ internal import Synchronization
 ///
 /// The list's source says which rows belong to it, the reactors say what became of them; while it is
 /// pending no other rows are in anybody's hands, so that every row that is done is one of its own.
-/// Rows that are no token, or that are skipped, have others take their place.
+/// A row that is invalid counts as answered, and refused. Rows that are skipped have others take their
+/// place.
 package final class CanaryGate: Sendable {
     /// How the canary stands.
     package enum Verdict: Sendable, Equatable {

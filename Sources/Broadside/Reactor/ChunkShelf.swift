@@ -14,7 +14,7 @@ struct ShelfRow {
 
 /// The chunks a reactor has in its hands: the one whose rows are being sent, and those behind it
 /// whose reservation is on its way to disk. No row of a chunk is sent before its reservation would
-/// survive a power cut.
+/// survive a power cut; who takes rows sees to that, by `reservedAt`.
 struct ChunkShelf: ~Copyable {
     private struct Waiting {
         var chunk: RowChunk
@@ -31,6 +31,11 @@ struct ChunkShelf: ~Copyable {
     private var placeCount = 0
     /// True where the current chunk's rows have a past.
     private var hasDispositions = false
+    /// The ledger position that has to be synced before rows of the current chunk are sent.
+    private(set) var reservedAt: UInt64 = 0
+    /// Whether the chunk that was read last, or is being read, has rows that are sent.
+    private var hadRequests = true
+    private var hasRequests = true
     private var waiting: [Waiting] = []
     private(set) var isAtEnd = false
     /// True where rows are to be had only once the canary is decided.
@@ -61,10 +66,18 @@ struct ChunkShelf: ~Copyable {
 
     /// True where a row may be taken now.
     func hasRow(syncedPosition: UInt64) -> Bool {
-        if hasUnread { return true }
+        if hasUnread { return reservedAt <= syncedPosition }
         guard let first = waiting.first else { return false }
         return first.reservedAt <= syncedPosition
     }
+
+    /// False where all rows of the chunk before needed no request: those of the next are likely none
+    /// either.
+    var expectsRequests: Bool { hadRequests || hasRequests }
+
+    /// The row that was read last is to be sent.
+    @inline(__always)
+    mutating func noteRequest() { hasRequests = true }
 
     mutating func willAsk() {
         asked += 1
@@ -92,8 +105,8 @@ struct ChunkShelf: ~Copyable {
         asked = max(0, asked - 1)
     }
 
-    /// The next row; nil where none may be taken.
-    mutating func nextRow(syncedPosition: UInt64) -> ShelfRow? {
+    /// The next row, whether its reservation is synced or not; nil where none came yet.
+    mutating func nextRow() -> ShelfRow? {
         while true {
             if let row = reader.next() {
                 nextPlace = row.index + 1
@@ -101,23 +114,25 @@ struct ChunkShelf: ~Copyable {
                     number: row.number, disposition: .send, attempts: 0, token: reader.field(0))
                 return hasDispositions ? withPast(result, place: row.index) : result
             }
-            guard turnToNextChunk(syncedPosition: syncedPosition) else { return nil }
+            guard turnToNextChunk() else { return nil }
         }
     }
 
     // What is done once a chunk stays out of the function that runs for each row: it counts
     // references.
 
-    /// Gives back the chunk that is read to its end and opens the next; false where none may be
-    /// used yet.
+    /// Gives back the chunk that is read to its end and opens the next; false where there is none.
     @inline(never)
-    private mutating func turnToNextChunk(syncedPosition: UInt64) -> Bool {
+    private mutating func turnToNextChunk() -> Bool {
         if let chunk = reader.close() { pool.giveBack(chunk) }
         current = nil
         placeCount = 0
         hasDispositions = false
-        guard let first = waiting.first, first.reservedAt <= syncedPosition else { return false }
+        guard let first = waiting.first else { return false }
         waiting.removeFirst()
+        reservedAt = first.reservedAt
+        hadRequests = hasRequests
+        hasRequests = false
         current = first.chunk
         hasDispositions = first.chunk.dispositions != nil
         nextPlace = 0
@@ -144,6 +159,14 @@ struct ChunkShelf: ~Copyable {
 
     /// Copies what a field says, as much of it as fits; returns how much.
     func copyText(_ field: RowReader.Field, into room: UnsafeMutableRawBufferPointer) -> Int {
+        if field.form != .doubledQuotes {
+            let text = reader.text(field)
+            let count = min(text.byteCount, room.count)
+            unsafe text.withUnsafeBytes { octets in
+                unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: octets[..<count]))
+            }
+            return count
+        }
         let value = reader.value(field)
         let count = min(value.count, room.count)
         unsafe room.copyBytes(from: value[..<count])

@@ -17,8 +17,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// many were refused.
     mutating func report(to canary: CanaryGate) {
         let done = statistics.settled + statistics.heldBack
-        let answered = statistics.accepted + statistics.rejected + statistics.heldBack
-        let refused = canaryReport.refused + statistics.heldBack
+        // A row that is invalid tells as much of the campaign as one that is refused.
+        let invalid = statistics.invalid
+        let answered = statistics.accepted + statistics.rejected + statistics.heldBack + invalid
+        let refused = canaryReport.refused + statistics.heldBack + invalid
         let lost = statistics.failed + statistics.unknown - canaryReport.lostBefore
         let verdict = canary.note(
             done: done - canaryReport.done, answered: answered - canaryReport.answered,

@@ -7,6 +7,7 @@ package struct ReactorMeasure {
         case rows = "rows in hand"
         case waiting = "rows waiting for another try"
         case inFlight = "rows in flight"
+        case held = "rows ahead of their sync"
         case slots = "connection slots"
         case submissions
         case chunks = "chunks ahead"
@@ -39,6 +40,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         tell(.rows, slab.count, slab.capacity)
         tell(.waiting, retryQueue.count, slab.capacity)
         tell(.inFlight, inFlight, slab.capacity)
+        tell(.held, held.count, HeldRows.limit + 1)
         tell(.slots, connections.count, connections.capacity)
         tell(.submissions, submissions.count, connections.capacity * 4 + 16)
         tell(.chunks, chunks.aheadCount, ChunkShelf.aheadMost)
@@ -66,7 +68,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Rows in each condition that a row in hand may be in.
     package var rowsInHand: (all: Int, inFlight: Int, again: Int, waiting: Int) {
-        (slab.count, inFlight, again.count, retryQueue.count)
+        (slab.count, inFlight, again.count, retryQueue.count + held.count)
     }
 
     /// Requests that were written to connections and are not answered.

@@ -31,7 +31,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             unsafe submissions.append(.write(bytes: write.bytes, offset: write.offset))
         }
         if ledgerState.syncing == nil, ledgerState.wanted > ledger.syncedPosition,
-            ledgerState.wanted <= ledger.writtenPosition
+            ledgerState.wanted <= ledger.writtenPosition || isSyncNeeded
         {
             ledgerState.syncing = ledger.writtenPosition
             submissions.append(.sync)
@@ -63,7 +63,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// come, or there is nothing left to send meanwhile.
     private var isReservationDue: Bool {
         ledgerState.wanted > ledger.writtenPosition
-            && (chunks.asked == 0 || !chunks.hasRow(syncedPosition: ledger.syncedPosition))
+            && (chunks.asked == 0 || !hasListRow)
+    }
+
+    /// True where rows that could go out wait for a sync of what is written, although more is wanted.
+    private var isSyncNeeded: Bool {
+        guard let reservedAt = held.reservedAt else { return false }
+        return reservedAt > ledger.syncedPosition && reservedAt <= ledger.writtenPosition
     }
 
     mutating func wrote(_ result: Int) {

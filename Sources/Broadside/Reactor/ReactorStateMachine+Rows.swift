@@ -4,15 +4,18 @@ import Campaign
 extension ReactorStateMachine where Records: ~Copyable {
     /// True where rows are left that this reactor will send or wait for.
     var hasWork: Bool {
-        !again.isEmpty || retryQueue.count > 0 || !chunks.isExhausted || shared.exchange.hasRows
+        !again.isEmpty || retryQueue.count > 0 || held.count > 0 || !chunks.isExhausted
+            || shared.exchange.hasRows
     }
 
     /// True where a row could go out now.
     package func hasRowReady(_ now: Now) -> Bool {
         if !again.isEmpty { return true }
         if let due = retryQueue.nextDue, due <= now.nanoseconds { return true }
+        // A held row has its place already.
+        if held.count > 0, hasListRow { return true }
         if slab.isFull { return false }
-        return shared.exchange.hasRows || chunks.hasRow(syncedPosition: ledger.syncedPosition)
+        return shared.exchange.hasRows || hasListRow
     }
 
     /// Asks for rows ahead of use: their reservation has to be on disk before the first is sent.
@@ -38,7 +41,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         let position = ledger.reserve(
             chunk.reservation, nowMilliseconds: now.wallMilliseconds)
         chunks.put(chunk, reservedAt: position)
-        ledgerState.wanted = position
+        // In the middle of rows that need no request nobody waits for it.
+        if chunks.expectsRequests { ledgerState.wanted = position }
         if !isCountedHungry {
             isCountedHungry = true
             shared.enterHungry()
@@ -51,68 +55,6 @@ extension ReactorStateMachine where Records: ~Copyable {
         if let tag = retryQueue.popDue(now: now.nanoseconds) { return tag }
         return takeExchangedRow() ?? takeListRow(now)
     }
-
-    mutating func takeListRow(_ now: Now) -> RowTag? {
-        while !slab.isFull, let row = chunks.nextRow(syncedPosition: ledger.syncedPosition) {
-            if row.disposition == .settled { continue }
-            let tag = slab.take()
-            let state = unsafe slab.state(tag)
-            unsafe state.pointee.row = row.number
-            unsafe state.pointee.attempts = row.attempts
-            guard row.token.form != .missing, row.token.form != .unusable,
-                readToken(of: row, into: tag)
-            else {
-                recordInvalid(row, tag, now: now)
-                slab.free(tag)
-                continue
-            }
-            if row.disposition == .becomesUnknown {
-                // An earlier run may have sent it and did not live to hear the answer.
-                canaryReport.lostBefore += 1
-                settle(
-                    tag, state: .unknown, status: 0,
-                    reasonCode: Reason.connectionLost.rawValue, now: now)
-                continue
-            }
-            if row.disposition == .suppressed || row.disposition == .duplicate {
-                let reason: Reason = row.disposition == .duplicate ? .duplicate : .suppressed
-                settle(tag, state: .skipped, status: 0, reasonCode: reason.rawValue, now: now)
-                continue
-            }
-            if isPersonal, let reason = personalize(tag) {
-                settle(tag, state: .invalid, status: 0, reasonCode: reason.rawValue, now: now)
-                continue
-            }
-            unsafe state.pointee.mayHaveBeenSent = row.disposition == .sendAgain
-            chunkRows.taken += 1
-            return tag
-        }
-        return nil
-    }
-
-    private mutating func readToken(of row: ShelfRow, into tag: RowTag) -> Bool {
-        let room = unsafe UnsafeMutableRawBufferPointer(
-            start: slab.token(tag), count: RowSlab.tokenDigitsLimit)
-        var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-        let isToken = TokenText.canonicalize(chunks.text(row.token), into: &digits)
-        let count = unsafe digits.finalize(for: room)
-        unsafe slab.state(tag).pointee.tokenCount = UInt8(count)
-        return isToken
-    }
-
-    /// What is no token is never sent; the first 200 octets of it go into the ledger.
-    private mutating func recordInvalid(_ row: ShelfRow, _ tag: RowTag, now: Now) {
-        let reason: Reason = row.token.form == .missing ? .missingColumn : .malformedToken
-        let room = unsafe UnsafeMutableRawBufferPointer(
-            start: slab.token(tag), count: RowSlab.tokenDigitsLimit)
-        let count = unsafe chunks.copyText(row.token, into: room)
-        unsafe ledger.settled(
-            row: row.number, state: .invalid, status: 0, reason: reason.rawValue,
-            reasonText: nil, attempts: 0,
-            token: RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: room[..<count])),
-            tokenIsText: true, nowMilliseconds: now.wallMilliseconds)
-        statistics.count(.invalid, reason: reason.rawValue)
-    }
 }
 
 /// How much of the list a reactor reserves at once: chunks of about as many rows as it gets through
@@ -121,9 +63,11 @@ extension ReactorStateMachine where Records: ~Copyable {
 struct ChunkRows {
     /// The most rows of a chunk.
     private(set) var limit = 256
-    /// Rows taken since the last look.
+    /// Rows gone through since the last look, and how many of them were to be sent.
     var taken = 0
+    var sent = 0
     private var perSecond = 0
+    private var sentPerSecond = 0
     private var since: UInt64 = 0
 
     static let minimum = 64
@@ -140,18 +84,23 @@ struct ChunkRows {
         guard !isFirst else { return }
         // Rows go in waves where all answers take equally long: a lull is not taken for the rate.
         perSecond = max(4 * taken, perSecond - perSecond / 16)
+        sentPerSecond = max(4 * sent, sentPerSecond - sentPerSecond / 16)
         limit = min(max(perSecond / Self.groupsPerSecond, Self.minimum), Self.maximum)
         taken = 0
+        sent = 0
     }
 
-    /// How many chunks of so many rows to ask for together.
+    /// How many rows to be sent may be read ahead of their sync.
+    var aheadLimit: Int { max(256, sentPerSecond / Self.groupsPerSecond) }
+
+    /// How many chunks of so many rows to ask for together. Only rows that are sent share a sync.
     ///
     /// - Parameter chunkRows: What the last one held; 0: none came yet.
     func together(chunkRows: Int, now: UInt64) -> Int {
         guard chunkRows > 0 else { return ChunkShelf.aheadLeast }
         let elapsed = now - min(now, since)
-        let lately = elapsed > second / 64 ? taken * Int(second) / Int(elapsed) : 0
-        let chunks = max(perSecond, lately) / (Self.groupsPerSecond * chunkRows)
+        let lately = elapsed > second / 64 ? sent * Int(second) / Int(elapsed) : 0
+        let chunks = max(sentPerSecond, lately) / (Self.groupsPerSecond * chunkRows)
         return min(max(chunks, ChunkShelf.aheadLeast), ChunkShelf.aheadMost)
     }
 }

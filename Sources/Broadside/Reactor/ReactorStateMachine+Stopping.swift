@@ -89,6 +89,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func releaseEverything(_ now: Now) {
         while let tag = again.popFirst(in: slab) { release(tag, now: now) }
         while let entry = retryQueue.popFirst() { release(entry.tag, now: now) }
+        while let tag = held.popFirst(in: slab) { release(tag, now: now) }
         while !slab.isFull, let tag = takeExchangedRow() { release(tag, now: now) }
         while let range = chunks.takeUnsentRange() {
             ledger.release(

@@ -47,6 +47,13 @@ import TLS
     var retryQueue: RetryQueue
     var chunks: ChunkShelf
     var chunkRows = ChunkRows()
+    /// Rows that wait for the sync of their reservation.
+    var held = HeldRows()
+    /// Rows that went by in this turn without being sent, and whether that ended before they did.
+    var passed = 0
+    var passAgain = false
+    /// For `--max-invalid`.
+    var rowsRead = RowsRead()
     var templates = TemplateCache<RequestTemplate>()
     /// True where rows have more of their own than their token.
     let isPersonal: Bool
@@ -169,7 +176,7 @@ import TLS
 
     /// The ledger's write is under way and nothing waits for it: its completion is not worth a turn.
     var writeIsQuiet: Bool {
-        ledger.writeIsInFlight && chunks.hasRow(syncedPosition: ledger.syncedPosition)
+        ledger.writeIsInFlight && hasListRow && !isBacklogHigh
     }
 
     /// The next thing to do in the outside world; nil when all was handed out.
@@ -215,6 +222,9 @@ import TLS
         chunkRows.adapt(now: now.nanoseconds)
         followTarget(now)
         openConnections(now)
+        passed = 0
+        passAgain = false
+        passRows(now)
         requestChunks(now)
         // Leave for a request that was refused since is not used again.
         giveBackEarlyLeaves()
@@ -227,6 +237,7 @@ import TLS
             shared.count(accepted: acceptedSinceReport)
             acceptedSinceReport = 0
         }
+        if rowsRead.lease > 0 { reportRowsRead(isIdle: true) }
         if let canary = shared.canary, canary.isPending { report(to: canary) }
         giveBackEarlyLeaves()
         endIfDone(now)
@@ -264,6 +275,7 @@ import TLS
     }
 
     private func deadline(_ now: Now) -> UInt64 {
+        if passAgain, !isBacklogHigh { return now.nanoseconds }
         var deadline = nextScan
         // What is due and still waits, waits for a connection or for the pace, not for the clock.
         if let due = retryQueue.nextDue, due > now.nanoseconds { deadline = min(deadline, due) }

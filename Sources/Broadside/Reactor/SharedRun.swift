@@ -22,6 +22,8 @@ package final class SharedRun: Sendable {
     let churn = ConnectionChurn()
     /// Rows of reactors that can't send them.
     let exchange: RowExchange
+    /// Rows that were read, for `--max-invalid`.
+    private let rowsRead: Mutex<(judge: InvalidRowsGuard, leased: UInt64)>
     /// Holds the list back until its first rows are answered; nil where there is none.
     package let canary: CanaryGate?
     /// How many connections each reactor keeps up; nil: as many as the settings say.
@@ -53,12 +55,15 @@ package final class SharedRun: Sendable {
     ///   - sign: Makes a new `bearer ...` value for an issue time; nil where the token comes from
     ///     elsewhere.
     ///   - milliRate: Requests in 1,000 seconds in all; nil: unlimited.
+    ///   - rowsRead: Counts rows for `--max-invalid`, those of earlier runs among them.
     ///   - canary: nil: none.
     ///   - connectionTarget: nil: each reactor keeps up what its settings say.
     ///   - exchangedRows: The most rows that lie between reactors.
     package init(
         authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
-        maxBadTokensPercent: Double, canary: CanaryGate? = nil,
+        maxBadTokensPercent: Double,
+        rowsRead: InvalidRowsGuard = InvalidRowsGuard(maximumPercent: 100),
+        canary: CanaryGate? = nil,
         connectionTarget: ConnectionTarget? = nil, exchangedRows: Int = RowExchange.rowsLimit,
         sign: Signer?
     ) {
@@ -69,6 +74,7 @@ package final class SharedRun: Sendable {
                 sign: sign,
                 guards: RefusalGuard(
                     abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent)))
+        self.rowsRead = Mutex((rowsRead, 0))
         self.canary = canary
         self.connectionTarget = connectionTarget
         exchange = RowExchange(limit: exchangedRows)
@@ -183,6 +189,44 @@ package final class SharedRun: Sendable {
     package var stopCause: StopCause? { state.withLock { $0.stop } }
 
     // MARK: Guards
+
+    /// Counts rows that a reactor read; stops the run where too many are invalid.
+    ///
+    /// Rows until the next judgement are leased to the reactors, so that it is made at its row with
+    /// one reactor, and at most as many rows later as there are reactors with several.
+    ///
+    /// - Parameters:
+    ///   - lease: The reactor's lease so far, given back.
+    ///   - reactors: Between how many the rows are divided; 0: none is leased for now.
+    /// - Returns: The reactor's lease from now on.
+    func count(rowsRead rows: UInt64, invalid: UInt64, lease: UInt64, reactors: Int) -> UInt64 {
+        let (verdict, lease) = rowsRead.withLock { state in
+            let verdict = state.judge.note(rows: rows, invalid: invalid)
+            state.leased -= lease
+            let left = state.judge.rowsUntilJudgement
+            let free = left - min(left, state.leased)
+            let new = reactors == 0 ? 0 : max(1, free / UInt64(reactors))
+            state.leased += new
+            return (verdict, new)
+        }
+        if let verdict { stop(verdict) }
+        return lease
+    }
+
+    /// The list is at its end, and all of its rows are counted.
+    package func judgeRowsAtEnd() {
+        guard let verdict = rowsRead.withLock({ $0.judge.finish() }) else { return }
+        stop(verdict)
+    }
+
+    private func stop(_ verdict: InvalidRowsGuard.Verdict) {
+        switch verdict {
+        case .tooMany(let invalid, let rows): stop(.tooManyInvalid(count: invalid, rows: rows))
+        case .noValidRow(let rows): stop(.tooManyInvalid(count: rows, rows: rows))
+        // A part of a list without rows of its own: an empty list is refused before.
+        case .noRow: break
+        }
+    }
 
     /// Counts answers for the guards.
     func count(accepted: Int) {

@@ -36,7 +36,8 @@ struct LiveRun {
             milliRate: plan.options.rate.map(milliRate),
             abortAfter: plan.options.abortAfter,
             maxBadTokensPercent: plan.options.maxBadTokens,
-            canary: session.canaryGate(), connectionTarget: plan.connectionTarget,
+            rowsRead: session.rowsRead, canary: session.canaryGate(),
+            connectionTarget: plan.connectionTarget,
             sign: authorization.sign)
         services = ReactorServices(route: plan.route, reactors: plan.shape.reactors)
         pool = ChunkPool(reactors: plan.shape.reactors)
@@ -141,7 +142,9 @@ struct LiveRun {
         for thread in threads { thread.collect(&statistics, &latency) }
         let elapsed = Double(Clock.now().nanoseconds - start.nanoseconds) / 1e9
         let use = ProcessUse.now()
-        let stop = shared.stopCause ?? threads.lazy.compactMap(\.failure).first
+        let failure = threads.lazy.compactMap(\.failure).first
+        if failure == nil, isListRead(source, statistics) { shared.judgeRowsAtEnd() }
+        let stop = shared.stopCause ?? failure
 
         // The rest of the list is read once more where rows may be left, to say how many.
         // A list that can't be read on was told before.
@@ -176,7 +179,7 @@ struct LiveRun {
         summary.reconnects = session.manifest.counters.reconnects + statistics.reconnects
         let isWhole = (summary.remaining ?? 1) == 0
         let cause = cause(stop, statistics, isWhole: isWhole)
-        let code = exitCode(cause, isWhole: isWhole, summary: summary)
+        let code = exitCode(cause, statistics, isWhole: isWhole, summary: summary)
         summary.outcome = outcome(code)
         let record = StopRecord(cause, wasAnswered: shared.lastAnswer != nil)
         // A later resume compares it. Without it, it compares the parts that were sent.
@@ -194,11 +197,13 @@ struct LiveRun {
                 statistics: statistics,
                 stop: record)
         }
-        let message = message(cause, summary)
+        let isWrongList = isWrongList(cause, statistics)
+        let message = isWrongList ? wrongList(cause) : message(cause, summary)
         teller.end(summary, cause: message, now: Clock.now())
         try summary.write(to: plan.options)
         try teller.writeReport(summary, now: Clock.now())
         if let message { standardErrorLine("broadside: \(message)") }
+        if isWrongList, !session.isResumed { session.directory.discardCampaign() }
         return code
     }
 
@@ -229,7 +234,26 @@ struct LiveRun {
         }
     }
 
-    private func exitCode(_ cause: StopCause, isWhole: Bool, summary: Summary) -> Int32 {
+    /// Every row of the list was read, and what became of each is known.
+    private func isListRead(_ source: ListSource, _ statistics: RunStatistics) -> Bool {
+        shared.stopCause == nil && statistics.heldBack == 0 && source.progress.isAtEnd
+    }
+
+    private func wrongList(_ cause: StopCause) -> String {
+        "\(cause.message(place: plan.place)), and nothing was sent: look at the list with broadside "
+            + "tokens check, or raise --max-invalid"
+    }
+
+    /// The list is wrong, and that was found before anything was sent.
+    private func isWrongList(_ cause: StopCause, _ statistics: RunStatistics) -> Bool {
+        guard case .tooManyInvalid = cause else { return false }
+        return statistics.requests == 0
+    }
+
+    private func exitCode(
+        _ cause: StopCause, _ statistics: RunStatistics, isWhole: Bool, summary: Summary
+    ) -> Int32 {
+        if isWrongList(cause, statistics) { return ExitCode.badRequest }
         if cause.isAbort { return ExitCode.refused }
         switch cause {
         case .ledgerFailed, .listFailed, .listChanged: return ExitCode.disk

@@ -225,10 +225,11 @@ final class RunSession {
         // Where no others were reserved than rows of a canary, their answers count for it.
         let isSame = manifest.canaryRowCount != nil
         let rejected = earlier.count(.rejected)
+        let invalid = earlier.count(.invalid)
         return CanaryGate(
             rows: UInt64(rows), maximumRefusedPercent: plan.options.canaryMaxRejected,
-            answered: isSame ? earlier.count(.accepted) + rejected : 0,
-            refused: isSame ? rejected - earlier.goneCount : 0)
+            answered: isSame ? earlier.count(.accepted) + rejected + invalid : 0,
+            refused: isSame ? rejected - earlier.goneCount + invalid : 0)
     }
 
     /// Notes in the manifest that the canary has passed.

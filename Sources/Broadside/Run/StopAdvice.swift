@@ -33,9 +33,12 @@ struct StopAdvice: Equatable {
         case .tooManyBadTokens:
             text = "check --environment and where the list comes from, or raise --max-bad-tokens"
         case .tooManyInvalid:
-            text = "look at ledger export --state invalid, or raise --max-invalid"
+            text =
+                "look at ledger export --state invalid, then --resume with a higher --max-invalid"
         case .canaryRefused:
-            text = "look at ledger export --state rejected, or raise --canary-max-rejected"
+            text =
+                "look at ledger export --state rejected --state invalid, or raise "
+                + "--canary-max-rejected"
         case .canaryUnanswered: text = "look at ledger export, then --resume"
         case .expiredToken(let isSupplied):
             text = isSupplied ? "put a new one there" : "check the clock of this machine"
@@ -115,7 +118,7 @@ extension StopCause {
         case .tooManyInvalid(let count, let rows):
             "\(grouped(count)) of the first \(grouped(rows)) rows are invalid"
         case .canaryRefused(let count, let answered):
-            "\(count) of the canary's \(answered) answers refuse"
+            "\(count) of the canary's \(answered) rows are refused or invalid"
         case .canaryUnanswered: "no row of the canary was answered"
         case .expiredToken(let isSupplied):
             isSupplied

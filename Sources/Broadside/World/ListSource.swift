@@ -162,10 +162,15 @@ internal import Synchronization
     /// Marks the rows of a chunk that are not for this run to send.
     private func mark(_ chunk: RowChunk) throws(BroadsideError) {
         if selection.divisor > 1, chunk.dispositions == nil {
-            chunk.dispositions = (0..<UInt64(chunk.rowCount)).map {
-                let isOwn = selection.contains(chunk.start.row + $0)
-                return (isOwn ? RowDisposition.send : .settled).rawValue
+            var dispositions = [UInt8](
+                repeating: RowDisposition.settled.rawValue, count: chunk.rowCount)
+            let (divisor, first) = (selection.divisor, chunk.start.row % selection.divisor)
+            var place = Int((selection.remainder + divisor - first) % divisor)
+            while place < chunk.rowCount {
+                dispositions[place] = RowDisposition.send.rawValue
+                place += Int(divisor)
             }
+            chunk.dispositions = dispositions
         }
         try skips?.mark(chunk)
     }

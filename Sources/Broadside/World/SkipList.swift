@@ -66,20 +66,22 @@ internal import Glibc
         let end = first + UInt64(chunk.rowCount)
         if first != nextRow { next = try lowerBound(first) }
         nextRow = end
+        guard next < count, try entry(next) >> 1 < end else { return }
+        var dispositions =
+            chunk.dispositions
+            ?? Array(repeating: RowDisposition.send.rawValue, count: chunk.rowCount)
+        // What is held by nobody else is changed in its place.
+        chunk.dispositions = nil
+        defer { chunk.dispositions = dispositions }
         while next < count {
             let entry = try entry(next)
             guard entry >> 1 < end else { return }
             next += 1
-            var dispositions =
-                chunk.dispositions
-                ?? Array(repeating: RowDisposition.send.rawValue, count: chunk.rowCount)
             let place = Int(entry >> 1 - first)
             if dispositions[place] != RowDisposition.settled.rawValue {
                 let disposition: RowDisposition = entry & 1 == 1 ? .duplicate : .suppressed
                 dispositions[place] = disposition.rawValue
             }
-            chunk.dispositions = nil
-            chunk.dispositions = dispositions
         }
     }
 

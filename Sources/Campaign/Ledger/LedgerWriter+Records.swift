@@ -76,6 +76,13 @@ extension LedgerWriter {
     ) {
         precondition(row < LedgerFormat.rowLimit && attempts >= 0)
         precondition(state.isSettled, "only a final state settles a row")
+        if timestamp == nil, reasonText == nil, !tokenIsText,
+            settledQuickly(
+                row: row, state: state, status: status, reason: reason, attempts: attempts,
+                digits: token, nowMilliseconds: nowMilliseconds)
+        {
+            return
+        }
         let isText = tokenIsText || !LedgerWriter.isPackable(token)
         let tokenCount =
             isText

@@ -18,10 +18,27 @@ public struct InvalidRowsGuard: Sendable {
         case tooMany(invalid: UInt64, rows: UInt64)
     }
 
+    /// After which rows it is judged.
+    public struct Schedule: Sendable {
+        /// The row after which it is judged first.
+        public var first: UInt64
+        /// After so many further rows it is judged again.
+        public var interval: UInt64
+
+        /// Always the contract's, but in worlds whose lists are short.
+        public init(first: UInt64 = firstJudgement, interval: UInt64 = 10_000) {
+            precondition(first > 0 && interval > 0)
+            (self.first, self.interval) = (first, interval)
+        }
+
+        /// The next judgement after so many rows.
+        public func judgement(after rows: UInt64) -> UInt64 {
+            rows < first ? first : first + ((rows - first) / interval + 1) * interval
+        }
+    }
+
     /// The row after which it is judged first.
     public static let firstJudgement: UInt64 = 1_000
-    /// After so many further rows it is judged again.
-    public static let interval: UInt64 = 10_000
 
     /// The most rows in a hundred that may be invalid; 100: any number.
     public let maximumPercent: Double
@@ -31,23 +48,23 @@ public struct InvalidRowsGuard: Sendable {
     public private(set) var invalid: UInt64
     /// What was found wrong first; nil while nothing was.
     public private(set) var verdict: Verdict?
+    private let schedule: Schedule
     private var nextJudgement: UInt64
 
     /// - Parameters:
     ///   - maximumPercent: `--max-invalid`, 0 to 100.
     ///   - rows: Rows that were read before.
     ///   - invalid: How many of them are invalid.
-    public init(maximumPercent: Double, rows: UInt64 = 0, invalid: UInt64 = 0) {
+    public init(
+        maximumPercent: Double, rows: UInt64 = 0, invalid: UInt64 = 0,
+        schedule: Schedule = Schedule()
+    ) {
         precondition(invalid <= rows, "an invalid row is a row")
         self.maximumPercent = maximumPercent
         self.rows = rows
         self.invalid = invalid
-        nextJudgement = Self.judgement(after: rows)
-    }
-
-    private static func judgement(after rows: UInt64) -> UInt64 {
-        guard rows >= firstJudgement else { return firstJudgement }
-        return firstJudgement + ((rows - firstJudgement) / interval + 1) * interval
+        self.schedule = schedule
+        nextJudgement = schedule.judgement(after: rows)
     }
 
     /// Rows that may be read until it is judged next; at least 1.
@@ -67,7 +84,7 @@ public struct InvalidRowsGuard: Sendable {
         self.rows += rows
         self.invalid += invalid
         guard self.rows >= nextJudgement else { return nil }
-        nextJudgement = Self.judgement(after: self.rows)
+        nextJudgement = schedule.judgement(after: self.rows)
         return judge()
     }
 

@@ -12,6 +12,7 @@ import Testing
         for step in 1...milliseconds {
             now += millisecond
             rows.taken += rate * step / 1_000 - total
+            rows.sent = rows.taken
             total = rate * step / 1_000
             rows.adapt(now: now)
         }
@@ -53,6 +54,12 @@ import Testing
             let (rows, now) = after(rate, milliseconds: milliseconds)
             #expect(rows.together(chunkRows: 1_000, now: now) == chunks)
         }
+        // Rows that need no request make chunks larger, and not more: they wait for no sync.
+        var passing = ChunkRows()
+        passing.taken = 1_000_000
+        passing.adapt(now: second)
+        #expect(passing.limit == ChunkRows.maximum)
+        #expect(passing.together(chunkRows: 1_000, now: second) == 2)
         // Nothing is known of a chunk before the first: others want rows, too.
         #expect(after(rate, milliseconds: 1_000).rows.together(chunkRows: 0, now: second) == 2)
     }

@@ -76,6 +76,9 @@ final class ScriptedRun {
     private(set) var requests: [ScriptedServer.Request] = []
     /// The ledger's writes: when, nanoseconds since the run began, and whether nothing waited for it.
     private(set) var writes: [(time: UInt64, isQuiet: Bool)] = []
+    /// The ledger's syncs, and how often rows of the list were asked for.
+    private(set) var syncs = 0
+    private(set) var chunkRequests = 0
     /// Provider tokens made, by when, nanoseconds since the run began.
     private(set) var renewals: [UInt64] = []
     /// What reactors told, in the order of their turns.
@@ -104,10 +107,13 @@ final class ScriptedRun {
 
     /// - Parameters:
     ///   - rows: Rows of the list; the token of row n is n in hexadecimal.
+    ///   - text: The list, in place of that.
+    ///   - selection: The rows of it that are sent.
     ///   - tokenAge: Seconds since the provider token was made; nil: a client certificate.
     init(
         rows: Int, reactors: Int = 1, connections: Int = 1, tokenAge: UInt64? = nil,
-        abortAfter: Int = 50, maxBadTokensPercent: Double = 50,
+        abortAfter: Int = 50, maxBadTokensPercent: Double = 50, text: String? = nil,
+        selection: RowSelection = .all, maxInvalid: Double = 100,
         configure: (inout ReactorSettings) -> Void = { _ in }
     ) throws {
         let issued = Self.start.wallMilliseconds / 1000 - (tokenAge ?? 0)
@@ -115,6 +121,7 @@ final class ScriptedRun {
         shared = SharedRun(
             authorization: tokenAge == nil ? nil : sign(issued), issuedAt: issued,
             milliRate: nil, abortAfter: abortAfter, maxBadTokensPercent: maxBadTokensPercent,
+            rowsRead: InvalidRowsGuard(maximumPercent: maxInvalid),
             sign: tokenAge == nil ? nil : sign)
         var settings = ReactorSettings(
             campaign: Self.campaign, authority: Array("apns.test".utf8),
@@ -126,9 +133,10 @@ final class ScriptedRun {
             abortAfter: abortAfter, reactors: reactors, seed: 1)
         configure(&settings)
         let pool = ChunkPool(reactors: reactors)
-        let text = (0..<rows).map { Self.token($0) + "\n" }.joined()
+        let text = text ?? (0..<rows).map { Self.token($0) + "\n" }.joined()
         source = try ListSource(
-            list: TokenList(lines: Array(text.utf8)), pool: pool, plan: nil, rowsLimit: nil)
+            list: TokenList(lines: Array(text.utf8)), pool: pool, plan: nil, rowsLimit: nil,
+            part: .wholeList, selection: selection, skips: nil)
         for reactor in 0..<reactors {
             self.reactors.append(
                 Reactor(
@@ -154,6 +162,8 @@ final class ScriptedRun {
     func requests(row: Int) -> [ScriptedServer.Request] {
         requests.filter { Self.row($0) == row }
     }
+
+    var settled: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().settled } }
 
     var heldBack: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack } }
 
@@ -213,6 +223,7 @@ final class ScriptedRun {
                 .resolved(
                     .success((0..<addressCount).map { .v4(0x0a00_0001 + UInt32($0), port: 443) })))
         case .requestChunk(let rowLimit):
+            chunkRequests += 1
             guard let chunk = try? source.next(rowLimit: rowLimit) else {
                 return complete(.listEnded)
             }
@@ -249,6 +260,7 @@ final class ScriptedRun {
             reactor.segment.replaceSubrange(Int(offset)..., with: bytes)
             complete(.wrote(result: bytes.count))
         case .sync:
+            syncs += 1
             complete(.synced(result: 0))
         }
     }

@@ -7,9 +7,11 @@ extension World {
         guard let canary = scenario.canary, !hasCanaryPassed, !isCanaryGivenUp else { return nil }
         let summary = try LedgerSummary(index)
         let rejected = summary.count(.rejected)
+        let invalid = summary.count(.invalid)
         return CanaryGate(
             rows: UInt64(canary.rows), maximumRefusedPercent: canary.percent,
-            answered: summary.count(.accepted) + rejected, refused: rejected - summary.goneCount)
+            answered: summary.count(.accepted) + rejected + invalid,
+            refused: rejected - summary.goneCount + invalid)
     }
 
     /// While the canary is pending only so many rows may be in anybody's hands.
@@ -19,7 +21,7 @@ extension World {
             let row = Int(chunk.start.row) + place
             process.lastCanaryRow = max(process.lastCanaryRow, row)
             let disposition = chunk.dispositions.map { RowDisposition(rawValue: $0[place])! }
-            guard disposition?.isSent ?? true, scenario.list.tokens[row] != nil else { continue }
+            guard disposition?.isSent ?? true else { continue }
             process.canaryRows.append(row)
         }
         if process.reopens == [], process.canaryRows.count > gate.rowsWanted {

@@ -132,6 +132,7 @@ extension World {
         note { "stop: \(String(describing: cause))" }
         if let cause { judgeCause(cause, process) }
         judgeKept(states, process)
+        judgeInvalidRows(states, process)
         if case .ledgerFailed = cause {
             return
         }
@@ -152,7 +153,9 @@ extension World {
             isJustified = process.shared.canary?.verdict.isRefusal == true
         case .refused, .heldBack, .onlyBadTokens, .tooManyBadTokens:
             isJustified = weather.credential > 0
-        case .expiredToken, .signingFailed, .tooManyInvalid:
+        case .tooManyInvalid:
+            isJustified = scenario.maxInvalid < 100
+        case .expiredToken, .signingFailed:
             // The world's clock is right, and a renewed provider token is good.
             isJustified = false
         case .gaveUp, .noResponse, .brokenServer, .canaryUnanswered:
@@ -176,8 +179,8 @@ extension World {
             // The world's list lies in memory.
             isJustified = false
         }
-        let isCanary = process.shared.canary?.verdict.isRefusal == true
-        if !isJustified || (process.epoch > scenario.weathers.count && !isCanary) {
+        let isRefusal = process.shared.canary?.verdict.isRefusal == true || cause.isInvalidList
+        if !isJustified || (process.epoch > scenario.weathers.count && !isRefusal) {
             fail("the process stops without reason: \(cause)")
         }
     }
@@ -247,6 +250,13 @@ extension World {
                         + "\(states[copy.row].name)")
             }
         }
+    }
+}
+
+extension StopCause {
+    var isInvalidList: Bool {
+        if case .tooManyInvalid = self { return true }
+        return false
     }
 }
 

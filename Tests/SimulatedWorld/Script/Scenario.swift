@@ -35,6 +35,9 @@ struct Scenario {
     /// `--canary` and `--canary-max-rejected`.
     let canary: (rows: Int, percent: Double)?
 
+    /// `--max-invalid`.
+    let maxInvalid: Double
+
     /// What a reactor may hold.
     let bounds: ScriptedBounds
 
@@ -79,6 +82,8 @@ struct Scenario {
         giveUpAfterIsExplicit = random.chance(0.5)
         let canWait = requestTimeout == 30 * second && rowCount <= 300
         // So many in a row that the run is stopped must not come.
+        // No draw of its own.
+        maxInvalid = [100, 100, 10, 25, 1][Int(seed / 11 % 5)]
         let namesReasons =
             abortAfter >= 50 && ScriptedBounds.namesReasons(seed: seed, rows: rowCount)
         weathers = (0..<random.pick([0, 1, 1, 2, 4])).map { process in

@@ -1,0 +1,47 @@
+import Campaign
+
+/// Rows that were read ahead and whose reservation is not known to be synced yet: in the order of the
+/// list, in groups of one chunk. They lie in the slab; nothing here grows beyond the limit of rows.
+struct HeldRows: ~Copyable {
+    private struct Group {
+        /// The ledger position that has to be synced before its rows may be sent.
+        var reservedAt: UInt64
+        var count: Int
+    }
+
+    private var line = RowLine()
+    private var groups: [Group] = []
+    /// The group whose rows come next.
+    private var first = 0
+
+    /// The most rows that are read ahead of their sync.
+    static let limit = 4_096
+
+    var count: Int { line.count }
+
+    /// The position that has to be synced before the next row may be sent; nil where there is none.
+    var reservedAt: UInt64? { first < groups.count ? groups[first].reservedAt : nil }
+
+    mutating func append(_ tag: RowTag, reservedAt: UInt64, in slab: borrowing RowSlab) {
+        line.append(tag, in: slab)
+        if let last = groups.indices.last, last >= first, groups[last].reservedAt == reservedAt {
+            groups[last].count += 1
+            return
+        }
+        groups.append(Group(reservedAt: reservedAt, count: 1))
+    }
+
+    mutating func popFirst(in slab: borrowing RowSlab) -> RowTag? {
+        guard let tag = line.popFirst(in: slab) else { return nil }
+        groups[first].count -= 1
+        if groups[first].count == 0 { first += 1 }
+        if first == groups.count {
+            groups.removeAll(keepingCapacity: true)
+            first = 0
+        } else if first >= Self.limit {
+            groups.removeFirst(first)
+            first = 0
+        }
+        return tag
+    }
+}

@@ -1,0 +1,177 @@
+import APNs
+import Campaign
+
+/// Rows of the list on their way into the slab: which are sent, and which are settled without a
+/// request.
+///
+/// A row that is never sent needs no reservation that survives a power cut: its verdict comes behind
+/// its reservation in the same segment, so that a segment which lost the one has lost the other, and
+/// the row is `remaining`. So such rows wait for no sync and for no connection, and stretches of them
+/// go by as fast as the list is read.
+extension ReactorStateMachine where Records: ~Copyable {
+    /// The most rows that go by in one turn without being sent: responses wait meanwhile.
+    static var passLimit: Int { 8_192 }
+
+    /// True where rows may go by, or be read ahead of their sync, without anything else happening.
+    private var mayPass: Bool {
+        guard case .running = phase, !shared.isStopping, !shared.isPaused else { return false }
+        return ledger.pendingByteCount < settings.limits.ledgerBacklog
+            && held.count < min(chunkRows.aheadLimit, HeldRows.limit)
+    }
+
+    /// Goes on with the list where its next rows wait for a sync: those that need no request are
+    /// settled, the others are held. A row that may be sent now is left to the connections.
+    mutating func passRows(_ now: Now) {
+        while mayPass, passed < Self.passLimit, !hasListRow, let tag = readListRow(now) {
+            hold(tag)
+        }
+        if passed >= Self.passLimit { passAgain = true }
+    }
+
+    /// True where a row of the list may be sent now, or may turn out to need no request.
+    var hasListRow: Bool {
+        if held.count > 0 { return isHeldRowSynced }
+        return chunks.hasRow(syncedPosition: ledger.syncedPosition)
+    }
+
+    @inline(never)
+    private var isHeldRowSynced: Bool {
+        held.reservedAt.map { $0 <= ledger.syncedPosition } ?? false
+    }
+
+    /// The next row of the list; nil where none may be sent.
+    mutating func takeListRow(_ now: Now) -> RowTag? {
+        guard hasListRow else { return nil }
+        if held.count > 0 { return takeHeldRow() }
+        guard let tag = readListRow(now) else { return nil }
+        // Rows that went by may have ended a chunk that was synced.
+        guard chunks.reservedAt > ledger.syncedPosition else { return tag }
+        hold(tag)
+        return nil
+    }
+
+    // What is rare stays out of the function that runs for each row: it counts references.
+
+    @inline(never)
+    private mutating func takeHeldRow() -> RowTag? { held.popFirst(in: slab) }
+
+    /// Keeps a row until its reservation is synced.
+    @inline(never)
+    private mutating func hold(_ tag: RowTag) {
+        held.append(tag, reservedAt: chunks.reservedAt, in: slab)
+        ledgerState.wanted = max(ledgerState.wanted, chunks.reservedAt)
+    }
+
+    /// Reads on to the next row that is to be sent, whether its reservation is synced or not; settles
+    /// those before it.
+    private mutating func readListRow(_ now: Now) -> RowTag? {
+        while !slab.isFull, passed < Self.passLimit, !rowsRead.isOver, let row = chunks.nextRow() {
+            if row.disposition == .settled {
+                passed += 1
+                continue
+            }
+            let tag = slab.take()
+            let state = unsafe slab.state(tag)
+            unsafe state.pointee.row = row.number
+            unsafe state.pointee.attempts = row.attempts
+            chunkRows.taken += 1
+            let isToSend = isToSend(row, tag, now: now)
+            if isToSend {
+                unsafe state.pointee.mayHaveBeenSent = row.disposition == .sendAgain
+                chunkRows.sent += 1
+                chunks.noteRequest()
+                return tag
+            }
+            passed += 1
+        }
+        return nil
+    }
+
+    /// Makes a row ready to be sent, or settles it.
+    private mutating func isToSend(_ row: ShelfRow, _ tag: RowTag, now: Now) -> Bool {
+        guard row.token.form != .missing, row.token.form != .unusable,
+            readToken(of: row, into: tag)
+        else {
+            recordInvalid(row, tag, now: now)
+            slab.free(tag)
+            noteRead(isInvalid: true)
+            return false
+        }
+        var invalid: Reason?
+        switch row.disposition {
+        case .becomesUnknown:
+            // An earlier run may have sent it and did not live to hear the answer.
+            canaryReport.lostBefore += 1
+            settle(
+                tag, state: .unknown, status: 0,
+                reasonCode: Reason.connectionLost.rawValue, now: now)
+        case .suppressed, .duplicate:
+            let reason: Reason = row.disposition == .duplicate ? .duplicate : .suppressed
+            settle(tag, state: .skipped, status: 0, reasonCode: reason.rawValue, now: now)
+        case .send, .sendAgain, .settled:
+            if isPersonal { invalid = personalize(tag) }
+            guard let invalid else {
+                noteRead(isInvalid: false)
+                return true
+            }
+            settle(tag, state: .invalid, status: 0, reasonCode: invalid.rawValue, now: now)
+        }
+        noteRead(isInvalid: invalid != nil)
+        return false
+    }
+
+    private mutating func readToken(of row: ShelfRow, into tag: RowTag) -> Bool {
+        let room = unsafe UnsafeMutableRawBufferPointer(
+            start: slab.token(tag), count: RowSlab.tokenDigitsLimit)
+        var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+        let isToken = TokenText.canonicalize(chunks.text(row.token), into: &digits)
+        let count = unsafe digits.finalize(for: room)
+        unsafe slab.state(tag).pointee.tokenCount = UInt8(count)
+        return isToken
+    }
+
+    /// What is no token is never sent; the first 200 octets of it go into the ledger.
+    private mutating func recordInvalid(_ row: ShelfRow, _ tag: RowTag, now: Now) {
+        let reason: Reason = row.token.form == .missing ? .missingColumn : .malformedToken
+        let room = unsafe UnsafeMutableRawBufferPointer(
+            start: slab.token(tag), count: RowSlab.tokenDigitsLimit)
+        let count = unsafe chunks.copyText(row.token, into: room)
+        unsafe ledger.settled(
+            row: row.number, state: .invalid, status: 0, reason: reason.rawValue,
+            reasonText: nil, attempts: 0,
+            token: RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: room[..<count])),
+            tokenIsText: true, nowMilliseconds: now.wallMilliseconds)
+        statistics.count(.invalid, reason: reason.rawValue)
+    }
+
+    /// Counts a row for `--max-invalid`; where a judgement is due it is made before the next row.
+    @inline(__always)
+    private mutating func noteRead(isInvalid: Bool) {
+        rowsRead.rows += 1
+        if isInvalid { rowsRead.invalid += 1 }
+        if rowsRead.rows >= rowsRead.lease { reportRowsRead(isIdle: false) }
+    }
+
+    /// Tells the run which rows were read since the last time.
+    ///
+    /// - Parameter isIdle: No more are read for now: others may have what is left until the judgement.
+    @inline(never)
+    mutating func reportRowsRead(isIdle: Bool) {
+        rowsRead.lease = shared.count(
+            rowsRead: rowsRead.rows, invalid: rowsRead.invalid, lease: rowsRead.lease,
+            reactors: isIdle ? 0 : settings.reactors)
+        rowsRead.rows = 0
+        rowsRead.invalid = 0
+        rowsRead.isOver = shared.isStopping
+    }
+}
+
+/// Rows that a reactor read since it told the run.
+struct RowsRead {
+    var rows: UInt64 = 0
+    var invalid: UInt64 = 0
+    /// So many rows are read at most before the run is told; one where it is 0.
+    var lease: UInt64 = 0
+    /// The run stops: no further row of the list is read.
+    var isOver = false
+}
