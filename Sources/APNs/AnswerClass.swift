@@ -30,7 +30,8 @@ public struct AnswerClass: Sendable, Equatable {
         case retryWithRenewedToken
         /// Sent again with the provider token before this one; the attempt does not count.
         case retryWithPreviousToken
-        /// Sent again at once; the attempt does not count. For streams that were not processed.
+        /// Sent again after a short backoff; the attempt does not count. For streams that were not
+        /// processed.
         case retryNotCounted
         /// Sent again after a delay; the attempt counts.
         case retryAfterDelay

@@ -36,6 +36,16 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
     /// HTTP/1.1 is asked for.
     public static var http11Required: Self { Self(rawValue: 0xd) }
 
+    /// Whether it says that one side broke the protocol.
+    public var isProtocolError: Bool {
+        switch self {
+        case .protocolError, .flowControlError, .streamClosed, .frameSizeError, .compressionError,
+            .inadequateSecurity, .http11Required:
+            true
+        default: false
+        }
+    }
+
     /// The name in RFC 9113 section 7; nil for a code that it doesn't know.
     public var name: StaticString? {
         switch rawValue {

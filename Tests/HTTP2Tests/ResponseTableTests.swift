@@ -92,7 +92,8 @@ import Testing
             if isReset {
                 events += peer.receive(.reset(stream, .internalError))
             } else if hasTrailers {
-                let trailers = deflater.deflate([("grpc-status", "0"), ("x-t", "u")], indexes: true)
+                let trailers = deflater.deflate(
+                    [("grpc-status", "0"), ("x-t", "u")], indexes: true)
                 events += peer.receive(.headers(stream, trailers))
             }
             let expected: [ClientConnectionStateMachine.Event] =

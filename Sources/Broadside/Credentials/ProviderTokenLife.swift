@@ -40,14 +40,17 @@ struct ProviderTokenLife {
         isWanted = true
     }
 
+    /// True while the token is too young to have expired.
+    func isYoung(_ now: UInt64) -> Bool {
+        current.map { now < $0.issuedAt + ProviderTokenAge.renewableSeconds } ?? true
+    }
+
     /// APNs says ExpiredProviderToken to a request that carried the token of a version.
     ///
-    /// - Returns: False where the token is too young for that: the clock is wrong.
+    /// - Returns: False where the token is too young for that: a clock is wrong.
     mutating func wantExpired(_ now: UInt64, usedVersion: UInt32) -> Bool {
         guard usedVersion == version, !isStale else { return true }
-        guard let current, now >= current.issuedAt + ProviderTokenAge.renewableSeconds else {
-            return false
-        }
+        guard current != nil, !isYoung(now) else { return false }
         isWanted = true
         isStale = true
         return true

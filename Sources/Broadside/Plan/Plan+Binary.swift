@@ -82,7 +82,8 @@ extension Plan {
             throw .request("--hpack is about HTTP/2: leave it out with --protocol binary")
         }
         if options.sendsContentLength {
-            throw .request("--content-length is a header of HTTP/2: leave it out with --protocol binary")
+            throw .request(
+                "--content-length is a header of HTTP/2: leave it out with --protocol binary")
         }
         if options.pushType != .alert {
             throw .request(

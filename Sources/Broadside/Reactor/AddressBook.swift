@@ -1,28 +1,18 @@
 import Campaign
 import Ring
 
-/// The endpoint's addresses and how each fares: connections are spread over all, one that fails or
-/// whose server is in trouble is left alone for a while that doubles.
-///
-///     good --failed--> paused, 1 to 60 s --time--> probed by one connection --answered--> good
-///                        ^                                  |
-///                        '----------- failed ---------------'
+/// The endpoint's addresses as a reactor's connections use them: spread over all, except those that
+/// `AddressHealth` says are to be left alone.
 struct AddressBook {
     struct Entry {
         var address: SocketAddress
-        /// Connections in a row that ended without an answer, or answers that spoke of trouble.
-        var failures = 0
-        /// No attempt before, monotonic nanoseconds.
-        var notBefore: UInt64 = 0
-        /// The slot of the one connection that finds out whether it is good again.
-        var probe: Int?
-        /// What went wrong last, where trying again cannot help.
-        var lastingFailure: ConnectionTrouble?
         /// True once a connection to it was ready.
         var wasReady = false
         /// False where the name's last look-up did not have it: it is not tried.
         var isNamed = true
         var attempts = 0
+        /// How connections to it fare whose requests are refused one after the other.
+        var refusals = RefusalBackoff()
     }
 
     enum Resolution {
@@ -30,6 +20,10 @@ struct AddressBook {
         case fresh(until: UInt64)
     }
 
+    /// What all reactors know of the addresses.
+    let health: AddressHealth
+    /// Whose book this is.
+    let reactor: Int
     private(set) var entries: [Entry] = []
     var resolution = Resolution.none
     private var next = 0
@@ -38,11 +32,19 @@ struct AddressBook {
 
     /// A name's addresses stay good for so long: connections opened together share one look-up.
     static let freshness: UInt64 = second
-    static let backoffMinimum: UInt64 = second
-    static let backoffMaximum: UInt64 = 60 * second
     /// Addresses that are remembered, of a name whose answers change from look-up to look-up. Those
     /// that connections use come on top.
     static let entriesLimit = 256
+
+    init(health: AddressHealth, reactor: Int) {
+        self.health = health
+        self.reactor = reactor
+    }
+
+    private func owner(_ slot: Int) -> AddressHealth.Owner { .init(reactor: reactor, slot: slot) }
+
+    /// What is known of the address at an index.
+    func state(_ index: Int) -> AddressHealth.Entry { health.entry(entries[index].address) }
 
     /// Takes a look-up's answer. What is known of an address stays known, of one that the name lacks
     /// for a while too: a server in trouble is not tried earlier for having been away. Where there
@@ -70,27 +72,33 @@ struct AddressBook {
     private func placeToReuse(_ isInUse: (Int) -> Bool) -> Int? {
         guard entries.count >= Self.entriesLimit else { return nil }
         return entries.indices.filter { !entries[$0].isNamed && !isInUse($0) }
-            .min { entries[$0].notBefore < entries[$1].notBefore }
+            .min { state($0).notBefore < state($1).notBefore }
     }
 
     /// The address that a slot's connection goes to now; nil where all wait, and `nextAttempt` says
-    /// until when. Where one that failed is probed, its outcome is waited for.
+    /// until when. Where one that failed is tried, the outcome is waited for.
     mutating func pick(for slot: Int, now: UInt64) -> Int? {
         nextAttempt = nil
         guard !entries.isEmpty else { return nil }
+        var due: UInt64?
         for step in 0..<entries.count {
             let index = (next + step) % entries.count
-            if entries[index].isNamed, entries[index].notBefore <= now,
-                entries[index].probe == nil
-            {
-                if entries[index].failures > 0 { entries[index].probe = slot }
-                next = (index + 1) % entries.count
-                entries[index].attempts += 1
-                return index
+            guard entries[index].isNamed else { continue }
+            if case .none(let until) = health.ask(entries[index].address, owner(slot), now: now) {
+                if let until { due = min(due ?? until, until) }
+                continue
             }
+            next = (index + 1) % entries.count
+            entries[index].attempts += 1
+            return index
         }
-        nextAttempt = entries.lazy.filter { $0.isNamed && $0.probe == nil }.map(\.notBefore).min()
+        nextAttempt = due
         return nil
+    }
+
+    /// How a connection may use its address before it got any response.
+    func leave(_ index: Int, slot: Int, now: UInt64) -> AddressHealth.Leave {
+        health.ask(entries[index].address, owner(slot), now: now)
     }
 
     mutating func wait(until deadline: UInt64) {
@@ -102,64 +110,51 @@ struct AddressBook {
         nextAttempt = nil
     }
 
-    /// A new connection was answered: the next trouble's delay begins anew. A pause that another
-    /// answer asked for meanwhile stays.
-    mutating func succeeded(_ index: Int, now: UInt64) {
-        guard entries[index].notBefore <= now else { return }
-        entries[index].failures = 0
-        entries[index].probe = nil
+    /// A new connection got a response: the next trouble's pause begins anew.
+    func succeeded(_ index: Int, now: UInt64) {
+        health.succeeded(entries[index].address, now: now)
     }
 
-    /// A slot's connection carries requests no more: if it was a probe, it found out all it will.
-    mutating func ended(_ slot: Int) {
-        for index in entries.indices where entries[index].probe == slot {
-            entries[index].probe = nil
-        }
+    /// A slot's connection carries no requests any more, or has none: if it tried its address, it
+    /// found out all it will.
+    func ended(_ slot: Int) {
+        health.release(owner(slot))
     }
 
     mutating func ready(_ index: Int) {
         entries[index].wasReady = true
-        entries[index].lastingFailure = nil
+        health.ready(entries[index].address)
+    }
+
+    /// Requests were refused on a connection to the address, or none were for a while.
+    mutating func note(_ refusals: RefusalBackoff, _ index: Int) {
+        entries[index].refusals = refusals
     }
 
     /// A connection failed, or its server is in trouble: leave the address alone for a while.
     ///
-    /// - Parameter retryAfter: Nanoseconds that the server asked for, where it did: these count, and
-    ///   not what has doubled so far.
+    /// - Parameter retryAfter: Nanoseconds that the server asked for, where it did.
     mutating func failed(
         _ index: Int, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
         random: inout SplitMix64
     ) {
-        // Several connections that fail together are one failure.
-        guard entries[index].notBefore <= now else {
-            entries[index].lastingFailure = lasting ?? entries[index].lastingFailure
-            if let retryAfter {
-                entries[index].notBefore = max(entries[index].notBefore, now + retryAfter)
-            }
-            return
-        }
-        let exponent = min(entries[index].failures, 6)
-        entries[index].failures += 1
-        entries[index].lastingFailure = lasting
-        let doubled = min(Self.backoffMinimum << UInt64(exponent), Self.backoffMaximum)
-        let backoff = retryAfter.map { max($0, Self.backoffMinimum) } ?? doubled
-        // Jitter of up to a quarter, so that senders don't march in step: before the time is up, but
-        // not where the server named it.
-        let jitter = random.next() % (backoff / 4)
-        entries[index].notBefore = now + (retryAfter == nil ? backoff - jitter : backoff + jitter)
+        health.failed(
+            entries[index].address, now: now, retryAfter: retryAfter, lasting: lasting,
+            draw: random.next())
     }
 
-    /// Addresses that failed and were not answered since.
+    /// Addresses that failed and did not respond since.
     var troubledCount: Int {
-        entries.count { $0.failures > 0 && $0.isNamed }
+        guard health.hasTrouble else { return 0 }
+        return entries.indices.count { entries[$0].isNamed && state($0).failures > 0 }
     }
 
     /// What to tell where no address will ever do: each was refused for a reason that stays.
     var lastingFailure: ConnectionTrouble? {
         guard !entries.isEmpty else { return nil }
         var last: ConnectionTrouble?
-        for entry in entries where entry.isNamed {
-            guard let failure = entry.lastingFailure else { return nil }
+        for index in entries.indices where entries[index].isNamed {
+            guard let failure = state(index).lasting else { return nil }
             last = failure
         }
         return last
@@ -167,6 +162,30 @@ struct AddressBook {
 
     /// True where no address was ever ready and each was tried so often in vain.
     func areAllUnreachable(after tries: Int) -> Bool {
-        !entries.isEmpty && entries.allSatisfy { !$0.wasReady && $0.failures >= tries }
+        !entries.isEmpty
+            && entries.indices.allSatisfy {
+                !entries[$0].wasReady && state($0).failures >= tries
+            }
+    }
+}
+
+/// How long a connection is left alone whose requests are refused without being processed: 1 ms, which
+/// doubles to 1 s, and begins anew with any response on it.
+struct RefusalBackoff: Equatable {
+    /// Refusals in a row; those within one pause are one.
+    private(set) var rounds = 0
+    /// Nothing is sent before; monotonic nanoseconds.
+    private(set) var until: UInt64 = 0
+
+    static let minimum: UInt64 = millisecond
+    static let maximum: UInt64 = second
+
+    /// A request was refused: when it may be sent again.
+    mutating func refused(now: UInt64) -> UInt64 {
+        if until <= now {
+            until = now + min(Self.minimum << UInt64(min(rounds, 10)), Self.maximum)
+            rounds += 1
+        }
+        return until
     }
 }

@@ -63,6 +63,14 @@ import Ring
     var lastAnswered: UInt64 = 0
     /// True once the server's SETTINGS arrived.
     var isReady = false
+    /// How long it is left alone, as its requests are refused.
+    var refusals = RefusalBackoff()
+    /// The responses that it had when one was refused last.
+    var answersAtRefusal: UInt64 = 0
+    /// Which of the run's connections it is.
+    var number: UInt64 = 0
+    /// It was counted as ended by the server's protocol error.
+    var isBroken = false
     /// Over all connections that used the slot.
     var tally = ConnectionTally()
     /// Which state of the credential it was made from, at the latest.
@@ -121,12 +129,17 @@ import Ring
 
     /// Makes the slot ready for a new connection.
     mutating func begin(
-        address: Int, configuration: ClientConnectionStateMachine.Configuration, now: UInt64
+        address: Int, number: UInt64, refusals: RefusalBackoff,
+        configuration: ClientConnectionStateMachine.Configuration, now: UInt64
     ) {
         precondition(phase == .idle && !isSending)
         phase = .connecting
         phaseSince = now
         self.address = address
+        self.number = number
+        self.refusals = refusals
+        answersAtRefusal = 0
+        isBroken = false
         records = nil
         http = ClientConnectionStateMachine(configuration: configuration)
         binary = BinaryConnection(capacity: 0)

@@ -68,7 +68,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             connectionsBegun += 1
             connections[index].begin(
-                address: address, configuration: configuration, now: now.nanoseconds)
+                address: address, number: UInt64(reactor) << 32 | UInt64(connectionsBegun),
+                refusals: addresses.entries[address].refusals, configuration: configuration,
+                now: now.nanoseconds)
             connections[index].sessionVersion = shared.sessionVersion
             unsafe submissions.append(
                 .connect(connection: index, address: addresses.entries[address].address))

@@ -99,7 +99,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 followSettings(index)
             case .notProcessed(let tag):
                 inFlight -= 1
-                sendElsewhere(tag)
+                sendLater(tag, refusedOn: index, now: now)
             case .reset(let tag, _):
                 inFlight -= 1
                 lose(tag, reason: .connectionLost, now: now)
@@ -133,6 +133,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     ) {
         let message = "\(place(index)): the server broke HTTP/2: \(error.message)"
         shared.note(ConnectionTrouble(.protocol, message))
+        noteBroken(index, message, now: now)
         noteFailure(index, message, now: now)
         addresses.failed(
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
@@ -146,6 +147,16 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].enter(.flushing, now: now.nanoseconds)
     }
 
+    /// Counts a connection that ends by the server's protocol error; so many end the run.
+    private mutating func noteBroken(_ index: Int, _ message: String, now: Now) {
+        guard !connections[index].isBroken else { return }
+        connections[index].isBroken = true
+        // Responses and errors count in their order.
+        shared.count(accepted: acceptedSinceReport)
+        acceptedSinceReport = 0
+        shared.noteBroken(ConnectionTrouble(.protocol, message), now)
+    }
+
     private mutating func followGoAway(_ index: Int, code: ErrorCode, now: Now) {
         statistics.goAways += 1
         let answer = reasonOfGoAway(index)
@@ -155,15 +166,15 @@ extension ReactorStateMachine where Records: ~Copyable {
                 ConnectionTrouble(
                     .refused, "\(place(index)): GOAWAY with reason \(answer.text)"))
         } else if code != .noError {
-            shared.note(
-                ConnectionTrouble(.refused, "\(place(index)): GOAWAY with error \(code)"))
+            let message = "\(place(index)): GOAWAY with error \(code)"
+            shared.note(ConnectionTrouble(.refused, message))
+            if code.isProtocolError { noteBroken(index, message, now: now) }
         }
         switch AnswerClass.classify(goAwayReason: answer) {
         case .refusesCredential:
             shared.stop(.refused(.init(status: 0, reason: answer, isCredential: true)))
         case .renewProviderToken:
-            // Where it can't be renewed, the answers to requests will say so.
-            _ = shared.renewExpired(now, usedVersion: authorizationVersion)
+            followExpired(index, usedVersion: authorizationVersion, now: now)
         default:
             break
         }

@@ -123,6 +123,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].limitedBy = .retry
             return
         }
+        guard mayTry(index, now: now) else {
+            connections[index].limitedBy = .retry
+            return
+        }
         guard hasRowReady(now) else {
             // At the list's end a legacy gateway's silence is all that is waited for.
             let isSilence = settings.binary != nil && inFlight > 0 && chunks.isExhausted
@@ -149,7 +153,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             return
         }
-        var budget = min(capacity, room, earlyAllowance())
+        var budget = min(capacity, room, earlyAllowance(), trialBudget(index))
         guard budget > 0 else {
             connections[index].limitedBy = .streams
             return

@@ -67,7 +67,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .retryAfterDelay:
             retryLater(tag, retryAfter: retryAfter, now: now)
         case .retryWithRenewedToken:
-            renew(tag, now: now)
+            renew(tag, connection: index, now: now)
         case .retryWithPreviousToken:
             unsafe shared.freezeRenewal(
                 now, usedVersion: state.pointee.authorizationVersion,
@@ -114,16 +114,36 @@ extension ReactorStateMachine where Records: ~Copyable {
         release(tag, now: now)
     }
 
-    private mutating func renew(_ tag: RowTag, now: Now) {
+    private mutating func renew(_ tag: RowTag, connection index: Int, now: Now) {
         let state = unsafe slab.state(tag)
         unsafe state.pointee.attempts -= 1
-        guard unsafe shared.renewExpired(now, usedVersion: state.pointee.authorizationVersion)
-        else {
+        if unsafe followExpired(index, usedVersion: state.pointee.authorizationVersion, now: now) {
+            again.append(tag, in: slab)
+        } else {
             holdBack(tag, now: now)
-            shared.stop(shared.expiredCause)
-            return
         }
-        again.append(tag, in: slab)
+    }
+
+    /// A server calls the provider token of a version expired.
+    ///
+    /// - Returns: Whether requests go on: with another token, or over another connection.
+    @discardableResult
+    mutating func followExpired(_ index: Int, usedVersion: UInt32, now: Now) -> Bool {
+        switch shared.followExpired(
+            now, usedVersion: usedVersion, connection: connections[index].number)
+        {
+        case .renewed:
+            return true
+        case .elsewhere:
+            // One server with a wrong clock: it is asked again later, by one request.
+            addresses.failed(
+                connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
+                random: &random)
+            return true
+        case .hopeless:
+            shared.stop(shared.expiredCause)
+            return false
+        }
     }
 
     // MARK: Rows that go on
@@ -134,6 +154,27 @@ extension ReactorStateMachine where Records: ~Copyable {
         let state = unsafe slab.state(tag)
         unsafe state.pointee.attempts -= 1
         again.append(tag, in: slab)
+    }
+
+    /// The server did not process the request, and may not process the next either: the row waits,
+    /// and so does the connection. The attempt does not count.
+    mutating func sendLater(_ tag: RowTag, refusedOn index: Int, now: Now) {
+        forgetRefusals(index)
+        let due = connections[index].refusals.refused(now: now.nanoseconds)
+        connections[index].answersAtRefusal = connections[index].answers
+        // Successors of the connection take the pause up.
+        addresses.note(connections[index].refusals, connections[index].address)
+        unsafe slab.state(tag).pointee.attempts -= 1
+        retryQueue.insert(dueNanoseconds: due, tag: tag)
+    }
+
+    /// With any response on the connection the pause is over, and begins anew with the next refusal.
+    mutating func forgetRefusals(_ index: Int) {
+        guard connections[index].answers != connections[index].answersAtRefusal,
+            connections[index].refusals != RefusalBackoff()
+        else { return }
+        connections[index].refusals = RefusalBackoff()
+        addresses.note(RefusalBackoff(), connections[index].address)
     }
 
     /// The row was refused for now.
@@ -208,7 +249,6 @@ extension ReactorStateMachine where Records: ~Copyable {
         statistics.count(.rejected, reasonText: text)
         slab.free(tag)
     }
-
 
     mutating func settle(
         _ tag: RowTag, state rowState: RowState, status: UInt16, reasonCode: UInt8,

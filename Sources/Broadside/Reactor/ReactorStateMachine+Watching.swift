@@ -65,6 +65,8 @@ extension ReactorStateMachine where Records: ~Copyable {
                 failSilent(index, "no HTTP/2 SETTINGS within 15 s", now: now)
                 return
             }
+            forgetRefusals(index)
+            releaseIdleTrial(index, now: now)
             cancelOverdue(index, now: now)
             checkRoom(index, now: now)
             checkLiveness(index, now: now)

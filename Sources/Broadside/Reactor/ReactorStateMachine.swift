@@ -40,7 +40,7 @@ import TLS
     var connections: ConnectionTable<Records>
     /// Where the round over the connections starts, so that none is always first.
     var rotation = 0
-    var addresses = AddressBook()
+    var addresses: AddressBook
     var slab: RowSlab
     /// Rows that a server did not process or that a renewed token lets go: first in line.
     var again = RowLine()
@@ -116,6 +116,7 @@ import TLS
         self.shared = shared
         self.reactor = reactor
         self.recipe = recipe
+        addresses = AddressBook(health: shared.addressHealth, reactor: reactor)
         disabledSince = now.nanoseconds
         self.ledger = ledger
         isPersonal = settings.personal != nil

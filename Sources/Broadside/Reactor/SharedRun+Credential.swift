@@ -22,17 +22,38 @@ extension SharedRun {
         }
     }
 
+    /// What becomes of requests after ExpiredProviderToken.
+    enum ExpiredTokenAction {
+        /// They go on with another token.
+        case renewed
+        /// They are tried over another connection: the token is too young to have expired.
+        case elsewhere
+        /// One connection after the other says so, or there can be no other token.
+        case hopeless
+    }
+
+    /// So many different connections in a row have to say of a young token that it has expired: until
+    /// then it may be the clock of one server.
+    static let expiredConnectionsLimit = 3
+
     /// What to do about ExpiredProviderToken: one renewal for the whole process, none after it for
-    /// 20 minutes.
+    /// 20 minutes. A token that is younger may be met by a server whose clock is wrong.
     ///
-    /// - Returns: False where the token in use is younger than that: the clock is wrong.
-    func renewExpired(_ now: Now, usedVersion: UInt32) -> Bool {
+    /// - Parameter connection: Which of the run's connections says it.
+    func followExpired(
+        _ now: Now, usedVersion: UInt32, connection: UInt64
+    ) -> ExpiredTokenAction {
         state.withLock { state in
-            guard state.sign != nil || usedVersion != state.token.version else { return false }
-            let goesOn = state.token.wantExpired(
-                now.wallMilliseconds / 1000, usedVersion: usedVersion)
-            tokenStale.store(state.token.isStale, ordering: .relaxed)
-            return goesOn
+            let seconds = now.wallMilliseconds / 1000
+            if state.sign != nil || usedVersion != state.token.version {
+                let isRenewed = state.token.wantExpired(seconds, usedVersion: usedVersion)
+                tokenStale.store(state.token.isStale, ordering: .relaxed)
+                if isRenewed { return .renewed }
+            } else if !state.token.isYoung(seconds) {
+                return .hopeless
+            }
+            if !state.expiredOn.contains(connection) { state.expiredOn.append(connection) }
+            return state.expiredOn.count < Self.expiredConnectionsLimit ? .elsewhere : .hopeless
         }
     }
 

@@ -13,11 +13,17 @@ package final class SharedRun: Sendable {
         var guards: RefusalGuard
         var lastTrouble: ConnectionTrouble?
         var lastRefusal: StopCause.Refusal?
+        /// Connections that servers ended by breaking the protocol.
+        var broken = BrokenServerGuard()
+        /// The connections in a row that called a provider token expired which is not old enough.
+        var expiredOn: [UInt64] = []
         /// Since when every answer is TooManyProviderTokenUpdates, monotonic nanoseconds.
         var updatesRefusedSince: UInt64?
     }
 
     let state: Mutex<State>
+    /// How the endpoint's addresses fare.
+    let addressHealth = AddressHealth()
     /// How many connections may be made in place of others.
     let churn = ConnectionChurn()
     /// Rows of reactors that can't send them.
@@ -234,6 +240,8 @@ package final class SharedRun: Sendable {
         let cause = state.withLock { state in
             var cause: RefusalGuard.Cause?
             state.updatesRefusedSince = nil
+            state.broken.noteAccepted()
+            state.expiredOn.removeAll(keepingCapacity: true)
             for _ in 0..<accepted { cause = state.guards.note(.accepted) }
             return cause
         }
@@ -249,6 +257,7 @@ package final class SharedRun: Sendable {
             status: status, reason: reason, isCredential: signal == .refusesCredential)
         let cause = state.withLock { state in
             if reason != .tooManyProviderTokenUpdates { state.updatesRefusedSince = nil }
+            if reason != .expiredProviderToken { state.expiredOn.removeAll(keepingCapacity: true) }
             if signal == .refusesCredential { state.lastRefusal = refusal }
             let cause = state.guards.note(signal)
             refusals.store(state.guards.refusalCount, ordering: .releasing)
@@ -263,6 +272,13 @@ package final class SharedRun: Sendable {
         case .onlyBadTokens: stop(.onlyBadTokens(refusal))
         case .tooManyBadTokens: stop(.tooManyBadTokens)
         }
+    }
+
+    /// Counts a connection that the server ended by breaking the protocol; stops the run if it breaks
+    /// one after the other, as each costs the rows in flight on it.
+    func noteBroken(_ trouble: ConnectionTrouble, _ now: Now) {
+        let isEnough = state.withLock { $0.broken.noteBroken(now.nanoseconds) }
+        if isEnough { stop(.brokenServer(trouble)) }
     }
 
     /// The answer by which APNs refused the credential last.

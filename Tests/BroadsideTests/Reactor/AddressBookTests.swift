@@ -9,7 +9,7 @@ import Testing
     private var random = SplitMix64(seed: 1)
 
     private func book(_ count: UInt32 = 1) -> AddressBook {
-        var book = AddressBook()
+        var book = AddressBook(health: AddressHealth(), reactor: 0)
         book.update(addresses(0..<count), now: 0) { _ in false }
         return book
     }
@@ -23,7 +23,7 @@ import Testing
         var now: UInt64 = second
         for doubling in 0..<9 {
             book.failed(0, now: now, retryAfter: nil, lasting: nil, random: &random)
-            let pause = book.entries[0].notBefore - now
+            let pause = book.state(0).notBefore - now
             let whole = min(second << UInt64(doubling), 60 * second)
             #expect(pause <= whole && pause > whole / 4 * 3 - 1)
             #expect(book.pick(for: 0, now: now) == nil && book.nextAttempt == now + pause)
@@ -40,16 +40,16 @@ import Testing
             book.failed(0, now: now, retryAfter: nil, lasting: nil, random: &random)
         }
         book.failed(0, now: 900 * second, retryAfter: 2 * second, lasting: nil, random: &random)
-        let pause = book.entries[0].notBefore - 900 * second
+        let pause = book.state(0).notBefore - 900 * second
         #expect(pause >= 2 * second && pause <= 5 * second / 2)
         // The answers of one trouble are one failure, however many: the pause only grows.
-        let failures = book.entries[0].failures
+        let failures = book.state(0).failures
         for _ in 0..<50 {
             book.failed(
                 0, now: 901 * second, retryAfter: 3 * second, lasting: nil, random: &random)
         }
-        #expect(book.entries[0].failures == failures)
-        #expect(book.entries[0].notBefore == 904 * second)
+        #expect(book.state(0).failures == failures)
+        #expect(book.state(0).notBefore == 904 * second)
     }
 
     @Test mutating func `An address that failed is probed by one connection`() {
@@ -63,7 +63,7 @@ import Testing
         book.ended(1)
         #expect(book.pick(for: 5, now: now) == picked[1])
         book.succeeded(picked[0]!, now: now)
-        #expect(book.entries[picked[0]!].failures == 0)
+        #expect(book.state(picked[0]!).failures == 0)
         #expect([6, 7].map { book.pick(for: $0, now: now) } == [picked[0], picked[0]])
     }
 
@@ -71,10 +71,10 @@ import Testing
         var book = book(2)
         for _ in 0..<4 {
             book.failed(
-                0, now: book.entries[0].notBefore, retryAfter: nil, lasting: .init(.tls, "no"),
+                0, now: book.state(0).notBefore, retryAfter: nil, lasting: .init(.tls, "no"),
                 random: &random)
         }
-        let (before, pausedUntil) = (book.entries[0].failures, book.entries[0].notBefore)
+        let (before, pausedUntil) = (book.state(0).failures, book.state(0).notBefore)
         // Gone: not tried, not waited for, and no reason to give up.
         book.update(addresses(1..<2), now: second) { _ in false }
         #expect(book.pick(for: 0, now: 3600 * second) == 1 && book.troubledCount == 0)
@@ -85,7 +85,7 @@ import Testing
         // Fails once more while it is away: a connection to it may still be there.
         book.failed(0, now: pausedUntil - 1, retryAfter: nil, lasting: nil, random: &random)
         book.update(addresses(0..<2), now: 2 * second) { _ in false }
-        #expect(book.entries[0].failures == before && book.entries[0].notBefore == pausedUntil)
+        #expect(book.state(0).failures == before && book.state(0).notBefore == pausedUntil)
         #expect(book.pick(for: 0, now: pausedUntil - 1) == nil)
         #expect(book.nextAttempt == pausedUntil && book.pick(for: 0, now: pausedUntil) == 0)
     }

@@ -96,7 +96,7 @@ struct ConnectionRuleTests {
         }
     }
 
-    @Test func `A refused stream goes out again at once and is not counted`() throws {
+    @Test func `A refused stream goes out again soon and is not counted`() throws {
         let run = try ScriptedRun(rows: 20)
         run.reply = { request in
             let isFirst = run.requests(row: ScriptedRun.row(request)).count == 1

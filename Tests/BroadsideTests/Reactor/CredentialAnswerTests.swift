@@ -31,7 +31,7 @@ struct CredentialAnswerTests {
             })
     }
 
-    @Test(arguments: [(1199 as UInt64, 0), (1200, 1)])
+    @Test(arguments: [(1190 as UInt64, 0), (1200, 1)])
     func `A token that is called expired before it is 20 minutes old is not renewed`(
         age: UInt64, renewals: Int
     ) throws {

@@ -1,0 +1,145 @@
+import Campaign
+import Ring
+internal import Synchronization
+
+/// How the endpoint's addresses fare, as all reactors of a run know it together: a server in trouble is
+/// left alone by all of them, and found out about by one request on one connection.
+///
+///     good --failed--> paused, 1 to 60 s --time--> on trial by one connection --response--> good
+///                        ^                                  |
+///                        '------- failed, or 5xx -----------'
+final class AddressHealth: Sendable {
+    /// A connection of the run.
+    struct Owner: Equatable {
+        var reactor: Int
+        var slot: Int
+    }
+
+    /// What is known of an address that has failed since it last responded.
+    struct Entry {
+        /// Connections in a row that ended without a response, or responses that spoke of trouble.
+        var failures = 0
+        /// No attempt, and no request on a new connection, before; monotonic nanoseconds.
+        var notBefore: UInt64 = 0
+        /// The one connection that finds out whether it is good again.
+        var trial: Owner?
+        /// What went wrong last, if trying again cannot help.
+        var lasting: ConnectionTrouble?
+    }
+
+    /// Whether a connection may use an address now.
+    enum Leave: Equatable {
+        /// Nothing is wrong with it.
+        case free
+        /// The connection is the one that tries it: one request at a time.
+        case trial
+        /// It is left alone until then, or another connection is trying it (nil).
+        case none(until: UInt64?)
+    }
+
+    private let entries = Mutex<[SocketAddress: Entry]>([:])
+    /// How many entries there are: mostly none.
+    private let count = Atomic<Int>(0)
+
+    static let backoffMinimum: UInt64 = second
+    static let backoffMaximum: UInt64 = 60 * second
+    /// Addresses whose trouble is remembered: beyond, the one goes first whose pause is over first.
+    static let entriesLimit = 1024
+
+    /// True if some address is in trouble.
+    var hasTrouble: Bool { count.load(ordering: .relaxed) > 0 }
+
+    /// What is known of an address; what a new one has if nothing is wrong with it.
+    func entry(_ address: SocketAddress) -> Entry {
+        guard hasTrouble else { return Entry() }
+        return entries.withLock { $0[address] ?? Entry() }
+    }
+
+    private func change(_ body: (inout [SocketAddress: Entry]) -> Void) {
+        entries.withLock { entries in
+            body(&entries)
+            count.store(entries.count, ordering: .relaxed)
+        }
+    }
+
+    /// Asks for leave to use an address; an address on trial is its owner's until it is released.
+    func ask(_ address: SocketAddress, _ owner: Owner, now: UInt64) -> Leave {
+        guard hasTrouble else { return .free }
+        var leave = Leave.free
+        change { entries in
+            guard let entry = entries[address], entry.failures > 0 else { return }
+            if entry.notBefore > now {
+                leave = .none(until: entry.notBefore)
+            } else if entry.trial == nil || entry.trial == owner {
+                entries[address]?.trial = owner
+                leave = .trial
+            } else {
+                leave = .none(until: nil)
+            }
+        }
+        return leave
+    }
+
+    /// A new connection got a response: the next trouble's pause begins anew. A pause that another
+    /// response asked for meanwhile stays.
+    func succeeded(_ address: SocketAddress, now: UInt64) {
+        guard hasTrouble else { return }
+        change { entries in
+            guard let entry = entries[address], entry.notBefore <= now else { return }
+            entries[address] = nil
+        }
+    }
+
+    /// A connection sends no more requests, or has none to send: if it tried an address, another may.
+    func release(_ owner: Owner) {
+        guard hasTrouble else { return }
+        change { entries in
+            for (address, entry) in entries where entry.trial == owner {
+                entries[address]?.trial = nil
+            }
+        }
+    }
+
+    /// A connection stands ready.
+    func ready(_ address: SocketAddress) {
+        guard hasTrouble else { return }
+        change { $0[address]?.lasting = nil }
+    }
+
+    /// A connection failed, or its server is in trouble: the address is left alone for a while.
+    ///
+    /// - Parameters:
+    ///   - retryAfter: Nanoseconds that the server asked for, if it did: these count, and not what has
+    ///     doubled so far.
+    ///   - draw: A random number for the jitter.
+    func failed(
+        _ address: SocketAddress, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
+        draw: UInt64
+    ) {
+        change { entries in
+            var entry = entries[address] ?? Entry()
+            // Several connections that fail together are one failure.
+            if entry.notBefore > now {
+                entry.lasting = lasting ?? entry.lasting
+                if let retryAfter { entry.notBefore = max(entry.notBefore, now + retryAfter) }
+                entries[address] = entry
+                return
+            }
+            let exponent = min(entry.failures, 6)
+            entry.failures += 1
+            entry.lasting = lasting
+            let doubled = min(Self.backoffMinimum << UInt64(exponent), Self.backoffMaximum)
+            let backoff = retryAfter.map { max($0, Self.backoffMinimum) } ?? doubled
+            // Jitter of up to a quarter, so that senders don't march in step: before the time is up,
+            // but not where the server named it.
+            let jitter = draw % (backoff / 4)
+            entry.notBefore = now + (retryAfter == nil ? backoff - jitter : backoff + jitter)
+            if entries[address] == nil, entries.count >= Self.entriesLimit,
+                let oldest = entries.min(by: { $0.value.notBefore < $1.value.notBefore })
+            {
+                entries[oldest.key] = nil
+            }
+            entries[address] = entry
+        }
+    }
+}
