@@ -27,8 +27,6 @@ final class SimulatedReactor {
     var pendingSync: Int?
     /// Wakes in a row that brought nothing.
     var idleTurns = 0
-    /// Pauses that addresses surely have, and for how many failures in a row.
-    var pauses: [Int: (until: UInt64, failures: Int)] = [:]
     var countedRequests: UInt64 = 0
     var isDone = false
 
@@ -72,6 +70,8 @@ final class SimulatedProcess {
     var progress: (settled: UInt64, step: Int) = (0, 0)
     /// When connections were begun beyond each reactor's first ones.
     var reconnectTimes: [UInt64] = []
+    /// Pauses that addresses surely have, and for how many failures in a row: all reactors share them.
+    var pauses: [Int: AddressPause] = [:]
     /// Connections begun, by reactor.
     var connectionsBegun: [Int: Int] = [:]
 

@@ -98,7 +98,7 @@ struct AddressBook {
 
     /// How a connection may use its address before it got any response.
     func leave(_ index: Int, slot: Int, now: UInt64) -> AddressHealth.Leave {
-        health.ask(entries[index].address, owner(slot), now: now)
+        health.leave(entries[index].address, owner(slot), now: now)
     }
 
     mutating func wait(until deadline: UInt64) {
@@ -133,14 +133,16 @@ struct AddressBook {
 
     /// A connection failed, or its server is in trouble: leave the address alone for a while.
     ///
-    /// - Parameter retryAfter: Nanoseconds that the server asked for, where it did.
+    /// - Parameters:
+    ///   - retryAfter: Nanoseconds that the server asked for, where it did.
+    ///   - isOutage: The server said so itself, in a response.
     mutating func failed(
         _ index: Int, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
-        random: inout SplitMix64
+        isOutage: Bool = false, random: inout SplitMix64
     ) {
         health.failed(
             entries[index].address, now: now, retryAfter: retryAfter, lasting: lasting,
-            draw: random.next())
+            isOutage: isOutage, draw: random.next())
     }
 
     /// Addresses that failed and did not respond since.

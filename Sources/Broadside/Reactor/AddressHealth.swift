@@ -21,6 +21,9 @@ final class AddressHealth: Sendable {
         var failures = 0
         /// No attempt, and no request on a new connection, before; monotonic nanoseconds.
         var notBefore: UInt64 = 0
+        /// Its server responded that it is in trouble: connections that stand already, and have no
+        /// response yet, wait as well.
+        var isOutage = false
         /// The one connection that finds out whether it is good again.
         var trial: Owner?
         /// What went wrong last, if trying again cannot help.
@@ -80,6 +83,13 @@ final class AddressHealth: Sendable {
         return leave
     }
 
+    /// How a connection that stands, and has no response yet, may use its address.
+    func leave(_ address: SocketAddress, _ owner: Owner, now: UInt64) -> Leave {
+        let entry = entry(address)
+        guard entry.isOutage || entry.trial == owner else { return .free }
+        return ask(address, owner, now: now)
+    }
+
     /// A new connection got a response: the next trouble's pause begins anew. A pause that another
     /// response asked for meanwhile stays.
     func succeeded(_ address: SocketAddress, now: UInt64) {
@@ -111,13 +121,15 @@ final class AddressHealth: Sendable {
     /// - Parameters:
     ///   - retryAfter: Nanoseconds that the server asked for, if it did: these count, and not what has
     ///     doubled so far.
+    ///   - isOutage: The server said so itself, in a response.
     ///   - draw: A random number for the jitter.
     func failed(
         _ address: SocketAddress, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
-        draw: UInt64
+        isOutage: Bool, draw: UInt64
     ) {
         change { entries in
             var entry = entries[address] ?? Entry()
+            entry.isOutage = entry.isOutage || isOutage
             // Several connections that fail together are one failure.
             if entry.notBefore > now {
                 entry.lasting = lasting ?? entry.lasting

@@ -123,7 +123,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].limitedBy = .retry
             return
         }
-        guard mayTry(index, now: now) else {
+        let tryable = tryBudget(index, now: now)
+        guard tryable > 0 else {
             connections[index].limitedBy = .retry
             return
         }
@@ -153,7 +154,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             return
         }
-        var budget = min(capacity, room, earlyAllowance(), trialBudget(index))
+        var budget = min(capacity, room, earlyAllowance(), tryable)
         guard budget > 0 else {
             connections[index].limitedBy = .streams
             return

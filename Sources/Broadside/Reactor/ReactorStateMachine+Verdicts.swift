@@ -88,7 +88,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .drainAndReplace:
             addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
-                lasting: nil, random: &random)
+                lasting: nil, isOutage: true, random: &random)
             drain(index, now: now)
         }
         noteWait(index, status: status, reason: reason, retryAfter: retryAfter)
@@ -138,7 +138,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             // One server with a wrong clock: it is asked again later, by one request.
             addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
-                random: &random)
+                isOutage: true, random: &random)
             return true
         case .hopeless:
             shared.stop(shared.expiredCause)

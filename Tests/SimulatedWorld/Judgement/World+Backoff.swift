@@ -1,9 +1,20 @@
 import Broadside
 
+/// How long an address has to be left alone.
+struct AddressPause {
+    var until: UInt64
+    /// Failures in a row.
+    var failures: Int
+    /// Which reactor saw the last one, and when: the others know of it once that one had its turn.
+    var reactor: Int
+    var since: UInt64
+}
+
 extension World {
-    /// No attempt at an address before the pause after its last failure is over.
+    /// No attempt at an address before the pause after its last failure is over, whoever saw that.
     func judgeBackoff(_ id: Int, _ reactor: SimulatedReactor) {
-        guard let pause = reactor.pauses[links[id].address], clock < pause.until else { return }
+        guard let pause = process.pauses[links[id].address], clock < pause.until else { return }
+        if pause.reactor != reactor.index, clock - pause.since < millisecond { return }
         let left = (pause.until - clock) / millisecond
         fail(
             "link \(id) goes to address \(links[id].address) \(left) ms early, after "
@@ -14,9 +25,9 @@ extension World {
     /// failure in a row, less a quarter at most.
     func noteAttempt(_ id: Int, _ reactor: SimulatedReactor, hasFailed: Bool) {
         let address = links[id].address
-        let failures = reactor.pauses[address]?.failures ?? 0
+        let failures = process.pauses[address]?.failures ?? 0
         guard hasFailed else {
-            reactor.pauses[address]?.failures = 0
+            process.pauses[address]?.failures = 0
             return
         }
         // An address that comes back to the name is tried at once.
@@ -24,7 +35,9 @@ extension World {
             isAloneInTrouble(id)
         else { return }
         let backoff = min(second << UInt64(min(failures, 6)), 60 * second)
-        reactor.pauses[address] = (clock + backoff - backoff / 4, failures + 1)
+        process.pauses[address] = AddressPause(
+            until: clock + backoff - backoff / 4, failures: failures + 1, reactor: reactor.index,
+            since: clock)
     }
 
     /// False where another connection to the same address may have paused it since this one was begun:
@@ -32,8 +45,7 @@ extension World {
     private func isAloneInTrouble(_ id: Int) -> Bool {
         let link = links[id]
         return links.allSatisfy { other in
-            other.id == id || other.epoch != link.epoch || other.reactor != link.reactor
-                || other.address != link.address
+            other.id == id || other.epoch != link.epoch || other.address != link.address
                 || (!other.isOpenAtClient && other.closedAt < link.openedAt)
                 || (other.isConnecting && other.isOpenAtClient
                     && clock - other.openedAt < 14 * second)

@@ -50,7 +50,8 @@ extension World {
 extension SimulatedServer {
     /// True where nothing is in flight although something may be.
     var isIdleWithRoom: Bool {
+        // One without a response yet may have to wait for another that tries the address.
         order.isEmpty && !isMute && !hasSaidGoAway && !isStarving && connectionWindow > 0
-            && streamLimit > 0
+            && streamLimit > 0 && lastAnswered != nil
     }
 }
