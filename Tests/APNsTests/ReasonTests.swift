@@ -21,6 +21,7 @@ import Testing
                 "129 ConnectionLost",
                 "130 MalformedToken", "131 MissingColumn", "132 BadValue", "133 NoPayload",
                 "134 Suppressed", "135 Duplicate", "136 Unparsable",
+                "137 MalformedRow",
             ])
     }
 

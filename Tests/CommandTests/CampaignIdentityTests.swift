@@ -11,7 +11,7 @@ struct CampaignIdentityTests {
             (["--payload", "@other"], "payload"),
             (["--tokens", "@longer"], "list"),
             (["--topic", "com.example.other"], "topic"),
-            (["--push-type", "background"], "push type"),
+            (["--push-type", "background", "--payload-check", "off"], "push type"),
             (["--priority", "5"], "priority"),
             (["--expiration", "0"], "expiration"),
             (["--collapse-id", "x"], "collapse id"),

@@ -80,7 +80,7 @@ struct CertificateRefusalTests {
         expectRefusal(
             try dryRun(one + ["--auth-key", campaign.authority.authKey]),
             says: ["--auth-key and --certificate exclude"])
-        expectRefusal(try dryRun([]), says: ["no credential", "--auth-key", "--certificate"])
+        expectRefusal(try dryRun([]), says: ["--auth-key is missing", "--certificate"])
         expectRefusal(try dryRun(one + ["--key-id", Campaign.keyID]), says: ["--key-id"])
         expectRefusal(
             try dryRun(["--certificate", one[1]]), says: ["--private-key", "no private key"])

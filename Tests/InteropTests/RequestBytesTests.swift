@@ -162,7 +162,8 @@ struct RequestBytesTests {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 1)
         let sent = try campaign.send(
-            to: server.endpoint, ["--push-type", "background", "--expiration", "+2h"])
+            to: server.endpoint,
+            ["--push-type", "background", "--expiration", "+2h", "--payload-check", "off"])
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let fields = try #require(try server.events().compactMap(\.fields).first)
         #expect(fields.first { $0.name == "apns-priority" }?.value == "5")

@@ -146,10 +146,11 @@ class Trial:
             self.command("ledger", "merge", "--output", "merged", *ledgers, codes=[0])
             rows = sorted((row for index in range(1, self.shards + 1)
                            for row in self.of_shard(index)), key=lambda row: row.number)
+            self.killed = self.was_killed
             self.judge("merged", rows, is_over=True)
         return "interrupted" if self.was_interrupted else "too quick"
 
-    was_interrupted = False
+    was_interrupted = was_killed = False
 
     def one(self, ledger, index):
         """Interrupts a run, judges each state that it leaves, resumes it to its end."""
@@ -177,6 +178,7 @@ class Trial:
             expect(code in ((-9, 0, 6) if is_kill else (0, 3, 6, -2)), f"exit code {code}", call,
                    said)
             self.killed |= code == -9
+            self.was_killed |= code == -9
             self.was_interrupted |= code in (-9, 3)
             if os.path.exists(f"{self.directory}/{ledger}/manifest.json"):
                 self.judge(ledger, rows, is_over=code in (0, 6))

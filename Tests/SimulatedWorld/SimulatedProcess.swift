@@ -72,6 +72,10 @@ final class SimulatedProcess {
     var reconnectTimes: [UInt64] = []
     /// Pauses that addresses surely have, and for how many failures in a row: all reactors share them.
     var pauses: [Int: AddressPause] = [:]
+    /// Where the chunk that came next would start in the list's order, and whether one came before
+    /// another that lies before it.
+    var nextChunkRow: UInt64 = 0
+    var hasDisorder = false
     /// Connections begun, by reactor.
     var connectionsBegun: [Int: Int] = [:]
 

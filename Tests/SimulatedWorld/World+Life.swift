@@ -90,6 +90,10 @@ extension World {
     /// Puts something into a reactor's inbox; it wakes a moment later, so that things gather.
     func deliver(_ delivery: Delivery, to reactor: SimulatedReactor) {
         guard !reactor.isDone else { return }
+        if case .completion(.chunk(let chunk)) = delivery {
+            process.hasDisorder = process.hasDisorder || chunk.start.row != process.nextChunkRow
+            process.nextChunkRow = chunk.end.row
+        }
         reactor.inbox.append(delivery)
         wake(reactor, at: clock + random.delay(20_000))
     }

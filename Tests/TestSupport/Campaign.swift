@@ -153,22 +153,41 @@ package struct ExportedRow: Sendable {
     static let header =
         "line,token,state,status,reason,apns_timestamp_ms,attempts,apns_id,settled_at_ms"
 
-    /// Reads CSV without quoted fields.
+    /// Reads CSV; a quoted field has no line breaks.
     package static func read(_ text: String) throws -> [ExportedRow] {
         var lines = text.utf8.split(separator: 0x0a)
         guard !lines.isEmpty, String(lines.removeFirst()) == header else {
             throw TestFailure("an export without its header: \(text.prefix(200))")
         }
         return try lines.map { line in
-            let fields = line.split(separator: 0x2c, omittingEmptySubsequences: false)
+            let fields = fields(Array(line))
             guard fields.count == 9 else {
                 throw TestFailure("a line of an export with \(fields.count) fields: \(line)")
             }
-            func text(_ index: Int) -> String { String(fields[index])! }
+            func text(_ index: Int) -> String { String(decoding: fields[index], as: UTF8.self) }
             return ExportedRow(
                 line: Int(text(0)), token: text(1), state: text(2), status: Int(text(3)),
                 reason: text(4), timestamp: text(5), attempts: Int(text(6)) ?? -1,
                 identifier: text(7))
         }
+    }
+
+    private static func fields(_ line: [UInt8]) -> [[UInt8]] {
+        var fields: [[UInt8]] = [[]]
+        var isQuoted = false
+        for byte in line {
+            if byte == UInt8(ascii: "\"") {
+                // Of a doubled quote the second one opens again: it belongs to the text.
+                if !isQuoted, fields[fields.count - 1].last != nil {
+                    fields[fields.count - 1].append(byte)
+                }
+                isQuoted.toggle()
+            } else if byte == UInt8(ascii: ","), !isQuoted {
+                fields.append([])
+            } else {
+                fields[fields.count - 1].append(byte)
+            }
+        }
+        return fields
     }
 }

@@ -6,7 +6,7 @@ package enum FakeTime {
     /// monotonic clock goes on as it is.
     package static func fixed(_ offset: String) throws -> [String: String] {
         try preload("faketime/libfaketimeMT.so.1", "faketime").merging([
-            "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
         ]) { $1 }
     }
 
@@ -15,6 +15,8 @@ package enum FakeTime {
         try preload("faketime/libfaketimeMT.so.1", "faketime").merging([
             "FAKETIME_TIMESTAMP_FILE": file, "FAKETIME_NO_CACHE": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            // A file keeps its own times, or it would seem to be written to all the time.
+            "NO_FAKE_STAT": "1",
         ]) { $1 }
     }
 

@@ -74,7 +74,7 @@ final class LedgerDirectory {
     /// Takes away a campaign whose list turned out to be wrong before anything was sent.
     func discardCampaign() {
         guard let names = try? names() else { return }
-        let files = ["manifest.json", "telemetry.json", "provider-token"]
+        let files = ["manifest.json", Self.manifestCopyName, "telemetry.json", "provider-token"]
         let own = Self.preparations + files + files.map { ".\($0).new" } + ["control"]
         for name in names.sorted()
         where own.contains(name) || LedgerFormat.parseSegmentName(name) != nil {

@@ -82,8 +82,11 @@ public enum CampaignRun {
         if let path = options.report { try checkWritable(path, option: "report") }
         // What is left of a campaign that was begun is judged with what earlier runs read of it.
         let isBegun = options.resumes && LedgerDirectory.unlocked(ledger).hasManifest
-        let part = isBegun ? nil : try list.part(of: options.shard)
-        if let part { try ListLook(list, plan: plan, part: part).judge() }
+        // A part by bytes is found by reading the list, which may take minutes: signals are taken then.
+        let isPartSearched = options.shard != nil && list.isCutByBytes
+        if !isBegun, !isPartSearched {
+            try ListLook(list, plan: plan, part: .wholeList).judge()
+        }
         try confirm(plan, list)
         try checkLimits(plan)
         let signals = watchSignals()
@@ -91,6 +94,8 @@ public enum CampaignRun {
         let directory = if let spooling { spooling } else { try openLedger(options) }
         let session: RunSession
         do throws(BroadsideError) {
+            let part = isBegun ? nil : try list.part(of: options.shard)
+            if let part, isPartSearched { try ListLook(list, plan: plan, part: part).judge() }
             session = try RunSession(
                 plan, list: list, part: part, skips: skips, directory: directory, now: Clock.now())
         } catch {

@@ -26,7 +26,8 @@ struct RequiredOption {
             required.append(RequiredOption("topic", "TOPIC"))
         }
         required.append(credential)
-        if arguments.has("auth-key") {
+        // Of two credentials one has to go, before the companions of either are asked for.
+        if arguments.has("auth-key"), !arguments.has("certificate") {
             required.append(RequiredOption("key-id", "ID (Apple shows it beside the key)"))
             required.append(RequiredOption("team-id", "ID (Apple shows it as membership detail)"))
         }

@@ -58,6 +58,7 @@ extension World {
     /// True where rows are read in the order of the list, all of them.
     private func isOrdered(_ process: SimulatedProcess) -> Bool {
         process.epoch == 1 && scenario.reactors == 1 && scenario.canary == nil
+            && !process.hasDisorder
     }
 
     /// Where one reactor reads a list in order, what is found wrong, and after which row.

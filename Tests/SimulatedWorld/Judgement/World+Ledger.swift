@@ -153,8 +153,9 @@ extension World {
             isJustified = process.shared.canary?.verdict.isRefusal == true
         case .refused, .heldBack, .onlyBadTokens, .tooManyBadTokens:
             isJustified = weather.credential > 0
-        case .tooManyInvalid:
-            isJustified = scenario.maxInvalid < 100
+        case .tooManyInvalid(let count, let rows):
+            // A list without any valid row is refused whatever the limit.
+            isJustified = scenario.maxInvalid < 100 || count == rows
         case .expiredToken, .signingFailed:
             // The world's clock is right, and a renewed provider token is good.
             isJustified = false

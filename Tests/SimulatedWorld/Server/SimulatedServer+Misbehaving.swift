@@ -55,7 +55,10 @@ extension SimulatedServer {
         case 6: return frame(3, 0, 0x7fff_ff01, [0, 0, 0, 8])
         case 7: return frame(9, 4, stream, [0x88])
         case 8: return frame(1, 5, stream, [0, 1, 0x61, 1, 0x62])
-        case 9: return frame(8, 0, 0, [0x7f, 0xff, 0xff, 0xff])
+        case 9:
+            // A violation, unless the client's window happens to be 0: then it may use it.
+            hasOpenedFalsely = true
+            return frame(8, 0, 0, [0x7f, 0xff, 0xff, 0xff])
         default: return (0..<40).map { _ in UInt8(truncatingIfNeeded: random.next()) }
         }
     }

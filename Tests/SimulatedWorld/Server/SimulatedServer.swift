@@ -36,6 +36,8 @@ final class SimulatedServer {
     var hasMisbehaved = false
     /// The stream that was answered last, and with what status.
     var lastAnswered: (stream: Int32, status: Int)?
+    /// The client was told of a connection window that nghttp2 knows nothing of.
+    var hasOpenedFalsely = false
     /// Some request was answered otherwise than by 403: more than one may be open.
     var isGateOpen = false
     /// The last stream that a GOAWAY named, and when the client knows of it.
