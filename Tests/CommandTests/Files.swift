@@ -46,7 +46,7 @@ final class Files: Sendable {
             ("t-nmae", "{\"aps\":\n   {\"alert\":\"x{{nmae}}\"}}"),
             ("t-large", Self.payload(count: 4097).dropLast() + #","b":"{{name}}"}"#),
             ("trailing-comma", #"{"aps":{"alert":"x",}}"#),
-            ("semicolon.csv", "token;name\naabb;Jo\n"), ("tabs.csv", "token\tname\naabb\tJo\n"),
+            ("bars.csv", "token|name\naabb|Jo\n"), ("tabs.csv", "token\tname\naabb\tJo\n"),
             ("device.csv", "id,device\n1,aabb\n"), ("by/pt.json", #"{"a" 1}"#),
             ("by-good/pt.json", #"{"aps":{"alert":"x"}}"#),
             ("AuthKey_ABC123DEFG.p8", ""),

@@ -183,7 +183,7 @@ extension MalformedRequest {
             ["--payload", "@t-name"], says: ["@t-name, line 1, column 18", "plain list of lines"]),
         .init(
             ["--payload", "@t-nmae", "--tokens", "@people.csv"],
-            says: ["@t-nmae, line 2, column 15", "'nmae'", "did you mean name?", "token, name"]),
+            says: ["@t-nmae, line 2, column 15", "'nmae'", "did you mean 'name'?", "token, name"]),
         .init(
             ["--payload", "@t-name", "--to", "aabb"], without: ["tokens"],
             says: ["@t-name", "--to"]),
@@ -208,7 +208,7 @@ extension MalformedRequest {
         .init(["--payload-by", "locale=@by-good"], says: ["--payload-by", "plain list of lines"]),
         .init(
             ["--payload-by", "nam=@by-good", "--tokens", "@people.csv"],
-            says: ["--payload-by", "did you mean name?"]),
+            says: ["--payload-by", "did you mean 'name'?"]),
         .init(["--topic", "com.example.app.push-type.widgets"], says: ["--topic", "widgets"]),
         .init(["--push-type", "voip"], says: ["--topic", ".voip"]),
         .init(

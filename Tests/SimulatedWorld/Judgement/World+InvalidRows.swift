@@ -32,7 +32,8 @@ extension World {
             return
         }
         isInvalidGivenUp = true
-        if Double(count) * 100 <= scenario.maxInvalid * Double(rows) {
+        // A list without any valid row is refused whatever the limit.
+        if count < rows, Double(count) * 100 <= scenario.maxInvalid * Double(rows) {
             fail("the run stops for \(count) invalid rows of \(rows)")
         }
         let total = UInt64(scenario.list.tokens.count)
