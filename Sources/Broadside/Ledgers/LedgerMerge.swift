@@ -14,7 +14,10 @@ public enum LedgerMerge {
 
     /// Copies the ledgers into a new directory, once they are known to be whole and of one list.
     ///
-    /// - Parameter tokens: The list that was sent; nil: where the runs read it.
+    /// - Parameters:
+    ///   - output: The new directory.
+    ///   - paths: The directories of the ledgers.
+    ///   - tokens: The list that was sent; nil: where the runs read it.
     /// - Returns: What was done, for people.
     public static func run(
         output: String, ledgers paths: [String], tokens: String? = nil

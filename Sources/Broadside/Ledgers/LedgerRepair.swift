@@ -6,7 +6,10 @@ internal import Glibc
 public enum LedgerRepair {
     /// Reads a ledger, whatever is wrong with it, and writes what is left into a new directory.
     ///
-    /// - Parameter tokens: The list that was sent; nil: where the run read it.
+    /// - Parameters:
+    ///   - path: The damaged ledger's directory, which stays as it is.
+    ///   - output: The new directory.
+    ///   - tokens: The list that was sent; nil: where the run read it.
     /// - Returns: What was kept and what was lost, for people.
     public static func run(
         _ path: String, output: String, tokens: String?

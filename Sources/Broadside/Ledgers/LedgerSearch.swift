@@ -43,7 +43,10 @@ public struct FoundRow: Sendable {
 extension LedgerReading {
     /// The rows with an apns-id or a token.
     ///
-    /// - Parameter tokens: The list that was sent; nil: where the run read it, if it is there.
+    /// - Parameters:
+    ///   - notificationID: An apns-id as text; nil: any.
+    ///   - token: A device token as text; nil: any.
+    ///   - tokens: The list that was sent; nil: where the run read it, if it is there.
     public func find(
         notificationID: String?, token: String?, tokens: String?
     ) throws(BroadsideError) -> [FoundRow] {

@@ -28,7 +28,9 @@ public struct OutputRule {
     /// What is read from a directory that an option names: payloads, credentials, a configuration.
     private static let readSuffixes = [".json", ".pem", ".key", ".p8", ".p12", ".pfx"]
 
-    /// - Parameter ledgers: Directories of ledgers that are read or written.
+    /// - Parameters:
+    ///   - inputs: Files and directories that the command reads.
+    ///   - ledgers: Directories of ledgers that are read or written.
     public init(inputs: [Input], ledgers: [String]) {
         self.inputs = inputs
         self.ledgers = ledgers
