@@ -24,7 +24,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from generated_list import GeneratedList  # noqa: E402
 from judged_command import Command, Difference, expect, exported  # noqa: E402
-from reference_list import Reading  # noqa: E402
+from reference_list import Reading, Refused  # noqa: E402
 
 STATES = ["accepted", "rejected", "invalid", "skipped", "failed", "unknown", "remaining",
           "in-doubt"]
@@ -262,7 +262,12 @@ def main():
     for seed in range(first, first + count):
         directory = f"{home}/{seed}"
         os.mkdir(directory)
-        trial = Trial(seed, Command(path, directory), f"{home}/apns")
+        try:
+            trial = Trial(seed, Command(path, directory), f"{home}/apns")
+        except Refused:
+            # judge_lists.py sees to those.
+            results["refused"] += 1
+            continue
         try:
             results[trial.run()] += 1
             shutil.rmtree(directory)

@@ -7,7 +7,8 @@
         /// The value's bytes, at most `sampleLimit` of them.
         var count: UInt8 = 0
         var isCut = false
-        var sample = InlineArray<32, UInt8>(repeating: 0)
+        // An InlineArray here makes swiftc 6.3.1 fail with -sanitize=thread.
+        var sample = SIMD32<UInt8>(repeating: 0)
     }
 
     /// Values that are told apart; the others are counted together.
