@@ -189,7 +189,7 @@ class GeneratedList:
                 pairs = [pair for pair in pairs if "oken" not in pair[0] + pair[1]]
             row = "{" + ",".join(key + rng.choice([":", ": "]) + value for key, value in pairs) + "}"
             if rng.random() < self.faults / 3:
-                row = rng.choice([row[:-1], "[]", "7", row + "x", "{", '"a"', row + row])
+                row = rng.choice([row[:-1], "[]", "7", row + "x", "nul", '"a"', row + row])
             rows.append(row)
         return rows
 

@@ -26,7 +26,7 @@ def fate(token):
 
 def expect(condition, text, *details):
     if not condition:
-        raise Difference(text + "".join(f"\n    {detail!r}"[:1500] for detail in details))
+        raise Difference(text + "".join(f"\n    {detail!r}"[:6000] for detail in details))
 
 
 class Command:

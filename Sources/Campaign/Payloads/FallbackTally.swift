@@ -7,7 +7,6 @@
         /// The value's bytes, at most `sampleLimit` of them.
         var count: UInt8 = 0
         var isCut = false
-        // An InlineArray here makes swiftc 6.3.1 fail with -sanitize=thread.
         var sample = SIMD32<UInt8>(repeating: 0)
     }
 
@@ -15,14 +14,16 @@
     static let valueLimit = 64
     private static let sampleLimit = 32
 
-    private let slots: UnsafeMutableBufferPointer<Slot>
+    // As a buffer pointer it makes swiftc 6.3.1 fail with -sanitize=thread.
+    private let slots: UnsafeMutablePointer<Slot>
     private var used = 0
     private var otherRows: UInt64 = 0
 
     /// - Parameter isNeeded: Whether rows choose among payloads.
     init(isNeeded: Bool) {
-        unsafe slots = .allocate(capacity: isNeeded ? Self.valueLimit : 0)
-        unsafe slots.initialize(repeating: Slot())
+        let capacity = isNeeded ? Self.valueLimit : 0
+        unsafe slots = .allocate(capacity: capacity)
+        unsafe slots.initialize(repeating: Slot(), count: capacity)
     }
 
     // SAFETY: allocated in `init`, of a trivial type, and reached only through here.
