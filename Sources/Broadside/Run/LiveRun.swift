@@ -63,13 +63,16 @@ struct LiveRun {
                     trace: outlets.trace))
         }
         session.directory.syncDirectory()
+        // From here on the list is its thread's alone.
+        let alert = AlertText(plan, list)
         try services.start(list: source)
         // Resumed after it: nothing is sent in the moment before the watch begins.
         if let deadline, Clock.now().wallMilliseconds >= deadline { shared.stop(.deadline) }
         for thread in threads { thread.start() }
         let teller = RunTeller(
             plan, session: session, shared: shared, services: services, source: source,
-            outlets: outlets, start: start, wake: { for thread in threads { thread.wake() } })
+            outlets: outlets, alert: alert, start: start,
+            wake: { for thread in threads { thread.wake() } })
         watch(threads, signals, teller)
         for thread in threads { thread.join() }
         services.stop()

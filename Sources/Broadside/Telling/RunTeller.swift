@@ -34,7 +34,8 @@ final class RunTeller {
 
     init(
         _ plan: Plan, session: RunSession, shared: SharedRun, services: ReactorServices,
-        source: ListSource, outlets: RunOutlets, start: Now, wake: @escaping () -> Void
+        source: ListSource, outlets: RunOutlets, alert: AlertText?, start: Now,
+        wake: @escaping () -> Void
     ) {
         self.plan = plan
         self.session = session
@@ -53,7 +54,7 @@ final class RunTeller {
             session.epoch, atMilliseconds: start.wallMilliseconds, settings: plan.settings)
         telemetry.command = plan.options.command
         telemetry.hasEndpoint = plan.options.endpoint != nil
-        telemetry.alert = AlertText(plan, source.list)
+        telemetry.alert = alert
         nextSave = start.nanoseconds + Self.saveInterval
         nextRetries = start.nanoseconds + Self.retriesInterval
         tokenVersion = shared.authorizationVersion
