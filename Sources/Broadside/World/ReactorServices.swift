@@ -31,7 +31,13 @@ final class ReactorServices: @unchecked Sendable {
     }
 
     /// True once the list is nobody's, and may be read on by the caller; after `stop`.
-    var hasListEnded: Bool { reader?.hasEnded ?? true }
+    var hasListEnded: Bool {
+        guard let reader else { return true }
+        guard reader.hasEnded else { return false }
+        reader.join()
+        self.reader = nil
+        return true
+    }
 
     /// Looks the name up anew; no answer is kept, as Apple advises.
     func resolve(for inbox: Inbox) {
