@@ -77,7 +77,11 @@ public enum TokenText {
             start += 1
             end -= 1
         }
-        if !isBracketed, end - start > maximumDigitCount { return false }
+        // Between brackets blanks count for nothing; without them every byte is a digit.
+        if !isBracketed {
+            let count = end - start
+            if count > maximumDigitCount || !count.isMultiple(of: 2) { return false }
+        }
 
         var count = 0
         for offset in start..<end {

@@ -162,13 +162,18 @@ import Testing
         #expect(summary.count(.accepted) == 150_000)
     }
 
+    /// Digits whose order tells their places apart, another one first in each row.
+    private func bytes(of row: Int, count: Int) -> [UInt8] {
+        (0..<count).map { 0x61 + UInt8(($0 * 5 + $0 / 6 + row) % 6) }
+    }
+
     @Test func `tokens, texts and times come back`() throws {
         let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
         draft.writer.reserve(testChunk(0, 300), nowMilliseconds: testTime)
         // Every length of token and of reason's text, digits, and text where digits do not pair up.
         for row in 0..<UInt64(270) {
-            let token = [UInt8](repeating: 0x61 + UInt8(row % 6), count: Int(row))
-            let text = [UInt8](repeating: 0x7A, count: Int(row % 70))
+            let token = bytes(of: Int(row), count: Int(row))
+            let text = bytes(of: Int(row), count: Int(row % 70))
             draft.writer.settled(
                 row: row, state: .rejected, status: 410, reason: UInt8(row % 256),
                 reasonText: row % 3 == 0 ? nil : text.span.bytes, attempts: Int(row) * 300,
@@ -188,9 +193,9 @@ import Testing
             #expect(verdict.settledAtMilliseconds == testTime + UInt64(row))
             var token: [UInt8] = []
             verdicts.appendToken(ofRow: row, to: &token)
-            #expect(token == [UInt8](repeating: 0x61 + UInt8(row % 6), count: min(row, 200)))
+            #expect(token == bytes(of: row, count: min(row, 200)))
             let text = verdicts.reasonText(ofRow: row)
-            let expected = [UInt8](repeating: 0x7A, count: min(row % 70, 64))
+            let expected = bytes(of: row, count: min(row % 70, 64))
             #expect((text ?? []) == (row % 3 == 0 ? [] : expected))
         }
         #expect(verdicts.rows[299].state == .inDoubt)

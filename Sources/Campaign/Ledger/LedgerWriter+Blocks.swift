@@ -59,6 +59,24 @@ extension LedgerWriter {
         }
     }
 
+    /// Appends the first `count` bytes of `bytes`, eight at a time; `packer` must be empty.
+    mutating func push(_ bytes: RawSpan, count: Int, _ packer: inout OctetPacker) {
+        precondition(packer.shift == 0)
+        var offset = 0
+        while count - offset >= 8 {
+            // Any 64 bits are a word, and the load checks its bounds.
+            append(
+                unsafe UInt64(
+                    littleEndian: bytes.unsafeLoadUnaligned(
+                        fromByteOffset: offset, as: UInt64.self)))
+            offset += 8
+        }
+        while offset < count {
+            push(bytes.octet(at: offset), &packer)
+            offset += 1
+        }
+    }
+
     /// Makes sure that a block is open with room for a record, and that the clock reaches its time.
     ///
     /// - Returns: the record's time, in milliseconds after the clock.

@@ -101,10 +101,10 @@ extension LedgerWriter {
         if let timestamp { append(timestamp) }
 
         var packer = OctetPacker()
-        for index in 0..<tokenCount {
-            if isText {
-                push(token.octet(at: index), &packer)
-            } else {
+        if isText {
+            push(token, count: tokenCount, &packer)
+        } else {
+            for index in 0..<tokenCount {
                 let high = HexDigits.value(token.octet(at: 2 * index))
                 let low = HexDigits.value(token.octet(at: 2 * index + 1))
                 push(high << 4 | low, &packer)
