@@ -85,6 +85,38 @@ struct TestList: LedgerListReader {
         #expect(without.count == 6)
     }
 
+    /// Text, as a list or a server has it, and its cell.
+    static let cells: [(bytes: [UInt8], token: String, reason: String)] = [
+        (Array("plain".utf8), "plain", "plain"),
+        (Array("=1+1".utf8), "=1+1", "'=1+1"),
+        (Array("+1".utf8), "+1", "'+1"),
+        (Array("-1".utf8), "-1", "'-1"),
+        (Array("@SUM(A1)".utf8), "@SUM(A1)", "'@SUM(A1)"),
+        (Array("\t=1".utf8), "\t=1", "'\t=1"),
+        (Array("\r=1".utf8), "\"\r=1\"", "\"'\r=1\""),
+        (Array("=\"a\",b".utf8), "\"=\"\"a\"\",b\"", "\"'=\"\"a\"\",b\""),
+        (Array("1=1".utf8), "1=1", "1=1"),
+        (Array("é,".utf8), "\"é,\"", "\"é,\""),
+        // A character that was cut off, one of Latin-1, and a lone surrogate.
+        ([0x61, 0xC3], "a\u{FFFD}", "a\u{FFFD}"),
+        ([0xE9, 0x2C], "\"\u{FFFD},\"", "\"\u{FFFD},\""),
+        ([0xED, 0xA0, 0x80], "\u{FFFD}\u{FFFD}\u{FFFD}", "\u{FFFD}\u{FFFD}\u{FFFD}"),
+    ]
+
+    @Test(arguments: cells)
+    func `cells are UTF-8, and a server's are no formulas`(
+        cell: (bytes: [UInt8], token: String, reason: String)
+    ) {
+        var row = ExportRow()
+        row.token = cell.bytes
+        row.reason = cell.bytes
+        var output: [UInt8] = []
+        ExportFormat.csv.append(row, to: &output)
+        #expect(
+            String(validating: output, as: UTF8.self)
+                == ",\(cell.token),remaining,,\(cell.reason),,0,,\n")
+    }
+
     @Test func `settled rows come as JSON Lines`() throws {
         let lines = try export(TestList(), .jsonl, [.rejected, .invalid])
         #expect(

@@ -34,7 +34,8 @@ public struct ExportRow: Sendable {
 /// How an export is written.
 public enum ExportFormat: String, CaseIterable, Sendable {
     /// A header, then a line a row; fields quoted after RFC 4180 where they need it, lines end with
-    /// LF.
+    /// LF. Always UTF-8: other bytes become U+FFFD. A reason that a spreadsheet would take for a
+    /// formula begins with an apostrophe.
     case csv
     /// A JSON object a line, absent values as null.
     case jsonl
@@ -64,7 +65,7 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         output.append(comma)
         if let status = row.status { appendNumber(UInt64(status), to: &output) }
         output.append(comma)
-        appendField(row.reason, to: &output)
+        appendField(ExportFormat.withoutFormula(row.reason), to: &output)
         output.append(comma)
         if let timestamp = row.timestamp { appendNumber(timestamp, to: &output) }
         output.append(comma)
@@ -76,9 +77,28 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         output.append(0x0A)
     }
 
+    /// Text of a server's that no spreadsheet executes: with an apostrophe before what would begin
+    /// a formula.
+    private static func withoutFormula(_ text: [UInt8]) -> [UInt8] {
+        switch text.first {
+        case UInt8(ascii: "="), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "@"),
+            UInt8(ascii: "\t"), UInt8(ascii: "\r"):
+            [UInt8(ascii: "'")] + text
+        default: text
+        }
+    }
+
     /// Appends a field, in quotes where it has a comma, a quote or a line end (RFC 4180, section
-    /// 2).
+    /// 2). What is not UTF-8 becomes U+FFFD.
     private func appendField(_ field: [UInt8], to output: inout [UInt8]) {
+        if field.contains(where: { $0 >= 0x80 }) {
+            appendQuoted(Array(String(decoding: field, as: UTF8.self).utf8), to: &output)
+        } else {
+            appendQuoted(field, to: &output)
+        }
+    }
+
+    private func appendQuoted(_ field: [UInt8], to output: inout [UInt8]) {
         let needsQuotes = field.contains { $0 == 0x2C || $0 == 0x22 || $0 == 0x0A || $0 == 0x0D }
         guard needsQuotes else {
             output.append(contentsOf: field)
