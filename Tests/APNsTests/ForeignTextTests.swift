@@ -18,6 +18,18 @@ import Testing
         #expect(ForeignText.escaped(text, limit: .max) == expected)
     }
 
+    @Test func `Text is taken apart where a mark follows the separator, too`() {
+        let name = "--name=\u{301}a=b"
+        #expect(name.parts(atFirst: "=").map { [$0, $1] } == ["--name", "\u{301}a=b"])
+        #expect(name.parts(atLast: "=").map { [$0, $1] } == ["--name=\u{301}a", "b"])
+        #expect("lists/\u{301}x".parts(atLast: "/").map { [$0, $1] } == ["lists", "\u{301}x"])
+        #expect("lists".parts(atLast: "/") == nil && "".parts(atFirst: "/") == nil)
+        #expect("/".parts(atFirst: "/").map { [$0, $1] } == ["", ""])
+        #expect("it's'\u{301}".pieces(at: "'") == ["it", "s", "\u{301}"])
+        #expect("''".pieces(at: "'") == ["", "", ""] && "".pieces(at: "'") == [""])
+        #expect("/\u{301}".starts(withBytes: "/") && !"x/".starts(withBytes: "/"))
+    }
+
     @Test func `Every control, bidirectional control and line separator is escaped`() {
         for value in UInt32(0)...0x3000 {
             guard let scalar = Unicode.Scalar(value) else { continue }

@@ -96,7 +96,7 @@ enum Credential {
 
     /// The ID in the name that Apple gives to key files, `AuthKey_ABC123DEFG.p8`.
     private static func keyIDInName(_ path: String) -> String? {
-        let name = path.split(separator: "/").last ?? ""
+        let name = path.pieces(at: "/").last ?? ""
         guard name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }
         let identifier = String(name.dropFirst(8).dropLast(3))
         return ProviderTokenClaims.isIdentifier(identifier) ? identifier : nil

@@ -33,7 +33,7 @@ package struct CampaignFile {
     /// Reads a file.
     package init(path: String) throws(BroadsideError) {
         let octets = try readFile(path, option: "campaign", limit: Self.sizeLimit)
-        folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
+        folder = path.parts(atLast: "/").map { "\($0.before)/" } ?? ""
         func named(_ place: JSON5Position) -> String {
             "--campaign \(path), line \(place.line), column \(place.column)"
         }

@@ -112,14 +112,14 @@ struct PayloadFiles {
     static func choiceDirectory(
         _ option: String
     ) throws(BroadsideError) -> (column: String, directory: String) {
-        guard let sign = option.firstIndex(of: "="), sign != option.startIndex,
-            option.index(after: sign) != option.endIndex
+        guard let (column, directory) = option.parts(atFirst: "="), !column.isEmpty,
+            !directory.isEmpty
         else {
             throw .request(
                 "--payload-by '\(option)' is no COLUMN=DIR: name a column of the list and a "
                     + "directory, like locale=payloads")
         }
-        return (String(option[..<sign]), String(option[option.index(after: sign)...]))
+        return (String(column), String(directory))
     }
 
     /// The names of a directory's payload files, sorted.

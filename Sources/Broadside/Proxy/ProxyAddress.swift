@@ -38,7 +38,7 @@ struct ProxyAddress: Equatable, Sendable {
 
     /// The URL as it may be shown.
     private static func withoutUser(_ url: String) -> Substring {
-        url.lastIndex(of: "@").map { url[url.index(after: $0)...] } ?? url[...]
+        url.parts(atLast: "@")?.behind ?? url[...]
     }
 
     /// The value of Proxy-Authorization for the file's `user:password` (RFC 7617 section 2).

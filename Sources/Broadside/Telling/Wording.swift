@@ -58,7 +58,5 @@ package func shellWord(_ text: String) -> String {
             || (0x61...0x7a).contains(octet) || Array("/._-+:@%".utf8).contains(octet)
     }
     if isPlain, !text.isEmpty { return text }
-    return "'"
-        + text.split(separator: "'", omittingEmptySubsequences: false)
-        .joined(separator: "'\\''") + "'"
+    return "'" + text.pieces(at: "'").joined(separator: "'\\''") + "'"
 }

@@ -1,3 +1,4 @@
+internal import APNs
 import HTTP2
 internal import Glibc
 internal import Synchronization
@@ -88,9 +89,8 @@ struct FrameTraceLine {
         case "authorization":
             return "bearer (\(value.count) octets)"
         case ":path":
-            guard let slash = text.lastIndex(of: "/") else { return text }
-            let token = text[text.index(after: slash)...]
-            return String(text[...slash]) + (token.count > 8 ? "\(token.prefix(8))..." : token)
+            guard let (folder, token) = text.parts(atLast: "/") else { return text }
+            return "\(folder)/\(token.count > 8 ? "\(token.prefix(8))..." : token)"
         default:
             return printable(text, limit: wordsLimit)
         }

@@ -1,3 +1,4 @@
+internal import APNs
 internal import Campaign
 internal import Glibc
 
@@ -122,8 +123,8 @@ public struct OutputRule {
     }
 
     private static func parent(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
+        guard let (folder, _) = path.parts(atLast: "/") else { return "." }
+        return folder.isEmpty ? "/" : String(folder)
     }
 
     /// An output, and which file it is.
@@ -153,8 +154,8 @@ public struct OutputRule {
     private static func place(of path: String) -> String {
         var path = path[...]
         while path.count > 1, path.hasSuffix("/") { path = path.dropLast() }
-        guard let slash = path.lastIndex(of: "/") else { return "\(absolutePath("."))/\(path)" }
-        return "\(absolutePath(parent(of: String(path))))/\(path[path.index(after: slash)...])"
+        let name = path.parts(atLast: "/")?.behind ?? path
+        return "\(absolutePath(parent(of: String(path))))/\(name)"
     }
 
     /// Whether two outputs are one file, or would be.

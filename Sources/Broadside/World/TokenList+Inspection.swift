@@ -63,9 +63,9 @@ extension TokenList {
             keys = JSONKeys.read(reader.text(of: row))
             return keys.isEmpty
         }
-        let last = wanted.split(separator: ".").last.map(String.init) ?? wanted
+        let last = wanted.pieces(at: ".").last
         let nearest =
-            keys.first { $0.split(separator: ".").last.map(String.init) == last }
+            keys.first { $0.pieces(at: ".").last == last }
             ?? NearestName.of(wanted, among: keys)
         return (nearest.map { "did you mean \(printable($0))? " } ?? "")
             + "its first row has the keys \(shownColumns(keys)): name one, or a path such as "

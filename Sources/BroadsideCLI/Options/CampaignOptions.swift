@@ -1,3 +1,4 @@
+import APNs
 import Broadside
 import Glibc
 
@@ -99,7 +100,7 @@ enum CampaignOptions {
         switch entry.value {
         case .boolean(let isSet) where option.value == nil: return isSet ? "" : nil
         case .string(let text) where option.value != nil:
-            return option.isPath(text) && !text.hasPrefix("/")
+            return option.isPath(text) && !text.starts(withBytes: "/")
                 ? option.withPath(text, in: folder) : text
         case .number(let text) where option.takesNumber: return plainNumber(text)
         default: break
@@ -136,7 +137,7 @@ enum CampaignOptions {
                 value = "true"
             } else if option.takesNumber, isPlainNumber(text) {
                 value = text
-            } else if option.isPath(text), !text.hasPrefix("/") {
+            } else if option.isPath(text), !text.starts(withBytes: "/") {
                 value = jsonString(option.withPath(text, in: workingDirectory + "/"))
             } else {
                 value = jsonString(text)
@@ -172,10 +173,9 @@ extension OptionDescription {
 
     /// The text with its path in a folder; `COLUMN=DIR` has it behind the sign.
     func withPath(_ text: String, in folder: String) -> String {
-        guard value?.contains("=") == true, let sign = text.firstIndex(of: "=") else {
+        guard value?.contains("=") == true, let (column, path) = text.parts(atFirst: "=") else {
             return folder + text
         }
-        let path = text[text.index(after: sign)...]
-        return path.isEmpty || path.hasPrefix("/") ? text : "\(text[...sign])\(folder)\(path)"
+        return path.isEmpty || path.starts(withBytes: "/") ? text : "\(column)=\(folder)\(path)"
     }
 }

@@ -1,3 +1,4 @@
+import APNs
 import Broadside
 import Glibc
 
@@ -44,12 +45,11 @@ extension ParsedArguments {
 
     /// An option that names a file or a directory; `COLUMN=DIR` has it behind the sign.
     private func input(_ option: OptionDescription, _ value: String) -> OutputRule.Input {
-        guard option.value?.contains("=") == true, let sign = value.firstIndex(of: "=") else {
+        guard option.value?.contains("=") == true, let parts = value.parts(atFirst: "=") else {
             return OutputRule.Input(option: option.name, path: value)
         }
         return OutputRule.Input(
-            option: option.name, path: String(value[value.index(after: sign)...]),
-            holdsPayloads: true)
+            option: option.name, path: String(parts.behind), holdsPayloads: true)
     }
 }
 

@@ -16,10 +16,10 @@ struct ParsedArguments {
     init(_ arguments: [String], command: CommandDescription) throws(CommandFailure) {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
-            guard argument.hasPrefix("--"), argument.count > 2 else {
+            guard argument.starts(withBytes: "--"), argument.utf8.count > 2 else {
                 if argument == "-h" {
                     asksForHelp = true
-                } else if argument.hasPrefix("-"), argument != "-" {
+                } else if argument.starts(withBytes: "-"), argument != "-" {
                     let name = argument.drop { $0 == "-" }.prefix { $0 != "=" }
                     let isKnown = command.options.contains { $0.name == name }
                     throw .usage(
@@ -34,9 +34,10 @@ struct ParsedArguments {
                 }
                 continue
             }
-            let body = argument.dropFirst(2)
-            let name = String(body.prefix { $0 != "=" })
-            let attached = body.count > name.count ? String(body.dropFirst(name.count + 1)) : nil
+            let body = argument.unicodeScalars.dropFirst(2)
+            let parts = Substring(body).parts(atFirst: "=")
+            let name = String(parts?.before ?? Substring(body))
+            let attached = parts.map { String($0.behind) }
             if name == "help" {
                 asksForHelp = true
                 continue
@@ -63,7 +64,8 @@ struct ParsedArguments {
         }
         // A value may begin with one dash (`-` is standard input) but not with two: that is an
         // option whose forerunner lacks its value.
-        if let value = attached ?? (rest.first?.hasPrefix("--") == true ? nil : rest.popFirst()) {
+        let isMissing = rest.first?.starts(withBytes: "--") == true
+        if let value = attached ?? (isMissing ? nil : rest.popFirst()) {
             guard !value.isEmpty || !option.isPath(value) else {
                 throw .usage(
                     "--\(option.name) is empty: write --\(option.name) \(valueName) (is a variable "

@@ -64,10 +64,7 @@ enum ShellCompletion: String, CaseIterable {
 
     /// A word for bash and zsh, whatever it holds.
     static func quoted(_ text: String) -> String {
-        "'"
-            + text.split(separator: "'", omittingEmptySubsequences: false).joined(
-                separator: "'\\''")
-            + "'"
+        "'" + text.pieces(at: "'").joined(separator: "'\\''") + "'"
     }
 
     static func fishQuoted(_ text: String) -> String {
