@@ -80,11 +80,18 @@ struct ReportData {
             runs.append(
                 RunMark(
                     number: epoch.number, startedAtMilliseconds: epoch.startedAtMilliseconds,
-                    start: axis, elapsed: elapsed, outcome: run?.outcome, cause: run?.cause,
+                    start: axis, elapsed: elapsed, outcome: run?.outcome,
+                    cause: Self.cause(epoch, run),
                     retries: run?.retries ?? 0, pauses: run?.pauses ?? []))
             add(run, bins, at: axis)
             axis += elapsed
         }
+    }
+
+    /// Why a run ended before its rows did, without what was to be done about it then.
+    private static func cause(_ epoch: Manifest.Epoch, _ run: Telemetry.Run?) -> String? {
+        guard let cause = (epoch.stop ?? run?.stop)?.cause else { return run?.cause }
+        return cause == .complete ? nil : cause.message
     }
 
     private mutating func add(

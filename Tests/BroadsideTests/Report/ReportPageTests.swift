@@ -110,6 +110,25 @@ import Testing
         #expect(data.runs[1].pauses.count == 1)
     }
 
+    @Test func `The list of runs says why each ended, not what was to be done then`() {
+        var telemetry = Telemetry()
+        var epochs: [Manifest.Epoch] = []
+        let line = "stopped by a signal: --resume continues: broadside send --resume"
+        let causes: [StopCause?] = [.signal, .deadline, .complete, nil]
+        for (index, cause) in causes.enumerated() {
+            let number = UInt32(index + 1)
+            telemetry.begin(number, atMilliseconds: 0, settings: [])
+            telemetry.end(outcome: "stopped", cause: line)
+            epochs.append(Manifest.Epoch(number: number, startedAtMilliseconds: 0))
+            epochs[index].stop = cause.map { StopRecord($0, wasAnswered: true) }
+        }
+        let data = Self.data(accepted: 1, telemetry: telemetry, epochs: epochs)
+        // A run of version 0.1.0 left its last line only.
+        #expect(
+            data.runs.map(\.cause)
+                == ["stopped by a signal", "the deadline has passed", nil, line])
+    }
+
     @Test func `The axis shows the clock, below a second too`() {
         let page = String(decoding: ReportPage(data: Self.nights()).html, as: UTF8.self)
         for label in [">12:36:02.000 UTC<", ">15:36:02.000<", ">15:36:04.000<"] {
