@@ -147,19 +147,52 @@ struct Telemetry: Codable, Sendable {
                     + printable(event.message)))
     }
 
+    /// One JSON object. Its last member is a hash of the bytes before it, so that damage is found.
     var encoded: [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Numbers are finite: there is nothing that could not be encoded.
-        return ((try? encoder.encode(self)).map { Array($0) } ?? []) + [0x0a]
+        let text = (try? encoder.encode(self)).map { Array($0) } ?? []
+        return Self.sealed(text.dropLast())
     }
 
-    /// nil where the octets are no telemetry that this version knows.
-    init?(decoding octets: [UInt8]) {
-        guard let decoded = try? JSONDecoder().decode(Telemetry.self, from: Data(octets)),
-            decoded.version == Self.currentVersion
-        else { return nil }
-        self = decoded
+    /// An object without its last brace, with its hash and the brace.
+    static func sealed(_ members: ArraySlice<UInt8>) -> [UInt8] {
+        members + Array("\(hashMember(of: members))}\n".utf8)
+    }
+
+    private static func hashMember(of members: ArraySlice<UInt8>) -> String {
+        // SAFETY: bytes have no padding.
+        let hash = unsafe MixingHash.hash(members.span.bytes)
+        return ",\"hash\":\"\(hexadecimal(hash))\""
+    }
+
+    /// nil where the bytes are no telemetry that this version knows, or are not what was written.
+    init?(decoding bytes: [UInt8]) {
+        guard let decoded = try? JSONDecoder().decode(Seal.self, from: Data(bytes)) else {
+            return nil
+        }
+        self = decoded.telemetry
+        guard version == Self.currentVersion, isPlausible else { return nil }
+        // Version 0.1.0 wrote no hash.
+        if let hash = decoded.hash {
+            let end = ",\"hash\":\"\(hash)\"}\n".utf8.count
+            guard bytes.count > end, Self.sealed(bytes.dropLast(end)) == bytes else { return nil }
+        }
+    }
+
+    /// A file: what it tells, and the hash behind it.
+    private struct Seal: Decodable {
+        var telemetry: Telemetry
+        var hash: String?
+
+        private enum CodingKeys: CodingKey { case hash }
+
+        init(from decoder: any Decoder) throws {
+            telemetry = try Telemetry(from: decoder)
+            hash = try decoder.container(keyedBy: CodingKeys.self)
+                .decodeIfPresent(String.self, forKey: .hash)
+        }
     }
 
     /// What a directory keeps; nil where there is none, or none that can be read.

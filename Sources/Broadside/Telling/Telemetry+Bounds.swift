@@ -1,0 +1,61 @@
+/// What numbers of a telemetry file may be. A file that was edited or damaged says less than none:
+/// sums of its numbers must not overflow, nor times have no date.
+extension Telemetry {
+    /// The last millisecond of the year 9999.
+    private static let millisecondsLimit: UInt64 = 253_402_300_799_999
+    /// A century.
+    private static let secondsLimit = 3.2e9
+    /// A sum of as many as a file can have fits 64 bits.
+    private static let countLimit: UInt64 = 1 << 48
+    /// Nanoseconds over all connections, whose sums wrap and are shares only.
+    private static let nanosecondsLimit: UInt64 = 1 << 60
+    private static let slotsLimit = 1 << 31
+
+    /// Whether each number is one that a run can have had.
+    var isPlausible: Bool {
+        runs.count <= Self.runsLimit && events.count <= Self.eventsLimit
+            && runs.lazy.map(\.points.count).reduce(0, +) <= Self.pointsLimit
+            && eventsLost <= Self.countLimit && runs.allSatisfy(Self.isPlausible)
+            && connections.count <= ConnectionTally.rowsLimit
+            && connections.allSatisfy(Self.isPlausible)
+            && events.allSatisfy { $0.milliseconds <= Self.millisecondsLimit }
+            && latency.maximumNanoseconds <= Self.nanosecondsLimit
+    }
+
+    private static func isPlausible(_ run: Run) -> Bool {
+        let pauses = run.pauses ?? []
+        return run.startedAtMilliseconds <= millisecondsLimit
+            && isPlausible(seconds: run.elapsedSeconds) && run.retries <= countLimit
+            && run.reconnects <= countLimit && areShares(run.limited)
+            && pauses.count <= pausesLimit
+            && pauses.allSatisfy {
+                $0.startedAtMilliseconds <= millisecondsLimit
+                    && $0.endedAtMilliseconds ?? 0 <= millisecondsLimit
+            } && run.points.allSatisfy(isPlausible)
+    }
+
+    private static func isPlausible(_ point: TimeSeries.Point) -> Bool {
+        let counts = [point.accepted, point.rejected, point.others, point.answers]
+        return isPlausible(seconds: point.start) && isPlausible(seconds: point.duration)
+            && counts.allSatisfy { $0 <= countLimit } && point.p50 ?? 0 <= nanosecondsLimit
+            && point.p99 ?? 0 <= nanosecondsLimit && (0...slotsLimit).contains(point.inFlight)
+            && areShares(point.limited)
+    }
+
+    private static func isPlausible(_ tally: ConnectionTally) -> Bool {
+        let counts = [tally.opened, tally.answers, tally.goAways, tally.failures]
+        return (0...slotsLimit).contains(tally.number ?? 0)
+            && counts.allSatisfy { $0 <= countLimit }
+            && tally.latencySumNanoseconds <= nanosecondsLimit
+            && tally.latencyMaximumNanoseconds <= nanosecondsLimit
+    }
+
+    private static func isPlausible(seconds: Double) -> Bool {
+        (0...secondsLimit).contains(seconds)
+    }
+
+    private static func areShares(_ nanoseconds: [UInt64]) -> Bool {
+        nanoseconds.count <= LimitedBy.allCases.count
+            && nanoseconds.allSatisfy { $0 <= nanosecondsLimit }
+    }
+}
