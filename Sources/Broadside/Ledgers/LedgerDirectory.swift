@@ -9,6 +9,8 @@ final class LedgerDirectory {
     /// Of whoever reads its segments.
     let patience: ReadingPatience
     private var lockDescriptor: Int32 = -1
+    /// The directory itself, once it is locked: files are made in it, whatever its path leads to later.
+    var folder: Int32 = -1
 
     private init(path: String, patience: ReadingPatience = ReadingPatience()) {
         self.path = path
@@ -17,6 +19,7 @@ final class LedgerDirectory {
 
     deinit {
         if lockDescriptor >= 0 { close(lockDescriptor) }
+        if folder >= 0 { close(folder) }
     }
 
     /// Makes a directory for a new campaign, and locks it.
@@ -95,7 +98,7 @@ final class LedgerDirectory {
     static func openLedgerLocked(_ path: String) throws(BroadsideError) -> LedgerDirectory {
         let directory = try openToRead(path)
         _ = try directory.readManifest()
-        try directory.lock()
+        try directory.lock(forWriting: false)
         return directory
     }
 
@@ -172,9 +175,17 @@ final class LedgerDirectory {
         return unsafe stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR
     }
 
-    func lock() throws(BroadsideError) {
-        lockDescriptor = unsafe open(path + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    /// - Parameter forWriting: Whether files will be made here, not only a lock held.
+    func lock(forWriting: Bool = true) throws(BroadsideError) {
+        try openFolder(mustBeOwn: forWriting)
+        lockDescriptor = unsafe openat(
+            folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard lockDescriptor >= 0 else {
+            if errno == ELOOP {
+                throw .request(
+                    "--ledger \(path)/lock is a symbolic link, which no run made: look who did, "
+                        + "and remove it")
+            }
             throw BroadsideError(
                 "--ledger \(path): \(describe(errno: errno)): it must be writable", exitCode: 5)
         }
@@ -225,79 +236,7 @@ final class LedgerDirectory {
         }
     }
 
-    /// Writes the manifest so that there is always a whole one: beside, synced, renamed.
-    func save(_ manifest: Manifest) throws(BroadsideError) {
-        try replace(Self.manifestName, with: manifest.encoded())
-        // Without it a damaged manifest would be the end of the ledger. No run depends on it.
-        try? replace(Self.manifestCopyName, with: manifest.encoded())
-    }
-
-    /// Replaces a file of the directory at once or not at all; readable for the owner alone.
-    func replace(_ name: String, with bytes: [UInt8]) throws(BroadsideError) {
-        let temporary = "\(path)/.\(name).new"
-        let descriptor = unsafe open(
-            temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure(name) }
-        defer { close(descriptor) }
-        var written = 0
-        while written < bytes.count {
-            let count = unsafe bytes.withUnsafeBytes { buffer in
-                unsafe write(
-                    descriptor, buffer.baseAddress! + written, bytes.count - written)
-            }
-            guard count > 0 else { throw failure(name) }
-            written += count
-        }
-        guard fsync(descriptor) == 0, unsafe rename(temporary, "\(path)/\(name)") == 0 else {
-            throw failure(name)
-        }
-        syncDirectory()
-    }
-
-    /// Makes a file that will be put in its place whole; a descriptor to write to.
-    func createFile(_ name: String) throws(BroadsideError) -> Int32 {
-        let descriptor = unsafe open(
-            "\(path)/.\(name).new", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure(name) }
-        return descriptor
-    }
-
-    /// Takes away what was made of a file that will not be put in its place.
-    func discardFile(_ name: String) {
-        _ = unsafe unlink("\(path)/.\(name).new")
-    }
-
-    /// Puts a file in its place, where it survives a power cut.
-    func putInPlace(_ name: String, _ descriptor: Int32) throws(BroadsideError) {
-        guard fsync(descriptor) == 0,
-            unsafe rename("\(path)/.\(name).new", "\(path)/\(name)") == 0
-        else { throw failure(name) }
-        syncDirectory()
-    }
-
-    private func failure(_ name: String) -> BroadsideError {
-        BroadsideError(
-            "\(path)/\(name) can't be written: \(describe(errno: errno))", exitCode: 5)
-    }
-
-    /// Makes names that were added or replaced survive a power cut.
-    func syncDirectory() {
-        let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
-        fsync(descriptor)
-        close(descriptor)
-    }
-
     // MARK: Segments
-
-    /// Makes a segment of a run; a descriptor to write to.
-    func createSegment(epoch: UInt32, reactor: UInt16) throws(BroadsideError) -> Int32 {
-        let name = LedgerFormat.segmentName(epoch: epoch, reactor: reactor)
-        let descriptor = unsafe open(
-            "\(path)/\(name)", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure(name) }
-        return descriptor
-    }
 
     /// The names of all files here.
     func names() throws(BroadsideError) -> [String] {

@@ -1,0 +1,99 @@
+import Campaign
+internal import Glibc
+
+// What is made in a ledger's directory, through its descriptor.
+
+extension LedgerDirectory {
+    /// Opens the directory itself. Who may write to it can have a run replace any file of its user's,
+    /// or read what was sent to whom, so nobody else may.
+    func openFolder(mustBeOwn: Bool) throws(BroadsideError) {
+        folder = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        var information = stat()
+        guard folder >= 0, unsafe fstat(folder, &information) == 0 else {
+            throw BroadsideError(
+                "--ledger \(path): \(describe(errno: errno)): it must be readable", exitCode: 5)
+        }
+        guard mustBeOwn else { return }
+        guard information.st_uid == geteuid() else {
+            throw .request(
+                "--ledger \(path) belongs to user \(information.st_uid), and this is user "
+                    + "\(geteuid()): run as its owner, or copy it to a directory of your own")
+        }
+        guard information.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+            throw .request(
+                "--ledger \(path) can be written to by others (mode "
+                    + "\(String(information.st_mode & 0o7777, radix: 8))): chmod go-w "
+                    + "\(shellWord(path)), after a look at what lies in it")
+        }
+    }
+
+    /// Makes a file of the directory, in place of what an earlier run left under its name; never
+    /// follows a link.
+    private func makeFile(_ name: String, _ access: Int32) throws(BroadsideError) -> Int32 {
+        if unsafe unlinkat(folder, name, 0) != 0, errno != ENOENT { throw failure(name) }
+        let descriptor = unsafe openat(
+            folder, name, access | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure(name) }
+        return descriptor
+    }
+
+    /// Writes the manifest so that there is always a whole one: beside, synced, renamed.
+    func save(_ manifest: Manifest) throws(BroadsideError) {
+        try replace(Self.manifestName, with: manifest.encoded())
+        // Without it a damaged manifest would be the end of the ledger. No run depends on it.
+        try? replace(Self.manifestCopyName, with: manifest.encoded())
+    }
+
+    /// Replaces a file of the directory at once or not at all; readable for the owner alone.
+    func replace(_ name: String, with bytes: [UInt8]) throws(BroadsideError) {
+        let descriptor = try makeFile(".\(name).new", O_WRONLY)
+        defer { close(descriptor) }
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe write(
+                    descriptor, buffer.baseAddress! + written, bytes.count - written)
+            }
+            guard count > 0 else { throw failure(name) }
+            written += count
+        }
+        try putInPlace(name, descriptor)
+    }
+
+    /// Makes a file that will be put in its place whole; a descriptor to write to.
+    func createFile(_ name: String) throws(BroadsideError) -> Int32 {
+        try makeFile(".\(name).new", O_RDWR)
+    }
+
+    /// Takes away what was made of a file that will not be put in its place.
+    func discardFile(_ name: String) {
+        _ = unsafe unlink("\(path)/.\(name).new")
+    }
+
+    /// Puts a file in its place, where it survives a power cut.
+    func putInPlace(_ name: String, _ descriptor: Int32) throws(BroadsideError) {
+        guard fsync(descriptor) == 0,
+            unsafe renameat(folder, ".\(name).new", folder, name) == 0
+        else { throw failure(name) }
+        syncDirectory()
+    }
+
+    func failure(_ name: String) -> BroadsideError {
+        BroadsideError(
+            "\(path)/\(name) can't be written: \(describe(errno: errno))", exitCode: 5)
+    }
+
+    /// Makes names that were added or replaced survive a power cut.
+    func syncDirectory() {
+        fsync(folder)
+    }
+
+    /// Makes a segment of a run; a descriptor to write to.
+    func createSegment(epoch: UInt32, reactor: UInt16) throws(BroadsideError) -> Int32 {
+        let name = LedgerFormat.segmentName(epoch: epoch, reactor: reactor)
+        let descriptor = unsafe openat(
+            folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure(name) }
+        return descriptor
+    }
+}
