@@ -138,7 +138,8 @@ class Trial:
     def saw(self, wanted, what):
         """Compares requests with (token, alert) pairs, in any order."""
         found = collections.Counter(
-            (token, json.loads(body)["aps"]["alert"]) for token, body in self.server.requests())
+            (token, json.loads(body)["aps"]["alert"])
+            for token, body in self.server.requests(len(wanted)))
         wanted = collections.Counter(wanted)
         expect(found == wanted, f"{what}: requests", list((found - wanted).items())[:3],
                list((wanted - found).items())[:3])
@@ -300,7 +301,8 @@ def main():
             try:
                 results[Trial(seed, Command(path, directory), server).run()] += 1
                 shutil.rmtree(directory)
-            except Difference as difference:
+            except (Difference, ValueError, KeyError) as difference:
+                # Output that cannot be read is a difference as well.
                 failed.append(seed)
                 print(f"seed {seed} ({directory}): {difference}", flush=True)
                 server.requests()

@@ -271,7 +271,7 @@ def main():
         try:
             results[trial.run()] += 1
             shutil.rmtree(directory)
-        except Difference as difference:
+        except (Difference, ValueError, KeyError) as difference:
             failed.append(seed)
             print(f"seed {seed} ({directory}; {trial.list.form}{trial.list.packing}"
                   f" {trial.path} shards {trial.shards} {' '.join(trial.options)}): {difference}",

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 SERVERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Servers")
 
@@ -50,9 +51,9 @@ class Command:
 
 
 class Server:
-    """A local APNs in Python whose responses can be computed (`dead_by_token.py`)."""
+    """A local APNs in Python whose responses can be computed."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, program="dead_by_token.py", behaviour="by-token"):
         self.directory = directory
         for line in (
                 "openssl ecparam -name prime256v1 -genkey -noout -out ec.pem",
@@ -62,10 +63,10 @@ class Server:
             subprocess.run(line.split(), cwd=directory, check=True, capture_output=True)
         os.chmod(f"{directory}/AuthKey_ABCDEFGHIJ.p8", 0o600)
         self.record = f"{directory}/record"
-        own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dead_by_token.py")
+        own = os.path.join(os.path.dirname(os.path.abspath(__file__)), program)
         self.process = subprocess.Popen(
             [sys.executable, own, "--certificate", "ca.pem", "--key", "key.pem", "--record",
-             "record", "--behaviour", "by-token", "--bodies", "--detail", "0"],
+             "record", "--behaviour", behaviour, "--bodies", "--detail", "0"],
             cwd=directory, stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline().split()[-1])
         self.seen = 0
@@ -75,9 +76,19 @@ class Server:
                 "AuthKey_ABCDEFGHIJ.p8", "--key-id", "ABCDEFGHIJ", "--team-id", "KLMNOPQRST",
                 "--topic", "com.example.app"]
 
-    def requests(self):
-        """(token, body) of each request since the last call, in order."""
-        found = []
+    def requests(self, wanted=0):
+        """(token, body) of each request since the last call, in order.
+
+        The server writes them down after it has responded, so the last of those `wanted` may be late.
+        """
+        found, until = [], time.monotonic() + 20
+        while True:
+            self.read(found)
+            if len(found) >= wanted or time.monotonic() > until:
+                return found
+            time.sleep(0.02)
+
+    def read(self, found):
         with open(self.record, "rb") as file:
             file.seek(self.seen)
             for line in file:
@@ -87,7 +98,6 @@ class Server:
                 entry = json.loads(line)
                 if entry["event"] == "answer":
                     found.append((entry["path"].rsplit("/", 1)[-1], entry["body"]))
-        return found
 
     def stop(self):
         self.process.terminate()

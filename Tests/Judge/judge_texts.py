@@ -1,0 +1,227 @@
+#!/usr/bin/python3
+"""Has hostile texts told in every form that Broadside writes, and reads them with others' parsers.
+
+    Tests/Judge/judge_texts.py BROADSIDE [COUNT [FIRST-SEED]]
+
+A campaign's name, its alert, rows that are not tokens and the reasons of a server are drawn at
+random from what breaks escapes. Python's json, csv and html.parser and Prometheus' own client read
+log, summary, exports, report and metrics: each text has to come back, and nothing else with it.
+"""
+import csv
+import html.parser
+import io
+import json
+import os
+import random
+import re
+import shutil
+import sys
+import tempfile
+
+from prometheus_client.parser import text_string_to_metric_families
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from judged_command import Command, Difference, Server, expect  # noqa: E402
+
+PIECES = [
+    "<", ">", "&", "\"", "'", "`", "\\", "/", "=", "+", "-", "@", ",", ";", "{", "}", "{{", "%", "$", "#",
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</title>", "</td></tr></table>",
+    "<!--", "-->", "]]>", "&lt;", "&#60;", "javascript:", "\" onmouseover=\"x", "' onfocus='x",
+    "\u0338", "\u0301", "\u200d", "\ufe0f", "<\u0338", "\"\u0301", "\\\u0301", "&\u20dd", "\u0600<",
+    "\u1100\u1161", "\U0001f468\u200d\U0001f469", "\U000e0001", "\ufeff", "\ufffd", "\uffff",
+    "\x1b[2J", "\x1b]0;x\x07", "\x9b31m", "\x85", "\x7f", "\x00", "\x01", "\r", "\n", "\r\n", "\t", "\x0b",
+    "\u2028", "\u2029", "\u202e", "\u2066", "\u2069", "\u200e", "\u061c", "=1+1", "+1", "@SUM(1)",
+    "a", "Z", "0", " ", "  ", "ok", "é", "日本", "Bad Device Token", "x" * 30,
+]
+INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+# What the report is made of. Anything else in it would have come from a text.
+TAGS = set("""html head meta title style body main header h1 h2 h3 p div span table thead tbody tr th td ul ol
+li dl dt dd a b strong em code pre svg g path line polyline polygon rect circle text tspan details summary
+section article footer figure figcaption small br time abbr button script defs clippath desc link""".split())
+
+
+def shown(text):
+    """A text as messages, report and metrics show it: what is invisible by its number."""
+    return INVISIBLE.sub(
+        lambda match: SHORT.get(match.group(), f"\\u{{{ord(match.group()):x}}}"), text)
+
+
+def as_written(reason):
+    """A reason as a body has it, which is how the ledger keeps it: between its quotes, escaped."""
+    return json.dumps(reason, ensure_ascii=False)[1:-1].strip(" ")
+
+
+class Page(html.parser.HTMLParser):
+    """The elements of a page, with the names of their attributes, and its text."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.text, self.others, self.styles = set(), [], [], []
+        self.inside = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.inside.append(tag)
+        for name, value in [("", ""), *attributes]:
+            self.elements.add((tag, name))
+            if name in ("title", "aria-label", "alt"):
+                self.text.append(value or "")
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def handle_comment(self, data):
+        self.others.append(data)
+
+    unknown_decl = handle_pi = handle_comment
+
+
+class Trial:
+    """One campaign whose texts are drawn from a seed."""
+
+    def __init__(self, seed, command, server, home, known):
+        self.rng = random.Random(seed)
+        self.command, self.server, self.home, self.known = command, server, home, known
+
+    def text(self, low=1, high=8):
+        return "".join(self.rng.choice(PIECES) for _ in range(self.rng.randint(low, high)))
+
+    def run(self):
+        directory = self.command.directory
+        # A name has 200 bytes at most and no controls.
+        name = INVISIBLE.sub("", self.text())[:60] or "x"
+        reasons = list({as_written(text): text for text in (self.text() for _ in range(6))}.values())
+        with open(f"{self.home}/reasons.json", "w", encoding="utf-8") as file:
+            json.dump(reasons, file)
+        reasons = [as_written(reason) for reason in reasons]
+        tokens = [f"{number:064x}" for number in range(len(reasons) + 20)]
+        # Rows by their line; a line break would make two of one.
+        malformed = [re.sub("[\x00\r\n]", "", self.text()) for _ in range(3)]
+        malformed = [row if row.strip(" \t") else "x" for row in malformed]
+        with open(f"{directory}/t.txt", "w", encoding="utf-8", newline="") as file:
+            file.write("".join(f"{row}\n" for row in tokens + malformed))
+        alert = {"title": self.text(), "body": self.text()}
+        with open(f"{directory}/p.json", "w", encoding="utf-8") as file:
+            json.dump({"aps": {"alert": {key: value.replace("{{", "{") for key, value
+                                         in alert.items()}}}, file)
+        out = self.command(
+            "send", "--tokens", "t.txt", "--format", "lines", "--payload", "p.json", *self.server.options(),
+            "--ledger", "L", f"--name={name}", "--log", "json", "--summary", "-", "--metrics", "m.txt",
+            "--report", "r.html", "--max-invalid", "100", "--abort-after", "1000", codes=[0])
+        # The texts of a ledger are cut at 64 bytes, those of a run may be longer.
+        cut = [reason.encode()[:64].decode(errors="replace") for reason in reasons]
+        self.log(name)
+        self.summary(json.loads(out), name, reasons)
+        self.metrics(name)
+        self.page(name, alert)
+        self.exports(tokens + malformed, cut)
+        self.command("ledger", "stats", "--ledger", "L", codes=[0])
+        json.loads(self.command("ledger", "stats", "--ledger", "L", "--json", codes=[0]))
+        json.loads(self.command("ledger", "find", "--ledger", "L", "--json", "--token", tokens[0],
+                                codes=[0]))
+        self.command("send", "--tokens", "t.txt", "--payload", "p.json", *self.server.options(),
+                     "--ledger", "M", f"--name={name}", "--max-invalid", "100", "--abort-after", "1000",
+                     "--format", "lines", codes=[0])
+    def log(self, name):
+        lines = [line for line in self.command.said.split("\n") if line.startswith("{")]
+        expect(len(lines) >= 3, "log: too few lines", self.command.said)
+        for line in lines:
+            entry = json.loads(line)
+            expect(entry["name"] == name, "log: name", entry["name"], name)
+
+    def summary(self, summary, name, reasons):
+        expect(summary["name"] == name, "summary: name", summary["name"], name)
+        for found in summary["reasons"]:
+            expect(found in ("MalformedToken", "(no reason)")
+                   or any(reason.startswith(found.rstrip("\ufffd…")) for reason in reasons),
+                   "summary: reason", found, reasons)
+
+    def metrics(self, name):
+        with open(f"{self.command.directory}/m.txt", encoding="utf-8", newline="\n") as file:
+            text = file.read()
+        expect(not INVISIBLE.search(text.replace("\n", "")), "metrics: invisible characters", text)
+        families = {family.name: family for family in text_string_to_metric_families(text)}
+        labels = families["broadside_info"].samples[0].labels
+        expect(labels["name"] == shown(name)[:len(labels["name"])] and
+               len(labels["name"]) >= min(len(shown(name)), 100), "metrics: name", labels, shown(name))
+        self.known.setdefault("families", set(families))
+        expect(set(families) == self.known["families"], "metrics: families",
+               set(families) ^ self.known["families"])
+        refused = families["broadside_rows_refused"].samples
+        expect(all(set(sample.labels) == {"reason"} for sample in refused), "metrics: labels", refused)
+
+    def page(self, name, alert):
+        with open(f"{self.command.directory}/r.html", encoding="utf-8", newline="\n") as file:
+            text = file.read()
+        expect(not INVISIBLE.search(text.replace("\n", "")), "report: invisible characters")
+        page = Page(text)
+        tags = {tag for tag, _ in page.elements}
+        expect(tags <= TAGS, "report: elements", tags - TAGS)
+        expect(not page.others, "report: comments", page.others)
+        handlers = {pair for pair in page.elements if pair[1].startswith("on")}
+        expect(not handlers, "report: attributes", handlers)
+        expect(("script", "") not in page.elements or "script" in self.known.get("tags", tags),
+               "report: a script")
+        self.known.setdefault("tags", tags)
+        words = "".join(page.text)
+        for what in (name, alert["title"].replace("{{", "{"), alert["body"].replace("{{", "{")):
+            expect(shown(what) in words or shown(what.strip()) in words, "report: text",
+                   shown(what), words[:3000])
+
+    def exports(self, rows, reasons):
+        text = self.command("ledger", "export", "--ledger", "L", "--tokens", "t.txt", codes=[0])
+        csv_rows = list(csv.DictReader(io.StringIO(text.decode(), newline="")))
+        text = self.command("ledger", "export", "--ledger", "L", "--tokens", "t.txt", "--format",
+                            "jsonl", codes=[0])
+        json_rows = [json.loads(line) for line in text.decode().split("\n")[:-1]]
+        expect(len(csv_rows) == len(json_rows) == len(rows), "export: rows", len(csv_rows),
+               len(json_rows), len(rows))
+        for number, (row, cells, members) in enumerate(zip(rows, csv_rows, json_rows)):
+            row = row.encode()[:200].decode(errors="replace")
+            expect(cells["token"] == row, "csv: token", cells, row)
+            expect(members["token"] == row, "jsonl: token", members, row)
+            if number < len(reasons):
+                reason = reasons[number]
+                formula = reason[:1] in ("=", "+", "-", "@", "\t", "\r")
+                expect(cells["reason"] == ("'" if formula else "") + reason, "csv: reason", cells,
+                       reason)
+                expect((members["reason"] or "") == reason, "jsonl: reason", members, reason)
+                expect(members["status"] == 400 and members["state"] == "rejected", "state", members)
+
+
+def main():
+    path = sys.argv[1]
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 100
+    first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    home = tempfile.mkdtemp(prefix="judge-texts-")
+    server = Server(home, "hostile_texts.py", "by-number")
+    told, failed, known = 0, [], {}
+    try:
+        for seed in range(first, first + count):
+            directory = f"{home}/{seed}"
+            os.mkdir(directory)
+            for name in ("ca.pem", "AuthKey_ABCDEFGHIJ.p8"):
+                os.link(f"{home}/{name}", f"{directory}/{name}")
+            try:
+                Trial(seed, Command(path, directory), server, home, known).run()
+                told += 1
+                shutil.rmtree(directory)
+            except (Difference, ValueError, KeyError) as difference:
+                failed.append(seed)
+                print(f"seed {seed} ({directory}): {difference!s}", flush=True)
+                if len(failed) >= 10:
+                    break
+    finally:
+        server.stop()
+    print(f"{told} campaigns told truly in all forms, {len(failed)} not")
+    if failed:
+        print("seeds: " + " ".join(map(str, failed)) + f"; kept in {home}")
+        sys.exit(1)
+    shutil.rmtree(home)
+
+
+if __name__ == "__main__":
+    main()
