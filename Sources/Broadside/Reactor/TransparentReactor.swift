@@ -1,0 +1,46 @@
+package import Campaign
+
+/// A reactor without a record layer, as one concrete type: a generic type that another module uses is
+/// not specialized there, and the simulated world would spend more time on that than on its reactors.
+package struct TransparentReactor: ~Copyable {
+    private var machine: ReactorStateMachine<TransparentRecords>
+
+    package init(
+        settings: ReactorSettings, shared: SharedRun, reactor: Int, ledger: consuming LedgerWriter,
+        chunkPool: ChunkPool, layout: RowLayout, seed: UInt64, now: Now
+    ) {
+        machine = ReactorStateMachine(
+            settings: settings, shared: shared, reactor: reactor, recipe: (), ledger: ledger,
+            chunkPool: chunkPool, layout: layout, seed: seed, now: now)
+    }
+
+    package var isFinished: Bool { machine.isFinished }
+    package var nextDeadline: UInt64 { machine.nextDeadline }
+    package var isBacklogHigh: Bool { machine.isBacklogHigh }
+    package var activeConnections: Int { machine.activeConnections }
+    package var standingConnections: Int { machine.standingConnections }
+    package var openRequests: Int { machine.openRequests }
+    package var rowsInHand: (all: Int, inFlight: Int, again: Int, waiting: Int) {
+        machine.rowsInHand
+    }
+    /// The counters alone, without what `snapshot` looks up.
+    package var statistics: RunStatistics { machine.statistics }
+
+    package mutating func nextSubmission() -> ReactorSubmission? { machine.nextSubmission() }
+
+    package mutating func completed(_ completion: ReactorCompletion, now: Now) {
+        machine.completed(completion, now: now)
+    }
+
+    package mutating func received(connection: Int, bytes: RawSpan, now: Now) {
+        machine.received(connection: connection, bytes: bytes, now: now)
+    }
+
+    package mutating func turn(_ now: Now) { machine.turn(now) }
+
+    package func snapshot() -> RunStatistics { machine.snapshot() }
+
+    package func hasRowReady(_ now: Now) -> Bool { machine.hasRowReady(now) }
+
+    package func forEachMeasure(_ body: (ReactorMeasure) -> Void) { machine.forEachMeasure(body) }
+}
