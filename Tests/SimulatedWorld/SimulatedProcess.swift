@@ -16,7 +16,7 @@ final class SimulatedReactor {
     }
 
     let index: Int
-    var machine: ReactorStateMachine<TransparentRecords>
+    var machine: TransparentReactor
     var inbox: [Delivery] = []
     /// The link in each slot.
     var linkOfSlot: [Int: Int] = [:]
@@ -29,8 +29,12 @@ final class SimulatedReactor {
     var idleTurns = 0
     var countedRequests: UInt64 = 0
     var isDone = false
+    /// When its connections are looked at next.
+    var nextRoomLook: UInt64 = 0
+    /// Since the last look there was a turn after which no row could go out.
+    var lackedRows = false
 
-    init(index: Int, machine: consuming ReactorStateMachine<TransparentRecords>) {
+    init(index: Int, machine: consuming TransparentReactor) {
         self.index = index
         self.machine = machine
     }
@@ -40,6 +44,10 @@ final class SimulatedReactor {
 final class SimulatedProcess {
     let epoch: Int
     let weather: Weather
+    /// What of the weather is left: nothing once all is well.
+    var current: Weather
+    /// Since when all is well; nil where it is not.
+    var calmSince: UInt64?
     let shared: SharedRun
     let reopens: ReopenedStates
     let list: ListSource
@@ -76,6 +84,12 @@ final class SimulatedProcess {
     /// another that lies before it.
     var nextChunkRow: UInt64 = 0
     var hasDisorder = false
+    /// What it learned of its servers.
+    var facts = ServerFacts()
+    /// The first of its links.
+    var firstLink = 0
+    /// When the credentials were read again last.
+    var reloadedAt: UInt64 = 0
     /// Connections begun, by reactor.
     var connectionsBegun: [Int: Int] = [:]
 
@@ -85,6 +99,7 @@ final class SimulatedProcess {
     ) {
         self.epoch = epoch
         self.weather = weather
+        current = weather
         self.shared = shared
         self.reopens = reopens
         self.list = list

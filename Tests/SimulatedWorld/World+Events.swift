@@ -49,7 +49,7 @@ extension World {
             guard epoch == process.epoch else { return }
             syncDone(process.reactors[reactor])
         case .signal(let epoch, let isSecond):
-            guard epoch == process.epoch else { return }
+            guard epoch == process.epoch, process.calmSince == nil else { return }
             signal(isSecond: isSecond)
         case .rate(let epoch, let rate):
             guard epoch == process.epoch else { return }
@@ -67,8 +67,12 @@ extension World {
             note { "the credentials are read again" }
             trace.step(time: clock, kind: 7, 0)
             process.shared.replaceConnections()
-        case .death(let epoch, let isPowerCut):
+            process.reloadedAt = clock
+        case .calm(let epoch):
             guard epoch == process.epoch else { return }
+            calmDown()
+        case .death(let epoch, let isPowerCut):
+            guard epoch == process.epoch, process.calmSince == nil else { return }
             die(isPowerCut: isPowerCut)
         }
     }
@@ -108,7 +112,7 @@ extension World {
 
     /// Begins what a reactor asks for.
     func perform(_ submission: ReactorSubmission, for reactor: SimulatedReactor) {
-        let weather = process.weather
+        let weather = process.current
         func answer(_ completion: ReactorCompletion, after delay: UInt64) {
             events.insert(
                 .deliver(reactor: reactor.index, epoch: process.epoch, completion),

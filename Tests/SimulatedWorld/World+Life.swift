@@ -33,6 +33,7 @@ extension World {
             let process = SimulatedProcess(
                 epoch: epoch, weather: weather, shared: shared, reopens: reopens,
                 list: list, statesAtStart: states, startedAt: clock)
+            process.firstLink = links.count
             addReactors(to: process, pool: pool, random: &random)
             return process
         } catch {
@@ -67,10 +68,10 @@ extension World {
             let ledger = LedgerWriter(
                 campaign: scenario.campaign, epoch: UInt32(process.epoch), reactor: UInt16(index))
             files.append(SimulatedSegment(epoch: UInt32(process.epoch), reactor: UInt16(index)))
-            let machine = ReactorStateMachine<TransparentRecords>(
-                settings: scenario.settings(), shared: process.shared, reactor: index, recipe: (),
-                ledger: ledger,
-                chunkPool: pool, layout: scenario.list.layout, seed: random.next(), now: now)
+            let machine = TransparentReactor(
+                settings: scenario.settings(), shared: process.shared, reactor: index,
+                ledger: ledger, chunkPool: pool, layout: scenario.list.layout,
+                seed: random.next(), now: now)
             process.reactors.append(SimulatedReactor(index: index, machine: machine))
         }
         segments.append(files)
@@ -106,8 +107,10 @@ extension World {
         reactor.inbox.removeAll(keepingCapacity: true)
         for delivery in inbox { hand(delivery, to: reactor) }
         let isBacklogHigh = reactor.machine.isBacklogHigh
+        let isStopping = process.shared.isStopping
         reactor.machine.turn(now)
         judgeBacklog(reactor, wasHigh: isBacklogHigh)
+        judgeStopping(reactor, wasStopping: isStopping)
         if process.stoppedAt == nil, process.shared.isStopping { process.stoppedAt = clock }
         if trace.isTelling { tellTrouble() }
         var submissions = 0
@@ -148,6 +151,7 @@ extension World {
         case .completion(let completion):
             trace.step(time: clock, kind: 1, reactor.index)
             note { "r\(reactor.index) <- \(Self.words(completion))" }
+            noteDeafness(completion, reactor)
             reactor.machine.completed(completion, now: now)
         case .bytes(let link, let bytes):
             guard links[link].isOpenAtClient else { return }
@@ -155,28 +159,55 @@ extension World {
             trace.mix(bytes)
             note { "r\(reactor.index) <- link \(link): \(bytes.count) bytes" }
             links[link].countAtClient += bytes.count
-            if let server = servers[link] {
-                if let last = server.goAwayLast, last.offset <= links[link].countAtClient,
-                    links[link].lastStream == nil
-                {
-                    links[link].lastStream = last.stream
-                    links[link].lastStreamToldAt = clock
-                }
-                while let refusal = server.refusals.first,
-                    refusal.offset <= links[link].countAtClient
-                {
-                    links[link].refused.append((refusal.stream, clock))
-                    server.refusals.removeFirst()
-                }
-                for copy in server.takeEvidence(upTo: links[link].countAtClient) {
-                    journal.told(copy, at: clock, isTooLate: mayBeGivenUp(journal.copies[copy]))
-                }
-            }
+            if let server = servers[link] { hear(server, link) }
             // Memory of exactly this size, so that a read beyond it can be noticed.
             bytes.withUnsafeBytes { buffer in
                 reactor.machine.received(
                     connection: links[link].slot, bytes: RawSpan(_unsafeBytes: buffer), now: now)
             }
+        }
+    }
+
+    /// A connection that the client is told is gone is not listened to any more.
+    private func noteDeafness(_ completion: ReactorCompletion, _ reactor: SimulatedReactor) {
+        switch completion {
+        case .sent(let slot, let result):
+            guard let id = reactor.linkOfSlot[slot] else { return }
+            links[id].sentToldAt = clock
+            if result <= 0 { links[id].isDeaf = true }
+        case .receiveEnded(let slot, _):
+            guard let id = reactor.linkOfSlot[slot] else { return }
+            links[id].isDeaf = true
+        default:
+            break
+        }
+    }
+
+    /// What the bytes that the client has now tell it.
+    private func hear(_ server: SimulatedServer, _ link: Int) {
+        let count = links[link].countAtClient
+        if let offset = server.goAwayOffset, offset <= count, links[link].goAwayToldAt == nil {
+            links[link].goAwayToldAt = clock
+            if !links[link].isDeaf, links[link].noRequestsSince == nil {
+                links[link].noRequestsSince = (clock, "its server said GOAWAY")
+            }
+        }
+        if let last = server.goAwayLast, last.offset <= count, links[link].lastStream == nil {
+            links[link].lastStream = last.stream
+            links[link].lastStreamToldAt = clock
+        }
+        while let refusal = server.refusals.first, refusal.offset <= count {
+            links[link].refused.append((refusal.stream, clock))
+            server.refusals.removeFirst()
+            let request = taps[link].requests.last { $0.stream == refusal.stream }
+            learnedRefusal(link, row: request?.row, isSure: !links[link].isDeaf)
+        }
+        for copy in server.takeEvidence(upTo: count) {
+            journal.told(copy, at: clock, isTooLate: mayBeGivenUp(journal.copies[copy]))
+            learned(copy)
+        }
+        if let violation = server.violation, violation.start < count {
+            learnedViolation(link, isSure: violation.isSure && violation.end <= count)
         }
     }
 
@@ -189,7 +220,7 @@ extension World {
 
     /// Requests are counted when they are made: the pace is kept there.
     private func countRequests(of reactor: SimulatedReactor) {
-        let requests = reactor.machine.snapshot().requests
+        let requests = reactor.machine.statistics.requests
         let fresh = Int(requests - reactor.countedRequests)
         guard fresh > 0 else { return }
         reactor.countedRequests = requests

@@ -33,6 +33,8 @@ public final class World {
     /// When the provider token was made that lies in the ledger's directory, seconds since 1970.
     var keptToken: UInt64?
     var tickets = 0
+    /// All processes so far.
+    var lives: [ProcessLife] = []
     /// What the manifest says of the canary, and whether the operator has had enough of it.
     var hasCanaryPassed = false
     var isCanaryGivenUp = false
@@ -109,7 +111,8 @@ public final class World {
         var weatherNow = weather
         if !isCalm, random.chance(0.25) {
             weatherNow.expiresTokensBefore = now.wallMilliseconds / 1000 - 1200
-        } else if !isCalm, random.chance(0.3) {
+        } else if !isCalm, random.chance(0.3), scenario.list.tokens.count <= 300 {
+            // Rows go round for 20 minutes: few of them.
             weatherNow.refusesTokensFrom = now.wallMilliseconds / 1000 + 1
         }
         let reopens: ReopenedStates =
@@ -120,10 +123,16 @@ public final class World {
         else { return false }
         self.process = process
         process.rates = [(0, scenario.rate)]
+        lives.append(
+            ProcessLife(epoch: epoch, start: now.wallMilliseconds, end: .max))
         scheduleGrowth(epoch: epoch)
         note { "process \(epoch) begins, \(isCalm ? "calm" : "stormy"): \(weatherNow)" }
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(millisecond)) }
-        guard !isCalm else { return true }
+        guard !isCalm else {
+            process.calmSince = clock
+            return true
+        }
+        scheduleCalm(epoch: epoch)
         if random.chance(weather.signal) {
             let at = clock + random.delay(weather.life)
             events.insert(.signal(epoch: epoch, isSecond: false), at: at)
@@ -160,9 +169,10 @@ public final class World {
             steps += 1
             if steps & 0xffff == 0 { judgeProgress() }
             if clock > limit { fail("no end within four hours: \(leftOver)") }
+            if steps & 0xff == 0 { judgeLiveness() }
             handle(event, at: time)
             process.steps += 1
-            if process.steps == process.weather.deathStep, !process.isOver {
+            if process.steps == process.current.deathStep, !process.isOver {
                 die(isPowerCut: random.chance(process.weather.powerCut))
             }
         }
@@ -181,6 +191,7 @@ public final class World {
     private func end() {
         let process = self.process!
         note { "process \(process.epoch) \(process.hasDied ? "is dead" : "ends"): \(leftOver)" }
+        lives[lives.count - 1].end = now.wallMilliseconds
         for index in links.indices where links[index].epoch == process.epoch {
             abandon(link: index)
         }
@@ -193,7 +204,7 @@ public final class World {
         clock += random.skewedDelay(60 * second)
     }
 
-    private var leftOver: String {
+    var leftOver: String {
         guard let process else { return "no process" }
         return process.reactors.map { reactor in
             let statistics = reactor.machine.snapshot()

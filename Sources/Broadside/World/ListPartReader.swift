@@ -1,8 +1,8 @@
 import APNs
-import Campaign
+package import Campaign
 
 /// Reads parts of a token list again, for an export: each must have the hash that the ledger notes.
-struct ListPartReader: LedgerListReader {
+package struct ListPartReader: LedgerListReader {
     private let list: TokenList
     /// What a run reads its list with: there is one idea of what a row is.
     private let source: ListSource
@@ -13,15 +13,15 @@ struct ListPartReader: LedgerListReader {
     private var tokens: [UInt8] = []
     private var ends: [Int] = []
 
-    init(list: TokenList) throws(BroadsideError) {
+    package init(list: TokenList) throws(BroadsideError) {
         self.list = list
         source = try ListSource(
             list: list, pool: ChunkPool(limit: 3), plan: nil, rowsLimit: nil)
     }
 
-    var isAvailable: Bool { true }
+    package var isAvailable: Bool { true }
 
-    mutating func load(_ chunk: ChunkReservation) throws(LedgerError) {
+    package mutating func load(_ chunk: ChunkReservation) throws(LedgerError) {
         take(try read(chunk))
     }
 
@@ -107,7 +107,7 @@ struct ListPartReader: LedgerListReader {
         source.giveBack(try read(chunk))
     }
 
-    mutating func loadNext(of gap: ListGap) throws(LedgerError) -> ChunkReservation? {
+    package mutating func loadNext(of gap: ListGap) throws(LedgerError) -> ChunkReservation? {
         // The rest of the gap that was read last goes on where the source stands.
         if self.gap != gap { source.begin(gap) }
         self.gap = nil
@@ -124,9 +124,9 @@ struct ListPartReader: LedgerListReader {
         return reservation
     }
 
-    func line(ofRow index: Int) -> UInt64 { lines[index] }
+    package func line(ofRow index: Int) -> UInt64 { lines[index] }
 
-    func appendToken(ofRow index: Int, to output: inout [UInt8]) {
+    package func appendToken(ofRow index: Int, to output: inout [UInt8]) {
         output += tokens[(index == 0 ? 0 : ends[index - 1])..<ends[index]]
     }
 

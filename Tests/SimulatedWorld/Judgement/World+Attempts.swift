@@ -5,6 +5,8 @@ import Campaign
 struct SentRequest {
     var link: Int
     var stream: Int32
+    /// When its header left.
+    var time: UInt64
 }
 
 extension World {
@@ -29,7 +31,9 @@ extension World {
                     fail("link \(link.id), stream \(request.stream) has no apns-id of a row")
                     continue
                 }
-                requests[request.row].append(SentRequest(link: link.id, stream: request.stream))
+                requests[request.row].append(
+                    SentRequest(
+                        link: link.id, stream: request.stream, time: request.time))
             }
         }
         return requests

@@ -87,9 +87,11 @@ extension World {
 
     /// What a connection carried was given up when its server broke the protocol: the GOAWAY that says
     /// so has no request before it that is still to leave.
-    func judgeBlame(_ id: Int, before tap: FrameTap) {
-        guard taps[id].hasBlamed, !tap.hasBlamed else { return }
-        if links[id].heardAhead > 0 || taps[id].requests.count > tap.requests.count {
+    ///
+    /// - Parameter requests: How many had been submitted before.
+    func judgeBlame(_ id: Int, hadBlamed: Bool, requests: Int) {
+        guard taps[id].hasBlamed, !hadBlamed else { return }
+        if links[id].heardAhead > 0 || taps[id].requests.count > requests {
             fail("link \(id) still sends requests although its server broke HTTP/2")
         }
     }
@@ -97,7 +99,7 @@ extension World {
     /// The time to answer counts from the write: a request is not taken back before it is over.
     func judgeCancelling(_ stream: Int32, link: Int) {
         // The client takes back what was answered wrongly, too.
-        guard process.weather.violation + process.weather.duplicate == 0 else { return }
+        guard servers[link]?.hasMisbehaved != true else { return }
         for copy in journal.copies where copy.link == link && copy.stream == stream {
             let waited = clock - copy.sentAt
             // Bytes may have been taken up to 100 ms after the clock began.

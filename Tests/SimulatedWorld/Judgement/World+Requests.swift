@@ -8,6 +8,11 @@ extension World {
         var row: Int
         var token: [UInt8]
         var authorization: [UInt8]?
+
+        /// A token's value is the second in which it was made.
+        var tokenIssued: UInt64? {
+            authorization.flatMap { UInt64(String(decoding: $0.dropFirst(7), as: UTF8.self)) }
+        }
     }
 
     /// Looks at a request's headers: they are the campaign's, and the path's token is the row's.

@@ -2,29 +2,42 @@ import Broadside
 
 extension World {
     /// A connection that leaves no room for a request while rows wait is replaced after 10 s, the rest
-    /// of the time is for the news of it and for the goodbye; one that has room again is used.
+    /// of the time is for the news of it and for the goodbye; one that has room is used.
     func judgeRoom(_ reactor: SimulatedReactor) {
-        let weather = process.weather
-        guard weather.starvation != nil || weather.limits?.pausesStreams == true,
-            weather.trickle == 0
-        else { return }
-        let hasRows = !process.shared.isStopping && reactor.machine.hasRowReady(now)
+        guard process.weather.trickle == 0 else { return }
+        if process.shared.isStopping || !reactor.machine.hasRowReady(now) {
+            reactor.lackedRows = true
+        }
+        guard clock >= reactor.nextRoomLook else { return }
+        reactor.nextRoomLook = clock + 100 * millisecond
+        let hasRows = !reactor.lackedRows
+        reactor.lackedRows = false
         for id in reactor.linkOfSlot.values.sorted() {
+            judgeBroken(id)
             let link = links[id]
             let isAlive =
                 hasRows && link.isOpenAtClient && link.isOpenAtServer && !link.isSilent
-                && !link.isSlow && link.stalledUntil <= clock
+                && !link.isSlow && link.stalledUntil <= clock && !link.isDeaf
             judge(&links[id].starvedSince, isAlive && servers[id]?.hasNoRoom == true, 15 * second) {
                 "link \(id) has no room for 15 s, and is kept"
             }
-            let isQuiet = isAlive && link.countToServer == 0 && link.pendingSend == nil
-            judge(
-                &links[id].idleSince, isQuiet && maySend && servers[id]?.isIdleWithRoom == true,
-                6 * second
-            ) {
+            // One that is given up for want of responses may be open still.
+            let isWanted = taps[id].cancelled.isEmpty && link.losses < 5
+            let isIdle =
+                isAlive && isWanted && isQuiet(link) && maySend
+                && servers[id]?.isIdleWithRoom == true
+            // A request that came and went between two looks counts as use.
+            if link.requestsAtLook != taps[id].requests.count { links[id].idleSince = nil }
+            links[id].requestsAtLook = taps[id].requests.count
+            let wait = isIdle ? legalWait(of: id) : false
+            judge(&links[id].idleSince, isIdle && !wait, 6 * second) {
                 "link \(id) has room and gets no request for 6 s, although rows wait"
             }
         }
+    }
+
+    private func isQuiet(_ link: Link) -> Bool {
+        link.countToServer == 0 && link.pendingSend == nil
     }
 
     private func judge(
@@ -45,13 +58,32 @@ extension World {
             && process.rates.allSatisfy { $0.rate == nil }
             && process.weather.expiresTokensBefore == 0 && process.weather.refusesTokensFrom == 0
     }
+
+    /// Whether a connection may wait although it has room: it had no response yet, its address is in an
+    /// outage, and that is left alone still, or tried by another connection. Of several that all
+    /// wait for each other, one may not.
+    private func legalWait(of id: Int) -> Bool {
+        let link = links[id]
+        guard link.responses == 0, let address = process.facts.addresses[link.address],
+            address.isOutage != false
+        else { return false }
+        // The client looks every 50 ms, and the news of a pause takes a moment.
+        if clock < address.most + second { return true }
+        return links.indices.suffix(recentLinks).contains { other in
+            let rival = links[other]
+            guard other != id, rival.address == link.address, rival.isOpenAtClient,
+                rival.responses == 0
+            else { return false }
+            let isWaitingToo = isQuiet(rival) && servers[other]?.isIdleWithRoom == true
+            return rival.isConnecting || !isWaitingToo
+        }
+    }
 }
 
 extension SimulatedServer {
     /// True where nothing is in flight although something may be.
     var isIdleWithRoom: Bool {
-        // One without a response yet may have to wait for another that tries the address.
         order.isEmpty && !isMute && !hasSaidGoAway && !isStarving && connectionWindow > 0
-            && streamLimit > 0 && lastAnswered != nil
+            && streamLimit > 0
     }
 }

@@ -4,6 +4,8 @@ struct FrameTap {
     struct Request {
         var stream: Int32
         var row: Int
+        /// When the last of its header was submitted.
+        var time: UInt64
     }
 
     /// The first octets of every apns-id of the campaign; the row's twelve digits follow.
@@ -14,6 +16,7 @@ struct FrameTap {
     private var payloadLeft = 0
     private var type: UInt8 = 0
     private var stream: Int32 = 0
+    private var time: UInt64 = 0
     /// Requests in the order in which they were sent.
     private(set) var requests: [Request] = []
     /// Streams that the client reset, in order.
@@ -25,7 +28,8 @@ struct FrameTap {
         self.idPrefix = idPrefix
     }
 
-    mutating func hear(_ bytes: ArraySlice<UInt8>) {
+    mutating func hear(_ bytes: ArraySlice<UInt8>, at time: UInt64) {
+        self.time = time
         var at = bytes.startIndex
         while at < bytes.endIndex {
             if prefaceLeft > 0 {
@@ -63,11 +67,11 @@ struct FrameTap {
             if block[at] == idPrefix[0], block[at..<(at + idPrefix.count)].elementsEqual(idPrefix) {
                 let digits = block[(at + idPrefix.count)..<(at + idPrefix.count + 12)]
                 let row = Int(String(decoding: digits, as: UTF8.self), radix: 16) ?? -1
-                requests.append(Request(stream: stream, row: row))
+                requests.append(Request(stream: stream, row: row, time: time))
                 return
             }
             at += 1
         }
-        requests.append(Request(stream: stream, row: -1))
+        requests.append(Request(stream: stream, row: -1, time: time))
     }
 }

@@ -63,10 +63,38 @@ struct Link {
     var refused: [(stream: Int32, toldAt: UInt64)] = []
     /// When the client closed it: what it was told at that instant it may not have looked at.
     var closedAt: UInt64 = 0
+    /// When the client closes it because the server, or the connection, told it that it is of no use:
+    /// whatever it is handed from here on it may not have looked at.
+    var isDeaf = false
+    /// When the client learned last that its bytes were taken.
+    var sentToldAt: UInt64 = 0
+    /// Responses that it was told, and when it was told a GOAWAY first.
+    var responses = 0
+    var goAwayToldAt: UInt64?
+    /// Since when it must not get a request, and why.
+    var noRequestsSince: (time: UInt64, why: String)?
+    /// When its server broke HTTP/2, and whether the client has to notice.
+    var brokenAt: UInt64?
+    var isSurelyBroken = false
+    /// How long it is left alone after refusals, and when the last one was told.
+    var refusal = RefusalModel()
+    var refusedAt: UInt64 = 0
+    /// Requests since its address is in an outage, and how many of them came to an end.
+    struct Trial {
+        var requests = 0
+        var ended = 0
+        /// When the last one was submitted.
+        var last: UInt64 = 0
+    }
+    var trial = Trial()
+    /// Requests that were refused or reset.
+    var losses = 0
     /// Since when it leaves no room for a request although rows wait.
     var starvedSince: UInt64?
     /// Since when it has room and gets no request although rows wait.
     var idleSince: UInt64?
+    /// Requests that it had carried when that was looked at last.
+    var requestsAtLook = 0
     /// Bytes that were handed to the client, counted against the server's evidence.
     var countAtClient = 0
 }

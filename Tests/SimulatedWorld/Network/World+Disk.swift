@@ -11,7 +11,7 @@ extension World {
             bytes: bytes, copy: Array(bytes), offset: offset)
         events.insert(
             .writeDone(reactor: reactor.index, epoch: process.epoch),
-            at: clock + random.skewedDelay(process.weather.writeDelay))
+            at: clock + random.skewedDelay(process.current.writeDelay))
     }
 
     func writeDone(_ reactor: SimulatedReactor) {
@@ -20,11 +20,11 @@ extension World {
         if !write.bytes.elementsEqual(write.copy) {
             fail("the ledger's bytes changed while they were being written")
         }
-        if random.chance(process.weather.diskFailure) {
+        if random.chance(process.current.diskFailure) {
             deliver(.completion(.wrote(result: -28)), to: reactor)
             return
         }
-        let isShort = random.chance(process.weather.shortWrite)
+        let isShort = random.chance(process.current.shortWrite)
         let count = isShort ? random.between(1...write.copy.count) : write.copy.count
         store(write.copy.prefix(count), at: write.offset, of: reactor)
         trace.step(time: clock, kind: 7, reactor.index, count)
@@ -37,13 +37,13 @@ extension World {
         reactor.pendingSync = segments[segments.count - 1][reactor.index].content.count
         events.insert(
             .syncDone(reactor: reactor.index, epoch: process.epoch),
-            at: clock + random.skewedDelay(process.weather.syncDelay))
+            at: clock + random.skewedDelay(process.current.syncDelay))
     }
 
     func syncDone(_ reactor: SimulatedReactor) {
         guard let count = reactor.pendingSync else { return }
         reactor.pendingSync = nil
-        if random.chance(process.weather.diskFailure) {
+        if random.chance(process.current.diskFailure) {
             deliver(.completion(.synced(result: -5)), to: reactor)
             return
         }

@@ -5,7 +5,7 @@ extension World {
     // MARK: Connecting
 
     func connect(slot: Int, to address: SocketAddress, for reactor: SimulatedReactor) {
-        let weather = process.weather
+        let weather = process.current
         let id = links.count
         var link = Link(
             id: id, epoch: process.epoch, reactor: reactor.index, slot: slot,
@@ -20,6 +20,8 @@ extension World {
         reactor.linkOfSlot[slot] = id
         judgeChurn(reactor)
         judgeBackoff(id, reactor)
+        judgeAsked(id)
+        links[id].refusal = inheritedRefusal(links[id])
         note { "r\(reactor.index) connects link \(id), slot \(slot)" }
         if random.chance(weather.connectSilence) { return }
         let errno: Int32 = random.chance(weather.connectFailure) ? random.pick([111, 113]) : 0
@@ -42,7 +44,7 @@ extension World {
 
     /// The server's side of a new connection, and what will befall it.
     private func accept(_ id: Int) {
-        let weather = process.weather
+        let weather = process.current
         links[id].isOpenAtServer = true
         let server = SimulatedServer(link: id, weather: weather, world: self, random: random.fork())
         servers[id] = server
@@ -102,12 +104,12 @@ extension World {
         precondition(bytes.count > 0)
         let copy = Array(bytes)
         links[id].pendingSend = Link.PendingSend(bytes: bytes, copy: copy)
-        let tap = taps[id]
-        taps[id].hear(copy.dropFirst(links[id].heardAhead))
-        for stream in taps[id].cancelled[tap.cancelled.count...] {
-            judgeCancelling(stream, link: id)
-        }
-        judgeBlame(id, before: tap)
+        let (requests, cancelled) = (taps[id].requests.count, taps[id].cancelled.count)
+        let hadBlamed = taps[id].hasBlamed
+        taps[id].hear(copy.dropFirst(links[id].heardAhead), at: clock)
+        for stream in taps[id].cancelled[cancelled...] { judgeCancelling(stream, link: id) }
+        judgeBlame(id, hadBlamed: hadBlamed, requests: requests)
+        judgeRequests(id, after: requests)
         if copy.count > links[id].heardAhead {
             links[id].waiting.append((links[id].takenCount + copy.count, clock))
         }
@@ -127,7 +129,7 @@ extension World {
                 to: reactor(of: id))
             return
         }
-        let limit = links[id].isSlow ? 1000 : process.weather.sendBufferCount
+        let limit = links[id].isSlow ? 1000 : process.current.sendBufferCount
         let room = limit - links[id].countToServer
         guard room > 0 else {
             links[id].isSendBlocked = true
@@ -137,7 +139,7 @@ extension World {
             fail("bytes of link \(id) changed while they were being sent")
         }
         var count = min(room, pending.copy.count)
-        if random.chance(process.weather.shortSend) { count = random.between(1...count) }
+        if random.chance(process.current.shortSend) { count = random.between(1...count) }
         links[id].pendingSend = nil
         take(pending.copy.prefix(count), from: id)
         deliver(
@@ -161,10 +163,10 @@ extension World {
     }
 
     private func arrivalAtServer(_ id: Int) -> UInt64 {
-        let arrival = clock + links[id].latency + random.skewedDelay(process.weather.jitter)
+        let arrival = clock + links[id].latency + random.skewedDelay(process.current.jitter)
         let slowness = links[id].isSlow ? 20 * millisecond : 0
         let before =
-            links[id].lastArrivalAtServer + slowness + random.delay(process.weather.trickle)
+            links[id].lastArrivalAtServer + slowness + random.delay(process.current.trickle)
         links[id].lastArrivalAtServer = max(before, arrival)
         return links[id].lastArrivalAtServer
     }
@@ -178,7 +180,7 @@ extension World {
     private func pieces(_ bytes: ArraySlice<UInt8>) -> [[UInt8]] {
         var pieces: [[UInt8]] = []
         var rest = bytes
-        while random.chance(process.weather.tearing), rest.count > 1, pieces.count < 64 {
+        while random.chance(process.current.tearing), rest.count > 1, pieces.count < 64 {
             let count = random.between(1...min(rest.count - 1, random.pick([3, 40, 20_000])))
             pieces.append(Array(rest.prefix(count)))
             rest = rest.dropFirst(count)
@@ -206,6 +208,7 @@ extension World {
         judgePatience(id)
         judgeWaiting(id)
         journal.toldInVain(link: id, at: clock)
+        learnedEnd(id)
         links[id].closedAt = clock
         endAtClient(id)
         events.insert(.closed(link: id), at: clock + random.skewedDelay(millisecond))
@@ -241,16 +244,17 @@ extension World {
 
     // MARK: From the server
 
-    func serverSent(link id: Int, _ bytes: [UInt8]) {
+    /// - Parameter isWhole: Whether the client gets all at once.
+    func serverSent(link id: Int, _ bytes: [UInt8], isWhole: Bool = false) {
         guard !links[id].isSilent, links[id].isOpenAtServer else { return }
-        for piece in pieces(bytes[...]) {
+        for piece in isWhole ? [bytes] : pieces(bytes[...]) {
             events.insert(.bytesToClient(link: id, piece), at: arrivalAtClient(id))
         }
     }
 
     private func arrivalAtClient(_ id: Int) -> UInt64 {
-        let arrival = clock + links[id].latency + random.skewedDelay(process.weather.jitter)
-        let before = links[id].lastArrivalAtClient + random.delay(process.weather.trickle)
+        let arrival = clock + links[id].latency + random.skewedDelay(process.current.jitter)
+        let before = links[id].lastArrivalAtClient + random.delay(process.current.trickle)
         links[id].lastArrivalAtClient = max(before, arrival)
         return links[id].lastArrivalAtClient
     }

@@ -30,6 +30,8 @@ enum WorldEvent {
     case renewal(epoch: Int)
     /// The operator has the credentials read again.
     case reload(epoch: Int)
+    /// All becomes well.
+    case calm(epoch: Int)
     /// The process dies here.
     case death(epoch: Int, isPowerCut: Bool)
 }

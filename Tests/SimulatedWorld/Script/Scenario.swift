@@ -80,6 +80,7 @@ struct Scenario {
             retryForNanoseconds: random.pick([0, 10, 900]) * second)
         giveUpAfter = random.pick([40, 60, 200]) * second
         giveUpAfterIsExplicit = random.chance(0.5)
+        let hasToken = usesProviderToken
         let canWait = requestTimeout == 30 * second && rowCount <= 300
         // So many in a row that the run is stopped must not come.
         // No draw of its own.
@@ -98,6 +99,12 @@ struct Scenario {
                 seed: seed, process: process, payloadCount: payloadCount)
             if let limits { weather.add(limits) }
             if namesReasons { weather.addManyReasons() }
+            let hostility = Hostility(
+                seed: seed, process: process, usesProviderToken: hasToken)
+            if let hostility, !isUseless, starvation == nil {
+                weather.add(hostility, isAlone: (seed / 3 + UInt64(process)) % 3 > 0)
+            }
+            weather.halves = Halves(seed: seed, process: process)
             return weather
         }
         canary =
@@ -116,13 +123,18 @@ struct Scenario {
 
     /// What all apns-ids of the campaign begin with.
     var idPrefix: [UInt8] {
-        let text = [UInt8](unsafeUninitializedCapacity: NotificationID.textCount) { buffer, count in
+        Array(
+            Self.identifier(campaign: campaign, row: 0).prefix(NotificationID.rowDigitsOffset))
+    }
+
+    /// A row's apns-id.
+    static func identifier(campaign: UInt64, row: UInt64) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: NotificationID.textCount) { buffer, count in
             let memory = UnsafeMutableRawBufferPointer(buffer)
             var output = OutputRawSpan(buffer: memory, initializedCount: 0)
-            NotificationID(campaign: campaign, row: 0).write(into: &output)
+            NotificationID(campaign: campaign, row: row).write(into: &output)
             count = output.finalize(for: memory)
         }
-        return Array(text.prefix(NotificationID.rowDigitsOffset))
     }
 
     func weather(epoch: Int) -> Weather {

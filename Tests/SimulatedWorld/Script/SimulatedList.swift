@@ -9,6 +9,11 @@ struct SimulatedList {
     let tokens: [[UInt8]?]
     /// The same as they are written.
     let texts: [[UInt8]]
+    /// The line on which each row starts, from 1, and which bytes are its own, the line's end among them.
+    let lines: [Int]
+    let ranges: [Range<Int>]
+    /// The bytes before all rows.
+    let headerCount: Int
     /// How it is written.
     let layout: RowLayout
 
@@ -17,10 +22,13 @@ struct SimulatedList {
         var bytes: [UInt8] = []
         var tokens: [[UInt8]?] = []
         var texts: [[UInt8]] = []
+        var lines: [Int] = []
+        var ranges: [Range<Int>] = []
         let isPlain = random.chance(0.4)
         let malformed = random.pick([0, 0, 0.01, 0.3])
         let hasColumns = random.chance(0.25)
         if hasColumns { bytes += Array("note,token\r\n".utf8) }
+        headerCount = bytes.count
         layout =
             hasColumns
             ? try! RowLayout(
@@ -28,14 +36,16 @@ struct SimulatedList {
         for row in 0..<rowCount {
             let ending = !isPlain && random.chance(0.1) ? "\r\n" : "\n"
             if !isPlain, random.chance(0.05) { bytes += Array(random.pick(["\n", "  \n"]).utf8) }
+            let start = bytes.count
             if hasColumns {
                 let notes = ["", "x", "\"a, b\"", "\"two\nlines, \"\"said\"\"\""]
                 bytes += Array(random.pick(notes).utf8) + [UInt8(ascii: ",")]
             }
             if random.chance(malformed) {
-                bytes += Array(random.pick(["oops", "abc", "0g", "ff ff", "é"]).utf8)
+                let text = Array(random.pick(["oops", "abc", "0g", "ff ff", "é"]).utf8)
+                bytes += text
                 tokens.append(nil)
-                texts.append([])
+                texts.append(text)
             } else {
                 let digits = isPlain || random.chance(0.9) ? 64 : random.pick([2, 8, 66, 160, 200])
                 let token = Self.token(digits: digits, random: &random)
@@ -46,7 +56,17 @@ struct SimulatedList {
             }
             let isLast = row == rowCount - 1
             if !isLast || random.chance(0.7) { bytes += Array(ending.utf8) }
+            ranges.append(start..<bytes.count)
         }
+        var line = 1
+        var counted = 0
+        for range in ranges {
+            line += bytes[counted..<range.lowerBound].count { $0 == 0x0a }
+            lines.append(line)
+            counted = range.lowerBound
+        }
+        self.lines = lines
+        self.ranges = ranges
         self.bytes = bytes
         self.tokens = tokens
         self.texts = texts

@@ -71,6 +71,10 @@ struct Weather {
     var limits: AnnouncedLimits?
     /// Connections that one day leave no room for a request; nil: none does.
     var starvation: Starvation?
+    /// Servers that do one thing wrong all the time; nil: none does.
+    var hostility: Hostility?
+    /// Responses in part, and other things that are half right.
+    var halves = Halves.none
 
     // The operator.
     var signal = 0.0

@@ -19,6 +19,8 @@ struct Journal {
         let epoch: Int
         /// When the last of its header left the client.
         let sentAt: UInt64
+        /// When its provider token was made, seconds since 1970; nil where it has none.
+        var tokenIssued: UInt64?
         var resolution = Resolution.open
         /// When the client was handed the last byte of what became of it; nil before.
         var toldAt: UInt64?
@@ -37,7 +39,9 @@ struct Journal {
     }
 
     /// A copy of a row reaches a server: whether it may is judged here.
-    mutating func arrived(row: Int, link: Int, stream: Int32, world: World) -> Int {
+    mutating func arrived(
+        row: Int, link: Int, stream: Int32, tokenIssued: UInt64?, world: World
+    ) -> Int {
         let epoch = world.links[link].epoch
         let resends = world.scenario.onLost == .resend || world.process.reopensUnknown
         // A server that hung gets to what the client has long given up, and sent elsewhere since.
@@ -59,7 +63,7 @@ struct Journal {
         copies.append(
             Copy(
                 row: row, link: link, stream: stream, epoch: epoch,
-                sentAt: world.links[link].arrivingSentAt))
+                sentAt: world.links[link].arrivingSentAt, tokenIssued: tokenIssued))
         copiesOfRow[row].append(copies.count - 1)
         return copies.count - 1
     }

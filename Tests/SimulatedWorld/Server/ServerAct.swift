@@ -1,6 +1,8 @@
 /// What a server does by itself, some time after the bytes that led to it.
 enum ServerAct {
     case answer(stream: Int32)
+    /// Answers in part, or wrongly.
+    case answerInPart(stream: Int32)
     case refuse(stream: Int32)
     case reset(stream: Int32)
     /// Gives the connection's window back for all that arrived.
@@ -14,6 +16,10 @@ enum ServerAct {
     /// The first step announces the end, the second names the last stream, the third closes.
     case announceEnd
     case goAway(closesAfter: UInt64?)
+    /// Names a later last stream than before.
+    case raiseGoAway
+    /// Says that none of what is open was looked at.
+    case disown
     case close
     case resetConnection
     case fallSilent
@@ -64,6 +70,8 @@ enum Fate {
     case refuse
     case reset
     case silence
+    /// What the token deserves, and what is wrong with it.
+    case half(HalfResponse, ServerAnswer)
 }
 
 extension Weather {
@@ -112,7 +120,11 @@ extension Weather {
         if random.chance(earlyAnswer) {
             return .earlyAnswer(ServerAnswer(status: 413, reason: "PayloadTooLarge"))
         }
-        return .answer(Self.deserved(by: token))
+        let deserved = Self.deserved(by: token)
+        if halves.chance > 0, random.chance(halves.chance) {
+            return .half(random.pick(HalfResponse.allCases), deserved)
+        }
+        return .answer(deserved)
     }
 
     /// What a token deserves on a good day; the same each time it is asked about.

@@ -7,18 +7,21 @@ extension SimulatedServer {
         guard let headers = streams[stream]?.headers else { return }
         requests += 1
         guard let request = world.judgeHeaders(headers, link: link) else { return }
-        let fate = weather.fate(
-            token: request.token, authorization: request.authorization, random: &random)
+        let fate =
+            hostileFate()
+            ?? weather.fate(
+                token: request.token, authorization: request.authorization, random: &random)
         streams[stream]?.fate = fate
         streams[stream]?.copy = world.journal.arrived(
-            row: request.row, link: link, stream: stream, world: world)
+            row: request.row, link: link, stream: stream, tokenIssued: request.tokenIssued,
+            world: world)
         switch fate {
         case .refuse:
             act(.refuse(stream: stream), within: weather.answerDelay)
         case .earlyAnswer(let answer):
             streams[stream]?.answer = answer
             act(.answer(stream: stream), within: 0)
-        case .answer, .reset, .silence:
+        case .answer, .reset, .silence, .half:
             break
         }
         if weather.limits != nil {
@@ -64,6 +67,9 @@ extension SimulatedServer {
             act(.answer(stream: stream), within: weather.answerDelay)
         case .reset:
             act(.reset(stream: stream), within: weather.answerDelay)
+        case .half(_, let answer):
+            streams[stream]?.answer = answer
+            act(.answerInPart(stream: stream), within: weather.answerDelay)
         case .earlyAnswer, .refuse, .silence, nil:
             break
         }
@@ -95,6 +101,8 @@ extension SimulatedServer {
         switch act {
         case .answer(let stream):
             answer(stream)
+        case .answerInPart(let stream):
+            answerInPart(stream)
         case .refuse(let stream):
             guard streams[stream] != nil else { return }
             nghttp2_submit_rst_stream(session, 0, stream, NGHTTP2_REFUSED_STREAM.rawValue)
@@ -120,6 +128,10 @@ extension SimulatedServer {
             nghttp2_submit_shutdown_notice(session)
         case .goAway(let closesAfter):
             goAway(closesAfter: closesAfter)
+        case .raiseGoAway:
+            raiseGoAway()
+        case .disown:
+            disown()
         case .changeSettings:
             changeSettings()
         case .close:
@@ -139,9 +151,9 @@ extension SimulatedServer {
             world.serverEndsSending(link: link)
             return
         case .violate:
-            misbehave(violation())
+            violate()
         case .answerTwice:
-            if let bytes = secondAnswer() { misbehave(bytes) }
+            if let bytes = secondAnswer() { misbehave(bytes, isSure: false) }
         }
         pump()
     }
@@ -156,17 +168,26 @@ extension SimulatedServer {
         if random.chance(weather.duplicate) {
             world.schedule(.answerTwice, link: link, after: random.skewedDelay(10 * millisecond))
         }
+        submit(fields(answer, of: stream), hasBody: answer.reason != nil, stream: stream)
+    }
+
+    /// The headers of a response.
+    func fields(_ answer: ServerAnswer, of stream: Int32) -> [(String, String)] {
         var fields: [(String, String)] = [(":status", "\(answer.status)")]
-        let identifier = state.headers.first { $0.name == Array("apns-id".utf8) }
+        let name = Array("apns-id".utf8)
+        let identifier = streams[stream]?.headers.first { $0.name == name }
         fields.append(("apns-id", String(decoding: identifier?.value ?? [], as: UTF8.self)))
         if let retryAfter = answer.retryAfter { fields.append(("retry-after", "\(retryAfter)")) }
         if answer.reason != nil { fields.append(("content-type", "application/json")) }
-        submit(fields, hasBody: answer.reason != nil, stream: stream)
+        return fields
     }
 
-    private func submit(_ fields: [(String, String)], hasBody: Bool, stream: Int32) {
+    func submit(_ fields: [(String, String)], hasBody: Bool, stream: Int32) {
         var text: [UInt8] = []
         var ranges: [(Range<Int>, Range<Int>)] = []
+        let tableFrom = weather.halves.tableFrom ?? 0
+        let flags = responses < tableFrom ? UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue) : 0
+        responses += 1
         for (name, value) in fields {
             let middle = text.count + name.utf8.count
             ranges.append((text.count..<middle, middle..<(middle + value.utf8.count)))
@@ -177,7 +198,7 @@ extension SimulatedServer {
             let list = ranges.map { name, value in
                 nghttp2_nv(
                     name: base + name.lowerBound, value: base + value.lowerBound,
-                    namelen: name.count, valuelen: value.count, flags: 0)
+                    namelen: name.count, valuelen: value.count, flags: flags)
             }
             var provider = nghttp2_data_provider()
             provider.read_callback = { _, stream, buffer, count, flags, _, context in
@@ -198,7 +219,10 @@ extension SimulatedServer {
     ) -> Int {
         guard let state = streams[stream], let body = state.answer?.body else { return 0 }
         let rest = body.dropFirst(state.answerOffset)
-        let count = min(room, random.chance(0.2) ? random.between(1...rest.count) : rest.count)
+        let left = (state.bodyLimit ?? body.count) - state.answerOffset
+        if state.bodyLimit != nil, left == 0 { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }
+        let most = min(rest.count, left)
+        let count = min(room, random.chance(0.2) ? random.between(1...most) : most)
         for (index, octet) in rest.prefix(count).enumerated() { buffer[index] = octet }
         streams[stream]?.answerOffset += count
         if count == rest.count { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
@@ -215,6 +239,7 @@ extension SimulatedServer {
             last = random.chance(0.3) ? max(0, open[0] - 2) : random.pick(open)
         }
         last = max(last, highestProcessed)
+        namedLast = last
         var code = NGHTTP2_NO_ERROR
         var data: [UInt8] = []
         if random.chance(weather.goAwayError) {
@@ -227,6 +252,9 @@ extension SimulatedServer {
                 ]).utf8)
         }
         nghttp2_submit_goaway(session, 0, last, code.rawValue, data, data.count)
+        if weather.halves.raise > 0, random.chance(weather.halves.raise) {
+            world.schedule(.raiseGoAway, link: link, after: random.skewedDelay(second / 4))
+        }
         if let closesAfter { world.schedule(.close, link: link, after: closesAfter) }
     }
 

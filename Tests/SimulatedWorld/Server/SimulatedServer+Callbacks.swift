@@ -107,8 +107,12 @@ extension SimulatedServer {
         case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
             guard ends, let copy = streams[stream]?.copy, let answer = streams[stream]?.answer
             else { return }
-            lastAnswered = (stream, answer.status)
-            world.journal.resolve(copy, .answered(answer))
+            if case .half = streams[stream]?.fate {
+                world.journal.resolve(copy, .reset)
+            } else {
+                lastAnswered = (stream, answer.status)
+                world.journal.resolve(copy, .answered(answer))
+            }
             freshEvidence.append(copy)
         case NGHTTP2_RST_STREAM.rawValue:
             sentReset(stream, code: frame.rst_stream.error_code)
@@ -127,7 +131,8 @@ extension SimulatedServer {
                 freshRefusals.append(stream)
                 return
             }
-            world.journal.resolve(copy, .notProcessed)
+            let isInPart = streams[stream]?.isAnswered ?? false
+            world.journal.resolve(copy, isInPart ? .reset : .notProcessed)
             freshEvidence.append(copy)
         case _ where isScripted(stream):
             guard let copy = streams[stream]?.copy else { return }
@@ -141,15 +146,17 @@ extension SimulatedServer {
     }
 
     fileprivate func isScripted(_ stream: Int32) -> Bool {
-        if case .reset = streams[stream]?.fate { return true }
-        return false
+        switch streams[stream]?.fate {
+        case .reset, .half: true
+        default: false
+        }
     }
 
     fileprivate func sentGoAway(last: Int32, code: UInt32) {
-        let isOwnFault = hasOpenedFalsely && code == NGHTTP2_FLOW_CONTROL_ERROR.rawValue
-        if code != NGHTTP2_NO_ERROR.rawValue, !hasSaidGoAway, !isOwnFault {
+        if code != NGHTTP2_NO_ERROR.rawValue, !hasSaidGoAway {
             world.fail("nghttp2 ends link \(link) with error \(code)")
         }
+        hasFreshGoAway = true
         if last < Int32.max { freshGoAway = last }
         for stream in order where stream > last {
             guard let copy = streams[stream]?.copy else { continue }

@@ -18,10 +18,12 @@ final class SimulatedServer {
         var isWhole = false
         /// Bytes of the answer's body that were given out.
         var answerOffset = 0
+        /// No more of it ever is; nil: all of it.
+        var bodyLimit: Int?
     }
 
     let link: Int
-    let weather: Weather
+    var weather: Weather
     unowned let world: World
     var random: WorldRandom
     var session: OpaquePointer?
@@ -36,8 +38,15 @@ final class SimulatedServer {
     var hasMisbehaved = false
     /// The stream that was answered last, and with what status.
     var lastAnswered: (stream: Int32, status: Int)?
-    /// The client was told of a connection window that nghttp2 knows nothing of.
-    var hasOpenedFalsely = false
+    /// Which of the client's bytes are what HTTP/2 does not allow, and whether it has to notice.
+    var violation: (start: Int, end: Int, isSure: Bool)?
+    /// Its weather's hostility is this connection's.
+    let isHostile: Bool
+    /// Responses that were given out whole.
+    var responses = 0
+    /// What the client sent first, where its SETTINGS are to be changed, and whether they were.
+    var firstBytes: [UInt8] = []
+    var hasSeenSettings = false
     /// Some request was answered otherwise than by 403: more than one may be open.
     var isGateOpen = false
     /// The last stream that a GOAWAY named, and when the client knows of it.
@@ -62,6 +71,11 @@ final class SimulatedServer {
     /// Copies whose evidence lies in the frame that is being sent.
     var freshEvidence: [Int] = []
     var freshGoAway: Int32?
+    /// The last stream that its GOAWAY named.
+    var namedLast: Int32 = 0
+    /// When the client knows of the first GOAWAY, be it a notice, and whether one is being sent.
+    var goAwayOffset: Int?
+    var hasFreshGoAway = false
     /// Streams that nghttp2 refused by itself, and when the client knows of it.
     var refusals: [(stream: Int32, offset: Int)] = []
     var freshRefusals: [Int32] = []
@@ -72,6 +86,7 @@ final class SimulatedServer {
         self.world = world
         var random = random
         starvation = weather.starvation.flatMap { random.chance($0.chance) ? $0 : nil }
+        isHostile = weather.hostility.map { random.chance($0.chance) } ?? false
         self.random = random
         var callbacks: OpaquePointer?
         nghttp2_session_callbacks_new(&callbacks)
@@ -117,6 +132,7 @@ final class SimulatedServer {
                 session, 0, 0, Int32(weather.connectionWindow - 65_535))
         }
         planLimits()
+        planHostility()
         pump()
     }
 
@@ -135,6 +151,9 @@ final class SimulatedServer {
 
     /// Takes bytes from the network.
     func receive(_ bytes: [UInt8]) {
+        var bytes = bytes
+        if weather.halves.tableFrom != nil, !hasSeenSettings { bytes = hideTableSize(bytes) }
+        guard !bytes.isEmpty else { return }
         let taken = nghttp2_session_mem_recv(session, bytes, bytes.count)
         if taken != bytes.count {
             world.fail("nghttp2 refuses the client's bytes (\(taken))")
@@ -157,6 +176,7 @@ final class SimulatedServer {
                 continue
             }
             output.append(contentsOf: UnsafeBufferPointer(start: data, count: count))
+            if hasFreshGoAway, goAwayOffset == nil { goAwayOffset = sentCount + output.count }
             if let last = freshGoAway {
                 goAwayLast = (last, sentCount + output.count)
                 freshGoAway = nil

@@ -1,0 +1,95 @@
+import Broadside
+
+/// Requests that leave are held against what the process was told before.
+extension World {
+    /// When the first of the bytes that are submitted now was written at the earliest: while a send was
+    /// under way, more may have been written behind it.
+    func writtenSince(_ id: Int) -> UInt64 {
+        links[id].sentToldAt == clock ? links[id].lastHeardAt : clock
+    }
+
+    /// Judges the requests that a connection submits.
+    ///
+    /// - Parameter count: How many were submitted before.
+    func judgeRequests(_ id: Int, after count: Int) {
+        let requests = taps[id].requests[count...]
+        guard !requests.isEmpty else { return }
+        let since = writtenSince(id)
+        if let (time, why) = links[id].noRequestsSince, time <= since {
+            fail("link \(id) gets a request although \(why)")
+        }
+        if links[id].refusedAt <= since, links[id].refusal.least > clock {
+            let left = (links[id].refusal.least - clock) / 1000
+            fail("link \(id) gets a request \(left) us early after a refusal")
+        }
+        for request in requests {
+            guard let pause = process.facts.rows[request.row] else { continue }
+            process.facts.rows[request.row] = nil
+            guard pause.until > clock else { continue }
+            let left = (pause.until - clock) / 1000
+            fail("row \(request.row) goes out \(left) us early: \(pause.why)")
+        }
+        judgeTrial(id, count: requests.count, since: since)
+    }
+
+    /// An address whose server spoke of trouble is left alone, then tried by one request on one
+    /// connection of all; those that had a response before are no new ones.
+    private func judgeTrial(_ id: Int, count: Int, since: UInt64) {
+        let number = links[id].address
+        guard let address = process.facts.addresses[number], address.isOutage == true,
+            address.since <= since, links[id].responses == 0, !scenario.bounds.changesNames
+        else { return }
+        if clock < address.least {
+            let left = (address.least - clock) / millisecond
+            fail("link \(id) gets a request \(left) ms before its address's pause is over")
+        }
+        links[id].trial.requests += count
+        links[id].trial.last = clock
+        let open = openTrials(id)
+        if open > 1 { fail("link \(id) tries address \(number) with \(open) requests at once") }
+        for other in links.indices.suffix(recentLinks) where other != id {
+            let link = links[other]
+            guard link.address == number, link.isOpenAtClient, link.responses == 0,
+                !link.isDeaf, link.goAwayToldAt == nil, link.openedAt >= process.reloadedAt,
+                link.brokenAt == nil,
+                clock - link.trial.last + 200 * millisecond
+                    < scenario.requestTimeout
+            else { continue }
+            if openTrials(other) > 0 {
+                fail("links \(other) and \(id) try address \(number) at once")
+            }
+        }
+    }
+
+    /// Requests of a connection that try its address and are still out, at least.
+    private func openTrials(_ id: Int) -> Int {
+        links[id].trial.requests - links[id].trial.ended - taps[id].cancelled.count
+    }
+
+    /// What servers do one after the other ends the run, and nothing goes out after the word to stop.
+    func judgeStopping(_ reactor: SimulatedReactor, wasStopping: Bool) {
+        if let why = process.facts.mustStop, !process.shared.isStopping {
+            fail("the run goes on although \(why)")
+        }
+        if wasStopping, reactor.machine.statistics.requests > reactor.countedRequests {
+            fail("reactor \(reactor.index) sends after the word to stop")
+        }
+    }
+
+    /// A connection whose server broke HTTP/2 is given up.
+    func judgeBroken(_ id: Int) {
+        guard links[id].isSurelyBroken, links[id].isOpenAtClient, let broken = links[id].brokenAt,
+            clock - broken > 3 * second
+        else { return }
+        fail("link \(id) is kept although its server broke HTTP/2")
+    }
+
+    /// An address is left alone as long as its server asked for.
+    func judgeAsked(_ id: Int) {
+        guard !scenario.bounds.changesNames,
+            let address = process.facts.addresses[links[id].address], address.least > clock
+        else { return }
+        let left = (address.least - clock) / millisecond
+        fail("link \(id) goes to address \(links[id].address) \(left) ms before it may")
+    }
+}

@@ -1,0 +1,51 @@
+import Broadside
+
+/// Faults that end: from an instant on all is well, and then the campaign ends within bounded time.
+extension World {
+    /// Plans when the faults of a process end, in some seeds.
+    func scheduleCalm(epoch: Int) {
+        var random = WorldRandom(seed: scenario.seed ^ 0x6c69_7665_6c79_0001 &+ UInt64(epoch) << 32)
+        guard random.chance(0.3) else { return }
+        events.insert(.calm(epoch: epoch), at: clock + random.skewedDelay(20 * second))
+    }
+
+    /// Servers, network and disk are good from here on, and nobody disturbs the process any more. What is
+    /// wrong with a connection already stays wrong with it.
+    func calmDown() {
+        note { "all is well from now on" }
+        trace.step(time: clock, kind: 9, 0)
+        process.calmSince = clock
+        process.current = .calm
+        for link in links.indices.suffix(recentLinks) { servers[link]?.calmDown() }
+    }
+
+    /// Nanoseconds within which a process ends once all is well.
+    ///
+    /// What is in flight is awaited, 30 s; a server that hung does so for 30 s more; an address is left
+    /// alone for 75 s, a row for 60 s; APNs takes no new provider token for 20 minutes. Then all rows
+    /// go at the rate that is in force, on a single slow connection at worst.
+    private var calmLimit: UInt64 {
+        let rows = UInt64(scenario.list.tokens.count)
+        let slowest = process.rates.compactMap(\.rate).min() ?? UInt64.max
+        let perRow = max(second / slowest, second / (scenario.ratePerConnection ?? .max))
+        let isFrozen =
+            process.weather.refusesTokensFrom > 0 || process.weather.expiresTokensBefore > 0
+        return 600 * second + rows * (perRow + second / 2) + (isFrozen ? 1500 * second : 0)
+    }
+
+    func judgeLiveness() {
+        guard let since = process.calmSince, clock - since > calmLimit else { return }
+        fail("no end within \(calmLimit / second) s after all became well: \(leftOver)")
+    }
+}
+
+extension SimulatedServer {
+    /// Windows and limits that were announced stay, nothing else that is wrong.
+    func calmDown() {
+        var calm = Weather.calm
+        calm.limits = weather.limits
+        calm.initialWindow = weather.initialWindow
+        calm.windowDelay = weather.windowDelay
+        weather = calm
+    }
+}
