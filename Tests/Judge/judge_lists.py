@@ -194,6 +194,10 @@ class Trial:
         except Refused:
             self.command(*call, codes=[2])
             return
+        if other.data.lstrip().startswith(b"["):
+            # Taken for a JSON document, and refused as one.
+            self.command(*call, codes=[2])
+            return
         tokens = {stops.token(row) for row in stops.rows} - {None}
         malformed = [row for row in stops.rows if row.fault and row.fault != "not an object"]
         if malformed or stops.rows and not tokens:

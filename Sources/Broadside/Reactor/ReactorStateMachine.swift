@@ -46,7 +46,7 @@ import TLS
     var again = RowLine()
     var retryQueue: RetryQueue
     var chunks: ChunkShelf
-    var chunkRows = ChunkRows()
+    var chunkRows: ChunkRows
     /// Rows that wait for the sync of their reservation.
     var held = HeldRows()
     /// Rows that went by in this turn without being sent, and whether that ended before they did.
@@ -123,6 +123,8 @@ import TLS
         let payloads = settings.personal ?? PayloadSet(constant: settings.payload)
         personalizer = RowPersonalizer(payloads, layout: layout)
         chunks = ChunkShelf(pool: chunkPool, layout: layout)
+        chunkRows = ChunkRows(
+            reactors: settings.reactors, perSecond: shared.milliRate.map { Int($0 / 1_000) })
         random = SplitMix64(seed: seed)
         configuration = ClientConnectionStateMachine.Configuration(
             maxStreams: settings.streamsPerConnection,

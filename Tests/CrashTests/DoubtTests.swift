@@ -1,0 +1,59 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// How much of a list a kill leaves in doubt: what is in flight, and little besides.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct DoubtTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        var reactors: Int
+        var rate: Int
+        /// Responses after which the run is killed.
+        var responses: Int
+        /// The most rows that may be reserved and not sent: four chunks a reactor.
+        var ahead: Int
+
+        var testDescription: String { "\(reactors) reactors, \(rate)/s, \(responses) responses" }
+    }
+
+    /// In flight on a connection at most.
+    static let streams = 20
+
+    static let cases = [
+        Case(reactors: 1, rate: 100, responses: 3, ahead: 64),
+        Case(reactors: 4, rate: 100, responses: 3, ahead: 256),
+        Case(reactors: 4, rate: 100, responses: 150, ahead: 256),
+        Case(reactors: 8, rate: 50, responses: 20, ahead: 512),
+        Case(reactors: 4, rate: 2_000, responses: 1_000, ahead: 1_000),
+    ]
+
+    @Test(
+        "A kill leaves in doubt what is in flight and a tenth of a second's work",
+        arguments: cases)
+    func kill(_ trial: Case) throws {
+        let campaign = try Campaign(rows: 10_000)
+        let server = try RecordingServer()
+        let process = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint,
+                [
+                    "--reactors", "\(trial.reactors)", "--connections", "\(trial.reactors)",
+                    "--rate", "\(trial.rate)", "--max-streams", "\(Self.streams)",
+                ]),
+            in: campaign.directory)
+        try process.wait { try server.answerCount() >= trial.responses }
+        process.send(signal: SIGKILL)
+        #expect(try process.wait().exitCode == -SIGKILL)
+        server.stop()
+
+        // What the server saw and no verdict tells of was in flight, and perhaps more that it did not.
+        let seen = try server.tally(campaign.tokens)
+        let sent = seen.counts.count { $0 > 0 }
+        let found = try campaign.statistics()
+        let inDoubt = try #require(found.in_doubt)
+        let inFlight = sent - found.accepted
+        #expect(inFlight >= 0 && sent >= trial.responses)
+        #expect(inDoubt >= inFlight)
+        #expect(inDoubt <= trial.reactors * Self.streams + trial.ahead)
+    }
+}
