@@ -55,4 +55,25 @@ import Testing
         #expect(try String(contentsOfFile: precious, encoding: .utf8) == "precious")
         if name != "lock" { #expect(try campaign.ledger("verify").exitCode == 0) }
     }
+
+    @Test(arguments: ["--summary", "--report", "--metrics"])
+    func `No output is written through a link at a name that can be guessed`(option: String) throws
+    {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 5)
+        let folder = campaign.directory.path
+        try "precious".write(toFile: "\(folder)/precious", atomically: true, encoding: .utf8)
+        // The shell becomes the command, so that its number is known before.
+        let finished = try Subprocess(
+            "/bin/sh",
+            [
+                "-c", "ln -s precious out.html.$$.new; exec \"$0\" \"$@\"", try Broadside.path(),
+            ] + campaign.arguments(to: server.endpoint, [option, "./out.html"]),
+            in: campaign.directory
+        ).wait()
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        #expect(
+            try String(contentsOfFile: "\(folder)/precious", encoding: .utf8) == "precious")
+        #expect(try !String(contentsOfFile: "\(folder)/out.html", encoding: .utf8).isEmpty)
+    }
 }

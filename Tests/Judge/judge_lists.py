@@ -24,6 +24,11 @@ STATES = ["accepted", "rejected", "invalid", "skipped", "failed", "unknown", "re
 ALL = [word for state in STATES for word in ("--state", state)]
 
 
+def begins_array(data):
+    """Whether a file is taken for a JSON array, and refused as one, whatever its other lines are."""
+    return data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+
+
 class Trial:
     """One list, and what each command makes of it."""
 
@@ -41,6 +46,8 @@ class Trial:
             self.reading.agree_with_python()
         except Refused as refusal:
             self.refusal = str(refusal)
+        if self.list.form == "jsonl" and begins_array(self.list.data):
+            self.refusal = "a JSON array"
 
     def run(self):
         named = ["--tokens", self.path, *self.column]
@@ -194,8 +201,7 @@ class Trial:
         except Refused:
             self.command(*call, codes=[2])
             return
-        if other.data.lstrip().startswith(b"["):
-            # Taken for a JSON document, and refused as one.
+        if begins_array(other.data):
             self.command(*call, codes=[2])
             return
         tokens = {stops.token(row) for row in stops.rows} - {None}

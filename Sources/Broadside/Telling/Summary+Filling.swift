@@ -172,8 +172,10 @@ func replaceFile(
     if isSpecialFile(path) {
         return try writeToSpecialFile(path, bytes, patienceMilliseconds: patienceMilliseconds)
     }
-    let temporary = "\(path).\(getpid()).new"
-    let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    // Random and new: in a directory of everybody's nobody can lay a link there before.
+    let temporary = "\(path).\(String(UInt32.random(in: 0 ... .max), radix: 16)).new"
+    let descriptor = unsafe open(
+        temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
         throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
     }
