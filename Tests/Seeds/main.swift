@@ -1,9 +1,18 @@
+import Glibc
 import SimulatedWorld
 
 /// Runs seeds of the simulated world.
 ///
-///     seeds 0..<500             runs seeds; the last line counts, exit status 1 where one failed
-///     seeds --seed 42 --trace   runs one and tells what happens
+///     seeds 0..<500                   runs seeds; the last line counts, exit status 1 where one failed
+///     seeds --seed 42 --trace         runs one and tells what happens
+///     seeds 0..<500 --coverage FILE   writes what went wrong how often, FILE `-`: as a table
+///     seeds 0..<500 --keep DIRECTORY  a file for each failing seed, with the end of its story
+///     seeds --sum FILE...             one table of what others wrote
+let usage = """
+    usage: seeds FIRST..<END [--coverage FILE] [--keep DIRECTORY] | seeds --seed N [--trace]
+           | seeds --sum FILE... [--least N]
+    """
+
 func parseRange(_ text: String) -> Range<UInt64>? {
     let parts = text.split(separator: "..<")
     guard parts.count == 2, let first = UInt64(parts[0]), let end = UInt64(parts[1]), first < end
@@ -13,6 +22,10 @@ func parseRange(_ text: String) -> Range<UInt64>? {
 
 var seeds: [UInt64] = []
 var isTelling = false
+var coverageFile: String?
+var directory: String?
+var summands: [String]?
+var least = 1
 var arguments = Array(CommandLine.arguments.dropFirst())
 while !arguments.isEmpty {
     let argument = arguments.removeFirst()
@@ -21,24 +34,54 @@ while !arguments.isEmpty {
     } else if argument == "--seed", let seed = arguments.first.flatMap({ UInt64($0) }) {
         arguments.removeFirst()
         seeds.append(seed)
+    } else if argument == "--least", let number = arguments.first.flatMap({ Int($0) }) {
+        arguments.removeFirst()
+        least = number
+    } else if argument == "--coverage", !arguments.isEmpty {
+        coverageFile = arguments.removeFirst()
+    } else if argument == "--keep", !arguments.isEmpty {
+        directory = arguments.removeFirst()
+    } else if argument == "--sum", summands == nil {
+        summands = []
     } else if let range = parseRange(argument) {
         seeds += range
+    } else if summands != nil, !argument.hasPrefix("-") {
+        summands?.append(argument)
     } else {
-        print("usage: seeds FIRST..<END | seeds --seed N [--trace]")
+        print(usage)
         exitWith(2)
     }
 }
 
+if let summands {
+    var sum = Coverage()
+    for file in summands {
+        guard let text = readText(file), let coverage = Coverage(text: text) else {
+            print("seeds: \(file) holds no counts of this version")
+            exitWith(2)
+        }
+        sum.add(coverage)
+    }
+    print(sum.table(least: least))
+    exitWith(0)
+}
+
 var failures: [UInt64] = []
+var coverage = Coverage()
 nameSeedsThatTrap()
 giveMemoryBack()
 for seed in seeds {
     runningSeed = seed
-    let result = runSeed(seed, isTelling: isTelling)
+    let result = runSeed(seed, telling: isTelling ? .everything : .nothing)
+    coverage.add(result.coverage)
     if let failure = result.failure {
         failures.append(seed)
         print("seed \(seed): \(failure)")
         print("    to see it: .build/release/seeds --seed \(seed) --trace")
+        if let directory {
+            let story = runSeed(seed, telling: .last(400)).lastLines.joined(separator: "\n")
+            writeText("seed \(seed): \(failure)\n\n\(story)\n", "\(directory)/seed-\(seed).txt")
+        }
     } else if seeds.count == 1 {
         print(
             "seed \(seed): \(result.rows) rows, \(result.processes) processes, "
@@ -48,5 +91,10 @@ for seed in seeds {
 print("\(seeds.count - failures.count) passed, \(failures.count) failed")
 if !failures.isEmpty {
     print("failing seeds: \(failures.map(String.init).joined(separator: " "))")
-    exitWith(1)
 }
+if coverageFile == "-" {
+    print(coverage.table(least: least))
+} else if let coverageFile {
+    writeText(coverage.text, coverageFile)
+}
+if !failures.isEmpty { exitWith(1) }

@@ -14,19 +14,24 @@ public struct SeedResult: Sendable, Equatable {
     public let grownTurns: Int
     /// Rows of the list.
     public let rows: Int
+    /// How often each fault met each condition.
+    public let coverage: Coverage
+    /// The end of its story, where that was asked for.
+    public let lastLines: [String]
 }
 
 /// Runs a world from its beginning to its end.
 ///
 /// - Parameters:
 ///   - seed: What everything follows from.
-///   - isTelling: Whether each event is told on stdout.
-public func runSeed(_ seed: UInt64, isTelling: Bool = false) -> SeedResult {
+///   - telling: How much of what happens is put into words.
+public func runSeed(_ seed: UInt64, telling: Telling = .nothing) -> SeedResult {
     let scenario = Scenario(seed: seed)
-    let world = World(scenario: scenario, isTelling: isTelling)
+    let world = World(scenario: scenario, telling: telling)
     world.run()
     return SeedResult(
         seed: seed, failure: world.failure, traceHash: world.trace.hash, steps: world.steps,
         processes: world.segments.count, grownTurns: world.grownTurns,
-        rows: scenario.list.tokens.count)
+        rows: scenario.list.tokens.count, coverage: world.coverage,
+        lastLines: world.trace.lastLines)
 }

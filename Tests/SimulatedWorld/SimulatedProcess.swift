@@ -88,6 +88,8 @@ final class SimulatedProcess {
     var facts = ServerFacts()
     /// The first of its links.
     var firstLink = 0
+    /// When there was a connection last, or no row that waited for one.
+    var triedAt: UInt64
     /// When the credentials were read again last.
     var reloadedAt: UInt64 = 0
     /// Connections begun, by reactor.
@@ -105,6 +107,7 @@ final class SimulatedProcess {
         self.list = list
         self.statesAtStart = statesAtStart
         self.startedAt = startedAt
+        triedAt = startedAt
     }
 
     var isOver: Bool { hasDied || reactors.allSatisfy(\.isDone) }

@@ -1,11 +1,39 @@
+/// How much of what happens is put into words.
+public enum Telling: Sendable {
+    case nothing
+    /// On stdout.
+    case everything
+    /// The last lines, so many at least, are kept for the result.
+    case last(Int)
+}
+
 /// What happened, in order: a hash of everything, and the words where somebody wants to read them.
 struct Trace {
     private(set) var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     private(set) var count = 0
     var isTelling: Bool
+    /// The last lines, where they are kept instead of printed.
+    private(set) var lastLines: [String] = []
+    private var keepsLast = 0
 
-    init(isTelling: Bool) {
-        self.isTelling = isTelling
+    init(_ telling: Telling) {
+        switch telling {
+        case .nothing: isTelling = false
+        case .everything: isTelling = true
+        case .last(let count):
+            isTelling = true
+            keepsLast = count
+        }
+    }
+
+    /// Prints a line, or keeps it.
+    mutating func tell(_ line: String) {
+        guard keepsLast > 0 else {
+            print(line)
+            return
+        }
+        lastLines.append(line)
+        if lastLines.count > 2 * keepsLast { lastLines.removeFirst(keepsLast) }
     }
 
     mutating func mix(_ number: UInt64) {
@@ -13,8 +41,14 @@ struct Trace {
         hash ^= hash >> 29
     }
 
-    mutating func mix(_ bytes: some Sequence<UInt8>) {
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    mutating func mix(_ bytes: ArraySlice<UInt8>) {
+        bytes.withUnsafeBytes { bytes in
+            let words = bytes.count / 8
+            for index in 0..<words {
+                mix(bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
+            }
+            for byte in bytes[(words * 8)...] { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        }
         hash ^= hash >> 29
     }
 

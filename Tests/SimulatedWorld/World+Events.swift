@@ -54,6 +54,7 @@ extension World {
         case .rate(let epoch, let rate):
             guard epoch == process.epoch else { return }
             note { "the rate is \(String(describing: rate)) from now on" }
+            cover(.newRate)
             process.shared.milliRate = rate.map { $0 * 1000 }
             process.rates.append((clock, rate))
         case .growth(let epoch, let connections, let reactors):
@@ -66,6 +67,7 @@ extension World {
             guard epoch == process.epoch else { return }
             note { "the credentials are read again" }
             trace.step(time: clock, kind: 7, 0)
+            cover(.reload)
             process.shared.replaceConnections()
             process.reloadedAt = clock
         case .calm(let epoch):
@@ -89,6 +91,7 @@ extension World {
     private func signal(isSecond: Bool) {
         note { isSecond ? "the second signal" : "a signal" }
         trace.step(time: clock, kind: 5, isSecond ? 1 : 0)
+        cover(isSecond ? .secondSignal : .signal)
         process.shared.stop(.signal)
         if isSecond { process.shared.stopAtOnce() }
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }
@@ -98,6 +101,7 @@ extension World {
     func die(isPowerCut: Bool) {
         note { isPowerCut ? "the power fails" : "the process is killed" }
         trace.step(time: clock, kind: 6, isPowerCut ? 1 : 0)
+        cover(isPowerCut ? .powerCut : .kill)
         for reactor in process.reactors { abandonWrite(of: reactor) }
         if isPowerCut {
             let last = segments.count - 1
@@ -121,6 +125,7 @@ extension World {
         switch submission {
         case .resolve:
             let fails = random.chance(weather.resolveFailure)
+            if fails { cover(.noName) }
             var addresses = (0..<scenario.addresses).map {
                 SocketAddress.v4(0x0a00_0001 + UInt32($0), port: 443)
             }

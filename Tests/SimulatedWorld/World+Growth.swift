@@ -61,6 +61,7 @@ extension World {
 
     func grow(to connections: Int, reactors: Int) {
         note { "\(connections) connections on \(reactors) reactors from now on" }
+        cover(.growth)
         process.shared.connectionTarget?.grow(to: connections, reactors: reactors)
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }
     }

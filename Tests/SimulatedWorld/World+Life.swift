@@ -156,7 +156,7 @@ extension World {
         case .bytes(let link, let bytes):
             guard links[link].isOpenAtClient else { return }
             trace.step(time: clock, kind: 2, link, bytes.count)
-            trace.mix(bytes)
+            trace.mix(bytes[...])
             note { "r\(reactor.index) <- link \(link): \(bytes.count) bytes" }
             links[link].countAtClient += bytes.count
             if let server = servers[link] { hear(server, link) }

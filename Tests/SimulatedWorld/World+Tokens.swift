@@ -9,7 +9,7 @@ extension World {
         let seconds = now.wallMilliseconds / 1000
         guard let kept = keptToken else {
             // The first process finds one that is so old.
-            let issued = seconds - scenario.tokenAge
+            let issued = seconds - tokenAge
             keptToken = issued
             return issued
         }
@@ -43,6 +43,7 @@ extension World {
         }
         guard isRenewed else { return }
         note { "a new provider token" }
+        cover(.newToken)
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }
     }
 }

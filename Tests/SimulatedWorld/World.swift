@@ -32,6 +32,8 @@ public final class World {
     var requestsOfRow: [[SentRequest]] = []
     /// When the provider token was made that lies in the ledger's directory, seconds since 1970.
     var keptToken: UInt64?
+    /// How old the first process' provider token is, in seconds.
+    var tokenAge: UInt64
     var tickets = 0
     /// All processes so far.
     var lives: [ProcessLife] = []
@@ -42,6 +44,7 @@ public final class World {
     var isInvalidGivenUp = false
     /// How often a turn found a reactor with more connections than it began with.
     var grownTurns = 0
+    var coverage = Coverage()
     var steps = 0
     /// The first invariant that did not hold.
     private(set) var failure: String?
@@ -51,10 +54,11 @@ public final class World {
     static let stepLimit = 3_000_000
     static let lifeLimit: UInt64 = 4 * 3600 * second
 
-    init(scenario: Scenario, isTelling: Bool) {
+    init(scenario: Scenario, telling: Telling) {
         self.scenario = scenario
         random = scenario.random
-        trace = Trace(isTelling: isTelling)
+        tokenAge = scenario.tokenAge
+        trace = Trace(telling)
         wasInDoubt = Array(repeating: false, count: scenario.list.tokens.count)
         journal = Journal(rowCount: scenario.list.tokens.count)
     }
@@ -72,7 +76,7 @@ public final class World {
 
     /// Tells what happens where somebody listens.
     func note(_ text: () -> String) {
-        if trace.isTelling { print("\(seconds(clock)) \(text())") }
+        if trace.isTelling { trace.tell("\(seconds(clock)) \(text())") }
     }
 
     private func seconds(_ time: UInt64) -> String {
@@ -109,10 +113,13 @@ public final class World {
         let weather = scenario.weather(epoch: epoch)
         let isCalm = epoch > scenario.weathers.count
         var weatherNow = weather
-        if !isCalm, random.chance(0.25) {
+        if weather.hostility?.kind == .wrongClock {
+            // What becomes of a token that is too old, or too new, is told by other seeds.
+        } else if !isCalm, random.chance(0.25) {
             weatherNow.expiresTokensBefore = now.wallMilliseconds / 1000 - 1200
         } else if !isCalm, random.chance(0.3), scenario.list.tokens.count <= 300 {
-            // Rows go round for 20 minutes: few of them.
+            // Rows go round for 20 minutes: few of them, by a token that is soon made.
+            tokenAge = 2699
             weatherNow.refusesTokensFrom = now.wallMilliseconds / 1000 + 1
         }
         let reopens: ReopenedStates =

@@ -170,6 +170,8 @@ extension World {
             isJustified = false
         case .brokenServer:
             isJustified = process.facts.mayBeBroken
+        case .gaveUp(let trouble) where trouble.kind == .tokenUpdates:
+            isJustified = weather.refusesTokensFrom > 0
         case .gaveUp, .noResponse, .canaryUnanswered:
             if case .noResponse = cause { judgeSilence(process) }
             let trouble =

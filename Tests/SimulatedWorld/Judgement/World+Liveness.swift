@@ -14,6 +14,7 @@ extension World {
     func calmDown() {
         note { "all is well from now on" }
         trace.step(time: clock, kind: 9, 0)
+        cover(.calm)
         process.calmSince = clock
         process.current = .calm
         for link in links.indices.suffix(recentLinks) { servers[link]?.calmDown() }

@@ -11,6 +11,12 @@ extension World {
         guard clock >= reactor.nextRoomLook else { return }
         reactor.nextRoomLook = clock + 100 * millisecond
         let hasRows = !reactor.lackedRows
+        let isTrying = process.reactors.contains { !$0.linkOfSlot.isEmpty }
+        if isTrying || !hasRows { process.triedAt = clock }
+        // An address is left alone for 60 s, or for as long as its server asks, and a quarter.
+        if clock - process.triedAt > 80 * second {
+            fail("no connection is tried for 80 s, although rows wait")
+        }
         reactor.lackedRows = false
         for id in reactor.linkOfSlot.values.sorted() {
             judgeBroken(id)

@@ -1,4 +1,5 @@
 import Broadside
+import Glibc
 
 /// One TCP connection of the world, with what is under way on it.
 struct Link {
@@ -97,4 +98,10 @@ struct Link {
     var requestsAtLook = 0
     /// Bytes that were handed to the client, counted against the server's evidence.
     var countAtClient = 0
+}
+
+/// Whether memory of the engine's holds what it held before.
+func isEqual(_ bytes: UnsafeRawBufferPointer, _ copy: [UInt8]) -> Bool {
+    bytes.count == copy.count && !copy.isEmpty
+        && copy.withUnsafeBytes { memcmp(bytes.baseAddress!, $0.baseAddress!, $0.count) == 0 }
 }

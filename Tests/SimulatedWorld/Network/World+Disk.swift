@@ -17,14 +17,16 @@ extension World {
     func writeDone(_ reactor: SimulatedReactor) {
         guard let write = reactor.pendingWrite else { return }
         reactor.pendingWrite = nil
-        if !write.bytes.elementsEqual(write.copy) {
+        if !isEqual(write.bytes, write.copy) {
             fail("the ledger's bytes changed while they were being written")
         }
         if random.chance(process.current.diskFailure) {
+            cover(.writeFails)
             deliver(.completion(.wrote(result: -28)), to: reactor)
             return
         }
         let isShort = random.chance(process.current.shortWrite)
+        if isShort { cover(.shortWrite) }
         let count = isShort ? random.between(1...write.copy.count) : write.copy.count
         store(write.copy.prefix(count), at: write.offset, of: reactor)
         trace.step(time: clock, kind: 7, reactor.index, count)
@@ -44,6 +46,7 @@ extension World {
         guard let count = reactor.pendingSync else { return }
         reactor.pendingSync = nil
         if random.chance(process.current.diskFailure) {
+            cover(.syncFails)
             deliver(.completion(.synced(result: -5)), to: reactor)
             return
         }

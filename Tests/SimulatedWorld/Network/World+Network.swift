@@ -18,13 +18,18 @@ extension World {
         servers.append(nil)
         taps.append(FrameTap(idPrefix: scenario.idPrefix))
         reactor.linkOfSlot[slot] = id
+        process.triedAt = clock
         judgeChurn(reactor)
         judgeBackoff(id, reactor)
         judgeAsked(id)
         links[id].refusal = inheritedRefusal(links[id])
         note { "r\(reactor.index) connects link \(id), slot \(slot)" }
-        if random.chance(weather.connectSilence) { return }
+        if random.chance(weather.connectSilence) {
+            cover(.noConnection)
+            return
+        }
         let errno: Int32 = random.chance(weather.connectFailure) ? random.pick([111, 113]) : 0
+        if errno != 0 { cover(.noConnection) }
         events.insert(.connected(link: id, errno: errno), at: clock + 2 * link.latency)
     }
 
@@ -133,13 +138,17 @@ extension World {
         let room = limit - links[id].countToServer
         guard room > 0 else {
             links[id].isSendBlocked = true
+            cover(.sendBlocked, link: id)
             return
         }
-        if !pending.bytes.elementsEqual(pending.copy) {
+        if !isEqual(pending.bytes, pending.copy) {
             fail("bytes of link \(id) changed while they were being sent")
         }
         var count = min(room, pending.copy.count)
-        if random.chance(process.current.shortSend) { count = random.between(1...count) }
+        if random.chance(process.current.shortSend) {
+            count = random.between(1...count)
+            cover(.shortSend, link: id)
+        }
         links[id].pendingSend = nil
         take(pending.copy.prefix(count), from: id)
         deliver(
@@ -198,7 +207,7 @@ extension World {
         }
         guard links[id].isOpenAtServer, let server = servers[id] else { return }
         trace.step(time: clock, kind: 8, id, bytes.count)
-        trace.mix(bytes)
+        trace.mix(bytes[...])
         server.receive(bytes)
     }
 

@@ -37,13 +37,15 @@ struct Hostility {
     init?(seed: UInt64, process: Int, usesProviderToken: Bool) {
         let mixed = seed ^ 0x686f_7374_696c_0001 &+ UInt64(process) << 32
         var random = WorldRandom(seed: mixed)
-        guard random.chance(0.25) else { return nil }
+        guard random.chance(0.3) else { return nil }
         let drawn = random.pick(Kind.allCases)
         kind = drawn == .wrongClock && !usesProviderToken ? .outage : drawn
         chance = random.pick([0.3, 1, 1])
         begin = random.chance(0.5) ? 0 : random.skewedDelay(8 * second)
         duration = random.pick([2, 20, 100_000]) * second
-        requests = random.between(1...random.pick([1, 4, 60]))
+        // What a first response says of a token is not said by a later one.
+        let first = random.between(1...random.pick([1, 4, 60]))
+        requests = kind == .wrongClock ? 1 : first
         retryAfter = random.chance(0.4) ? random.between(1...9) : nil
         parity = random.below(3)
         patience = random.pick([1, 300, 4000]) * millisecond
@@ -55,10 +57,6 @@ extension Weather {
     mutating func add(_ hostility: Hostility, isAlone: Bool) {
         if isAlone { self = .calm }
         self.hostility = hostility
-        guard hostility.kind == .wrongClock else { return }
-        // What becomes of a token that is too old, or too new, is told by other seeds.
-        expiresTokensBefore = 0
-        refusesTokensFrom = 0
     }
 }
 

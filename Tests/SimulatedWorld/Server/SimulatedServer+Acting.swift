@@ -70,7 +70,9 @@ extension SimulatedServer {
         case .half(_, let answer):
             streams[stream]?.answer = answer
             act(.answerInPart(stream: stream), within: weather.answerDelay)
-        case .earlyAnswer, .refuse, .silence, nil:
+        case .silence:
+            cover(.silent, stream)
+        case .earlyAnswer, .refuse, nil:
             break
         }
     }
@@ -98,6 +100,7 @@ extension SimulatedServer {
 
     /// Does what it had meant to do.
     func perform(_ act: ServerAct) {
+        cover(act)
         switch act {
         case .answer(let stream):
             answer(stream)
@@ -231,7 +234,6 @@ extension SimulatedServer {
 
     private func goAway(closesAfter: UInt64?) {
         guard !hasSaidGoAway else { return }
-        hasSaidGoAway = true
         // What was answered was processed; of what lies above, any number was not.
         var last = nghttp2_session_get_last_proc_stream_id(session)
         let open = order.filter { $0 > highestProcessed }
@@ -251,6 +253,8 @@ extension SimulatedServer {
                     "", #"{"reason":"Shutdown"}"#, #"{"reason":"IdleTimeout"}"#, "too much",
                 ]).utf8)
         }
+        if code != NGHTTP2_NO_ERROR { world.cover(.goAwayError, link: link) }
+        hasSaidGoAway = true
         nghttp2_submit_goaway(session, 0, last, code.rawValue, data, data.count)
         if weather.halves.raise > 0, random.chance(weather.halves.raise) {
             world.schedule(.raiseGoAway, link: link, after: random.skewedDelay(second / 4))
