@@ -88,6 +88,8 @@ final class SimulatedProcess {
     var facts = ServerFacts()
     /// The first of its links.
     var firstLink = 0
+    /// Connections that went elsewhere since one went to an address that may be used.
+    var neglected: [Int: Int] = [:]
     /// When there was a connection last, or no row that waited for one.
     var triedAt: UInt64
     /// When the credentials were read again last.

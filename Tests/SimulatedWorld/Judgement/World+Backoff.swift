@@ -21,6 +21,26 @@ extension World {
                 + "\(pause.failures) failures in a row")
     }
 
+    /// Addresses whose pause is over get their turn: where connections are begun, some go to each.
+    func judgeNeglect(_ id: Int) {
+        process.neglected[links[id].address] = 0
+        guard process.weather.addressChange == 0, !scenario.bounds.changesNames else { return }
+        for number in 1...scenario.addresses where number != links[id].address {
+            let pause = process.facts.addresses[number]?.most ?? 0
+            let isUsed = links.indices.suffix(recentLinks).contains {
+                links[$0].address == number && links[$0].isOpenAtClient
+            }
+            guard !isUsed, pause + second < clock else {
+                process.neglected[number] = 0
+                continue
+            }
+            process.neglected[number, default: 0] += 1
+            if process.neglected[number]! > 6 * scenario.reactors + 6 {
+                fail("address \(number) gets no connection, although its pause is over")
+            }
+        }
+    }
+
     /// Learns from an attempt how long its address has to be left alone: 1 to 60 s, doubled with each
     /// failure in a row, less a quarter at most.
     func noteAttempt(_ id: Int, _ reactor: SimulatedReactor, hasFailed: Bool) {

@@ -22,6 +22,7 @@ extension World {
         judgeChurn(reactor)
         judgeBackoff(id, reactor)
         judgeAsked(id)
+        judgeNeglect(id)
         links[id].refusal = inheritedRefusal(links[id])
         note { "r\(reactor.index) connects link \(id), slot \(slot)" }
         if random.chance(weather.connectSilence) {

@@ -56,7 +56,8 @@ struct Scenario {
         bounds = ScriptedBounds(seed: seed)
         campaign = random.next()
         let rowCount = random.between(0...(random.pick([3, 40, 300, 300, 2500])))
-        list = SimulatedList(rowCount: rowCount, random: random.fork())
+        list = SimulatedList(
+            rowCount: rowCount, hasCopies: seed / 5 % 6 == 2, random: random.fork())
         let payloadCount = random.pick([2, 30, 242, 1000, 4096])
         // No draw of its own, so that a seed's other decisions stay what they were.
         repetitions = payloadCount < 4096 ? [0, 0, 0, 1, 3, 12][Int(seed / 7 % 6)] : 0

@@ -14,10 +14,13 @@ struct SimulatedList {
     let ranges: [Range<Int>]
     /// The bytes before all rows.
     let headerCount: Int
+    /// Some tokens come several times, and each copy has a response of its own.
+    let hasCopies: Bool
     /// How it is written.
     let layout: RowLayout
 
-    init(rowCount: Int, random: WorldRandom) {
+    init(rowCount: Int, hasCopies: Bool, random: WorldRandom) {
+        self.hasCopies = hasCopies
         var random = random
         var bytes: [UInt8] = []
         var tokens: [[UInt8]?] = []
@@ -48,7 +51,9 @@ struct SimulatedList {
                 texts.append(text)
             } else {
                 let digits = isPlain || random.chance(0.9) ? 64 : random.pick([2, 8, 66, 160, 200])
-                let token = Self.token(digits: digits, random: &random)
+                let drawn = Self.token(digits: digits, random: &random)
+                let isCopy = hasCopies && row > 0 && random.chance(0.3)
+                let token = isCopy ? tokens[random.below(row)] ?? drawn : drawn
                 let text = Self.written(token, isPlain: isPlain, random: &random)
                 bytes += text
                 tokens.append(token)

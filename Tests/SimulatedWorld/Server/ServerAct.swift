@@ -77,7 +77,7 @@ enum Fate {
 extension Weather {
     /// What becomes of a request.
     func fate(
-        token: [UInt8], authorization: [UInt8]?, random: inout WorldRandom
+        token: [UInt8], copy: Int, authorization: [UInt8]?, random: inout WorldRandom
     ) -> Fate {
         if let authorization, expiresTokensBefore > 0,
             let issued = UInt64(String(decoding: authorization.dropFirst(7), as: UTF8.self)),
@@ -120,7 +120,7 @@ extension Weather {
         if random.chance(earlyAnswer) {
             return .earlyAnswer(ServerAnswer(status: 413, reason: "PayloadTooLarge"))
         }
-        let deserved = Self.deserved(by: token)
+        let deserved = Self.deserved(by: token, copy: copy)
         if halves.chance > 0, random.chance(halves.chance) {
             return .half(random.pick(HalfResponse.allCases), deserved)
         }
@@ -128,12 +128,14 @@ extension Weather {
     }
 
     /// What a token deserves on a good day; the same each time it is asked about.
-    static func deserved(by token: [UInt8]) -> ServerAnswer {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    ///
+    /// - Parameter copy: Tells copies of a token apart whose responses differ.
+    static func deserved(by token: [UInt8], copy: Int) -> ServerAnswer {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325 ^ UInt64(copy) &* 0x9e37_79b9_7f4a_7c15
         for octet in token { hash = (hash ^ UInt64(octet)) &* 0x100_0000_01b3 }
         switch (hash >> 20) % 100 {
         case 0..<4: return ServerAnswer(status: 400, reason: "BadDeviceToken")
-        case 4..<7:
+        case 4..<7, 7..<(copy == 0 ? 7 : 40):
             return ServerAnswer(
                 status: 410, reason: "Unregistered",
                 timestamp: 1_700_000_000_000 + hash % 86_400_000)

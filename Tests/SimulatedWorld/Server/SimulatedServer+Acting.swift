@@ -10,7 +10,8 @@ extension SimulatedServer {
         let fate =
             hostileFate()
             ?? weather.fate(
-                token: request.token, authorization: request.authorization, random: &random)
+                token: request.token, copy: world.scenario.list.hasCopies ? request.row : 0,
+                authorization: request.authorization, random: &random)
         streams[stream]?.fate = fate
         streams[stream]?.copy = world.journal.arrived(
             row: request.row, link: link, stream: stream, tokenIssued: request.tokenIssued,

@@ -62,7 +62,8 @@ extension SimulatedServer {
     }
 
     private func violation(_ kind: Int) -> ([UInt8], isSure: Bool) {
-        let stream = order.first ?? 1
+        // On a stream that is answered in part, a block without a status is its end.
+        let stream = order.first { streams[$0]?.isAnswered == false } ?? 0x7fff_ff03
         switch kind {
         case 0: return (frame(0, 0, 0x7fff_ff01, [1]), true)
         case 1: return (frame(5, 4, stream, [0, 0, 0, 2, 0x82]), true)
