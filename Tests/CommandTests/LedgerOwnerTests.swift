@@ -67,8 +67,9 @@ import Testing
         let finished = try Subprocess(
             "/bin/sh",
             [
-                "-c", "ln -s precious out.html.$$.new; exec \"$0\" \"$@\"", try Broadside.path(),
-            ] + campaign.arguments(to: server.endpoint, [option, "./out.html"]),
+                "-c", "ln -s \(folder)/precious \(folder)/out.html.$$.new; exec \"$0\" \"$@\"",
+                try Broadside.path(),
+            ] + campaign.arguments(to: server.endpoint, [option, "\(folder)/out.html"]),
             in: campaign.directory
         ).wait()
         #expect(finished.exitCode == 0, "\(finished.errors)")

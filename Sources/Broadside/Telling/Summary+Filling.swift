@@ -161,6 +161,12 @@ func writeUnlessClosed(
     return true
 }
 
+/// Where a file is written before it is put in its place. Random, so that in a directory of everybody's
+/// nobody can lay a file or a link there before, and because a killed process may have left its own.
+func temporaryName(of path: String) -> String {
+    "\(path).\(String(UInt32.random(in: 0 ... .max), radix: 16)).new"
+}
+
 /// Writes a file beside its place and renames it: never half.
 ///
 /// A device or a pipe is written to as it is: renaming a file over it would take it away.
@@ -172,8 +178,7 @@ func replaceFile(
     if isSpecialFile(path) {
         return try writeToSpecialFile(path, bytes, patienceMilliseconds: patienceMilliseconds)
     }
-    // Random and new: in a directory of everybody's nobody can lay a link there before.
-    let temporary = "\(path).\(String(UInt32.random(in: 0 ... .max), radix: 16)).new"
+    let temporary = temporaryName(of: path)
     let descriptor = unsafe open(
         temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
@@ -245,8 +250,9 @@ func checkWritable(_ path: String, option: String) throws(BroadsideError) {
         throw .request("--\(option) \(path) is a directory: name a file in it")
     }
     if isSpecialFile(path) { return }
-    let probe = "\(path).\(getpid()).new"
-    let descriptor = unsafe open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+    let probe = temporaryName(of: path)
+    let descriptor = unsafe open(
+        probe, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
         throw .request("--\(option) \(path): \(describe(errno: errno)): name a place to write to")
     }

@@ -46,8 +46,7 @@ public final class OutputFile {
             temporary = nil
             descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
         } else {
-            // Random, because a killed process may have left its own, and numbers of processes recur.
-            let name = "\(path).\(String(UInt32.random(in: 0 ... .max), radix: 16)).new"
+            let name = temporaryName(of: path)
             temporary = name
             descriptor = unsafe open(
                 name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(permissions ?? 0o644))
