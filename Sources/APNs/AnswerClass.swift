@@ -15,6 +15,7 @@
 ///     too many updates  TooManyProviderTokenUpdates              previous token -          freezeRenewal
 ///     busy              429                                      after a delay  -          -
 ///     server trouble    5xx, IdleTimeout, UnrelatedKeyIdInToken  after a delay  replace    pauseAddress
+///     lost behind       502, 504                               in doubt       replace    pauseAddress
 public struct AnswerClass: Sendable, Equatable {
     /// What becomes of the row.
     public enum RowAction: UInt8, Sendable {
@@ -35,6 +36,8 @@ public struct AnswerClass: Sendable, Equatable {
         case retryNotCounted
         /// Sent again after a delay; the attempt counts.
         case retryAfterDelay
+        /// The request was passed on and its response was lost: as if the connection had been lost.
+        case responseLost
     }
 
     /// What becomes of the connection that carried the answer.
@@ -98,6 +101,8 @@ public struct AnswerClass: Sendable, Equatable {
         .init(.retryAfterDelay, .drainAndReplace, .pauseAddress)
     }
 
+    static var lostBehind: AnswerClass { .init(.responseLost, .drainAndReplace, .pauseAddress) }
+
     /// A stream that the server did not act on (REFUSED_STREAM, or above a GOAWAY's last stream).
     ///
     /// RFC 9113 section 8.7: such a request "has not been processed" and is safe to send again.
@@ -108,7 +113,9 @@ public struct AnswerClass: Sendable, Equatable {
     /// The reason decides where it is known, because Apple has moved reasons between statuses
     /// (ExpiredToken was documented with 400 in 2023, with 410 since); except that 200 always
     /// accepts, 410 is always a dead token, and 5xx is always the server's own trouble, so that no
-    /// row is settled by a server that is falling over.
+    /// row is settled by a server that is falling over. 502 and 504 are what a gateway says that has
+    /// passed the request on and "received an invalid response", or none in time (RFC 9110 sections
+    /// 15.6.3 and 15.6.5): the notification may be on its way.
     ///
     /// - Parameters:
     ///   - status: the `:status` of the response.
@@ -117,6 +124,7 @@ public struct AnswerClass: Sendable, Equatable {
         switch status {
         case 200: return .accepted
         case 410: return .rejected
+        case 502, 504: return .lostBehind
         // RFC 9110, section 15: a status outside 100 to 599 is to be taken for a 5xx.
         case 500...: return .serverTrouble
         default: break

@@ -63,13 +63,22 @@ import Testing
         check(429, .tooManyRequests, (.retryAfterDelay, .none, .none))
         check(429, nil, (.retryAfterDelay, .none, .none))
         for (status, reason): (UInt16, Reason?) in [
-            (500, .internalServerError), (500, nil), (502, nil), (503, .serviceUnavailable),
+            (500, .internalServerError), (500, nil), (501, nil), (503, .serviceUnavailable),
             (503, .shutdown), (503, .badDeviceToken), (400, .idleTimeout), (600, nil), (999, nil),
             (403, .unrelatedKeyIDInToken),
         ] {
             check(status, reason, (.retryAfterDelay, .drainAndReplace, .pauseAddress))
         }
         #expect(AnswerClass.notProcessed.row == .retryNotCounted)
+    }
+
+    @Test("A gateway that lost a response may have passed the request on, whatever its body says")
+    func gateways() {
+        for status: UInt16 in [502, 504] {
+            for reason: Reason? in [nil, .serviceUnavailable, .badDeviceToken] {
+                check(status, reason, (.responseLost, .drainAndReplace, .pauseAddress))
+            }
+        }
     }
 
     @Test func goAways() {

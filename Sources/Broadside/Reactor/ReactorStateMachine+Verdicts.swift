@@ -66,6 +66,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             sendElsewhere(tag)
         case .retryAfterDelay:
             retryLater(tag, retryAfter: retryAfter, now: now)
+        case .responseLost:
+            lose(
+                tag, status: status, reason: .connectionLost, retryAfter: retryAfter, now: now)
         case .retryWithRenewedToken:
             renew(tag, connection: index, now: now)
         case .retryWithPreviousToken:
@@ -195,16 +198,20 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// The answer will not come: the row may have been sent, or not.
-    mutating func lose(_ tag: RowTag, reason: Reason, now: Now) {
+    ///
+    /// - Parameter status: What a gateway said that lost it; 0: nothing came.
+    mutating func lose(
+        _ tag: RowTag, status: UInt16 = 0, reason: Reason, retryAfter: UInt64? = nil, now: Now
+    ) {
         let state = unsafe slab.state(tag)
         unsafe state.pointee.lastReason = reason.rawValue
-        unsafe state.pointee.lastStatus = 0
+        unsafe state.pointee.lastStatus = status
         switch settings.onLost {
         case .record:
-            settle(tag, state: .unknown, status: 0, reasonCode: reason.rawValue, now: now)
+            settle(tag, state: .unknown, status: status, reasonCode: reason.rawValue, now: now)
         case .resend:
             unsafe state.pointee.mayHaveBeenSent = true
-            retryLater(tag, retryAfter: nil, now: now)
+            retryLater(tag, retryAfter: retryAfter, now: now)
         }
     }
 

@@ -15,6 +15,8 @@ struct AnswerMeaningTests {
         case remains(requests: Int)
         /// Sent again, and accepted.
         case again(counted: Bool)
+        /// Sent once; it may have arrived.
+        case unknown
     }
 
     /// What becomes of the connection.
@@ -98,9 +100,13 @@ struct AnswerMeaningTests {
             Case(403, "UnrelatedKeyIdInToken", .again(counted: true), .replacedAfterPause, .goesOn),
             Case(500, "InternalServerError", .again(counted: true), .replacedAfterPause, .goesOn),
             Case(500, nil, .again(counted: true), .replacedAfterPause, .goesOn),
-            Case(502, "NewReason", .again(counted: true), .replacedAfterPause, .goesOn),
+            Case(507, "NewReason", .again(counted: true), .replacedAfterPause, .goesOn),
             Case(503, "ServiceUnavailable", .again(counted: true), .replacedAfterPause, .goesOn),
             Case(503, "Shutdown", .again(counted: true), .replacedAfterPause, .goesOn),
+            // Gateways that passed the request on.
+            Case(502, nil, .unknown, .replacedAfterPause, .goesOn),
+            Case(502, "NewReason", .unknown, .replacedAfterPause, .goesOn),
+            Case(504, nil, .unknown, .replacedAfterPause, .goesOn),
         ]
 
     @Test("Once among good answers", arguments: cases)
@@ -136,6 +142,9 @@ struct AnswerMeaningTests {
         case .again(let counted):
             #expect(rows[victim].state == .accepted)
             #expect(again.count == 2 && rows[victim].attempts == (counted ? 2 : 1))
+        case .unknown:
+            #expect(rows[victim].state == .unknown && rows[victim].status == answer.status)
+            #expect(rows[victim].reason == "ConnectionLost" && again.count == 1)
         }
 
         switch answer.connection {
@@ -171,6 +180,10 @@ struct AnswerMeaningTests {
             #expect(run.shared.stopCause == nil)
             if case .rejected = answer.row {
                 #expect(try run.rows().allSatisfy { $0.state == .rejected })
+            }
+            if case .unknown = answer.row {
+                #expect(try run.rows().allSatisfy { $0.state == .unknown })
+                #expect(run.requests.count == 10)
             }
         case .refused:
             #expect(run.requests.count == 4 && run.isFinished)
