@@ -58,6 +58,26 @@ struct LedgerCommandTests {
         #expect(try JSONSerialization.jsonObject(with: Data(beyond.output.utf8)) as? [Int] == [])
     }
 
+    @Test("An export of reasons has the rows with these, and no others")
+    func reasons() throws {
+        let server = try LocalAPNs(["--unregistered", "0.2", "--bad-token", "0.1"])
+        let campaign = try Campaign(rows: 300)
+        let sent = try campaign.send(
+            to: server.endpoint, ["--limit", "250", "--abort-after", "300"])
+        #expect(sent.exitCode == 3 || sent.exitCode == 0, "\(sent.errors)")
+        let all = try campaign.export()
+        func lines(_ reasons: [String], _ more: [String] = []) throws -> [Int?] {
+            try campaign.export(reasons.flatMap { ["--reason", $0] } + more).map(\.line)
+        }
+        for reasons in [["Unregistered"], ["BadDeviceToken"], ["BadDeviceToken", "Unregistered"]] {
+            let due = all.filter { reasons.contains($0.reason) }.map(\.line)
+            #expect(try lines(reasons) == due && !due.isEmpty && due.count < 200)
+            #expect(try lines(reasons, ["--state", "rejected", "--state", "remaining"]) == due)
+            #expect(try lines(reasons, ["--state", "accepted"]).isEmpty)
+        }
+        #expect(try lines(["unregistered"]).isEmpty, "as APNs spells it")
+    }
+
     @Test("Merge touches nothing in a directory that is not a ledger")
     func strangers() throws {
         let directory = try TemporaryDirectory()

@@ -127,9 +127,10 @@ public struct LedgerReading {
     ///   - tokens: The list; nil: where the run read it, if it is still there.
     ///   - format: `csv`, with a header, or `jsonl`, an object a line.
     ///   - states: Which rows, by name; empty: all settled ones.
+    ///   - reasons: Only rows with one of these reasons; empty: whatever it is.
     ///   - output: Takes the text, a part at a time.
     public func export(
-        tokens: String?, format: String, states: [String],
+        tokens: String?, format: String, states: [String], reasons: [String] = [],
         output: ([UInt8]) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
         guard let format = ExportFormat(rawValue: format) else {
@@ -153,8 +154,9 @@ public struct LedgerReading {
             let campaign = ledger.manifest.campaignNumber
             let identity = ledger.manifest.identity
             let export = LedgerExport(
-                of: try index(ledger), states: wanted.isEmpty ? nil : wanted, format: format,
-                isPart: true, acceptsBySilence: identity.acceptsBySilence,
+                of: try index(ledger), states: wanted.isEmpty ? nil : wanted,
+                reasons: Set(reasons), format: format, isPart: true,
+                acceptsBySilence: identity.acceptsBySilence,
                 reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
                 appendNotificationID: { row, bytes in
                     // Only the provider API's requests carry one.

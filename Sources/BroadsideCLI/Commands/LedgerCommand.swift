@@ -36,6 +36,10 @@ enum LedgerCommand {
                         "export: only rows of this state; may be repeated; remaining and in-doubt too (default: all settled)",
                         isRepeatable: true, choices: LedgerReading.stateNames),
                     .init(
+                        "reason", "REASON",
+                        "export: only rows with this reason, as APNs spells it; may be repeated",
+                        isRepeatable: true),
+                    .init(
                         "output", "FILE",
                         "export: where to, .gz and .zst packed (default: standard output); merge, repair: the new directory"
                     ),
@@ -75,7 +79,7 @@ enum LedgerCommand {
         let own: Set<String> =
             switch subcommand {
             case "stats": ["ledger", "json"]
-            case "export": ["ledger", "tokens", "format", "state", "output"]
+            case "export": ["ledger", "tokens", "format", "state", "reason", "output"]
             case "find": ["ledger", "apns-id", "token", "tokens", "json"]
             case "merge": ["output", "tokens"]
             case "repair": ["ledger", "output", "tokens"]
@@ -129,7 +133,7 @@ enum LedgerCommand {
         let output = try OutputFile(arguments.string("output"))
         try ledger.export(
             tokens: arguments.string("tokens"), format: arguments.string("format") ?? "csv",
-            states: arguments.strings("state"),
+            states: arguments.strings("state"), reasons: arguments.strings("reason"),
             output: { (bytes) throws(BroadsideError) in try output.write(bytes) })
         try output.finish()
     }

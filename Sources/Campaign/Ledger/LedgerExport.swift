@@ -2,6 +2,8 @@
 public struct LedgerExport: ~Copyable {
     /// A bit a state: a set would be hashed into for each row.
     private let states: UInt16
+    /// Only rows with one of these; empty: whatever it is.
+    private let reasons: Set<[UInt8]>
     private let format: ExportFormat
     private let describer: RowDescriber
 
@@ -25,19 +27,22 @@ public struct LedgerExport: ~Copyable {
     ///   - index: the ledger.
     ///   - states: which rows; nil for all settled ones. Rows that were never reserved are
     ///     `remaining`, and found only in the list.
+    ///   - reasons: only rows with one of these reasons; empty: whatever it is.
     ///   - format: how it is written.
     ///   - isPart: whether it is put together with others: then it has no header, and notes `rows`.
     ///   - acceptsBySilence: whether accepted rows had no answer, and so have no status.
     ///   - reasonText: the text of a reason's stable code.
     ///   - appendNotificationID: appends the apns-id of a row, by its number.
     public init(
-        of index: LedgerIndex, states: Set<RowState>? = nil, format: ExportFormat,
-        isPart: Bool = false, acceptsBySilence: Bool = false,
+        of index: LedgerIndex, states: Set<RowState>? = nil, reasons: Set<String> = [],
+        format: ExportFormat, isPart: Bool = false, acceptsBySilence: Bool = false,
         reasonText: @escaping (UInt8) -> String,
         appendNotificationID: @escaping (UInt64, inout [UInt8]) -> Void
     ) {
         let wanted = states ?? Set(RowState.allCases.filter(\.isSettled))
         self.states = wanted.reduce(0) { $0 | 1 << UInt16($1.rawValue) }
+        self.reasons = Set(
+            reasons.map { Array($0.utf8.prefix(LedgerFormat.reasonTextByteCountMax)) })
         self.format = format
         describer = RowDescriber(
             reasonText: reasonText, appendNotificationID: appendNotificationID,
@@ -51,6 +56,8 @@ public struct LedgerExport: ~Copyable {
     public mutating func forgetRows() { rows.removeAll(keepingCapacity: true) }
 
     private func wants(_ state: RowState) -> Bool { states >> UInt16(state.rawValue) & 1 == 1 }
+
+    private var wantsRow: Bool { reasons.isEmpty || reasons.contains(row.reason) }
 
     /// Appends the next part: the rows of one chunk, or of one part of the list that was never
     /// reserved.
@@ -72,7 +79,8 @@ public struct LedgerExport: ~Copyable {
         if !gapIsDone {
             gapIsDone = true
             let previous = nextChunk > 0 ? verdicts.index.chunk(nextChunk - 1) : nil
-            let wantsGaps = wants(.remaining) && list.isAvailable
+            // A row that no run has reserved has no reason.
+            let wantsGaps = wants(.remaining) && list.isAvailable && reasons.isEmpty
             gap =
                 wantsGaps ? verdicts.index.rows.open(after: previous, before: chunk) : nil
         }
@@ -88,6 +96,7 @@ public struct LedgerExport: ~Copyable {
                 continue
             }
             describer.describe(&row, verdicts, at: place, list)
+            guard wantsRow else { continue }
             format.append(row, to: &output)
             if notesRows { rows.append((row.row, output.count)) }
         }
