@@ -121,7 +121,7 @@ let package = Package(
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: testSettings),
         tests("InteropTests", ["TestSupport"]),
         tests("CrashTests", ["TestSupport"]),
-        tests("CommandTests", ["TestSupport"]),
+        tests("CommandTests", ["TestSupport", "Campaign"]),
         tests("AllocationTests", ["TestSupport"]),
     ]
 )

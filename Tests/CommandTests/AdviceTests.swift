@@ -5,44 +5,7 @@ import Testing
 /// Causes x advice, with the command and the local APNs: each cause is provoked, then exit code, last
 /// line and report are looked at, and the command line that they give is pasted into a shell.
 @Suite(.timeLimit(.minutes(60)))
-struct AdviceTests {
-    /// The command lines of a page's advice, as a reader copies them.
-    private func commands(_ page: String) -> [String] {
-        let next = page.components(separatedBy: "<h2>What to do next</h2>").last ?? ""
-        return next.matches(of: /<code>(.*?)<\/code>/).map { match in
-            [("&#39;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")]
-                .reduce(String(match.1)) { $0.replacingOccurrences(of: $1.0, with: $1.1) }
-        }
-    }
-
-    private func paste(_ command: String, _ campaign: Campaign) throws -> Finished {
-        try Subprocess("bash", ["-c", command], in: campaign.directory).wait(limit: 120)
-    }
-
-    private func report(_ campaign: Campaign) throws -> String {
-        let made = try Broadside.run(
-            ["report", "--ledger", campaign.ledger], in: campaign.directory)
-        #expect(made.exitCode == 0, "\(made.errors)")
-        return made.output
-    }
-
-    /// Looks at a run that ended, and gives the advised command line.
-    ///
-    /// - Parameter line: The last line, without its advice.
-    private func advised(
-        _ sent: Finished, _ campaign: Campaign, exitCode: Int32, says line: String
-    ) throws -> String {
-        #expect(sent.exitCode == exitCode, "\(sent.errors)")
-        let last = try #require(sent.errorLines.last)
-        #expect(last.hasPrefix("broadside: ") && last.contains(line), "\(last)")
-        let page = try report(campaign)
-        let command = try #require(commands(page).first)
-        // Both say the same.
-        #expect(last.hasSuffix(": " + command), "\(last)\n\(command)")
-        for secret in ["PRIVATE KEY", "bearer"] { #expect(!page.contains(secret)) }
-        return command
-    }
-
+struct AdviceTests: AdviceReading {
     // MARK: Interrupted: the advice finishes the campaign
 
     @Test(arguments: ["signal", "control", "deadline"])

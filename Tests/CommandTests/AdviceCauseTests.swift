@@ -1,0 +1,321 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Every cause for which a run can end, provoked with the command: what the ledger keeps of it, exit code,
+/// last line and report agree, the advised command line does what it says, and once the cause is gone
+/// the advised `--resume` leaves nothing open and sends nothing twice.
+@Suite(.timeLimit(.minutes(60)))
+struct AdviceCauseTests: AdviceReading {
+    /// A run that ended, and what is to come of it.
+    struct Ending {
+        var run: Finished
+        /// Of the last line.
+        var says: String
+        var exitCode: Int32
+        /// How the first command line that is advised ends as long as nothing is put right, and what it
+        /// says; nil: it continues the run, and is looked at once that is done.
+        var looks: (exitCode: Int32, finds: String)?
+        /// Puts right what was wrong; the advised command line with what changes in it.
+        var fix: (String) throws -> String = { $0 }
+        /// How the advised `--resume` ends then; nil: none is advised.
+        var resumed: Int32? = 0
+    }
+
+    /// What a case works with; servers live as long as it does.
+    final class Scene {
+        let campaign: Campaign
+        var server: LocalAPNs?
+        var others: [RecordingServer] = []
+        var silent: SilentPort?
+
+        init(rows: Int) throws { campaign = try Campaign(rows: rows) }
+
+        var directory: TemporaryDirectory { campaign.directory }
+
+        func local(_ more: [String] = [], clock: String? = nil) throws -> String {
+            let server = try LocalAPNs(more + ["--seed", "3"], clock: clock)
+            self.server = server
+            return server.endpoint
+        }
+
+        func hostile(_ behaviour: String, _ more: [String] = []) throws -> String {
+            let server = try RecordingServer(behaviour, more, script: "hostile.py")
+            others.append(server)
+            return server.endpoint
+        }
+
+        /// Another server, which is well, in the place of one that a command line names.
+        func moved(from endpoint: String) -> (String) throws -> String {
+            { command in
+                command.replacingOccurrences(of: endpoint, with: try self.local())
+            }
+        }
+    }
+
+    @Test(arguments: AdviceCause.allCases)
+    func `The advice for each cause is true`(cause: AdviceCause) throws {
+        let rows = [
+            AdviceCause.heldBack: 20, .canaryUnanswered: 300, .tooManyBadTokens: 12_000,
+            .tooManyInvalid: 12_000, .ledgerFailed: 20_000, .listFailed: 60_000,
+        ]
+        let scene = try Scene(rows: rows[cause] ?? 2000)
+        let ending = try provoke(cause, scene)
+        let campaign = scene.campaign
+        let command = try advised(
+            ending.run, campaign, exitCode: ending.exitCode, says: ending.says)
+        try expectKept(cause, campaign)
+        let before = try campaign.statistics()
+        if let looks = ending.looks {
+            #expect(!command.contains("--resume"), "\(command)")
+            let looked = try paste(command, campaign)
+            #expect(looked.exitCode == looks.exitCode, "\(command)\n\(looked.errors)")
+            #expect((looked.output + looked.errors).contains(looks.finds), "\(looked)")
+            // Whoever looks changes nothing.
+            #expect(try campaign.statistics() == before)
+        } else {
+            #expect(command.contains("--resume"), "\(command)")
+        }
+        let resume = commands(try report(campaign)).first { $0.contains("--resume") }
+        guard let code = ending.resumed else {
+            #expect(resume == nil, "\(resume ?? "")")
+            return
+        }
+        let fixed = try ending.fix(try #require(resume))
+        let finished = try paste(fixed, campaign)
+        #expect(finished.exitCode == code, "\(fixed)\n\(finished.errors)")
+        let after = try campaign.statistics()
+        #expect(after.remaining == 0 && after.outcome == "complete", "\(after)")
+        #expect(after.unknown == 0 || code == 6, "\(after)")
+        try expectOnce(scene, retries: cause == .complete)
+    }
+
+    /// The ledger keeps the cause, so that whoever reads it later on gives the same advice.
+    private func expectKept(_ cause: AdviceCause, _ campaign: Campaign) throws {
+        let kept = try AdviceCause(keptIn: campaign.ledger)
+        // A ledger that cannot be written keeps none, and is read like that of a run that was killed.
+        #expect(kept == (cause == .ledgerFailed ? nil : cause), "\(String(describing: kept))")
+    }
+
+    /// No server has taken a token twice. One that refuses does not take it.
+    private func expectOnce(_ scene: Scene, retries: Bool) throws {
+        var taken: [String] = []
+        for server in scene.others {
+            taken += try server.answers().filter { $0.action == "taken" }
+                .compactMap { $0.path.map { String($0.dropFirst("/3/device/".count)) } }
+        }
+        if let server = scene.server {
+            taken += try server.finish().filter { $0[5] == "200" }.map { $0[4] }
+        }
+        #expect(retries || Set(taken).count == taken.count, "\(taken.count)")
+    }
+
+    // MARK: Causes
+
+    private func provoke(_ cause: AdviceCause, _ scene: Scene) throws -> Ending {
+        switch cause {
+        case .complete: try lostRows(scene)
+        case .signal: try interrupted(scene, "stopped by a signal") { $0.send(signal: SIGTERM) }
+        case .control:
+            try interrupted(scene, "stopped by broadside control") { _ in
+                let words = ["control", "\(scene.directory.path)/socket", "stop"]
+                let stopped = try Broadside.run(words, in: scene.directory)
+                #expect(stopped.exitCode == 0, "\(stopped.errors)")
+            }
+        case .deadline:
+            try interrupted(scene, "the deadline has passed", ["--deadline", "500ms"]) { _ in }
+        case .gaveUp, .noResponse, .brokenServer, .canaryUnanswered: try unanswered(cause, scene)
+        case .refused, .heldBack, .onlyBadTokens: try refused(cause, scene)
+        case .tooManyBadTokens, .tooManyInvalid, .canaryRefused: try guarded(cause, scene)
+        case .expiredToken, .expiredSuppliedToken: try expired(cause, scene)
+        case .signingFailed, .failed: try failing(cause, scene)
+        case .ledgerFailed: try fullDisk(scene)
+        case .listFailed, .listChanged: try otherList(cause, scene)
+        }
+    }
+
+    /// A connection that breaks off after 20 responses: its rows are unknown, the others go through.
+    private func lostRows(_ scene: Scene) throws -> Ending {
+        let endpoint = try scene.hostile("cut", ["--hostile", "1", "--after", "20"])
+        return Ending(
+            run: try scene.campaign.send(to: endpoint, ["--connections", "2"]),
+            says: "--retry unknown", exitCode: 6)
+    }
+
+    private func interrupted(
+        _ scene: Scene, _ says: String, _ more: [String] = [],
+        by interrupt: (Subprocess) throws -> Void
+    ) throws -> Ending {
+        let process = try Broadside.start(
+            scene.campaign.arguments(
+                to: try scene.local(),
+                ["--rate", "1000", "--control", "\(scene.directory.path)/socket"] + more),
+            in: scene.directory)
+        try process.wait { (try? scene.campaign.statistics().accepted) ?? 0 > 0 }
+        try interrupt(process)
+        return Ending(run: try process.wait(), says: says, exitCode: 3)
+    }
+
+    private func unanswered(_ cause: AdviceCause, _ scene: Scene) throws -> Ending {
+        let endpoint: String
+        var more = ["--give-up-after", "2s"]
+        var (says, resumed): (String, Int32) = ("gave up on", 0)
+        switch cause {
+        case .gaveUp:
+            let server = try RecordingServer(identity: scene.campaign.authority.expired)
+            scene.others.append(server)
+            endpoint = server.endpoint
+        case .noResponse:
+            let silent = try SilentPort()
+            scene.silent = silent
+            endpoint = "127.0.0.1:\(silent.port)"
+        case .brokenServer:
+            endpoint = try scene.hostile("hpack-garbage")
+            (says, resumed) = ("one connection after the other breaks", 6)
+        default:
+            endpoint = try scene.hostile("rst-each")
+            more = ["--canary", "10"]
+            (says, resumed) = ("no row of the canary was answered", 6)
+        }
+        return Ending(
+            run: try scene.campaign.send(to: endpoint, more), says: says, exitCode: 1,
+            looks: (1, "endpoint"), fix: scene.moved(from: endpoint), resumed: resumed)
+    }
+
+    private func refused(_ cause: AdviceCause, _ scene: Scene) throws -> Ending {
+        if cause == .onlyBadTokens {
+            let endpoint = try scene.local(["--bad-token", "1"])
+            return Ending(
+                run: try scene.campaign.send(to: endpoint), says: "400 BadDeviceToken",
+                exitCode: 4, looks: (0, "rejected,400,BadDeviceToken"), resumed: nil)
+        }
+        let endpoint = try scene.local()
+        return Ending(
+            run: try scene.campaign.send(to: endpoint, ["--key-id", "ZZZZZZZZZZ"]),
+            says: cause == .refused
+                ? "refuses one request after the other: 403 InvalidProviderToken"
+                : "rows were refused for the credential's sake",
+            exitCode: 4, looks: (4, "InvalidProviderToken"), resumed: nil)
+    }
+
+    private func guarded(_ cause: AdviceCause, _ scene: Scene) throws -> Ending {
+        let campaign = scene.campaign
+        switch cause {
+        case .tooManyBadTokens:
+            return Ending(
+                run: try campaign.send(to: try scene.local(["--bad-token", "0.6"])),
+                says: "of the last 10,000 answers are BadDeviceToken", exitCode: 4,
+                looks: (0, "rejected,400,BadDeviceToken"))
+        case .tooManyInvalid:
+            let tokens = (0..<12_000).map { $0 < 9000 ? campaign.tokens.token($0) : "no token" }
+            try campaign.directory.write(tokens.joined(separator: "\n"), to: "tokens.txt")
+            return Ending(
+                run: try campaign.send(to: try scene.local()),
+                says: "2,000 of the first 11,000 rows are invalid", exitCode: 4,
+                looks: (0, "invalid,,MalformedToken"))
+        default:
+            return Ending(
+                run: try campaign.send(
+                    to: try scene.local(["--bad-token", "0.5"]), ["--canary", "40"]),
+                says: "of the canary's 40 rows are refused", exitCode: 4,
+                looks: (0, "rejected,400,BadDeviceToken"))
+        }
+    }
+
+    /// Three connections call a token expired that was made just now, or one that was made elsewhere.
+    private func expired(_ cause: AdviceCause, _ scene: Scene) throws -> Ending {
+        let campaign = scene.campaign
+        let isSupplied = cause == .expiredSuppliedToken
+        let file = "\(scene.directory.path)/token"
+        func write(_ age: Double) throws {
+            let time = Int(Date().timeIntervalSince1970 - age)
+            let token = try campaign.authority.providerToken(issuedAt: time, in: scene.directory)
+            try scene.directory.write(token, to: "token")
+        }
+        if isSupplied { try write(7200) }
+        let endpoint = try scene.local(clock: isSupplied ? nil : "+2h")
+        let sent = try Broadside.run(
+            campaign.arguments(
+                to: endpoint, isSupplied ? ["--auth-token-file", file] : [],
+                without: isSupplied ? ["auth-key", "key-id", "team-id"] : []),
+            in: scene.directory)
+        return Ending(
+            run: sent,
+            says: isSupplied ? "--auth-token-file has expired" : "check the clock of this machine",
+            exitCode: 4,
+            fix: isSupplied
+                ? { command in
+                    try write(0)
+                    return command
+                } : scene.moved(from: endpoint))
+    }
+
+    /// A file system with no room, as `ulimit -f` makes one.
+    private func fullDisk(_ scene: Scene) throws -> Ending {
+        let words = scene.campaign.arguments(to: try scene.local())
+        let sent = try Subprocess(
+            "bash",
+            ["-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "bash", Broadside.path()] + words,
+            in: scene.directory
+        ).wait()
+        // What was in flight when the disk was full is in doubt, and then unknown.
+        return Ending(run: sent, says: "the ledger can't be written", exitCode: 5, resumed: 6)
+    }
+
+    private func otherList(_ cause: AdviceCause, _ scene: Scene) throws -> Ending {
+        let campaign = scene.campaign
+        let list =
+            cause == .listFailed
+            ? try Packing.gzip.write(campaign.tokens.list(), to: "list.txt", in: scene.directory)
+            : campaign.list
+        let whole = try Data(contentsOf: URL(filePath: list))
+        if cause == .listFailed {
+            try whole.prefix(whole.count / 2).write(to: URL(filePath: list))
+        }
+        let process = try Broadside.start(
+            campaign.arguments(
+                to: try scene.local(),
+                ["--tokens", list] + (cause == .listChanged ? ["--rate", "1000"] : [])),
+            in: scene.directory)
+        if cause == .listChanged {
+            try process.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
+            #expect(truncate(list, off_t(whole.count / 2)) == 0)
+        }
+        return Ending(
+            run: try process.wait(),
+            says: cause == .listFailed ? "list.txt.gz" : "changed while it was read", exitCode: 5,
+            fix: { command in
+                try whole.write(to: URL(filePath: list))
+                return command
+            })
+    }
+
+    /// Calls fail that nobody can make fail from outside: `Tests/Shims/fail-calls.c`.
+    private func failing(_ cause: AdviceCause, _ scene: Scene) throws -> Ending {
+        let campaign = scene.campaign
+        let library = "\(scene.directory.path)/fail-calls.so"
+        try Subprocess.run(
+            "gcc",
+            [
+                "-O1", "-shared", "-fPIC", "-o", library,
+                "\(Tool.packageRoot)/Tests/Shims/fail-calls.c", "-ldl",
+            ], in: scene.directory)
+        let word = "\(scene.directory.path)/fail"
+        let offset = try scene.directory.write("+0", to: "offset")
+        var environment = try FakeTime.following(offset)
+        environment["LD_PRELOAD"] = "\(environment["LD_PRELOAD"] ?? "") \(library)"
+        environment["FAIL_FILE"] = word
+        let process = try Broadside.start(
+            campaign.arguments(
+                to: try scene.local(), ["--rate", "1000", "--reactors", "1"]),
+            in: scene.directory, environment: environment)
+        try process.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
+        try scene.directory.write(cause == .failed ? "ring" : "sign", to: "fail")
+        // After 45 minutes the token is made anew.
+        if cause == .signingFailed { try scene.directory.write("+46m", to: "offset") }
+        let run = try process.wait()
+        return cause == .failed
+            ? Ending(run: run, says: "io_uring_enter", exitCode: 3, resumed: 6)
+            : Ending(run: run, says: "the signing key can't sign any more", exitCode: 4)
+    }
+}
