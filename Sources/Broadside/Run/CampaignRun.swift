@@ -183,7 +183,12 @@ public enum CampaignRun {
                     + "fewer connections")
         }
         // Each reactor has a thread, and one of the kernel's for its ledger's disk.
-        try WorkerThread.checkThatSystemGives(2 * plan.shape.reactors + Self.otherThreads)
+        let isScraped =
+            try plan.options.metrics.map { value throws(BroadsideError) in
+                try MetricsOutlet.place(value) != nil
+            } ?? false
+        try WorkerThread.checkThatSystemGives(
+            2 * plan.shape.reactors + Self.otherThreads + (isScraped ? 1 : 0))
         do {
             try makeRings(plan.shape.reactors)
         } catch {
@@ -191,7 +196,8 @@ public enum CampaignRun {
         }
     }
 
-    /// Threads besides the reactors': names, the list, and the output to stderr and stdout.
+    /// Threads besides the reactors' and the metrics endpoint's: names, the list, and the output to stderr
+    /// and stdout.
     private static var otherThreads: Int { 4 }
 
     /// Makes as many rings as there are reactors, and drops them.
