@@ -31,5 +31,12 @@ package final class PythonServer {
 
     deinit { stop() }
 
+    /// What it has said so far.
+    package var output: String {
+        String(
+            decoding: FileManager.default.contents(atPath: process.outputPath) ?? Data(),
+            as: UTF8.self)
+    }
+
     package func stop() { process.stop() }
 }
