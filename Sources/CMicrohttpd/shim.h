@@ -10,7 +10,8 @@
 
 static inline struct MHD_Daemon *microhttpd_start(
     const char *host, unsigned short port, MHD_AccessHandlerCallback handler, void *context,
-    unsigned int connection_limit, unsigned int timeout_seconds)
+    MHD_NotifyConnectionCallback notify, unsigned int connection_limit,
+    unsigned int timeout_seconds)
 {
     unsigned int flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO;
     struct sockaddr_in four;
@@ -32,6 +33,7 @@ static inline struct MHD_Daemon *microhttpd_start(
     return MHD_start_daemon(
         flags, 0, NULL, NULL, handler, context,
         MHD_OPTION_SOCK_ADDR, address,
+        MHD_OPTION_NOTIFY_CONNECTION, notify, context,
         MHD_OPTION_CONNECTION_LIMIT, connection_limit,
         MHD_OPTION_CONNECTION_TIMEOUT, timeout_seconds,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(16 * 1024),
@@ -51,6 +53,14 @@ static inline enum MHD_Result microhttpd_reply(
     enum MHD_Result result = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
     return result;
+}
+
+// The connection's socket, -1 where it has none.
+static inline int microhttpd_socket(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info ? info->connect_fd : -1;
 }
 
 static inline unsigned int microhttpd_port(struct MHD_Daemon *daemon)

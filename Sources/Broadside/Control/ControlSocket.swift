@@ -6,6 +6,8 @@ final class ControlSocket {
     private struct Client {
         var descriptor: Int32
         var received: [UInt8] = []
+        /// The look at which it connected, or said something last.
+        var heard: UInt64
     }
 
     private let path: String
@@ -14,9 +16,13 @@ final class ControlSocket {
     private let device: UInt
     private let inode: UInt
     private var clients: [Client] = []
+    private var looks: UInt64 = 0
 
-    /// Connections that are served at the same time; later ones wait for a place.
+    /// Connections that are served at the same time; a further one takes the place of the one that has
+    /// been silent for longest.
     static let clientsLimit = 8
+    /// Connections that are taken in one look.
+    static let connectionsAtOnce = 16
     /// The longest line.
     static let lineLimit = 1024
     /// Requests of one connection that are answered in one look.
@@ -90,24 +96,46 @@ final class ControlSocket {
     ///
     /// - Parameter answer: Makes one line of JSON of a request.
     func serve(_ answer: (String) -> String) {
-        while clients.count < Self.clientsLimit {
+        looks += 1
+        for index in clients.indices.reversed() { serve(index, answer) }
+        for _ in 0..<Self.connectionsAtOnce {
             let client = accept(descriptor, nil, nil)
             guard client >= 0 else { break }
             _ = fcntl(client, F_SETFD, FD_CLOEXEC)
             _ = fcntl(client, F_SETFL, O_NONBLOCK)
-            clients.append(Client(descriptor: client))
-        }
-        for index in clients.indices.reversed() where !Self.serve(&clients[index], answer) {
-            close(clients[index].descriptor)
-            clients.remove(at: index)
+            if clients.count == Self.clientsLimit { dropQuietest() }
+            clients.append(Client(descriptor: client, heard: looks))
+            // What it has said already is answered before another one may take its place.
+            serve(clients.count - 1, answer)
         }
     }
 
-    /// Reads and answers whole lines; false where the connection is of no more use.
-    private static func serve(_ client: inout Client, _ answer: (String) -> String) -> Bool {
+    private func serve(_ index: Int, _ answer: (String) -> String) {
+        let (isOpen, hasSpoken) = Self.serve(&clients[index], answer)
+        if hasSpoken { clients[index].heard = looks }
+        if !isOpen { drop(index) }
+    }
+
+    private func drop(_ index: Int) {
+        close(clients[index].descriptor)
+        clients.remove(at: index)
+    }
+
+    private func dropQuietest() {
+        guard let index = clients.indices.min(by: { clients[$0].heard < clients[$1].heard })
+        else { return }
+        drop(index)
+    }
+
+    /// Reads and answers whole lines.
+    ///
+    /// - Returns: Whether the connection is of further use, and whether anything came.
+    private static func serve(
+        _ client: inout Client, _ answer: (String) -> String
+    ) -> (isOpen: Bool, hasSpoken: Bool) {
         var room = [UInt8](repeating: 0, count: lineLimit)
         let count = unsafe recv(client.descriptor, &room, room.count, 0)
-        if count < 0 { return errno == EAGAIN || errno == EINTR }
+        if count < 0 { return (errno == EAGAIN || errno == EINTR, false) }
         client.received += room[..<count]
         var answered = 0
         while let end = client.received.firstIndex(of: 0x0a) {
@@ -117,17 +145,17 @@ final class ControlSocket {
             guard line.count <= lineLimit, answered <= requestsAtOnce else {
                 _ = reply(
                     "{\"ok\":false,\"error\":\"too much at once: one line a request\"}", to: client)
-                return false
+                return (false, true)
             }
             let text = answer(String(decoding: line, as: UTF8.self))
             client.received.removeSubrange(...end)
-            guard reply(text, to: client) else { return false }
+            guard reply(text, to: client) else { return (false, true) }
         }
         guard client.received.count <= lineLimit else {
             _ = reply("{\"ok\":false,\"error\":\"the line is too long\"}", to: client)
-            return false
+            return (false, true)
         }
-        return count > 0
+        return (count > 0, count > 0)
     }
 
     /// A client that does not read its answers is given up.

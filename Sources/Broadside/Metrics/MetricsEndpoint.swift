@@ -8,6 +8,25 @@ internal import Synchronization
     /// What the thread hands out; outlives the daemon, which is stopped first.
     private final class Page: Sendable {
         let text = Mutex<[UInt8]>([])
+        /// The sockets of the connections that stand, the oldest first.
+        private let sockets = Mutex<[Int32]>([])
+
+        /// A connection stands. Where there are more than may be, the oldest one ends: who asks slowly, or
+        /// never, keeps nobody else out.
+        func began(_ socket: Int32) {
+            sockets.withLock { sockets in
+                sockets.append(socket)
+                // It is still its daemon's, who closes it once it sees the end.
+                if sockets.count > connectionsLimit { shutdown(sockets[0], Int32(SHUT_RDWR)) }
+            }
+        }
+
+        /// A connection is about to be closed.
+        func ended(_ socket: Int32) {
+            sockets.withLock { sockets in
+                if let index = sockets.firstIndex(of: socket) { sockets.remove(at: index) }
+            }
+        }
     }
 
     private let page = Page()
@@ -16,7 +35,7 @@ internal import Synchronization
     let url: String
 
     /// Connections at the same time.
-    private static let connectionsLimit: UInt32 = 16
+    private static let connectionsLimit = 16
     /// Seconds that a silent connection is kept.
     private static let timeoutSeconds: UInt32 = 10
 
@@ -27,7 +46,9 @@ internal import Synchronization
         let place = host.contains(":") ? "[\(host)]" : host
         let context = unsafe Unmanaged.passUnretained(page).toOpaque()
         let daemon = unsafe microhttpd_start(
-            host, port, Self.handler, context, Self.connectionsLimit, Self.timeoutSeconds)
+            host, port, Self.handler, context, Self.notify,
+            // Room for one that comes while the oldest goes.
+            UInt32(2 * Self.connectionsLimit), Self.timeoutSeconds)
         guard let daemon = unsafe daemon else {
             throw .request(
                 "--metrics \(place):\(port): \(describe(errno: errno)): name a free port, or :0")
@@ -42,6 +63,15 @@ internal import Synchronization
 
     func publish(_ text: String) {
         page.text.withLock { $0 = Array(text.utf8) }
+    }
+
+    private static let notify: MHD_NotifyConnectionCallback = { context, connection, _, code in
+        // The page lives until the daemon is stopped, and with it the last connection.
+        guard let context = unsafe context, let connection = unsafe connection else { return }
+        let page = unsafe Unmanaged<Page>.fromOpaque(context).takeUnretainedValue()
+        let socket = unsafe microhttpd_socket(connection)
+        // MHD_CONNECTION_NOTIFY_STARTED
+        if code.rawValue == 0 { page.began(socket) } else { page.ended(socket) }
     }
 
     private static let handler: MHD_AccessHandlerCallback = {
