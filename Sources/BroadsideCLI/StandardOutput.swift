@@ -1,6 +1,16 @@
 import Broadside
 @unsafe @preconcurrency internal import Glibc
 
+/// Takes the places of standard descriptors that were closed, before a file is opened there and gets what
+/// was meant for people: a descriptor that takes no output, and one that gives no input, as they were.
+func holdStandardDescriptors() {
+    for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO]
+    where fcntl(descriptor, F_GETFD) < 0 {
+        // open(2) gives the lowest number that is free: those below are held.
+        _ = unsafe open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+    }
+}
+
 /// Writes what is left of standard output, at the end of a command.
 ///
 /// - Parameter code: The command's exit code.

@@ -1,6 +1,7 @@
 import Broadside
 import Glibc
 
+holdStandardDescriptors()
 // A pipe that closes (a pager that is quit) ends the output, not the campaign.
 signal(SIGPIPE, SIG_IGN)
 BenchChild.endWithBench()

@@ -1,0 +1,92 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Outputs that go nowhere: pipes that nobody reads, and standard descriptors that are closed.
+@Suite(.timeLimit(.minutes(60)))
+struct UnreadOutputTests {
+    private func pipe(_ campaign: Campaign) -> String {
+        let path = "\(campaign.directory.path)/fifo"
+        #expect(mkfifo(path, 0o600) == 0)
+        return path
+    }
+
+    @Test(
+        "A summary or report for a pipe that nobody reads waits for its reader; a signal ends that",
+        arguments: ["--summary", "--report"], [SIGINT, SIGTERM])
+    func unread(option: String, signal: Int32) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 300)
+        let fifo = pipe(campaign)
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, [option, fifo]), in: campaign.directory)
+        // The run itself is over.
+        try process.wait { try campaign.ledger("verify").output.contains(", finished") }
+        usleep(300_000)
+        #expect(process.isRunning)
+        process.send(signal: signal)
+        let ended = try process.wait(limit: 60)
+        #expect(ended.exitCode == 5 && ended.errorLines.count == 1, "\(ended.errors)")
+        #expect(ended.errors.contains(fifo), "\(ended.errors)")
+        #expect(try campaign.statistics().accepted == 300)
+        let again = try campaign.send(to: server.endpoint, ["--resume"])
+        #expect(again.exitCode == 0, "\(again.errors)")
+    }
+
+    @Test("Whoever comes to read it later gets all of it")
+    func late() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 300)
+        let fifo = pipe(campaign)
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--summary", fifo]), in: campaign.directory)
+        try process.wait { try campaign.ledger("verify").output.contains(", finished") }
+        let reader = try Subprocess("cat", [fifo], in: campaign.directory)
+        #expect(try process.wait(limit: 60).exitCode == 0)
+        let text = try reader.wait(limit: 60).output
+        #expect(try SendSummary(json: text).accepted == 300)
+    }
+
+    @Test("Metrics and traces do not wait: the one is told, the other refused")
+    func others() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 300)
+        let fifo = pipe(campaign)
+        let traced = try campaign.send(to: server.endpoint, ["--trace-frames", fifo], limit: 60)
+        #expect(traced.exitCode == 2 && traced.errors.contains("--trace-frames \(fifo)"))
+        let sent = try campaign.send(to: server.endpoint, ["--metrics", fifo], limit: 60)
+        #expect(sent.exitCode == 0 && sent.errors.contains("nobody reads this pipe"))
+        #expect(try server.finish().count == 300)
+    }
+
+    @Test(
+        "Closed standard descriptors become nobody's files",
+        arguments: ["<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+    func closed(redirections: String) throws {
+        let server = try LocalAPNs()
+        for options in [[], ["--summary", "-"], ["--log", "json", "--progress", "json"]] {
+            let campaign = try Campaign(rows: 300)
+            let sent = try Subprocess(
+                "bash",
+                ["-c", "exec \"$@\" \(redirections)", "bash", Broadside.path()]
+                    + campaign.arguments(to: server.endpoint, options), in: campaign.directory
+            ).wait(limit: 60)
+            // A summary that goes nowhere is an output that is lost.
+            let isLost =
+                options == ["--summary", "-"]
+                && redirections.split(separator: " ").contains(">&-")
+            #expect(sent.exitCode == (isLost ? 5 : 0), "\(options) \(sent.errors)")
+            #expect(try campaign.ledger("verify").output.contains(", finished"))
+            #expect(try campaign.statistics().accepted == 300)
+            // Files of the ledger hold what is theirs: the lock nothing.
+            let lock = try Data(contentsOf: URL(filePath: campaign.ledger + "/lock"))
+            #expect(lock.isEmpty, "\(String(decoding: lock, as: UTF8.self))")
+            for name in try campaign.directory.names(in: campaign.ledger) {
+                let text = try Data(contentsOf: URL(filePath: "\(campaign.ledger)/\(name)"))
+                let isOwn =
+                    name.hasPrefix("segment-") ? text.starts(with: Data("BSLEDGER".utf8)) : true
+                #expect(isOwn, "\(name)")
+            }
+        }
+    }
+}
