@@ -11,12 +11,20 @@ final class FeedbackLedger {
     private var writer: LedgerWriter
     private let descriptor: Int32
     private let path: String
+    /// The most tuples that are recorded: no app has as many devices that are gone, and a service that
+    /// never ends must not fill the disk.
+    static let tuplesLimit: UInt64 = 10_000_000
+
+    private let tuplesLimit: UInt64
     /// Tuples recorded so far.
     private(set) var count: UInt64 = 0
     private var byteOffset: UInt64 = 0
 
-    init(path: String, now: Now) throws(BroadsideError) {
+    init(
+        path: String, now: Now, tuplesLimit: UInt64 = FeedbackLedger.tuplesLimit
+    ) throws(BroadsideError) {
         self.path = path
+        self.tuplesLimit = tuplesLimit
         directory = try LedgerDirectory.create(path, canResume: false)
         let number = randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) }
         manifest = Manifest(
@@ -38,7 +46,16 @@ final class FeedbackLedger {
 
     /// Records tuples; when it returns they outlive a power cut. Reading has cleared them at the
     /// service, so nothing else knows them any more.
+    ///
+    /// - Throws: Exit code 1 beyond `tuplesLimit`; as many as there may be are recorded.
     func append(_ tuples: [FeedbackTuple], now: Now) throws(BroadsideError) {
+        let room = Int(tuplesLimit - count)
+        if tuples.count > room {
+            try append(Array(tuples[..<room]), now: now)
+            throw BroadsideError(
+                "the service sent more than \(grouped(tuplesLimit)) tokens, and the others are not "
+                    + "recorded: is this a feedback service? Look at --ledger \(path)", exitCode: 1)
+        }
         guard !tuples.isEmpty else { return }
         let byteCount = tuples.reduce(0) { $0 + 6 + UInt64($1.token.count) }
         writer.reserve(
