@@ -83,6 +83,9 @@ import Testing
                 .init(day: 2, topic: "a", environment: "development", lives: true),
             ], 1
         ),
+        // Dead for two: the later death.
+        ([.init(day: 1, topic: "a"), .init(day: 2, topic: "b")], 2),
+        ([.init(day: 2, topic: "a"), .init(day: 1, topic: "b")], 2),
         // Dead for two, and alive again for one of them, whichever was the later.
         (
             [
