@@ -29,6 +29,7 @@ struct TenKillsTests {
         }
         #expect(kills == 10, "only \(kills) of ten runs were killed before their end")
 
+        let doubt = try DoubtfulRows(campaign)
         let resumed = try campaign.send(to: server.endpoint, options)
         let summary = try SendSummary(json: resumed.output)
         server.settle()
@@ -40,6 +41,8 @@ struct TenKillsTests {
         } else {
             #expect(resumed.exitCode == (summary.unknown == 0 ? 0 : 6), "\(resumed.errors)")
             #expect(seen.repeated == 0)
+            let unknown = try campaign.export(["--state", "unknown"]).map { $0.line! - 1 }
+            #expect(Set(unknown) == doubt.rows && unknown.count == doubt.rows.count)
             let retried = try campaign.send(
                 to: server.endpoint, options + ["--retry", "unknown"])
             #expect(retried.exitCode == 0, "\(retried.errors)")
