@@ -82,4 +82,33 @@ struct IdleClientTests {
         #expect(try process.wait().exitCode == 3)
         #expect(clients.isRunning)
     }
+
+    @Test(arguments: [8, 16, 100])
+    func `Idle clients keep nobody from the control socket of simulate`(count: Int) throws {
+        let directory = try TemporaryDirectory()
+        let path = "\(directory.path)/control"
+        let server = try LocalAPNs(["--control", path])
+        let script = try directory.write(
+            """
+            import socket, sys, time
+            clients = []
+            for _ in range(int(sys.argv[2])):
+                one = socket.socket(socket.AF_UNIX); one.connect(sys.argv[1]); clients.append(one)
+                time.sleep(0.005)
+            print("ready", flush=True)
+            time.sleep(200)
+            """, to: "clients.py")
+        let clients = try Subprocess("python3", [script, path, "\(count)"], in: directory)
+        defer { clients.stop() }
+        try clients.wait {
+            try String(contentsOfFile: clients.outputPath, encoding: .utf8) == "ready\n"
+        }
+        for _ in 0..<3 {
+            let said = try Broadside.start(["control", path, "status"], in: directory)
+                .wait(limit: 60)
+            #expect(said.exitCode == 0, "\(said)")
+        }
+        #expect(clients.isRunning)
+        _ = try server.finish()
+    }
 }

@@ -6,7 +6,7 @@ internal import Ring
 /// Its file belongs to the owner alone (mode 0600). A connection may send any number of lines. A
 /// thread of its own serves all, one after the other: commands are rare and short.
 final class ControlSocket: Sendable {
-    /// Connections at a time; more wait to be accepted.
+    /// Connections at a time; a further one takes the place of the one that was silent for longest.
     private static let maximumConnections = 8
     /// Octets of a line; a longer one ends its connection.
     private static let maximumLine = 4096
@@ -99,6 +99,7 @@ final class ControlSocket: Sendable {
     private static func serve(
         _ listener: Int32, stopDescriptor: Int32, _ answer: (String) -> String
     ) {
+        // Whoever was silent for longest comes first.
         var connections: [Connection] = []
         defer {
             for connection in connections { _ = close(connection.descriptor) }
@@ -107,9 +108,7 @@ final class ControlSocket: Sendable {
         while true {
             var waited = [
                 pollfd(fd: stopDescriptor, events: Int16(POLLIN), revents: 0),
-                pollfd(
-                    fd: connections.count < maximumConnections ? listener : -1,
-                    events: Int16(POLLIN), revents: 0),
+                pollfd(fd: listener, events: Int16(POLLIN), revents: 0),
             ]
             waited += connections.map {
                 pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0)
@@ -119,9 +118,11 @@ final class ControlSocket: Sendable {
             }
             if waited[0].revents != 0 { return }
             for index in connections.indices.reversed() where waited[2 + index].revents != 0 {
-                if !take(&connections[index], answer) {
-                    _ = close(connections[index].descriptor)
-                    connections.remove(at: index)
+                var connection = connections.remove(at: index)
+                if take(&connection, answer) {
+                    connections.append(connection)
+                } else {
+                    _ = close(connection.descriptor)
                 }
             }
             if waited[1].revents != 0 {
@@ -132,6 +133,9 @@ final class ControlSocket: Sendable {
                 _ = unsafe setsockopt(
                     descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout,
                     socklen_t(MemoryLayout<timeval>.size))
+                if connections.count == maximumConnections {
+                    _ = close(connections.removeFirst().descriptor)
+                }
                 connections.append(Connection(descriptor: descriptor))
             }
         }
