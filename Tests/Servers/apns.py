@@ -193,7 +193,7 @@ class Connection:
             block += b"\x0f\x12" + bytes([len(date)]) + date
         return self.answer(
             stream, self.frame(HEADERS, END_HEADERS, stream, block),
-            self.frame(DATA, END_STREAM, stream, json.dumps(body).encode()))
+            self.frame(DATA, END_STREAM, stream, json.dumps(body, ensure_ascii=False).encode()))
 
     def break_off(self):
         """Ends the connection under whoever reads from it."""
@@ -264,7 +264,7 @@ def forbidden(self, stream, path, count):
 
 
 def reason(self, stream, path, count):
-    return self.json(stream, 403, {"reason": self.options.reason})
+    return self.json(stream, self.options.status, {"reason": self.options.reason})
 
 
 def goaway_reason(self, stream, path, count):
@@ -369,6 +369,7 @@ def main(connection=Connection, add_options=None):
     parser.add_argument("--bodies", action="store_true", help="of repeated requests too")
     parser.add_argument("--date", type=int, help="answers tell the time, so many seconds off")
     parser.add_argument("--reason", help="what the behaviours with that name say")
+    parser.add_argument("--status", type=int, default=403, help="the status that goes with it")
     parser.add_argument("--stream-updates", action="store_true")
     parser.add_argument("--detail", type=lambda text: {int(n) for n in text.split(",")},
                         default={1, 2, 1000})
