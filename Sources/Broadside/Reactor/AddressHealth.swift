@@ -83,10 +83,11 @@ final class AddressHealth: Sendable {
         return leave
     }
 
-    /// How a connection that stands, and has no response yet, may use its address.
+    /// How a connection that stands, and has no response yet, may use its address. Only an outage makes it
+    /// wait: that others to the same address failed meanwhile says nothing of this one.
     func leave(_ address: SocketAddress, _ owner: Owner, now: UInt64) -> Leave {
         let entry = entry(address)
-        guard entry.isOutage || entry.trial == owner else { return .free }
+        guard entry.isOutage else { return entry.trial == owner ? .trial : .free }
         return ask(address, owner, now: now)
     }
 

@@ -16,14 +16,12 @@ extension World {
             learned(answer, copy, isSure: isSure)
         case .open, .reset:
             links[copy.link].trial.ended += 1
-            links[copy.link].losses += 1
         }
     }
 
     /// A request was refused without being processed: its row waits, and so does the connection.
     func learnedRefusal(_ id: Int, row: Int?, isSure: Bool) {
         links[id].trial.ended += 1
-        links[id].losses += 1
         if isSure {
             links[id].refusal.refused(clock)
         } else {

@@ -27,10 +27,8 @@ extension World {
             judge(&links[id].starvedSince, isAlive && servers[id]?.hasNoRoom == true, 15 * second) {
                 "link \(id) has no room for 15 s, and is kept"
             }
-            // One that is given up for want of responses may be open still.
-            let isWanted = taps[id].cancelled.isEmpty && link.losses < 5
             let isIdle =
-                isAlive && isWanted && isQuiet(link) && maySend
+                isAlive && isQuiet(link) && maySend
                 && servers[id]?.isIdleWithRoom == true
             // A request that came and went between two looks counts as use.
             if link.requestsAtLook != taps[id].requests.count { links[id].idleSince = nil }

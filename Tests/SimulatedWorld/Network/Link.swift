@@ -88,8 +88,6 @@ struct Link {
         var last: UInt64 = 0
     }
     var trial = Trial()
-    /// Requests that were refused or reset.
-    var losses = 0
     /// Since when it leaves no room for a request although rows wait.
     var starvedSince: UInt64?
     /// Since when it has room and gets no request although rows wait.
