@@ -152,7 +152,9 @@ final class SimulatedServer {
     /// Takes bytes from the network.
     func receive(_ bytes: [UInt8]) {
         var bytes = bytes
-        if weather.halves.tableFrom != nil, !hasSeenSettings { bytes = hideTableSize(bytes) }
+        // What was begun is ended, should all become well meanwhile.
+        let hidesTable = weather.halves.tableFrom != nil || !firstBytes.isEmpty
+        if hidesTable, !hasSeenSettings { bytes = hideTableSize(bytes) }
         guard !bytes.isEmpty else { return }
         let taken = nghttp2_session_mem_recv(session, bytes, bytes.count)
         if taken != bytes.count {
