@@ -107,6 +107,7 @@ internal import Synchronization
         defer { noteProgress() }
         if canary != nil {
             if let chunk = try nextOfCanary() { return chunk }
+            isHeld = canary?.gate.isPending ?? false
             if isHeld { return nil }
             endCanary()
         }
@@ -131,8 +132,10 @@ internal import Synchronization
         return nil
     }
 
-    /// True while the rest of the list waits for the canary, all of whose rows are handed out.
-    package var isHeld: Bool { canary?.gate.isPending ?? false }
+    /// Whether `next` gave no chunk because the rest of the list waits for the canary, all of whose rows
+    /// are handed out. Not asked of the gate again: reactors may have decided it meanwhile, and a list
+    /// that was held would seem to be at its end.
+    package private(set) var isHeld = false
 
     private func nextOfCanary() throws(BroadsideError) -> RowChunk? {
         guard var rows = canary else { return nil }
