@@ -22,9 +22,12 @@ struct MemoryTests {
     @Test("So does a send, a ledger's export and its verification")
     func send() throws {
         let server = try Nghttpd(isVerbose: false)
-        let few = try send(rows: 10_000, server)
+        // Pages of the program count as they come from the cache, which others may have emptied: of three
+        // short runs the largest tells what a short one takes.
+        let shortRuns = try (0..<3).map { _ in try send(rows: 10_000, server) }
         let many = try send(rows: 200_000, server)
-        for (few, many) in zip(few, many) {
+        for (index, many) in many.enumerated() {
+            let few = shortRuns.map { $0[index] }.max()!
             #expect(abs(many - few) < 8 << 20, "\(few) and \(many) bytes")
             // 64 MiB, 96 KiB a connection, 0.5 KiB a stream in flight.
             #expect(many < (64 << 20) + 4 * (96 << 10) + 400 * 512)
