@@ -53,6 +53,46 @@ struct PowerCutTests {
         #expect(try server.tally(campaign.tokens).missing == 0)
     }
 
+    /// The test above takes from the ledger's own words what was synced, and lets stay what rows that were
+    /// sent need. Here a disk in user space knows what was synced, and nothing else stays for sure: a row
+    /// that was sent before its reservation was synced goes out again.
+    @Test(
+        "A disk that forgets what was not synced makes nothing go out twice",
+        .enabled(if: FailingDisk.isAllowed, "file systems in user space are not allowed here"),
+        arguments: 0..<trials)
+    func forgets(seed: Int) throws {
+        var random = SeededRandom(seed: UInt64(seed + 3000))
+        let campaign = try Campaign(rows: Self.rows)
+        let server = try Nghttpd()
+        let path = campaign.directory.path
+        let options = ["--connections", "4", "--reactors", "2", "--resume", "--summary", "-"]
+        for _ in 0...seed % 2 {
+            // The most of a segment that a run of this length writes is about 100,000 octets.
+            let octets = Int.random(in: 0..<60_000, using: &random)
+            try Data("power \(octets)".utf8).write(to: URL(filePath: "\(path)/back.fail"))
+            let words = try FailingDisk.words(
+                path,
+                [Broadside.path()]
+                    + campaign.arguments(to: server.endpoint, options, without: ["ledger"])
+                    + ["--ledger", "\(path)/disk/ledger"])
+            let process = try Subprocess(words[0], Array(words.dropFirst()), in: campaign.directory)
+            #expect([137, 0, 6].contains(try process.wait().exitCode))
+        }
+        let ledger = ["--ledger", "\(path)/back/ledger"]
+        let resumed = try campaign.send(to: server.endpoint, options + ledger)
+        let summary = try SendSummary(json: resumed.output)
+        #expect(resumed.exitCode == (summary.unknown == 0 ? 0 : 6), "\(resumed.errors)")
+        #expect(summary.accepted + summary.unknown == Self.rows)
+        server.settle()
+        let seen = try server.tally(campaign.tokens)
+        #expect(seen.repeated == 0 && seen.strangers == 0, "\(seen)")
+        let retried = try campaign.send(
+            to: server.endpoint, options + ledger + ["--retry", "unknown"])
+        #expect(retried.exitCode == 0, "\(retried.errors)")
+        server.settle()
+        #expect(try server.tally(campaign.tokens).missing == 0)
+    }
+
     private func cutPower(_ campaign: Campaign, _ seen: Tally, _ seed: Int) throws {
         let names = (try? campaign.directory.names(in: campaign.ledger)) ?? []
         guard names.contains(where: { $0.hasPrefix("segment-") }) else { return }

@@ -7,9 +7,14 @@ FOLDER.fail names it: with `write` every write is answered with EIO, with `full`
 sync is answered with EIO, and what was written to the file since its last sync is gone, as where a kernel throws
 away what it could not write. A number behind it spares files until they have so many octets. What failed is told
 on stdout: `write of 4096 octets`, where so many were there already.
+
+`power` is a power cut: whoever writes next is killed as by SIGKILL, and of every file all that was written since its
+last sync is gone, or a random part of it.
 """
 import errno
 import os
+import random
+import signal
 import sys
 
 try:
@@ -41,7 +46,22 @@ def fails(what, count):
 
 class Disk(fuse.Operations):
     def __init__(self):
-        self.synced = {}
+        # What lies there already is on the disk.
+        self.synced = {
+            os.path.join(folder, name)[len(FOLDER):]: os.lstat(os.path.join(folder, name)).st_size
+            for folder, _, names in os.walk(FOLDER) for name in names}
+
+    def cut_power(self):
+        """Ends who asks; what was synced stays, and of the rest as much as chance leaves."""
+        os.unlink(FOLDER + ".fail")
+        for folder, _, names in os.walk(FOLDER):
+            for name in names:
+                file = os.path.join(folder, name)
+                count, kept = os.lstat(file).st_size, self.synced.get(file[len(FOLDER):], 0)
+                if count > kept:
+                    os.truncate(file, random.choice([kept, random.randint(kept, count)]))
+        os.kill(fuse.fuse_get_context()[2], signal.SIGKILL)
+        raise fuse.FuseOSError(errno.EIO)
 
     def getattr(self, path, file=None):
         status = os.lstat(place(path))
@@ -65,6 +85,7 @@ class Disk(fuse.Operations):
 
     def rename(self, old, new):
         os.rename(place(old), place(new))
+        self.synced[new] = self.synced.pop(old, 0)
 
     def chmod(self, path, mode):
         os.chmod(place(path), mode)
@@ -90,6 +111,8 @@ class Disk(fuse.Operations):
     def write(self, path, octets, offset, file):
         if fails("write", offset):
             raise fuse.FuseOSError(errno.EIO)
+        if fails("power", offset):
+            self.cut_power()
         if fails("full", offset):
             raise fuse.FuseOSError(errno.ENOSPC)
         return os.pwrite(file, octets, offset)
