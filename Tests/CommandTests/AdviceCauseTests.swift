@@ -71,7 +71,7 @@ struct AdviceCauseTests: AdviceReading {
             let looked = try paste(command, campaign)
             #expect(looked.exitCode == looks.exitCode, "\(command)\n\(looked.errors)")
             #expect((looked.output + looked.errors).contains(looks.finds), "\(looked)")
-            // Whoever looks changes nothing.
+            // A look changes nothing.
             #expect(try campaign.statistics() == before)
         } else {
             #expect(command.contains("--resume"), "\(command)")
@@ -90,7 +90,7 @@ struct AdviceCauseTests: AdviceReading {
         try expectOnce(scene, retries: cause == .complete)
     }
 
-    /// The ledger keeps the cause, so that whoever reads it later on gives the same advice.
+    /// The ledger keeps the cause, so that a later reader gives the same advice.
     private func expectKept(_ cause: AdviceCause, _ campaign: Campaign) throws {
         let kept = try AdviceCause(keptIn: campaign.ledger)
         // A ledger that cannot be written keeps none, and is read like that of a run that was killed.
@@ -311,7 +311,7 @@ struct AdviceCauseTests: AdviceReading {
             in: scene.directory, environment: environment)
         try process.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
         try scene.directory.write(cause == .failed ? "ring" : "sign", to: "fail")
-        // After 45 minutes the token is made anew.
+        // After 45 minutes a new token is made.
         if cause == .signingFailed { try scene.directory.write("+46m", to: "offset") }
         let run = try process.wait()
         return cause == .failed

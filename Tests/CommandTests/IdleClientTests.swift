@@ -6,7 +6,7 @@ import Testing
 /// else waits for them.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct IdleClientTests {
-    /// A run under way, with a socket and an endpoint.
+    /// A run in progress, with a socket and an endpoint.
     private func start(_ server: LocalAPNs, _ campaign: Campaign) throws -> (Subprocess, String) {
         let process = try Broadside.start(
             campaign.arguments(

@@ -33,7 +33,7 @@ struct UnreadOutputTests {
         #expect(again.exitCode == 0, "\(again.errors)")
     }
 
-    @Test("Whoever comes to read it later gets all of it")
+    @Test("A reader that comes later gets all of it")
     func late() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 300)

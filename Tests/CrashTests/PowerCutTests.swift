@@ -67,9 +67,9 @@ struct PowerCutTests {
         let path = campaign.directory.path
         let options = ["--connections", "4", "--reactors", "2", "--resume", "--summary", "-"]
         for _ in 0...seed % 2 {
-            // The most of a segment that a run of this length writes is about 100,000 octets.
-            let octets = Int.random(in: 0..<60_000, using: &random)
-            try Data("power \(octets)".utf8).write(to: URL(filePath: "\(path)/back.fail"))
+            // The most of a segment that a run of this length writes is about 100,000 bytes.
+            let count = Int.random(in: 0..<60_000, using: &random)
+            try Data("power \(count)".utf8).write(to: URL(filePath: "\(path)/back.fail"))
             let words = try FailingDisk.words(
                 path,
                 [Broadside.path()]

@@ -11,13 +11,11 @@ import collections
 import json
 import os
 import random
-import shutil
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from generated_list import GeneratedList  # noqa: E402
-from judged_command import Command, Difference, Server, expect, exported, fate  # noqa: E402
+from judged_command import Difference, ServedTrials, expect, exported, fate, judge  # noqa: E402
 from reference_list import Reading, Refused, Unusable  # noqa: E402
 
 STATES = ["accepted", "rejected", "invalid", "skipped", "failed", "unknown", "remaining"]
@@ -296,36 +294,10 @@ class Trial:
 
 
 def main():
-    path = sys.argv[1]
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 300
-    first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    home = tempfile.mkdtemp(prefix="judge-lists-")
-    server = Server(home)
-    results, failed = collections.Counter(), []
-    try:
-        for seed in range(first, first + count):
-            directory = f"{home}/{seed}"
-            os.mkdir(directory)
-            for name in ("ca.pem", "AuthKey_ABCDEFGHIJ.p8"):
-                os.link(f"{home}/{name}", f"{directory}/{name}")
-            try:
-                results[Trial(seed, Command(path, directory), server).run()] += 1
-                shutil.rmtree(directory)
-            except (Difference, ValueError, KeyError) as difference:
-                # Output that cannot be read is a difference as well.
-                failed.append(seed)
-                print(f"seed {seed} ({directory}): {difference}", flush=True)
-                server.requests()
-                if len(failed) >= 20:
-                    break
-    finally:
-        server.stop()
-    print(f"{results['read']} lists read alike by all, {results['refused']} refused by all, "
-          f"{len(failed)} read differently")
-    if failed:
-        print("seeds: " + " ".join(map(str, failed)) + f"; kept in {home}")
-        sys.exit(1)
-    shutil.rmtree(home)
+    trials = ServedTrials(lambda seed, command, server: Trial(seed, command, server).run())
+    judge("lists", 300, 20, trials.begin, lambda results, failed: (
+        f"{results['read']} lists read alike by all, {results['refused']} refused by all, "
+        f"{failed} read differently"), trials.end)
 
 
 if __name__ == "__main__":

@@ -14,16 +14,14 @@ import collections
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from generated_list import GeneratedList  # noqa: E402
-from judged_command import Command, Difference, expect, exported  # noqa: E402
+from judged_command import Difference, judge, expect, exported  # noqa: E402
 from reference_list import Reading, Refused  # noqa: E402
 
 STATES = ["accepted", "rejected", "invalid", "skipped", "failed", "unknown", "remaining",
@@ -253,40 +251,27 @@ class Trial:
         return found
 
 
+def run(seed, command, home):
+    try:
+        trial = Trial(seed, command, f"{home}/apns")
+    except Refused:
+        # judge_lists.py sees to those.
+        return "refused"
+    try:
+        return trial.run()
+    except Difference as difference:
+        raise Difference(
+            f"{trial.list.form}{trial.list.packing} {trial.path} shards {trial.shards} "
+            f"{' '.join(trial.options)}: {difference}") from difference
+    finally:
+        if trial.simulator.number and trial.simulator.process.poll() is None:
+            trial.simulator.stop()
+
+
 def main():
-    path = sys.argv[1]
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 40
-    first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    home = tempfile.mkdtemp(prefix="judge-runs-")
-    results, failed = collections.Counter(), []
-    for seed in range(first, first + count):
-        directory = f"{home}/{seed}"
-        os.mkdir(directory)
-        try:
-            trial = Trial(seed, Command(path, directory), f"{home}/apns")
-        except Refused:
-            # judge_lists.py sees to those.
-            results["refused"] += 1
-            continue
-        try:
-            results[trial.run()] += 1
-            shutil.rmtree(directory)
-        except (Difference, ValueError, KeyError) as difference:
-            failed.append(seed)
-            print(f"seed {seed} ({directory}; {trial.list.form}{trial.list.packing}"
-                  f" {trial.path} shards {trial.shards} {' '.join(trial.options)}): {difference}",
-                  flush=True)
-            if len(failed) >= 20:
-                break
-        finally:
-            if trial.simulator.number and trial.simulator.process.poll() is None:
-                trial.simulator.stop()
-    print(f"{results['interrupted']} runs interrupted and resumed, {results['too quick']} that ended"
-          f" before, {len(failed)} with a difference")
-    if failed:
-        print("seeds: " + " ".join(map(str, failed)) + f"; kept in {home}")
-        sys.exit(1)
-    shutil.rmtree(home)
+    judge("runs", 40, 20, run, lambda results, failed: (
+        f"{results['interrupted']} runs interrupted and resumed, {results['too quick']} that ended"
+        f" before, {failed} with a difference"))
 
 
 if __name__ == "__main__":

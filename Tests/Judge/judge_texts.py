@@ -14,14 +14,12 @@ import json
 import os
 import random
 import re
-import shutil
 import sys
-import tempfile
 
 from prometheus_client.parser import text_string_to_metric_families
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from judged_command import Command, Difference, Server, expect  # noqa: E402
+from judged_command import ServedTrials, expect, judge  # noqa: E402
 
 PIECES = [
     "<", ">", "&", "\"", "'", "`", "\\", "/", "=", "+", "-", "@", ",", ";", "{", "}", "{{", "%", "$", "#",
@@ -193,34 +191,13 @@ class Trial:
 
 
 def main():
-    path = sys.argv[1]
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 100
-    first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    home = tempfile.mkdtemp(prefix="judge-texts-")
-    server = Server(home, "hostile_texts.py", "by-number")
-    told, failed, known = 0, [], {}
-    try:
-        for seed in range(first, first + count):
-            directory = f"{home}/{seed}"
-            os.mkdir(directory)
-            for name in ("ca.pem", "AuthKey_ABCDEFGHIJ.p8"):
-                os.link(f"{home}/{name}", f"{directory}/{name}")
-            try:
-                Trial(seed, Command(path, directory), server, home, known).run()
-                told += 1
-                shutil.rmtree(directory)
-            except (Difference, ValueError, KeyError) as difference:
-                failed.append(seed)
-                print(f"seed {seed} ({directory}): {difference!s}", flush=True)
-                if len(failed) >= 10:
-                    break
-    finally:
-        server.stop()
-    print(f"{told} campaigns told truly in all forms, {len(failed)} not")
-    if failed:
-        print("seeds: " + " ".join(map(str, failed)) + f"; kept in {home}")
-        sys.exit(1)
-    shutil.rmtree(home)
+    known = {}
+    trials = ServedTrials(
+        lambda seed, command, server: Trial(
+            seed, command, server, os.path.dirname(command.directory), known).run(),
+        "hostile_texts.py", "by-number")
+    judge("texts", 100, 10, trials.begin, lambda results, failed: (
+        f"{results.total()} campaigns told truly in all forms, {failed} not"), trials.end)
 
 
 if __name__ == "__main__":

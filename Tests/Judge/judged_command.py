@@ -1,11 +1,14 @@
 """The command under judgement, a server that nobody of its authors' code is in, and a key for it."""
+import collections
 import csv
 import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 SERVERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Servers")
@@ -107,3 +110,59 @@ class Server:
 def exported(text):
     """The rows of an export, by Python's csv module."""
     return list(csv.DictReader(io.StringIO(text.decode(), newline="")))
+
+
+def judge(name, default, limit, begin, told, end=lambda: None):
+    """Runs the trials that the command line asks for, and ends with 1 and their seeds if some differ.
+
+    `BROADSIDE [COUNT [FIRST-SEED]]`; `begin(seed, command, home)` runs a trial and says what it came to,
+    `told(results, failed)` the last line. The directory of a trial that differs is kept.
+    """
+    path = sys.argv[1]
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else default
+    first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    home = tempfile.mkdtemp(prefix=f"judge-{name}-")
+    results, failed = collections.Counter(), []
+    try:
+        for seed in range(first, first + count):
+            directory = f"{home}/{seed}"
+            os.mkdir(directory)
+            try:
+                results[begin(seed, Command(path, directory), home)] += 1
+                shutil.rmtree(directory)
+            except (Difference, ValueError, KeyError) as difference:
+                # Output that cannot be read is a difference as well.
+                failed.append(seed)
+                print(f"seed {seed} ({directory}): {difference}", flush=True)
+                if len(failed) >= limit:
+                    break
+    finally:
+        end()
+    print(told(results, len(failed)))
+    if failed:
+        print("seeds: " + " ".join(map(str, failed)) + f"; kept in {home}")
+        sys.exit(1)
+    shutil.rmtree(home)
+
+
+class ServedTrials:
+    """Trials that share one server, with its keys in the directory of each."""
+
+    def __init__(self, run, *program):
+        self.run, self.program, self.server = run, program, None
+
+    def begin(self, seed, command, home):
+        if not self.server:
+            self.server = Server(home, *self.program)
+        for name in ("ca.pem", "AuthKey_ABCDEFGHIJ.p8"):
+            os.link(f"{home}/{name}", f"{command.directory}/{name}")
+        try:
+            return self.run(seed, command, self.server)
+        except Exception:
+            # What came of this trial is not the next one's.
+            self.server.requests()
+            raise
+
+    def end(self):
+        if self.server:
+            self.server.stop()

@@ -8,7 +8,7 @@ sync is answered with EIO, and what was written to the file since its last sync 
 away what it could not write. A number behind it spares files until they have so many octets. What failed is told
 on stdout: `write of 4096 octets`, where so many were there already.
 
-`power` is a power cut: whoever writes next is killed as by SIGKILL, and of every file all that was written since its
+`power` is a power cut: the process that writes next is killed as by SIGKILL, and of every file all that was written since its
 last sync is gone, or a random part of it.
 """
 import errno

@@ -5,7 +5,7 @@ it, and then hangs up on some of them.
     hang_up.py --record FILE --way WAY [--every N]
 
 A request's row is read from its token (`DeviceTokens`). Of each N rows the last meets WAY, but only the
-first time: whoever asks again gets a response. While there is a file named FILE and `.down`, the port is closed.
+first time: a client that asks again gets a response. While there is a file named FILE and `.down`, the port is closed.
 """
 import argparse
 import os

@@ -99,7 +99,7 @@ final class ControlSocket: Sendable {
     private static func serve(
         _ listener: Int32, stopDescriptor: Int32, _ answer: (String) -> String
     ) {
-        // Whoever was silent for longest comes first.
+        // The client that was silent for longest comes first.
         var connections: [Connection] = []
         defer {
             for connection in connections { _ = close(connection.descriptor) }

@@ -69,7 +69,7 @@ extension World {
     /// What servers do one after the other ends the run, and nothing goes out after the word to stop.
     func judgeStopping(_ reactor: SimulatedReactor, wasStopping: Bool) {
         if let why = process.facts.mustStop, !process.shared.isStopping {
-            fail("the run goes on although \(why)")
+            fail("the run continues although \(why)")
         }
         if wasStopping, reactor.machine.statistics.requests > reactor.countedRequests {
             fail("reactor \(reactor.index) sends after the word to stop")

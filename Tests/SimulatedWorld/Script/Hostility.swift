@@ -93,7 +93,7 @@ extension SimulatedServer {
         }
     }
 
-    /// Plans what the connection's server will do by itself.
+    /// Plans what the connection's server will do unasked.
     func planHostility() {
         guard let hostility = weather.hostility, hostility.kind == .violation, isHostile else {
             return
