@@ -57,19 +57,28 @@ public struct CertificateScope: Sendable, Equatable {
             environments.isEmpty ? Self.environments(commonName: commonName) : environments
     }
 
-    /// Why APNs would refuse this topic, as a sentence about `--topic`; nil where it would not.
-    public func topicProblem(_ topic: String?, pushType: PushType) -> String? {
-        let list = topics.joined(separator: ", ")
+    /// Why a campaign's topic does not go with a certificate.
+    public enum TopicProblem: Sendable, Equatable {
+        /// The certificate is for these topics, not for that one.
+        case isNoneOf(String, [String])
+        /// No topic is named, and the certificate is for several.
+        case severalTopics([String])
+        /// No topic is named, and the certificate's lacks the push type's suffix.
+        case needsSuffix(String, PushType)
+    }
+
+    /// Why APNs would refuse this topic; nil if it would not.
+    public func topicProblem(_ topic: String?, pushType: PushType) -> TopicProblem? {
         if let topic {
             if topics.isEmpty || topics.contains(topic) { return nil }
-            return "'\(topic)' is none of the certificate's topics: use one of \(list)"
+            return .isNoneOf(topic, topics)
         }
         guard onlyTopic != nil || topics.isEmpty else {
-            return "is missing: the certificate is for several topics, name one of \(list)"
+            return .severalTopics(topics)
         }
         guard let suffix = pushType.topicSuffix else { return nil }
         if let onlyTopic, onlyTopic.hasSuffix(suffix) { return nil }
-        return "is missing: push type \(pushType.rawValue) needs a topic that ends in \(suffix)"
+        return .needsSuffix(suffix, pushType)
     }
 
     /// Older certificates say it in their name only.

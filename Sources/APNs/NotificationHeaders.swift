@@ -36,14 +36,64 @@ public struct NotificationHeaders: Sendable, Equatable {
         case certificate
     }
 
+    /// One of the headers.
+    public enum Field: Sendable, CaseIterable {
+        case topic
+        case pushType
+        case priority
+        case expiration
+        case collapseID
+    }
+
     /// Something about the headers that APNs refuses, or that is most likely a mistake.
     public struct Problem: Sendable, Equatable {
+        /// What it is.
+        public enum Kind: Sendable, Equatable {
+            /// The push type works with a provider token only, and this is a certificate.
+            case needsProviderToken(PushType)
+            /// Requests with a provider token name their topic.
+            case topicMissing
+            /// The topic has a placeholder, and columns are not filled in.
+            case topicIsTemplate(String)
+            /// The topic is empty, or has characters other than printable ASCII.
+            case topicMalformed
+            /// The push type wants a suffix that the topic lacks.
+            case topicLacksSuffix(String, suffix: String, PushType)
+            /// A topic of push type mdm is the certificate's com.apple.mgmt. name.
+            case topicIsNotForManagement(String)
+            /// The topic has another push type's suffix.
+            case topicOfOtherType(String, PushType)
+            /// A background push has priority 5.
+            case backgroundPriority(Priority)
+            /// A Live Activity has priority 5 or 10.
+            case liveActivityPriority
+            /// Apple's advice for Push to Talk is priority 10 and expiration 0.
+            case pushToTalkAdvice
+            /// The expiration looks like milliseconds.
+            case expirationInMilliseconds
+            /// A collapse ID has 1 to 64 bytes; this one has so many.
+            case collapseIDLength(Int)
+            /// The collapse ID holds control characters, or a blank at one of its ends.
+            case collapseIDCharacters
+        }
+
         /// Whether APNs documents an error for it; otherwise it is a warning.
         public var isError: Bool
-        /// The long option that holds the value, without dashes.
-        public var option: String
-        /// What is wrong and how to mend it, one line.
-        public var message: String
+        /// What it is.
+        public var kind: Kind
+
+        /// The header that is wrong.
+        public var field: Field {
+            switch kind {
+            case .needsProviderToken: .pushType
+            case .topicMissing, .topicIsTemplate, .topicMalformed, .topicLacksSuffix,
+                .topicIsNotForManagement, .topicOfOtherType:
+                .topic
+            case .backgroundPriority, .liveActivityPriority, .pushToTalkAdvice: .priority
+            case .expirationInMilliseconds: .expiration
+            case .collapseIDLength, .collapseIDCharacters: .collapseID
+            }
+        }
     }
 
     /// The most octets a collapse ID may have.
@@ -58,45 +108,25 @@ public struct NotificationHeaders: Sendable, Equatable {
         var problems: [Problem] = []
         let tokenOnly: [PushType] = [.liveActivity, .location]
         if credential == .certificate, tokenOnly.contains(pushType) {
-            problems.append(
-                error(
-                    "push-type",
-                    "\(pushType.rawValue) works with a provider token only: give --auth-key"))
+            problems.append(error(.needsProviderToken(pushType)))
         }
         guard let topic else {
-            if credential == .providerToken {
-                problems.append(
-                    error("topic", "is missing: with a provider token give the app's bundle ID"))
-            }
+            if credential == .providerToken { problems.append(error(.topicMissing)) }
             return problems
         }
         if topic.contains("{{") {
-            problems.append(
-                error(
-                    "topic",
-                    "'\(topic)' is the same for all rows, columns are not filled in: two apps are two "
-                        + "runs, each with its own list, topic and ledger"))
+            problems.append(error(.topicIsTemplate(topic)))
         } else if topic.isEmpty || !topic.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) {
-            problems.append(
-                error("topic", "must be a bundle ID: printable ASCII without blanks"))
+            problems.append(error(.topicMalformed))
         } else if let suffix = pushType.topicSuffix, !topic.hasSuffix(suffix) {
-            problems.append(
-                error(
-                    "topic",
-                    "'\(topic)' must end in \(suffix) for push type \(pushType.rawValue): add it, or "
-                        + "mend --push-type"))
+            problems.append(error(.topicLacksSuffix(topic, suffix: suffix, pushType)))
         } else if pushType == .mdm, !topic.hasPrefix("com.apple.mgmt.") {
-            problems.append(
-                error(
-                    "topic",
-                    "of push type mdm is the certificate's com.apple.mgmt. name, not '\(topic)'"))
+            problems.append(error(.topicIsNotForManagement(topic)))
         } else if pushType.topicSuffix == nil, let other = typeOfSuffix(topic) {
-            let message =
-                "'\(topic)' ends as topics of push type \(other.rawValue) do: give --push-type "
-                + "\(other.rawValue), or the app's bundle ID"
             // A bundle ID may end in .voip or .complication by chance, hardly in the others.
             let isByChance = other == .voip || other == .complication
-            problems.append(isByChance ? warning("topic", message) : error("topic", message))
+            problems.append(
+                Problem(isError: !isByChance, kind: .topicOfOtherType(topic, other)))
         }
         return problems
     }
@@ -111,21 +141,17 @@ public struct NotificationHeaders: Sendable, Equatable {
     private func valueProblems() -> [Problem] {
         var problems: [Problem] = []
         if pushType == .background, priority != .considerate {
-            problems.append(
-                error("priority", "of a background push must be 5: \(priority.rawValue) is refused")
-            )
+            problems.append(error(.backgroundPriority(priority)))
         }
         if pushType == .liveActivity, priority == .patient {
-            problems.append(error("priority", "of a liveactivity push is 5 or 10, not 1"))
+            problems.append(error(.liveActivityPriority))
         }
         if pushType == .pushToTalk, priority != .immediate || expirationUnixSeconds != 0 {
-            problems.append(
-                warning("priority", "10 and expiration 0 are Apple's advice for pushtotalk"))
+            problems.append(warning(.pushToTalkAdvice))
         }
         // 10^11 seconds is the year 5138; milliseconds have been that large since 1973.
         if let expirationUnixSeconds, expirationUnixSeconds >= 100_000_000_000 {
-            problems.append(
-                warning("expiration", "is in seconds; this looks like milliseconds"))
+            problems.append(warning(.expirationInMilliseconds))
         }
         if let collapseID {
             problems += collapseProblems(collapseID)
@@ -134,16 +160,12 @@ public struct NotificationHeaders: Sendable, Equatable {
     }
 
     private func collapseProblems(_ collapseID: String) -> [Problem] {
-        let octets = Array(collapseID.utf8)
-        if octets.isEmpty || octets.count > NotificationHeaders.maximumCollapseIDCount {
-            return [
-                error("collapse-id", "must have 1 to 64 octets; this has \(octets.count)")
-            ]
+        let bytes = Array(collapseID.utf8)
+        if bytes.isEmpty || bytes.count > NotificationHeaders.maximumCollapseIDCount {
+            return [error(.collapseIDLength(bytes.count))]
         }
-        guard unsafe NotificationHeaders.isFieldValue(octets.span.bytes) else {
-            return [
-                error("collapse-id", "holds control characters, or a blank at one of its ends")
-            ]
+        guard unsafe NotificationHeaders.isFieldValue(bytes.span.bytes) else {
+            return [error(.collapseIDCharacters)]
         }
         return []
     }
@@ -165,11 +187,7 @@ public struct NotificationHeaders: Sendable, Equatable {
         return true
     }
 
-    private func error(_ option: String, _ message: String) -> Problem {
-        Problem(isError: true, option: option, message: message)
-    }
+    private func error(_ kind: Problem.Kind) -> Problem { Problem(isError: true, kind: kind) }
 
-    private func warning(_ option: String, _ message: String) -> Problem {
-        Problem(isError: false, option: option, message: message)
-    }
+    private func warning(_ kind: Problem.Kind) -> Problem { Problem(isError: false, kind: kind) }
 }

@@ -63,8 +63,7 @@ enum PeerVerification {
             let mend =
                 name == nil
                 ? "give the server that authority's certificate"
-                : "install the system's CA certificates, "
-                    + "or name that authority's certificate with --ca-file"
+                : "install the system's CA certificates"
             return TLSError(
                 .certificateUnknownAuthority,
                 "the \(peer) certificate\(server) is signed by an authority that is not trusted "

@@ -12,7 +12,7 @@ internal import COpenSSL
     /// Reads the first private key of a PEM text.
     ///
     /// - Parameter passphrase: Opens a protected key; ends in NUL.
-    /// - Throws: `.keyEncrypted` or `.keyUnreadable`.
+    /// - Throws: `.passphraseMissing`, `.passphraseWrong` or `.keyUnreadable`.
     public convenience init(pem: [UInt8], passphrase: [UInt8]? = nil) throws(TLSError) {
         ErrorQueue.clear()
         let pointer = unsafe PEMText.read(pem) { bio -> OpaquePointer? in
@@ -58,12 +58,11 @@ internal import COpenSSL
 
     private static func error(reading text: String, withPassphrase: Bool) -> TLSError {
         if text.contains("ENCRYPTED"), withPassphrase {
-            return TLSError(
-                .keyEncrypted, "the passphrase does not open it: check --passphrase-file")
+            return TLSError(.passphraseWrong, "the passphrase does not open it")
         }
         if text.contains("ENCRYPTED") {
             return TLSError(
-                .keyEncrypted,
+                .passphraseMissing,
                 "the private key is protected by a passphrase: "
                     + "remove it with 'openssl pkey -in FILE -out NEWFILE'")
         }

@@ -9,7 +9,7 @@ public struct SigningKey: Sendable {
 
     /// Reads unencrypted PKCS#8, or SEC1, in PEM.
     ///
-    /// - Throws: `.keyUnreadable`, `.keyEncrypted`, `.keyNotEC` or `.keyWrongCurve`.
+    /// - Throws: `.keyUnreadable`, `.passphraseMissing`, `.keyNotEC` or `.keyWrongCurve`.
     public init(pem: [UInt8]) throws(TLSError) { try self.init(PrivateKey(pem: pem)) }
 
     /// Takes a key that was read or made already; the same rules.

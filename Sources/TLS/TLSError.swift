@@ -32,14 +32,20 @@ public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {
         case protocolViolation
         /// The private key's text is no PEM, or no private key.
         case keyUnreadable
-        /// The private key is protected by a passphrase.
-        case keyEncrypted
+        /// The private key is protected, and no passphrase was given.
+        case passphraseMissing
+        /// The passphrase does not open the private key.
+        case passphraseWrong
         /// The private key is not an elliptic curve key.
         case keyNotEC
         /// The private key is not on the curve P-256.
         case keyWrongCurve
         /// Certificates that cannot be read.
         case certificateUnreadable
+        /// A certificate's file that is neither PEM nor PKCS#12.
+        case certificateFormat
+        /// A private key beside a PKCS#12 file, which holds its own.
+        case keyTwice
         /// A certificate and a private key that do not belong together.
         case keyMismatch
         /// OpenSSL refused something that does not depend on input: no memory, bad installation.
@@ -48,7 +54,7 @@ public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {
 
     /// The kind.
     public var code: Code
-    /// One line without a full stop; says how to mend it where we know.
+    /// One line without a full stop; says how to fix it if that takes no setting of the caller's.
     public var message: String
 
     /// An error with its one line.

@@ -32,9 +32,7 @@ extension TLSIdentity {
             guard key == nil else {
                 throw ReadingError(
                     part: .privateKey,
-                    error: TLSError(
-                        .keyMismatch,
-                        "a PKCS#12 file holds its own key: leave --private-key out"))
+                    error: TLSError(.keyTwice, "a PKCS#12 file holds its own key"))
             }
             do {
                 return try readPKCS12(certificate, secret)
@@ -75,9 +73,8 @@ extension TLSIdentity {
         }
         guard let bundle = unsafe bundle else {
             throw TLSError(
-                .certificateUnreadable,
-                "neither PEM nor PKCS#12: convert a .cer file with 'openssl x509 -inform der', and "
-                    + "give its key with --private-key")
+                .certificateFormat,
+                "neither PEM nor PKCS#12: convert a .cer file with 'openssl x509 -inform der'")
         }
         defer { unsafe PKCS12_free(bundle) }
         if let identity = unsafe try parse(bundle, passphrase) { return identity }
@@ -137,10 +134,8 @@ extension TLSIdentity {
             return TLSError(
                 .certificateUnreadable, "the PKCS#12 file is damaged: \(reason.text)")
         }
-        return TLSError(
-            .keyEncrypted,
-            given
-                ? "the passphrase does not open it: check --passphrase-file"
-                : "it is protected by a passphrase: add --passphrase-file FILE")
+        return given
+            ? TLSError(.passphraseWrong, "the passphrase does not open it")
+            : TLSError(.passphraseMissing, "it is protected by a passphrase")
     }
 }

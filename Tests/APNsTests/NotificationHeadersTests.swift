@@ -5,44 +5,44 @@ import Testing
     func errors(
         _ headers: NotificationHeaders,
         _ credential: NotificationHeaders.Credential = .providerToken
-    ) -> [String] {
-        headers.validate(credential: credential).filter(\.isError).map(\.option)
+    ) -> [NotificationHeaders.Field] {
+        headers.validate(credential: credential).filter(\.isError).map(\.field)
     }
 
     @Test func topics() {
         #expect(errors(NotificationHeaders(topic: "com.example.MyApp")) == [])
-        #expect(errors(NotificationHeaders()) == ["topic"])
+        #expect(errors(NotificationHeaders()) == [.topic])
         #expect(errors(NotificationHeaders(), .certificate) == [])
-        #expect(errors(NotificationHeaders(topic: "")) == ["topic"])
-        #expect(errors(NotificationHeaders(topic: "com.example.MyApp ")) == ["topic"])
+        #expect(errors(NotificationHeaders(topic: "")) == [.topic])
+        #expect(errors(NotificationHeaders(topic: "com.example.MyApp ")) == [.topic])
         let suffix = NotificationHeaders(topic: "com.example.MyApp", pushType: .voip)
-        #expect(errors(suffix) == ["topic"])
+        #expect(errors(suffix) == [.topic])
         let activity = NotificationHeaders(
             topic: "com.example.MyApp.push-type.liveactivity", pushType: .liveActivity)
         #expect(activity.validate(credential: .providerToken).isEmpty)
-        #expect(errors(activity, .certificate) == ["push-type"])
+        #expect(errors(activity, .certificate) == [.pushType])
     }
 
     @Test("A topic's suffix and the push type say the same", arguments: PushType.allCases)
     func suffixes(type: PushType) {
         let bundle = type == .mdm ? "com.apple.mgmt.External.x" : "com.example.MyApp"
         let right = NotificationHeaders(topic: bundle + (type.topicSuffix ?? ""), pushType: type)
-        #expect(right.validate(credential: .providerToken).allSatisfy { $0.option != "topic" })
+        #expect(right.validate(credential: .providerToken).allSatisfy { $0.field != .topic })
         for other in PushType.allCases where other.topicSuffix != type.topicSuffix {
             let wrong = NotificationHeaders(
                 topic: "com.example.MyApp" + (other.topicSuffix ?? ""), pushType: type)
             let found = wrong.validate(credential: .providerToken)
-            #expect(found.map(\.option).contains("topic"), "\(type) \(other)")
+            #expect(found.map(\.field).contains(.topic), "\(type) \(other)")
             let isByChance =
                 type.topicSuffix == nil && type != .mdm
                 && (other == .voip || other == .complication)
-            #expect(found.contains { $0.isError && $0.option == "topic" } != isByChance)
+            #expect(found.contains { $0.isError && $0.field == .topic } != isByChance)
         }
     }
 
     @Test("Priorities that a push type allows")
     func priorities() {
-        func options(_ type: PushType, _ priority: Priority) -> [String] {
+        func options(_ type: PushType, _ priority: Priority) -> [NotificationHeaders.Field] {
             errors(
                 NotificationHeaders(
                     topic: "com.example.MyApp" + (type.topicSuffix ?? ""), pushType: type,
@@ -61,12 +61,12 @@ import Testing
         let topic = "com.example.MyApp"
         #expect(
             errors(NotificationHeaders(topic: topic, pushType: .background, priority: .immediate))
-                == ["priority"])
+                == [.priority])
         let full = String(repeating: "x", count: 64)
         #expect(errors(NotificationHeaders(topic: topic, collapseID: full)) == [])
         for collapseID in ["", full + "x", " a", "a\t", "a\nb", "a\u{7f}"] {
             #expect(
-                errors(NotificationHeaders(topic: topic, collapseID: collapseID)) == ["collapse-id"]
+                errors(NotificationHeaders(topic: topic, collapseID: collapseID)) == [.collapseID]
             )
         }
     }

@@ -32,7 +32,7 @@ struct PayloadProblemTests {
             text: #"{"notification":{"title":"x","body":"y"}}"#,
             error: "'notification', as Firebase's messages do"),
         .init(text: #"{"message":{"token":"x"}}"#, error: "as Firebase's messages do"),
-        .init(text: #"{"aps":{"content-available":1}}"#, error: "--push-type background"),
+        .init(text: #"{"aps":{"content-available":1}}"#, error: "push type background"),
         .init(text: #"{"aps":{"alert":"x"}}"#, pushType: "background", error: "(and 1 more)"),
         .init(
             text: #"{"aps":{"alert":"x","interruption-level":"urgent"}}"#, error: "must be one of"),

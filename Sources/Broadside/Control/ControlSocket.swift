@@ -32,8 +32,9 @@ final class ControlSocket {
     init(_ path: String) throws(BroadsideError) {
         self.path = path
         guard let address = unixAddress(path) else {
-            throw .request(
-                "--control \(path): longer than the 107 bytes of a socket's path: name a shorter one"
+            throw .usage(
+                "control",
+                "\(path): longer than the 107 bytes of a socket's path: name a shorter one"
             )
         }
         try Self.clearPlace(path)
@@ -76,12 +77,13 @@ final class ControlSocket {
         var information = stat()
         guard unsafe lstat(path, &information) == 0 else { return }
         guard information.st_mode & S_IFMT == S_IFSOCK else {
-            throw .request("--control \(path) exists and is no socket: name another place")
+            throw .usage("control", "\(path) exists and is no socket: name another place")
         }
         let probe = UnixConnection(path)
         guard probe == nil else {
-            throw .request(
-                "--control \(path) is in use by a running process: name another place, or end that "
+            throw .usage(
+                "control",
+                "\(path) is in use by a running process: name another place, or end that "
                     + "one")
         }
         guard errno == ECONNREFUSED, information.st_uid == geteuid() else { throw failure(path) }
@@ -89,7 +91,7 @@ final class ControlSocket {
     }
 
     private static func failure(_ path: String) -> BroadsideError {
-        .request("--control \(path): \(describe(errno: errno)): name a place for the socket")
+        .usage("control", "\(path): \(describe(errno: errno)): name a place for the socket")
     }
 
     /// Answers what has come in.

@@ -63,7 +63,7 @@ extension Credential {
             guard
                 let value = ProviderTokenFile.sign(
                     key: key, keyID: keyID, teamID: teamID, issuedAtSeconds: now)
-            else { throw .request("--auth-key can't sign: use the .p8 file that Apple gave") }
+            else { throw .usage("auth-key", "can't sign: use the .p8 file that Apple gave") }
             return value
         }
     }
@@ -72,15 +72,16 @@ extension Credential {
     func check(_ headers: NotificationHeaders, _ options: SendOptions) throws(BroadsideError) {
         guard case .certificate(_, let scope) = self else { return }
         if let problem = scope.topicProblem(headers.topic, pushType: headers.pushType) {
-            throw .request("--topic \(problem)")
+            throw .usage("topic", problem.message)
         }
         // What environment another endpoint has is its own affair.
         if options.endpoint == nil, !scope.environments.isEmpty,
             !scope.environments.contains(options.environment)
         {
             let other = scope.environments.map(\.rawValue).joined(separator: " and ")
-            throw .request(
-                "--environment \(options.environment.rawValue): the certificate is for \(other) "
+            throw .usage(
+                "environment",
+                "\(options.environment.rawValue): the certificate is for \(other) "
                     + "only: use --environment \(other), or another certificate")
         }
     }
@@ -121,13 +122,14 @@ extension Credential {
         case (.suppliedToken(let before), .suppliedToken(let token)):
             // "One connection, one team": and the campaign's topic is the first team's.
             guard before.claims.teamID == token.claims.teamID else {
-                throw .request(
-                    "--auth-token-file \(token.path): the new token is of another team")
+                throw .usage(
+                    "auth-token-file", "\(token.path): the new token is of another team")
             }
         case (.certificate, .certificate):
             guard headers.topic != nil || onlyTopic == other.onlyTopic else {
-                throw .request(
-                    "--certificate: the new certificate is for \(onlyTopic ?? "several topics"), "
+                throw .usage(
+                    "certificate",
+                    "is a new one for \(onlyTopic ?? "several topics"), "
                         + "but the campaign is for \(other.onlyTopic ?? "none"): give --topic")
             }
         default: break

@@ -55,8 +55,8 @@ enum Credential {
             ("passphrase-file", options.passphraseFile, "--certificate"),
         ]
         for companion in companions where companion.value != nil && companion.kind != kind {
-            throw .request(
-                "--\(companion.name) goes with \(companion.kind), not with \(kind): leave it out")
+            throw .usage(
+                companion.name, "goes with \(companion.kind), not with \(kind): leave it out")
         }
     }
 
@@ -64,21 +64,22 @@ enum Credential {
         _ options: SendOptions, _ warnings: inout [String]
     ) throws(BroadsideError) -> Credential {
         guard let keyID = options.keyID else {
-            throw .request("--key-id is missing: Apple shows it beside the key, 10 characters")
+            throw .usage("key-id", "is missing: Apple shows it beside the key, 10 characters")
         }
         guard let teamID = options.teamID else {
-            throw .request(
-                "--team-id is missing: Apple shows it as membership detail, 10 characters")
+            throw .usage(
+                "team-id", "is missing: Apple shows it as membership detail, 10 characters")
         }
         for (name, value) in [("key-id", keyID), ("team-id", teamID)]
         where !ProviderTokenClaims.isIdentifier(value) {
-            throw .request("--\(name) '\(value)' is not 10 letters and digits: copy it from Apple")
+            throw .usage(name, "'\(value)' is not 10 letters and digits: copy it from Apple")
         }
         let path = options.authKey ?? ""
         if let named = keyIDInName(path), named != keyID {
             guard named != teamID else {
-                throw .request(
-                    "--key-id \(keyID) and --team-id \(teamID) are exchanged: --auth-key \(path) is the "
+                throw .usage(
+                    "key-id",
+                    "\(keyID) and --team-id \(teamID) are exchanged: --auth-key \(path) is the "
                         + "key \(named) by its name")
             }
             warnings.append(
@@ -90,7 +91,7 @@ enum Credential {
         do {
             return .key(try SigningKey(pem: pem), keyID: keyID, teamID: teamID)
         } catch {
-            throw .request("--auth-key \(path): \(error.message)")
+            throw .usage("auth-key", "\(path): \(error.message)")
         }
     }
 
@@ -123,7 +124,7 @@ enum Credential {
             defer { text.cleanse() }
             passphrase = Array(text.prefix { $0 != 0x0a && $0 != 0x0d })
             if text.contains(0) {
-                throw .request("--passphrase-file \(path): holds a NUL: write plain text")
+                throw .usage("passphrase-file", "\(path): holds a NUL: write plain text")
             }
         }
         let identity: TLSIdentity
@@ -138,7 +139,7 @@ enum Credential {
                 ? "--private-key \(options.privateKey ?? "")" : "--certificate \(path)"
             throw .request("\(place): \(certificateWords(error.error, isAlone: isAlone))")
         } catch {
-            throw .request("--certificate \(path): \(error)")
+            throw .usage("certificate", "\(path): \(error)")
         }
         try checkValidity(leaf, path: path, &warnings)
         return .certificate(identity, try scope(of: leaf, path: path))
@@ -148,8 +149,11 @@ enum Credential {
         switch error.code {
         case .keyUnreadable where isAlone:
             "it holds no private key: add --private-key FILE, or use a file that holds both"
-        case .keyEncrypted where !error.message.contains("--passphrase-file"):
+        case .passphraseMissing:
             "the private key is protected by a passphrase: add --passphrase-file FILE"
+        case .passphraseWrong: "\(error.message): check --passphrase-file"
+        case .keyTwice: "\(error.message): leave --private-key out"
+        case .certificateFormat: "\(error.message), and give its key with --private-key"
         default: error.message
         }
     }
@@ -160,8 +164,8 @@ enum Credential {
         let now = Int64(Clock.now().wallMilliseconds / 1000)
         if let end = leaf.notAfter {
             guard end > now else {
-                throw .request(
-                    "--certificate \(path): expired on \(leaf.lastDay): get a new one from Apple")
+                throw .usage(
+                    "certificate", "\(path): expired on \(leaf.lastDay): get a new one from Apple")
             }
             if end - now < expiryNoticeSeconds {
                 let days = (end - now) / 86_400
@@ -171,8 +175,9 @@ enum Credential {
             }
         }
         if let start = leaf.notBefore, start > now {
-            throw .request(
-                "--certificate \(path): valid only from \(leaf.firstDay) on: check this machine's "
+            throw .usage(
+                "certificate",
+                "\(path): valid only from \(leaf.firstDay) on: check this machine's "
                     + "clock")
         }
     }
@@ -194,8 +199,9 @@ enum Credential {
             commonName: leaf.subjectAttribute(CertificateScope.commonNameAttribute),
             environments: environments)
         guard let scope else {
-            throw .request(
-                "--certificate \(path): its list of topics can't be read: get a new one from Apple")
+            throw .usage(
+                "certificate", "\(path): its list of topics can't be read: get a new one from Apple"
+            )
         }
         return scope
     }

@@ -8,7 +8,7 @@ func readSecret(
 ) throws(BroadsideError) -> [UInt8] {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
-        throw .request("--\(option) \(path): \(describe(errno: errno)): name a readable file")
+        throw .usage(option, "\(path): \(describe(errno: errno)): name a readable file")
     }
     defer { close(descriptor) }
     var failure: Int32 = 0
@@ -23,11 +23,11 @@ func readSecret(
         }
     }
     guard failure == 0 else {
-        throw .request("--\(option) \(path): \(describe(errno: failure)): name a readable file")
+        throw .usage(option, "\(path): \(describe(errno: failure)): name a readable file")
     }
     guard bytes.count <= limit else {
         bytes.cleanse()
-        throw .request("--\(option) \(path): larger than \(limit) bytes: is it the right file?")
+        throw .usage(option, "\(path): larger than \(limit) bytes: is it the right file?")
     }
     var status = stat()
     if unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,

@@ -43,13 +43,15 @@ struct SuppliedToken: Sendable {
         let text = Array(token.drop { blanks.contains($0) }.reversed())
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3 else {
-            throw .request(
-                "--auth-token-file \(path): no provider token: three parts with dots between, as "
+            throw .usage(
+                "auth-token-file",
+                "\(path): no provider token: three parts with dots between, as "
                     + "a JWT has")
         }
         guard let parsed = try? ProviderTokenClaims.parse(text) else {
-            throw .request(
-                "--auth-token-file \(path): no provider token for APNs: alg ES256, kid and iss of "
+            throw .usage(
+                "auth-token-file",
+                "\(path): no provider token for APNs: alg ES256, kid and iss of "
                     + "10 characters, iat in seconds, all in base64url")
         }
         if parsed.hasTextualIssueTime {
@@ -99,8 +101,8 @@ struct SuppliedTokenWatch {
                 token.path, nowSeconds: now.wallMilliseconds / 1000, warnings: &warnings)
             // "One connection, one team": and the campaign's topic is the first team's.
             guard found.claims.teamID == token.claims.teamID else {
-                throw BroadsideError.request(
-                    "--auth-token-file \(token.path): the new token is of another team")
+                throw BroadsideError.usage(
+                    "auth-token-file", "\(token.path): the new token is of another team")
             }
             if found.authorization != token.authorization {
                 shared.take(

@@ -29,9 +29,8 @@ public enum DoctorRun {
             headers = NotificationHeaders(
                 topic: options.topic, pushType: options.pushType, priority: options.priority)
             for problem in headers.validate(credential: credential.kind) {
-                let message = "--\(problem.option) \(problem.message)"
-                if problem.isError { throw .request(message) }
-                warnings.append(message)
+                if problem.isError { throw problem.asError }
+                warnings.append(problem.asError.message)
             }
             try credential.check(headers, options)
             route = try Route.read(options, warnings: &warnings)
@@ -69,7 +68,8 @@ public enum DoctorRun {
         let credential = try Credential.read(options, warnings: &warnings)
         for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
         guard let value = try credential.freshAuthorization() else {
-            throw .request("--print-token: a certificate needs no provider token: leave it out")
+            throw .usage(
+                "print-token", "needs a signing key, and a certificate has none: leave it out")
         }
         return String(decoding: value.dropFirst("bearer ".utf8.count), as: UTF8.self)
     }
@@ -98,8 +98,8 @@ public enum DoctorRun {
             return try ask(&report, connection, subject)
         } catch BlockingConnection.Failure.tls(let error) {
             report.add(
-                error.code == .noALPN ? "ALPN" : "TLS", .failed, error.message,
-                advice: "nothing was asked: mend this first")
+                error.code == .noALPN ? "ALPN" : "TLS", .failed, error.sentence,
+                advice: "nothing was asked: fix this first")
         } catch BlockingConnection.Failure.http2(let message) {
             report.add("HTTP/2", .failed, message, advice: "is this APNs? check --endpoint")
         } catch BlockingConnection.Failure.proxy(let error) {

@@ -93,7 +93,9 @@ final class FeedbackLedger {
 
     private func failure() -> BroadsideError {
         BroadsideError(
-            "--ledger \(path): \(describe(errno: errno)): \(count) tokens were recorded before",
+            option:
+                "ledger",
+            "\(path): \(describe(errno: errno)): \(count) tokens were recorded before",
             exitCode: 5)
     }
 

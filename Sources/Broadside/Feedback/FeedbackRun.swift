@@ -17,17 +17,17 @@ public enum FeedbackRun {
     /// - Throws: What went wrong, with the exit code; what was read until then is in the ledger.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
         guard let endpoint = options.endpoint else {
-            throw .request("--endpoint is missing: add --endpoint HOST[:PORT]")
+            throw .usage("endpoint", "is missing: add --endpoint HOST[:PORT]")
         }
         guard let (host, port) = parseEndpoint(endpoint, defaultPort: defaultPort) else {
-            throw .request(
-                "--endpoint '\(endpoint)' is no HOST[:PORT]: write it like localhost:2196")
+            throw .usage(
+                "endpoint", "'\(endpoint)' is no HOST[:PORT]: write it like localhost:2196")
         }
         guard options.certificate != nil else {
-            throw .request("--certificate is missing: the service knows its lists by it")
+            throw .usage("certificate", "is missing: the service knows its lists by it")
         }
         guard let path = options.ledger else {
-            throw .request("--ledger is missing: add --ledger DIR, a directory that does not exist")
+            throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")
         }
         var warnings: [String] = []
         let credential = try Credential.read(options, warnings: &warnings)
@@ -58,7 +58,7 @@ public enum FeedbackRun {
         do {
             addresses = try Resolver.resolve(host, port: port)
         } catch {
-            throw BroadsideError("--endpoint \(host): \(error)", exitCode: 1)
+            throw BroadsideError(option: "endpoint", "\(host): \(error)", exitCode: 1)
         }
         let isAddress = SocketAddress(numeric: host, port: port) != nil
         var last = "it has no address"

@@ -55,7 +55,7 @@ public enum PruneRun {
                 do {
                     try dead.insertDead(of: &verdicts, reasons: options.reasons)
                 } catch {
-                    throw BroadsideError("--ledger \(path): \(error)", exitCode: 5)
+                    throw BroadsideError(option: "ledger", "\(path): \(error)", exitCode: 5)
                 }
                 hasSilence = hasSilence || verdicts.acceptsBySilence
                 ledgers.append((path, verdicts))
@@ -75,7 +75,7 @@ public enum PruneRun {
             do {
                 try dead.rescueLiving(of: ledger.verdicts, reasons: options.reasons)
             } catch {
-                throw BroadsideError("--ledger \(ledger.path): \(error)", exitCode: 5)
+                throw BroadsideError(option: "ledger", "\(ledger.path): \(error)", exitCode: 5)
             }
         }
         dead.seal()
@@ -169,7 +169,7 @@ enum PruneFiles {
         guard let removed = options.removed else { return }
         try check("removed", removed, identity: list.identity)
         guard !OutputRule.areSame(options.output, removed) else {
-            throw .request("--removed \(removed) is --output's file: name another one")
+            throw .usage("removed", "\(removed) is --output's file: name another one")
         }
     }
 
@@ -178,17 +178,17 @@ enum PruneFiles {
         _ option: String, _ path: String, identity: FileIdentity?
     ) throws(BroadsideError) {
         guard path != "-" else {
-            throw .request(
-                "--\(option) -: a pruned list is written whole or not at all: name a file")
+            throw .usage(
+                option, "-: a pruned list is written whole or not at all: name a file")
         }
         try OutputRule.checkPlace(option: option, path: path)
         guard let existing = FileIdentity(path: path) else { return }
         guard existing != identity else {
-            throw .request(
-                "--\(option) \(path) is the list that is read: write beside it, then replace it")
+            throw .usage(
+                option, "\(path) is the list that is read: write beside it, then replace it")
         }
         guard existing.isRegular else {
-            throw .request("--\(option) \(path) is no regular file: name a file")
+            throw .usage(option, "\(path) is no regular file: name a file")
         }
     }
 }

@@ -53,16 +53,16 @@ public enum TokensDedupe {
 
     private static func check(_ path: String, _ list: TokenList) throws(BroadsideError) {
         guard path != "-" else {
-            throw .request("--output -: a list is written whole or not at all: name a file")
+            throw .usage("output", "-: a list is written whole or not at all: name a file")
         }
         try OutputRule.checkPlace(option: "output", path: path)
         guard let existing = FileIdentity(path: path) else { return }
         guard existing != list.identity else {
-            throw .request(
-                "--output \(path) is the list that is read: write beside it, then replace it")
+            throw .usage(
+                "output", "\(path) is the list that is read: write beside it, then replace it")
         }
         guard existing.isRegular else {
-            throw .request("--output \(path) is no regular file: name a file")
+            throw .usage("output", "\(path) is no regular file: name a file")
         }
     }
 

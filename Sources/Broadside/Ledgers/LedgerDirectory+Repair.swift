@@ -19,10 +19,12 @@ extension LedgerDirectory {
         // Says what is wrong: not a ledger, or one without a sound manifest.
         guard directory.hasManifest || exists("\(path)/\(manifestCopyName)") else {
             _ = try directory.readManifest()
-            throw .request("--ledger \(path) is not a ledger: name one")
+            throw .usage("ledger", "\(path) is not a ledger: name one")
         }
         throw BroadsideError(
-            "--ledger \(path): its manifest.json is damaged, and there is no sound copy of it: what "
+            option:
+                "ledger",
+            "\(path): its manifest.json is damaged, and there is no sound copy of it: what "
                 + "campaign this was cannot be proven: put a backup of manifest.json there, of any "
                 + "time since the first start, and repair again", exitCode: 5)
     }

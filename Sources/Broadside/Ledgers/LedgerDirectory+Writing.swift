@@ -11,17 +11,21 @@ extension LedgerDirectory {
         var information = stat()
         guard folder >= 0, unsafe fstat(folder, &information) == 0 else {
             throw BroadsideError(
-                "--ledger \(path): \(describe(errno: errno)): it must be readable", exitCode: 5)
+                option:
+                    "ledger", "\(path): \(describe(errno: errno)): it must be readable", exitCode: 5
+            )
         }
         guard mustBeOwn else { return }
         guard information.st_uid == geteuid() else {
-            throw .request(
-                "--ledger \(path) belongs to user \(information.st_uid), and this is user "
+            throw .usage(
+                "ledger",
+                "\(path) belongs to user \(information.st_uid), and this is user "
                     + "\(geteuid()): run as its owner, or copy it to a directory of your own")
         }
         guard information.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
-            throw .request(
-                "--ledger \(path) can be written to by others (mode "
+            throw .usage(
+                "ledger",
+                "\(path) can be written to by others (mode "
                     + "\(String(information.st_mode & 0o7777, radix: 8))): chmod go-w "
                     + "\(shellWord(path)), after a look at what lies in it")
         }

@@ -31,15 +31,16 @@ final class LedgerDirectory {
         guard unsafe mkdir(path, 0o700) == 0 else {
             if errno == EEXIST {
                 if !isDirectory(path) {
-                    throw .request(
-                        "--ledger \(path) is a file: name a directory that does not exist yet")
+                    throw .usage(
+                        "ledger", "\(path) is a file: name a directory that does not exist yet")
                 }
-                throw .request(
-                    "--ledger \(path) exists: name a new directory"
+                throw .usage(
+                    "ledger",
+                    "\(path) exists: name a new directory"
                         + (canResume ? ", or add --resume to go on with it" : "")
                 )
             }
-            throw .request("--ledger \(path): \(describe(errno: errno)): name a place to write to")
+            throw .usage("ledger", "\(path): \(describe(errno: errno)): name a place to write to")
         }
         let directory = LedgerDirectory(path: path)
         directory.isNew = true
@@ -54,14 +55,16 @@ final class LedgerDirectory {
         _ path: String, resumes: Bool, mustResume: Bool = false
     ) throws(BroadsideError) -> LedgerDirectory {
         if mustResume, try !isLeft(path) {
-            throw .request(
-                "--ledger \(path) holds no ledger, and --must-resume begins none: put the ledger back, "
+            throw .usage(
+                "ledger",
+                "\(path) holds no ledger, and --must-resume begins none: put the ledger back, "
                     + "or leave --must-resume out to send the whole campaign")
         }
         guard resumes, exists(path) else { return try create(path) }
         guard try isBegun(path) else {
-            throw .request(
-                "--ledger \(path) holds no manifest.json, but other files: it is no ledger, so "
+            throw .usage(
+                "ledger",
+                "\(path) holds no manifest.json, but other files: it is no ledger, so "
                     + "name another directory")
         }
         return try openLocked(path)
@@ -157,10 +160,10 @@ final class LedgerDirectory {
     static func openToRead(_ path: String) throws(BroadsideError) -> LedgerDirectory {
         var information = stat()
         guard unsafe stat(path, &information) == 0 else {
-            throw .request("--ledger \(path): \(describe(errno: errno)): name a ledger's directory")
+            throw .usage("ledger", "\(path): \(describe(errno: errno)): name a ledger's directory")
         }
         guard information.st_mode & S_IFMT == S_IFDIR else {
-            throw .request("--ledger \(path) is no directory: name a ledger's directory")
+            throw .usage("ledger", "\(path) is no directory: name a ledger's directory")
         }
         return LedgerDirectory(path: path)
     }
@@ -182,12 +185,15 @@ final class LedgerDirectory {
             folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard lockDescriptor >= 0 else {
             if errno == ELOOP {
-                throw .request(
-                    "--ledger \(path)/lock is a symbolic link, which no run made: look who did, "
+                throw .usage(
+                    "ledger",
+                    "\(path)/lock is a symbolic link, which no run made: look who did, "
                         + "and remove it")
             }
             throw BroadsideError(
-                "--ledger \(path): \(describe(errno: errno)): it must be writable", exitCode: 5)
+                option:
+                    "ledger", "\(path): \(describe(errno: errno)): it must be writable", exitCode: 5
+            )
         }
         var isLocked = flock(lockDescriptor, LOCK_EX | LOCK_NB) == 0
         // Who asks whether a run is under way holds the lock for a moment.
@@ -197,7 +203,8 @@ final class LedgerDirectory {
         }
         guard isLocked else {
             throw BroadsideError(
-                "--ledger \(path) is in use by another process: wait for its end",
+                option:
+                    "ledger", "\(path) is in use by another process: wait for its end",
                 exitCode: ExitCode.inUse)
         }
     }
@@ -232,7 +239,7 @@ final class LedgerDirectory {
         do {
             return try Manifest(decoding: bytes)
         } catch {
-            throw BroadsideError("--ledger \(path)/manifest.json: \(error)", exitCode: 5)
+            throw BroadsideError(option: "ledger", "\(path)/manifest.json: \(error)", exitCode: 5)
         }
     }
 
@@ -241,7 +248,7 @@ final class LedgerDirectory {
     /// The names of all files here.
     func names() throws(BroadsideError) -> [String] {
         guard let directory = unsafe opendir(path) else {
-            throw .request("--ledger \(path): \(describe(errno: errno))")
+            throw .usage("ledger", "\(path): \(describe(errno: errno))")
         }
         defer { unsafe closedir(directory) }
         var names: [String] = []

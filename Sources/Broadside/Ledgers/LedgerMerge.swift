@@ -23,7 +23,7 @@ public enum LedgerMerge {
         output: String, ledgers paths: [String], tokens: String? = nil
     ) throws(BroadsideError) -> String {
         guard !LedgerDirectory.exists(output) else {
-            throw .request("--output \(output) exists: name a new directory")
+            throw .usage("output", "\(output) exists: name a new directory")
         }
         var ledgers: [Source] = []
         for (place, path) in paths.enumerated() {

@@ -134,7 +134,7 @@ public struct LedgerReading {
         output: ([UInt8]) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
         guard let format = ExportFormat(rawValue: format) else {
-            throw .request("--format '\(format)' is unknown: use csv or jsonl")
+            throw .usage("format", "'\(format)' is unknown: use csv or jsonl")
         }
         var wanted: Set<RowState> = []
         for name in states {
@@ -142,8 +142,9 @@ public struct LedgerReading {
                 let names = Self.stateNames
                 let nearest = nearestName(to: name, among: names).map { "did you mean \($0)? " }
                 let several = name.contains(",") ? "write --state once for each of them, " : ""
-                throw .request(
-                    "--state '\(name)' is unknown: \(several)\(nearest ?? "")one of "
+                throw .usage(
+                    "state",
+                    "'\(name)' is unknown: \(several)\(nearest ?? "")one of "
                         + names.joined(separator: ", "))
             }
             wanted.insert(state)
@@ -182,7 +183,7 @@ public struct LedgerReading {
         guard error.code == .badList, let tokens else {
             return Self.unreadable(error, directory)
         }
-        return .request("--tokens \(tokens): \(error.detail): name the list that was sent")
+        return .usage("tokens", "\(tokens): \(error.detail): name the list that was sent")
     }
 
     /// What is written must not take the place of the campaign's list, nor of the ledger's files.
@@ -225,7 +226,7 @@ public struct LedgerReading {
     ) -> BroadsideError {
         error.code == .interrupted
             ? SignalWatch.stopped
-            : BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)
+            : BroadsideError(option: "ledger", "\(directory.path): \(error)", exitCode: 5)
     }
 
     private static func other(_ error: any Error) -> BroadsideError {

@@ -15,7 +15,7 @@ public enum LedgerRepair {
         _ path: String, output: String, tokens: String?
     ) throws(BroadsideError) -> String {
         guard !LedgerDirectory.exists(output) else {
-            throw .request("--output \(output) exists: name a new directory")
+            throw .usage("output", "\(output) exists: name a new directory")
         }
         let (directory, manifest) = try LedgerDirectory.openToRepair(path)
         try refuseMerged(directory, manifest)
@@ -50,8 +50,9 @@ public enum LedgerRepair {
             }
             if case .failure = finding { damaged.append(path) }
         }
-        throw .request(
-            "--ledger \(directory.path) was merged from several: "
+        throw .usage(
+            "ledger",
+            "\(directory.path) was merged from several: "
                 + (damaged.isEmpty
                     ? "each of them is sound: merge them again"
                     : "repair \(damaged.joined(separator: ", ")), then merge them again"))
@@ -142,8 +143,9 @@ private struct Repair {
         let manifest = salvage.repairedManifest(lengths: [:], isFinished: false)
         let spool = directory.hasSpool ? directory.spoolPath : nil
         guard let path = tokens ?? spool ?? manifest.listPath, LedgerDirectory.exists(path) else {
-            throw .request(
-                "--ledger \(directory.path): which rows may have been sent can only be told with the "
+            throw .usage(
+                "ledger",
+                "\(directory.path): which rows may have been sent can only be told with the "
                     + "list: name it with --tokens")
         }
         let list = try manifest.openList(at: path)
@@ -247,7 +249,9 @@ private struct Repair {
                 throw BroadsideError("\(error)", exitCode: Self.disorder)
             }
             throw BroadsideError(
-                "--ledger \(directory.path): what is left of it contradicts itself, which no damage "
+                option:
+                    "ledger",
+                "\(directory.path): what is left of it contradicts itself, which no damage "
                     + "of a disk explains: \(error)", exitCode: 5)
         }
     }

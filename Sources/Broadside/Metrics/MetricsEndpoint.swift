@@ -50,8 +50,8 @@ internal import Synchronization
             // Room for one that comes while the oldest goes.
             UInt32(2 * Self.connectionsLimit), Self.timeoutSeconds)
         guard let daemon = unsafe daemon else {
-            throw .request(
-                "--metrics \(place):\(port): \(describe(errno: errno)): name a free port, or :0")
+            throw .usage(
+                "metrics", "\(place):\(port): \(describe(errno: errno)): name a free port, or :0")
         }
         unsafe self.daemon = daemon
         url = "http://\(place):\(unsafe microhttpd_port(daemon))/metrics"

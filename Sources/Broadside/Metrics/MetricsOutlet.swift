@@ -10,8 +10,9 @@ enum MetricsOutlet {
     /// - Parameter value: `HOST:PORT` or `:PORT`, else a file's name. A name with a slash is a file.
     init(_ value: String) throws(BroadsideError) {
         if value == "localhost" || value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            throw .request(
-                "--metrics \(value): write 127.0.0.1:9100 for an endpoint, or ./\(value) for a file "
+            throw .usage(
+                "metrics",
+                "\(value): write 127.0.0.1:9100 for an endpoint, or ./\(value) for a file "
                     + "of that name")
         }
         guard let place = try Self.place(value) else {
@@ -30,15 +31,16 @@ enum MetricsOutlet {
             return nil
         }
         guard let port = UInt16(digits) else {
-            throw .request("--metrics \(value): \(digits) is no port: use 0 to 65535")
+            throw .usage("metrics", "\(value): \(digits) is no port: use 0 to 65535")
         }
         var host = String(value[..<colon])
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
         // Nobody else's business unless an address is named.
         if host.isEmpty || host == "localhost" { host = "127.0.0.1" }
         guard SocketAddress(numeric: host, port: port) != nil else {
-            throw .request(
-                "--metrics \(value): '\(host)' is no IP address: write 127.0.0.1:\(port), or a "
+            throw .usage(
+                "metrics",
+                "\(value): '\(host)' is no IP address: write 127.0.0.1:\(port), or a "
                     + "file's name with a slash in it")
         }
         return (host, port)

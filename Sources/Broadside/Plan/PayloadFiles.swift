@@ -41,7 +41,7 @@ struct PayloadFiles {
         } else if let octets = options.payloadOctets {
             reader.add(constant: octets)
         } else if common == nil {
-            throw .request("--payload is missing: add --payload FILE")
+            throw .usage("payload", "is missing: add --payload FILE")
         }
         if let failure = PayloadReport.failure(of: reader.reports) { throw .request(failure) }
         var warnings = PayloadReport.warnings(of: reader.reports)
@@ -77,7 +77,7 @@ struct PayloadFiles {
             }
             return template
         } catch {
-            throw .request("--collapse-id \(error.message)")
+            throw .usage("collapse-id", "\(error.message)")
         }
     }
 
@@ -115,8 +115,9 @@ struct PayloadFiles {
         guard let (column, directory) = option.parts(atFirst: "="), !column.isEmpty,
             !directory.isEmpty
         else {
-            throw .request(
-                "--payload-by '\(option)' is no COLUMN=DIR: name a column of the list and a "
+            throw .usage(
+                "payload-by",
+                "'\(option)' is no COLUMN=DIR: name a column of the list and a "
                     + "directory, like locale=payloads")
         }
         return (String(column), String(directory))
@@ -125,8 +126,9 @@ struct PayloadFiles {
     /// The names of a directory's payload files, sorted.
     static func payloadNames(in directory: String) throws(BroadsideError) -> [String] {
         guard let stream = unsafe opendir(directory) else {
-            throw .request(
-                "--payload-by \(directory): \(describe(errno: errno)): name a directory of "
+            throw .usage(
+                "payload-by",
+                "\(directory): \(describe(errno: errno)): name a directory of "
                     + "payload files")
         }
         defer { unsafe closedir(stream) }
@@ -141,14 +143,16 @@ struct PayloadFiles {
             names.append(name)
             // One place is kept for --payload.
             guard names.count < PayloadSet.templateLimit else {
-                throw .request(
-                    "--payload-by \(directory): more than \(PayloadSet.templateLimit - 1) payload "
+                throw .usage(
+                    "payload-by",
+                    "\(directory): more than \(PayloadSet.templateLimit - 1) payload "
                         + "files: is it the right directory?")
             }
         }
         guard !names.isEmpty else {
-            throw .request(
-                "--payload-by \(directory): has no file like pt-BR.json or default.json: add the "
+            throw .usage(
+                "payload-by",
+                "\(directory): has no file like pt-BR.json or default.json: add the "
                     + "payloads")
         }
         return names.sorted()

@@ -78,7 +78,7 @@ public struct PayloadReport: Sendable {
     private mutating func check(_ topic: String) {
         let headers = NotificationHeaders(topic: topic, pushType: pushType)
         for problem in headers.validate(credential: .providerToken)
-        where problem.option == "topic" {
+        where problem.field == .topic {
             let found = PayloadCheck.Problem(
                 line: nil, column: nil, message: "--topic \(topic) \(problem.message)")
             if problem.isError { problems.append(found) } else { warnings.append(found) }

@@ -66,47 +66,50 @@ extension Plan {
         _ options: SendOptions, credential: Credential
     ) throws(BroadsideError) {
         guard options.endpoint != nil else {
-            throw .request(
-                "--protocol binary needs --endpoint HOST:PORT: Apple switched its own gateways off "
+            throw .usage(
+                "protocol",
+                "binary needs --endpoint HOST:PORT: Apple switched its own gateways off "
                     + "in 2021")
         }
         guard case .certificate = credential else {
-            throw .request(
-                "--protocol binary needs --certificate FILE: the gateway knows no provider tokens")
+            throw .usage(
+                "protocol", "binary needs --certificate FILE: the gateway knows no provider tokens")
         }
         let command = options.binaryCommand
         if options.traceFrames != nil {
-            throw .request("--trace-frames shows frames of HTTP/2, and --protocol binary has none")
+            throw .usage("trace-frames", "shows frames of HTTP/2, and --protocol binary has none")
         }
         if options.headerIndexing != .strict {
-            throw .request("--hpack is about HTTP/2: leave it out with --protocol binary")
+            throw .usage("hpack", "is about HTTP/2: leave it out with --protocol binary")
         }
         if options.sendsContentLength {
-            throw .request(
-                "--content-length is a header of HTTP/2: leave it out with --protocol binary")
+            throw .usage(
+                "content-length", "is a header of HTTP/2: leave it out with --protocol binary")
         }
         if options.pushType != .alert {
-            throw .request(
-                "--push-type has no place in the binary protocol: leave it out; the payload and "
+            throw .usage(
+                "push-type",
+                "has no place in the binary protocol: leave it out; the payload and "
                     + "--priority 5 make a background push")
         }
         if let topic = options.topic, !credential.topics.contains(topic) {
-            throw .request(
-                "--topic has no place in the binary protocol, and the certificate does not name "
+            throw .usage(
+                "topic",
+                "has no place in the binary protocol, and the certificate does not name "
                     + "\(topic): leave it out, or use the certificate of that app")
         }
         if options.collapseID != nil {
-            throw .request(
-                "--collapse-id has no place in the binary protocol: leave it out")
+            throw .usage(
+                "collapse-id", "has no place in the binary protocol: leave it out")
         }
         if options.priority == .patient {
-            throw .request("--priority 1 has no place in the binary protocol: use 10 or 5")
+            throw .usage("priority", "1 has no place in the binary protocol: use 10 or 5")
         }
         if options.priority == .considerate, command != .frame {
-            throw .request("--priority 5 needs --binary-command 2: the others are always 10")
+            throw .usage("priority", "5 needs --binary-command 2: the others are always 10")
         }
         if options.expiration != nil, command == .simple {
-            throw .request("--expiration needs --binary-command 1 or 2: command 0 carries none")
+            throw .usage("expiration", "needs --binary-command 1 or 2: command 0 carries none")
         }
     }
 }

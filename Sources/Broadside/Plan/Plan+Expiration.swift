@@ -33,7 +33,7 @@ extension Plan {
         } else {
             advice = "write a time to come, or +2h from the first start"
         }
-        throw .request("--expiration \(seconds) is \(time), which has passed: \(advice)")
+        throw .usage("expiration", "\(seconds) is \(time), which has passed: \(advice)")
     }
 
     /// `20261123` as `2026-11-23`; nil where it is no date.

@@ -41,9 +41,8 @@ struct Plan {
             try Self.checkBinary(options, credential: credential)
         } else {
             for problem in headers.validate(credential: credential.kind) {
-                let message = "--\(problem.option) \(problem.message)"
-                if problem.isError { throw .request(message) }
-                warnings.append(message)
+                if problem.isError { throw problem.asError }
+                warnings.append(problem.asError.message)
             }
             try credential.check(headers, options)
         }
@@ -79,8 +78,9 @@ struct Plan {
         }
         let port = options.wireProtocol == .binary ? gatewayPort : 443
         guard let parsed = parseEndpoint(endpoint, defaultPort: port) else {
-            throw .request(
-                "--endpoint '\(endpoint)' is no HOST[:PORT]: write it like localhost:2197 or [::1]:2197"
+            throw .usage(
+                "endpoint",
+                "'\(endpoint)' is no HOST[:PORT]: write it like localhost:2197 or [::1]:2197"
                     + (endpoint.contains("://") ? ", without the scheme" : "")
             )
         }

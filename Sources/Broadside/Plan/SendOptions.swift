@@ -195,36 +195,3 @@ public struct SendOptions: Sendable {
     /// `--give-up-after` where none is given.
     public static var defaultGiveUpAfter: UInt64 { 60 * second }
 }
-
-/// Why a run could not be done, with the exit code that says so.
-public struct BroadsideError: Error, Sendable {
-    /// One line: what is wrong, and how to mend it.
-    public var message: String
-    /// The documented exit code.
-    public var exitCode: Int32
-    /// A file is not what it was when it was opened.
-    var isChange = false
-
-    /// An error with the exit code that it leads to.
-    public init(_ message: String, exitCode: Int32) {
-        self.message = ForeignText.escaped(message)
-        self.exitCode = exitCode
-    }
-
-    /// The request itself is wrong; nothing was sent.
-    static func request(_ message: String) -> BroadsideError {
-        BroadsideError(message, exitCode: 2)
-    }
-
-    /// A file changed while it was read.
-    static func changed(_ name: String, _ how: String) -> BroadsideError {
-        var error = BroadsideError(
-            "\(name) has changed while it was read, \(how): put it back as it was",
-            exitCode: ExitCode.disk)
-        error.isChange = true
-        return error
-    }
-
-    /// The reader of the output has closed its pipe: nothing is wrong, and nothing is left to do.
-    static var outputClosed: BroadsideError { BroadsideError("", exitCode: 0) }
-}

@@ -14,23 +14,25 @@ struct ProxyAddress: Equatable, Sendable {
         let scheme = "http://"
         guard url.hasPrefix(scheme) else {
             if url.hasPrefix("https://") || url.hasPrefix("socks") {
-                throw .request(
-                    "--proxy '\(Self.withoutUser(url))': only HTTP proxies are spoken to, and in "
+                throw .usage(
+                    "proxy",
+                    "'\(Self.withoutUser(url))': only HTTP proxies are spoken to, and in "
                         + "the clear: TLS goes through it to APNs; write http://HOST:PORT")
             }
-            throw .request("--proxy '\(Self.withoutUser(url))' is no URL: write http://HOST:PORT")
+            throw .usage("proxy", "'\(Self.withoutUser(url))' is no URL: write http://HOST:PORT")
         }
         var rest = url.dropFirst(scheme.count)
         if rest.hasSuffix("/") { rest = rest.dropLast() }
         guard !rest.contains("@") else {
-            throw .request(
-                "--proxy names a user: arguments can be read by every user of this machine, so "
+            throw .usage(
+                "proxy",
+                "names a user: arguments can be read by every user of this machine, so "
                     + "write user:password into a file and give --proxy-auth-file FILE")
         }
         // A port that nobody wrote down is 80 to some and 3128 or 1080 to others.
         let hasPort = rest.last.map { $0.isNumber } == true && rest.contains(":")
         guard hasPort, let (host, port) = parseEndpoint(String(rest)) else {
-            throw .request("--proxy '\(url)' is no http://HOST:PORT: write host and port")
+            throw .usage("proxy", "'\(url)' is no http://HOST:PORT: write host and port")
         }
         self.host = host
         self.port = port
@@ -50,8 +52,9 @@ struct ProxyAddress: Equatable, Sendable {
         var pair = Array(text.prefix { $0 != 0x0a && $0 != 0x0d })
         defer { pair.cleanse() }
         guard pair.contains(UInt8(ascii: ":")), pair.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
-            throw .request(
-                "--proxy-auth-file \(path): its first line is no user:password: write both with a "
+            throw .usage(
+                "proxy-auth-file",
+                "\(path): its first line is no user:password: write both with a "
                     + "colon between")
         }
         var value = Array("Basic ".utf8)

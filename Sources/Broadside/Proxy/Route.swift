@@ -22,7 +22,7 @@ struct Route: Sendable {
         let (host, port) = try Plan.endpoint(options)
         guard let url = options.proxy else {
             guard options.proxyAuthFile == nil else {
-                throw .request("--proxy-auth-file goes with --proxy: add --proxy URL")
+                throw .usage("proxy-auth-file", "goes with --proxy: add --proxy URL")
             }
             return Route(host: host, port: port)
         }

@@ -89,9 +89,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard let octets = connections[index].binary.receive(bytes) else { return }
         let address = addresses.entries[connections[index].address].address
         guard let packet = BinaryErrorPacket(octets) else {
-            fail(
-                index, message: "\(address): the server says what is no error packet of a gateway",
-                step: .protocol, isLasting: false, now: now)
+            let trouble = ConnectionTrouble(
+                .protocol, with: "\(address)",
+                "the server says what is no error packet of a gateway")
+            fail(index, trouble, isLasting: false, now: now)
             return
         }
         follow(packet, index, now: now)
@@ -116,7 +117,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let meaning = packet.meaning
         shared.note(
             ConnectionTrouble(
-                .refused, "\(address): error \(packet.status) (\(meaning.reason.text))"))
+                .refused, with: "\(address)", "error \(packet.status) (\(meaning.reason.text))"))
         let first = connections[index].binary.firstIdentifier
         let next = connections[index].binary.nextIdentifier
         // 0 names nothing, and so does what was never sent: how far the gateway came is not known.

@@ -101,13 +101,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func connected(_ index: Int, errno: Int32, now: Now) {
         guard connections[index].phase == .connecting else { return }
         guard errno == 0 else {
-            fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
+            fail(index, troubleOfEnd(index, errno: errno), isLasting: false, now: now)
             return
         }
         do {
             connections[index].records = try Records(recipe: recipe)
         } catch {
-            fail(index, message: error.message, isLasting: error.isLasting, now: now)
+            fail(index, trouble(index, error), isLasting: error.isLasting, now: now)
             return
         }
         statistics.connectionsOpened += 1
@@ -124,7 +124,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             beginClose(index, now: now)
             return
         }
-        fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
+        fail(index, troubleOfEnd(index, errno: errno), isLasting: false, now: now)
     }
 
     /// Either side has said goodbye and nothing is awaited: that the server closes is no failure
@@ -152,7 +152,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 return
             }
             let errno = Int32(truncatingIfNeeded: -result)
-            fail(index, message: wordsOfEnd(index, errno: errno), isLasting: false, now: now)
+            fail(index, troubleOfEnd(index, errno: errno), isLasting: false, now: now)
             return
         }
         connections[index].sentCount += result
@@ -172,12 +172,11 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// for a while.
     @inline(never)
     mutating func fail(
-        _ index: Int, message: String, step: ConnectionTrouble.Kind? = nil, isLasting: Bool,
-        retryAfter: UInt64? = nil, now: Now
+        _ index: Int, _ trouble: ConnectionTrouble, isLasting: Bool, retryAfter: UInt64? = nil,
+        now: Now
     ) {
-        let trouble = ConnectionTrouble(step ?? self.step(index), message)
         shared.note(trouble)
-        noteFailure(index, message, now: now)
+        noteFailure(index, trouble, now: now)
         let servedWell =
             connections[index].answers > 0 && connections[index].phase != .connecting
         if isLasting || !servedWell || !connections[index].http.isDraining {
@@ -225,8 +224,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// The connection lives, but answers nothing: another one takes its place, after a while.
     mutating func replaceUseless(_ index: Int, _ what: String, now: Now) {
         guard connections[index].phase == .open else { return }
-        shared.note(ConnectionTrouble(.silent, "\(place(index)): \(what)"))
-        noteFailure(index, "\(place(index)): \(what)", now: now)
+        let trouble = trouble(index, what, step: .silent)
+        shared.note(trouble)
+        noteFailure(index, trouble, now: now)
         addresses.failed(
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
             random: &random)

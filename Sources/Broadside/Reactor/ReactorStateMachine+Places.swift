@@ -1,5 +1,4 @@
 import Campaign
-internal import Glibc
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// Who is at a connection's other end, for messages: behind a proxy the proxy alone until its
@@ -24,17 +23,25 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// A record layer's trouble, with its place where it does not name one.
-    func words(_ error: RecordLayerError, _ index: Int) -> String {
-        error.namesPlace ? error.message : "\(place(index)): \(error.message)"
+    /// What went wrong with a connection now.
+    func trouble(
+        _ index: Int, _ problem: String, step: ConnectionTrouble.Kind? = nil
+    ) -> ConnectionTrouble {
+        ConnectionTrouble(step ?? self.step(index), with: place(index), problem)
+    }
+
+    /// A record layer's trouble.
+    func trouble(_ index: Int, _ error: RecordLayerError) -> ConnectionTrouble {
+        error.namesPlace
+            ? ConnectionTrouble(step(index), error.message) : trouble(index, error.message)
     }
 
     /// A connection that ended without a word of ours.
-    func wordsOfEnd(_ index: Int, errno: Int32) -> String {
-        if errno == 0, let error = connections[index].records?.closedEarly { return error.message }
-        let cause =
-            unsafe errno == 0
-            ? "the server closed the connection" : String(cString: unsafe strerror(errno))
-        return "\(place(index)): \(cause)"
+    func troubleOfEnd(_ index: Int, errno: Int32) -> ConnectionTrouble {
+        if errno == 0, let error = connections[index].records?.closedEarly {
+            return ConnectionTrouble(step(index), error.message)
+        }
+        return trouble(
+            index, errno == 0 ? "the server closed the connection" : describe(errno: errno))
     }
 }

@@ -49,8 +49,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 receiveEnded(index, errno: 0, now: now)
                 return
             case .failed(let error):
-                fail(
-                    index, message: words(error, index), isLasting: error.isLasting, now: now)
+                fail(index, trouble(index, error), isLasting: error.isLasting, now: now)
                 return
             }
         }
@@ -131,10 +130,11 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func failViolation(
         _ index: Int, _ error: ConnectionError, now: Now
     ) {
-        let message = "\(place(index)): the server broke HTTP/2: \(error.message)"
-        shared.note(ConnectionTrouble(.protocol, message))
-        noteBroken(index, message, now: now)
-        noteFailure(index, message, now: now)
+        let trouble = trouble(
+            index, "the server broke HTTP/2: \(error.message)", step: .protocol)
+        shared.note(trouble)
+        noteBroken(index, trouble, now: now)
+        noteFailure(index, trouble, now: now)
         addresses.failed(
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
             random: &random)
@@ -148,13 +148,15 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Counts a connection that ends by the server's protocol error; so many end the run.
-    private mutating func noteBroken(_ index: Int, _ message: String, now: Now) {
+    private mutating func noteBroken(
+        _ index: Int, _ trouble: ConnectionTrouble, now: Now
+    ) {
         guard !connections[index].isBroken else { return }
         connections[index].isBroken = true
         // Responses and errors count in their order.
         shared.count(accepted: acceptedSinceReport)
         acceptedSinceReport = 0
-        shared.noteBroken(ConnectionTrouble(.protocol, message), now)
+        shared.noteBroken(trouble, now)
     }
 
     private mutating func followGoAway(_ index: Int, code: ErrorCode, now: Now) {
@@ -163,12 +165,12 @@ extension ReactorStateMachine where Records: ~Copyable {
         noteGoAway(index, code: code, reason: answer?.text, now: now)
         if let answer {
             shared.note(
-                ConnectionTrouble(
-                    .refused, "\(place(index)): GOAWAY with reason \(answer.text)"))
+                trouble(index, "GOAWAY with reason \(answer.text)", step: .refused))
         } else if code != .noError {
-            let message = "\(place(index)): GOAWAY with error \(code)"
-            shared.note(ConnectionTrouble(.refused, message))
-            if code.isProtocolError { noteBroken(index, message, now: now) }
+            var trouble = trouble(index, "GOAWAY with error \(code)", step: .refused)
+            shared.note(trouble)
+            trouble.kind = .protocol
+            if code.isProtocolError { noteBroken(index, trouble, now: now) }
         }
         switch AnswerClass.classify(goAwayReason: answer) {
         case .refusesCredential:

@@ -87,7 +87,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let isAlive = connections[index].records?.seal(plaintext, ciphertext: &sealed) ?? false
         connections[index].sealedCount += unsafe sealed.finalize(for: target)
         if !isAlive {
-            fail(index, message: "TLS can't go on sending", isLasting: false, now: now)
+            fail(index, trouble(index, "TLS can't go on sending"), isLasting: false, now: now)
         }
         return isAlive
     }

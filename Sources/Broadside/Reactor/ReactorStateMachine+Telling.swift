@@ -1,3 +1,4 @@
+import Campaign
 import APNs
 import HTTP2
 
@@ -94,10 +95,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// A connection that is of no use any more.
-    mutating func noteFailure(_ index: Int, _ message: String, now: Now) {
+    mutating func noteFailure(_ index: Int, _ trouble: ConnectionTrouble, now: Now) {
         statistics.failures += 1
         connections[index].tally.failures += 1
-        connections[index].tally.lastFailure = message
-        tell(.connectionLost, .warning, connection: index, message, now: now)
+        connections[index].tally.lastFailure = trouble.message
+        tell(.connectionLost, .warning, connection: index, trouble.message, now: now)
     }
 }

@@ -104,10 +104,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard let retryAfter, retryAfter >= settings.giveUpAfter else { return }
         let words = reason.map { " \($0.text)" } ?? ""
         shared.note(
-            ConnectionTrouble(
-                .refused,
-                "\(place(index)): \(status)\(words) with Retry-After: \(retryAfter / second) "
-                    + "s, which is longer than --give-up-after"))
+            trouble(
+                index, "\(status)\(words) with Retry-After: \(retryAfter / second) s",
+                step: .longWait))
     }
 
     /// The credential was refused, not the row: it stays `remaining`, and is not sent again in this

@@ -75,9 +75,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     mutating func failSilent(_ index: Int, _ what: String, now: Now) {
         let step = step(index)
-        fail(
-            index, message: "\(place(index)): \(what)", step: step == .lost ? .silent : step,
-            isLasting: false, now: now)
+        let trouble = trouble(index, what, step: step == .lost ? .silent : step)
+        fail(index, trouble, isLasting: false, now: now)
     }
 
     private func isWriteOverdue(_ index: Int, now: Now) -> Bool {

@@ -48,7 +48,7 @@ public enum CampaignRun {
         _ options: SendOptions
     ) throws(BroadsideError) -> LedgerDirectory {
         guard let ledger = options.ledger else {
-            throw .request("--ledger is missing: add --ledger DIR, a directory that does not exist")
+            throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")
         }
         return try LedgerDirectory.openForRun(
             ledger, resumes: options.resumes, mustResume: options.mustResume)
@@ -59,10 +59,10 @@ public enum CampaignRun {
         _ options: SendOptions, spooling: LedgerDirectory?
     ) throws(BroadsideError) -> Int32 {
         guard let tokens = options.tokens else {
-            throw .request("--tokens is missing: add --tokens FILE, or --to TOKEN")
+            throw .usage("tokens", "is missing: add --tokens FILE, or --to TOKEN")
         }
         if case .single(let token) = tokens, canonicalToken(token) == nil {
-            throw .request("--to '\(token)' is no device token: hexadecimal digits in pairs")
+            throw .usage("to", "'\(token)' is no device token: hexadecimal digits in pairs")
         }
         let payloads = try PayloadFiles(options)
         let list = try openList(tokens, options, wanted: payloads.columns, spooling: spooling)
@@ -76,7 +76,7 @@ public enum CampaignRun {
         let skips = try SkipSearch(options, payloads: payloads.set)
         if options.isDryRun { return try DryRun.run(plan, list: list, skips: skips) }
         guard let ledger = options.ledger else {
-            throw .request("--ledger is missing: add --ledger DIR, a directory that does not exist")
+            throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")
         }
         if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
         if let path = options.report { try checkWritable(path, option: "report") }
@@ -117,7 +117,7 @@ public enum CampaignRun {
         wanted: [(name: String, place: String)], spooling: LedgerDirectory?
     ) throws(BroadsideError) -> TokenList {
         if case .single = tokens, options.shard != nil {
-            throw .request("--shard and --to exclude each other: drop one")
+            throw .usage("shard", "and --to exclude each other: drop one")
         }
         guard let spooling else {
             return try TokenList(
@@ -177,8 +177,9 @@ public enum CampaignRun {
         let needed = RunShape.descriptors(connections, reactors: plan.shape.reactors)
         let allowed = ResourceLimits.openFiles
         guard allowed >= UInt64(needed) else {
-            throw .request(
-                "--connections \(connections) needs \(needed) open files, and no more than "
+            throw .usage(
+                "connections",
+                "\(connections) needs \(needed) open files, and no more than "
                     + "\(allowed) are allowed here: raise the limit (ulimit -n \(needed)) or use "
                     + "fewer connections")
         }

@@ -62,8 +62,8 @@ final class RunSession {
         }
         manifest = try directory.readManifest()
         guard manifest.shards == nil else {
-            throw .request(
-                "--ledger \(directory.path) was merged from several: resume each one by itself")
+            throw .usage(
+                "ledger", "\(directory.path) was merged from several: resume each one by itself")
         }
         if let difference = manifest.identity.firstDifference(from: identity) {
             throw Self.otherCampaign(directory, difference)
@@ -95,7 +95,7 @@ final class RunSession {
             throw error
         } catch {
             if (error as? LedgerError)?.code == .interrupted { throw SignalWatch.stopped }
-            throw BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)
+            throw BroadsideError(option: "ledger", "\(directory.path): \(error)", exitCode: 5)
         }
         manifest.name = plan.options.name ?? manifest.name
         if !isFinishedAlready {
@@ -119,8 +119,9 @@ final class RunSession {
     private static func otherCampaign(
         _ directory: LedgerDirectory, _ difference: String
     ) -> BroadsideError {
-        .request(
-            "--ledger \(directory.path) is another campaign's: \(difference): name another ledger, "
+        .usage(
+            "ledger",
+            "\(directory.path) is another campaign's: \(difference): name another ledger, "
                 + "or resume with what it was begun with")
     }
 
@@ -279,7 +280,7 @@ final class RunSession {
                 segments: try directory.segments(), manifest: manifest)
             return try LedgerSummary(index)
         } catch let error as LedgerError {
-            throw BroadsideError("--ledger \(directory.path): \(error)", exitCode: 5)
+            throw BroadsideError(option: "ledger", "\(directory.path): \(error)", exitCode: 5)
         } catch {
             throw error as? BroadsideError ?? BroadsideError("\(error)", exitCode: 5)
         }

@@ -162,7 +162,7 @@ struct StopAdvice {
             )
         case .tls, .protocol:
             doctor("check --endpoint, --ca-file and what is between; doctor says more")
-        case .silent, .lost, .refused, .tokenUpdates, .other:
+        case .silent, .lost, .refused, .longWait, .tokenUpdates, .other:
             doctor("doctor says more")
         }
         resume("nothing was accepted or refused: once that is fixed, --resume continues")

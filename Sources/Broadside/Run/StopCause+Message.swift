@@ -11,12 +11,12 @@ extension StopCause {
         case .signal: "stopped by a signal"
         case .control: "stopped by broadside control"
         case .deadline: "the deadline has passed"
-        case .gaveUp(let trouble): Self.gaveUp(trouble.message, place)
+        case .gaveUp(let trouble): Self.gaveUp(trouble, place: place)
         case .noResponse(let seconds, let last):
             Self.gaveUp(
-                "no answer for \(seconds) s" + (last.map { " (\($0.message))" } ?? ""), place)
+                "no answer for \(seconds) s" + (last.map { " (\($0.sentence))" } ?? ""), place)
         case .brokenServer(let trouble):
-            Self.gaveUp("one connection after the other breaks: \(trouble.message)", place)
+            Self.gaveUp("one connection after the other breaks: \(trouble.sentence)", place)
         case .refused(let refusal):
             refusal.status == 0
                 ? "APNs refuses the credential (\(refusal.text))"
@@ -43,10 +43,23 @@ extension StopCause {
     }
 
     private static func gaveUp(_ what: String, _ place: String?) -> String {
-        guard let place else { return what }
-        // The trouble of a single address names the place already.
-        let prefix = "\(place): "
-        return
-            "gave up on \(prefix)\(what.hasPrefix(prefix) ? String(what.dropFirst(prefix.count)) : what)"
+        place.map { "gave up on \($0): \(what)" } ?? what
+    }
+
+    private static func gaveUp(_ trouble: ConnectionTrouble, place: String?) -> String {
+        // Where connections went to a single address it is named once.
+        guard let place, trouble.peer == place else { return gaveUp(trouble.sentence, place) }
+        return gaveUp(trouble.sentenceWithoutPeer, place)
+    }
+}
+
+extension ConnectionTrouble {
+    /// One line that names the peer, what happened, and the option that it went beyond.
+    var sentence: String {
+        peer.map { "\($0): \(sentenceWithoutPeer)" } ?? sentenceWithoutPeer
+    }
+
+    fileprivate var sentenceWithoutPeer: String {
+        kind == .longWait ? "\(problem), which is longer than --give-up-after" : problem
     }
 }

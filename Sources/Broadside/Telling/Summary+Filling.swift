@@ -247,14 +247,14 @@ func checkWritable(_ path: String, option: String) throws(BroadsideError) {
     try OutputRule.checkPlace(option: option, path: path)
     var information = stat()
     if unsafe stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFDIR {
-        throw .request("--\(option) \(path) is a directory: name a file in it")
+        throw .usage(option, "\(path) is a directory: name a file in it")
     }
     if isSpecialFile(path) { return }
     let probe = temporaryName(of: path)
     let descriptor = unsafe open(
         probe, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
-        throw .request("--\(option) \(path): \(describe(errno: errno)): name a place to write to")
+        throw .usage(option, "\(path): \(describe(errno: errno)): name a place to write to")
     }
     close(descriptor)
     _ = unsafe unlink(probe)

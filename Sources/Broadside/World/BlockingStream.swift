@@ -16,7 +16,7 @@ import TLS
             switch self {
             case .connect(let code): describe(errno: code)
             case .network(let message): message
-            case .tls(let error): error.message
+            case .tls(let error): error.sentence
             }
         }
     }

@@ -21,12 +21,12 @@ final class FrameTraceFile: Sendable {
         try OutputRule.checkPlace(option: "trace-frames", path: path)
         // Reactors write to it themselves: a pipe could keep them waiting.
         guard !isSpecialFile(path) else {
-            throw .request("--trace-frames \(path) is not a file: name a file to write to")
+            throw .usage("trace-frames", "\(path) is not a file: name a file to write to")
         }
         descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw .request(
-                "--trace-frames \(path): \(describe(errno: errno)): name a place to write to")
+            throw .usage(
+                "trace-frames", "\(path): \(describe(errno: errno)): name a place to write to")
         }
     }
 

@@ -56,14 +56,15 @@ public struct OutputRule {
         guard path != "-", !leadsToDevice(path) else { return }
         var information = stat()
         if unsafe lstat(path, &information) == 0, information.st_mode & S_IFMT == S_IFLNK {
-            throw .request(
-                "--\(option) \(path) is a symbolic link, which would be replaced: name the file itself"
+            throw .usage(
+                option, "\(path) is a symbolic link, which would be replaced: name the file itself"
             )
         }
         let directory = parent(of: path)
         if LedgerDirectory.isLedger(directory) {
-            throw .request(
-                "--\(option) \(path) lies in the ledger \(directory), whose files are never written "
+            throw .usage(
+                option,
+                "\(path) lies in the ledger \(directory), whose files are never written "
                     + "over: name another place")
         }
     }
@@ -86,13 +87,15 @@ public struct OutputRule {
                     && target.isSame(as: "\(input.path)/\(name)")
             }
             guard isNewPayload || isRead else { return }
-            throw .request(
-                "--\(option) \(target.path) is one of the files that --\(input.option) reads: name "
+            throw .usage(
+                option,
+                "\(target.path) is one of the files that --\(input.option) reads: name "
                     + "another, it would be overwritten")
         }
         guard target.isSame(as: input.path) else { return }
-        throw .request(
-            "--\(option) \(target.path) is the file that --\(input.option) reads: name another, it "
+        throw .usage(
+            option,
+            "\(target.path) is the file that --\(input.option) reads: name another, it "
                 + "would be overwritten")
     }
 
@@ -100,20 +103,21 @@ public struct OutputRule {
         _ option: String, _ target: Target, ledger: String
     ) throws(BroadsideError) {
         if target.isSame(as: ledger) || target.place == Target(ledger).place {
-            throw .request(
-                "--\(option) \(target.path) is the directory of the ledger: name another place")
+            throw .usage(
+                option, "\(target.path) is the directory of the ledger: name another place")
         }
         guard LedgerDirectory.isDirectory(ledger) else { return }
         let directory = LedgerDirectory.unlocked(ledger)
         let manifest = try? directory.readManifest()
         for folder in [ledger] + (manifest?.shards ?? []).map({ "\(ledger)/\($0)" }) {
             for name in Self.names(in: folder) where target.isSame(as: "\(folder)/\(name)") {
-                throw .request("--\(option) \(target.path) is a file of the ledger: name another")
+                throw .usage(option, "\(target.path) is a file of the ledger: name another")
             }
             let list = try? LedgerDirectory.unlocked(folder).readManifest().listPath
             guard let list, target.isSame(as: list) else { continue }
-            throw .request(
-                "--\(option) \(target.path) is the campaign's token list: name another, it would "
+            throw .usage(
+                option,
+                "\(target.path) is the campaign's token list: name another, it would "
                     + "be overwritten")
         }
     }

@@ -40,7 +40,7 @@ struct ProviderTokenFile {
             let value = Self.sign(
                 key: key, keyID: keyID, teamID: teamID, issuedAtSeconds: nowSeconds)
         else {
-            throw .request("--auth-key can't sign: use the .p8 file that Apple gave")
+            throw .usage("auth-key", "can't sign: use the .p8 file that Apple gave")
         }
         try keep(value, issuedAtSeconds: nowSeconds)
         return .init(value: value, issuedAt: nowSeconds)

@@ -46,7 +46,7 @@ struct SkipSearch {
         _ path: String, tokenColumn: String?
     ) throws(BroadsideError) -> TokenList {
         guard path != ListBytes.standardInput else {
-            throw .request("--suppress -: opt-outs are read more than once: name a file")
+            throw .usage("suppress", "-: opt-outs are read more than once: name a file")
         }
         if let tokenColumn,
             let list = try? TokenList(

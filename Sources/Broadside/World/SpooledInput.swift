@@ -9,8 +9,9 @@ enum SpooledInput {
     static func spool(into directory: LedgerDirectory) throws(BroadsideError) -> String {
         if directory.hasManifest {
             guard directory.hasSpool else {
-                throw .request(
-                    "--tokens -: the campaign of --ledger \(directory.path) was begun with a file: "
+                throw .usage(
+                    "tokens",
+                    "-: the campaign of --ledger \(directory.path) was begun with a file: "
                         + "name it")
             }
             return directory.spoolPath

@@ -95,6 +95,14 @@ extension RecordLayerError {
             default:
                 false
             }
-        self.init(message: error.message, isLasting: isLasting)
+        self.init(message: error.sentence, isLasting: isLasting)
+    }
+}
+
+extension TLSError {
+    /// The message, with the option that may help.
+    var sentence: String {
+        code == .certificateUnknownAuthority
+            ? "\(message), or name that authority's certificate with --ca-file" : message
     }
 }

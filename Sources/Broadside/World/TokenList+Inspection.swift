@@ -50,8 +50,9 @@ extension TokenList {
     /// That no row has the column that says when its token was registered: a name with a slip in it
     /// would keep the oldest rows.
     func noRegistration(_ column: String) throws(BroadsideError) -> BroadsideError {
-        .request(
-            "--registered-column '\(column)': no row of \(name) has it"
+        .usage(
+            "registered-column",
+            "'\(column)': no row of \(name) has it"
                 + (try keyAdvice(for: column).map { ": \($0)" } ?? ": name another column"))
     }
 

@@ -103,7 +103,7 @@ extension PayloadLint {
                 error(
                     aps.keyOffset,
                     "there is nothing to show, which push type alert promises: send it with "
-                        + "--push-type background")
+                        + "push type background")
             } else {
                 warn(
                     aps.keyOffset, "aps has neither alert, badge nor sound: devices show nothing")
@@ -138,7 +138,7 @@ extension PayloadLint {
             guard let member = document.member(["aps"], key) else { continue }
             error(
                 member.keyOffset,
-                "a background push has no '\(key)': take it out, or send with --push-type alert")
+                "a background push has no '\(key)': take it out, or send with push type alert")
         }
         guard let flag = document.member(["aps"], "content-available") else {
             return error(

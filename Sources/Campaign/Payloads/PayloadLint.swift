@@ -99,7 +99,7 @@ public struct PayloadLint {
             warn(
                 member.keyOffset,
                 "'\(key.name)' means something with push type \(only.rawValue) only: this is "
-                    + "checked as \(pushType.rawValue), --push-type says another")
+                    + "checked as \(pushType.rawValue)")
         }
     }
 

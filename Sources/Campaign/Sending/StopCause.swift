@@ -109,8 +109,10 @@ public struct ConnectionTrouble: Sendable, Hashable {
         case silent
         /// A connection that stood was lost.
         case lost
-        /// The server ended the connection with an error or a reason, or asks for a long wait.
+        /// The server ended the connection with an error or a reason.
         case refused
+        /// The server asks for a longer wait than `--give-up-after`.
+        case longWait = "long-wait"
         /// TooManyProviderTokenUpdates for too long.
         case tokenUpdates = "token-updates"
         /// None of these.
@@ -119,12 +121,18 @@ public struct ConnectionTrouble: Sendable, Hashable {
 
     /// In which step it happened.
     public var kind: Kind
-    /// One line that names the address and what happened.
-    public var message: String
+    /// Who is at the connection's other end; nil if `problem` names it, or there is nobody.
+    public var peer: String?
+    /// One line without the peer.
+    public var problem: String
 
-    /// Trouble in a step, and one line about it.
-    public init(_ kind: Kind, _ message: String) {
+    /// Trouble in a step, with whom, and one line about it.
+    public init(_ kind: Kind, with peer: String? = nil, _ problem: String) {
         self.kind = kind
-        self.message = message
+        self.peer = peer
+        self.problem = problem
     }
+
+    /// One line that names the peer and what happened.
+    public var message: String { peer.map { "\($0): \(problem)" } ?? problem }
 }

@@ -71,7 +71,7 @@ import Testing
         .init(
             #"{"aps":{"alert":"x","sound":{"critical":1,"volume":3}}}"#, says: "'volume' must"),
         .init(#"{"text":"x"}"#, says: "has no 'aps'"),
-        .init(#"{"aps":{"content-available":1}}"#, says: "--push-type background"),
+        .init(#"{"aps":{"content-available":1}}"#, says: "push type background"),
         .init(#"{"aps":{"content-available":1,"sound":""}}"#, .background, says: "no 'sound'"),
         .init(#"{"aps":{}}"#, .background, says: "'content-available': 1"),
         .init(#"{"aps":{"event":"start","timestamp":1}}"#, .liveActivity, says: "'attributes'"),

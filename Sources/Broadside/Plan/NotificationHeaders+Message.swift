@@ -1,0 +1,64 @@
+import APNs
+
+extension NotificationHeaders.Field {
+    /// The option that holds the header, without dashes.
+    var option: String {
+        switch self {
+        case .topic: "topic"
+        case .pushType: "push-type"
+        case .priority: "priority"
+        case .expiration: "expiration"
+        case .collapseID: "collapse-id"
+        }
+    }
+}
+
+extension NotificationHeaders.Problem {
+    /// What is wrong and how to fix it: one line that follows the option's name.
+    var message: String {
+        switch kind {
+        case .needsProviderToken(let type):
+            "\(type.rawValue) works with a provider token only: give --auth-key"
+        case .topicMissing: "is missing: with a provider token give the app's bundle ID"
+        case .topicIsTemplate(let topic):
+            "'\(topic)' is the same for all rows, columns are not filled in: two apps are two "
+                + "runs, each with its own list, topic and ledger"
+        case .topicMalformed: "must be a bundle ID: printable ASCII without blanks"
+        case .topicLacksSuffix(let topic, let suffix, let type):
+            "'\(topic)' must end in \(suffix) for push type \(type.rawValue): add it, or "
+                + "fix --push-type"
+        case .topicIsNotForManagement(let topic):
+            "of push type mdm is the certificate's com.apple.mgmt. name, not '\(topic)'"
+        case .topicOfOtherType(let topic, let type):
+            "'\(topic)' ends as topics of push type \(type.rawValue) do: give --push-type "
+                + "\(type.rawValue), or the app's bundle ID"
+        case .backgroundPriority(let priority):
+            "of a background push must be 5: \(priority.rawValue) is refused"
+        case .liveActivityPriority: "of a liveactivity push is 5 or 10, not 1"
+        case .pushToTalkAdvice: "10 and expiration 0 are Apple's advice for pushtotalk"
+        case .expirationInMilliseconds: "is in seconds; this looks like milliseconds"
+        case .collapseIDLength(let count): "must have 1 to 64 bytes; this has \(count)"
+        case .collapseIDCharacters:
+            "holds control characters, or a blank at one of its ends"
+        }
+    }
+
+    /// The problem as an error of its option.
+    var asError: BroadsideError { .usage(field.option, message) }
+}
+
+extension CertificateScope.TopicProblem {
+    /// What is wrong and how to fix it: one line that follows `--topic`.
+    var message: String {
+        switch self {
+        case .isNoneOf(let topic, let topics):
+            "'\(topic)' is none of the certificate's topics: use one of "
+                + topics.joined(separator: ", ")
+        case .severalTopics(let topics):
+            "is missing: the certificate is for several topics, name one of "
+                + topics.joined(separator: ", ")
+        case .needsSuffix(let suffix, let type):
+            "is missing: push type \(type.rawValue) needs a topic that ends in \(suffix)"
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import APNs
+
+/// Why a command could not do its work, with the exit code that says so.
+public struct BroadsideError: Error, Sendable {
+    /// One line: what is wrong, and how to fix it.
+    public var message: String
+    /// The documented exit code.
+    public var exitCode: Int32
+    /// The long name, without dashes, of the option that is wrong; nil if it is none of them.
+    public private(set) var option: String?
+    /// A file is not what it was when it was opened.
+    private(set) var isChange = false
+
+    /// An error with the exit code that it leads to.
+    public init(_ message: String, exitCode: Int32) {
+        self.message = ForeignText.escaped(message)
+        self.exitCode = exitCode
+    }
+
+    /// An error about an option.
+    ///
+    /// - Parameters:
+    ///   - option: Its long name, without dashes.
+    ///   - problem: What follows the name in the message: what is wrong, and how to fix it.
+    package init(option: String, _ problem: String, exitCode: Int32) {
+        self.init("--\(option) \(problem)", exitCode: exitCode)
+        self.option = option
+    }
+
+    /// The request itself is wrong; nothing was sent.
+    package static func request(_ message: String) -> BroadsideError {
+        BroadsideError(message, exitCode: ExitCode.badRequest)
+    }
+
+    /// An option of the request is wrong; nothing was sent.
+    package static func usage(_ option: String, _ problem: String) -> BroadsideError {
+        BroadsideError(option: option, problem, exitCode: ExitCode.badRequest)
+    }
+
+    /// A file changed while it was read.
+    static func changed(_ name: String, _ how: String) -> BroadsideError {
+        var error = BroadsideError(
+            "\(name) has changed while it was read, \(how): put it back as it was",
+            exitCode: ExitCode.disk)
+        error.isChange = true
+        return error
+    }
+
+    /// The reader of the output has closed its pipe: nothing is wrong, and nothing is left to do.
+    static var outputClosed: BroadsideError { BroadsideError("", exitCode: ExitCode.complete) }
+
+    /// The error with the location of its option in a campaign file in front of its message.
+    package func located(at location: String) -> BroadsideError {
+        var error = self
+        error.message = ForeignText.escaped("\(location): \(message)")
+        return error
+    }
+}
