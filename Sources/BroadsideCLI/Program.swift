@@ -42,9 +42,9 @@ enum Program {
             + "help --markdown for tools/reference.\n"
     }
 
-    static func run(_ arguments: [String]) throws(CommandFailure) -> Int32 {
+    static func run(_ arguments: [String]) throws(BroadsideError) -> Int32 {
         guard let first = arguments.first else {
-            throw .usage("no command given: broadside help lists them")
+            throw .request("no command given: broadside help lists them")
         }
         switch first {
         case "--version":
@@ -78,15 +78,15 @@ enum Program {
         }
     }
 
-    static func command(named name: String) throws(CommandFailure) -> CommandDescription {
+    static func command(named name: String) throws(BroadsideError) -> CommandDescription {
         if let command = commands.first(where: { $0.name == name }) { return command }
         if name == "-v" || name == "-V" || name == "version" {
-            throw .usage("unknown command '\(name)': did you mean --version?")
+            throw .request("unknown command '\(name)': did you mean --version?")
         }
         let nearest = nearestName(
             to: name,
             among: name.hasPrefix("-") ? ["--version", "--help"] : commands.map(\.name))
         let advice = nearest.map { "did you mean \($0)?" } ?? "broadside help lists the commands"
-        throw .usage("unknown command '\(name)': \(advice)")
+        throw .request("unknown command '\(name)': \(advice)")
     }
 }

@@ -20,7 +20,7 @@ final class BenchChild {
     private var end: End?
 
     /// - Parameter directory: Where files for what it writes are made, each with `name`.
-    init(_ arguments: [String], name: String, in directory: String) throws(CommandFailure) {
+    init(_ arguments: [String], name: String, in directory: String) throws(BroadsideError) {
         outputPath = "\(directory)/\(name).stdout"
         errorsPath = "\(directory)/\(name).stderr"
         var actions = unsafe posix_spawn_file_actions_t()
@@ -53,8 +53,8 @@ final class BenchChild {
         let code = unsafe posix_spawn(
             &identifier, "/proc/self/exe", &actions, &attributes, words, environment)
         guard code == 0 else {
-            throw CommandFailure(
-                message: "broadside can't start itself: error \(code) of posix_spawn: is /proc "
+            throw BroadsideError(
+                "broadside can't start itself: error \(code) of posix_spawn: is /proc "
                     + "mounted?", exitCode: 1)
         }
     }
@@ -119,18 +119,18 @@ struct BenchSignals {
     /// Waits for a moment, or until a child ends.
     ///
     /// - Throws: Where the benchmark is to end.
-    func wait() throws(CommandFailure) { try take(nanoseconds: 20_000_000) }
+    func wait() throws(BroadsideError) { try take(nanoseconds: 20_000_000) }
 
     /// Looks, without waiting.
-    func check() throws(CommandFailure) { try take(nanoseconds: 0) }
+    func check() throws(BroadsideError) { try take(nanoseconds: 0) }
 
-    private func take(nanoseconds: Int) throws(CommandFailure) {
+    private func take(nanoseconds: Int) throws(BroadsideError) {
         var mask = mask
         var limit = timespec(tv_sec: 0, tv_nsec: nanoseconds)
         let signal = unsafe sigtimedwait(&mask, nil, &limit)
         guard signal > 0, signal != SIGCHLD else { return }
-        throw CommandFailure(
-            message: "stopped before the benchmark's end: start it again",
+        throw BroadsideError(
+            "stopped before the benchmark's end: start it again",
             exitCode: ExitCode.failure)
     }
 }

@@ -1,3 +1,4 @@
+import Broadside
 internal import FoundationEssentials
 internal import Glibc
 
@@ -12,12 +13,12 @@ final class BenchFiles {
     var list: String { "\(path)/tokens.txt" }
     var payload: String { "\(path)/payload.json" }
 
-    init(payloadCount: Int) throws(CommandFailure) {
+    init(payloadCount: Int) throws(BroadsideError) {
         let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
         var template = Array("\(parent)/broadside-bench-XXXXXX".utf8CString)
         guard unsafe mkdtemp(&template) != nil else {
-            throw CommandFailure(
-                message: "no directory can be made in \(parent): name another one with TMPDIR",
+            throw BroadsideError(
+                "no directory can be made in \(parent): name another one with TMPDIR",
                 exitCode: 5)
         }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -29,7 +30,7 @@ final class BenchFiles {
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
     /// Makes the list at least so long.
-    func extendList(to count: Int, _ signals: BenchSignals) throws(CommandFailure) {
+    func extendList(to count: Int, _ signals: BenchSignals) throws(BroadsideError) {
         let digits = Array("0123456789abcdef".utf8)
         while rows < count {
             try signals.check()
@@ -57,7 +58,7 @@ final class BenchFiles {
         return String(decoding: data, as: UTF8.self)
     }
 
-    private func append(_ octets: [UInt8], to file: String) throws(CommandFailure) {
+    private func append(_ octets: [UInt8], to file: String) throws(BroadsideError) {
         let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         defer { if descriptor >= 0 { close(descriptor) } }
         var rest = octets[...]
@@ -67,8 +68,8 @@ final class BenchFiles {
                 unsafe write(descriptor, $0.baseAddress, $0.count)
             }
             guard count > 0 else {
-                throw CommandFailure(
-                    message: "\(file) can't be written: make room, or name another place with "
+                throw BroadsideError(
+                    "\(file) can't be written: make room, or name another place with "
                         + "TMPDIR", exitCode: 5)
             }
             rest = rest.dropFirst(count)

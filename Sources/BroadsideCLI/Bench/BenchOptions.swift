@@ -1,5 +1,5 @@
 /// What one benchmark is asked to do.
-struct BenchOptions {
+struct BenchOptions: Sendable {
     /// About how long the measured run takes.
     var durationNanoseconds: UInt64 = 5_000_000_000
     /// Octets of the payload.

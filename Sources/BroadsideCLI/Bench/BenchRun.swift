@@ -29,12 +29,12 @@ struct BenchRun {
     /// By so many latencies both are longer: connections take more only after their first answers.
     private static let latencies = 4
 
-    init(_ options: BenchOptions) throws(CommandFailure) {
+    init(_ options: BenchOptions) throws(BroadsideError) {
         self.options = options
         files = try BenchFiles(payloadCount: options.payloadCount)
     }
 
-    func run() throws(CommandFailure) -> BenchResult {
+    func run() throws(BroadsideError) -> BenchResult {
         try files.extendList(to: Self.sample.rows, signals)
         let trace = "\(files.path)/frames"
         let latency = Int(options.latencyNanoseconds / 1_000_000)
@@ -63,7 +63,7 @@ struct BenchRun {
     /// first answer: it gets more.
     private func measureBriefly(
         rows: Int, name: String, milliseconds: Int, more: [String]
-    ) throws(CommandFailure) -> Measured {
+    ) throws(BroadsideError) -> Measured {
         var milliseconds = milliseconds
         for look in 1..<Self.looksLimit {
             let measured = try send(
@@ -78,7 +78,7 @@ struct BenchRun {
     /// short a look: where less than half of the time was needed, it counts as another one.
     private func measure(
         for seconds: Double, rate: Double, after finding: String
-    ) throws(CommandFailure) -> Measured {
+    ) throws(BroadsideError) -> Measured {
         var (rate, finding) = (rate, finding)
         var looks = Self.looksLimit
         while true {
@@ -109,11 +109,11 @@ struct BenchRun {
     /// As `send`; a run without an answer is a failure.
     private func measure(
         rows: Int, name: String, milliseconds: Int?, more: [String]
-    ) throws(CommandFailure) -> Measured {
+    ) throws(BroadsideError) -> Measured {
         let measured = try send(rows: rows, name: name, milliseconds: milliseconds, more: more)
         guard measured.answered > 0 else {
-            throw CommandFailure(
-                message: "no answer came in the \(name) run: look at the endpoint", exitCode: 1)
+            throw BroadsideError(
+                "no answer came in the \(name) run: look at the endpoint", exitCode: 1)
         }
         return measured
     }
@@ -123,7 +123,7 @@ struct BenchRun {
     /// - Parameter milliseconds: From then on no request is begun; nil: all rows are sent.
     private func send(
         rows: Int, name: String, milliseconds: Int?, more: [String]
-    ) throws(CommandFailure) -> Measured {
+    ) throws(BroadsideError) -> Measured {
         var (simulator, target) = (BenchChild?.none, options.endpointArguments)
         if target.isEmpty { (simulator, target) = try startSimulator("\(name)-simulator") }
         let summary = "\(files.path)/\(name).json"
@@ -147,8 +147,8 @@ struct BenchRun {
         guard let end, whole.contains(end.exitCode),
             let told = BenchSummary(BenchFiles.text(summary))
         else {
-            throw CommandFailure(
-                message: "the \(name) run failed: \(sender.lastWords)",
+            throw BroadsideError(
+                "the \(name) run failed: \(sender.lastWords)",
                 exitCode: Self.exitCode(of: end))
         }
         return Measured(
@@ -166,7 +166,7 @@ struct BenchRun {
     /// - Returns: The simulator, and the options of `send` that go to it.
     private func startSimulator(
         _ name: String
-    ) throws(CommandFailure) -> (BenchChild, [String]) {
+    ) throws(BroadsideError) -> (BenchChild, [String]) {
         let state = "\(files.path)/apns"
         var arguments = [
             "simulate", "--fast", "--listen", "127.0.0.1:0", "--state", state,
@@ -182,8 +182,8 @@ struct BenchRun {
                 return (child, try BenchCredentials(state: state).arguments(to: address))
             }
             if let end = child.poll() {
-                throw CommandFailure(
-                    message: "the simulator did not start: \(child.lastWords)",
+                throw BroadsideError(
+                    "the simulator did not start: \(child.lastWords)",
                     exitCode: Self.exitCode(of: end))
             }
             try signals.wait()
@@ -202,12 +202,12 @@ private struct BenchCredentials {
     private let state: String
     private let config: Config
 
-    init(state: String) throws(CommandFailure) {
+    init(state: String) throws(BroadsideError) {
         self.state = state
         let octets = Data(BenchFiles.text("\(state)/config.json").utf8)
         guard let config = try? JSONDecoder().decode(Config.self, from: octets) else {
-            throw CommandFailure(
-                message: "\(state)/config.json can't be read: start the benchmark again",
+            throw BroadsideError(
+                "\(state)/config.json can't be read: start the benchmark again",
                 exitCode: 5)
         }
         self.config = config

@@ -19,31 +19,10 @@ enum BenchCommand {
             of HEADERS and DATA frames, without TLS, counted on a short run of its own.
             """,
         sections: [
-            OptionSection(
-                title: "How much",
-                options: [
-                    .init("duration", "D", "about how long the measured run takes (default: 5s)"),
-                    .init(
-                        "payload-bytes", "N", "octets of the payload, 20 to 4096 (default: 242)"),
-                    .init("connections", "N", "connections in all (default: 4)"),
-                    .init("streams", "N", "streams a connection (default: the server's limit)"),
-                    .init("reactors", "N", "event-loop threads (default: chosen)"),
-                ]),
-            OptionSection(
-                title: "Against what",
-                options: [
-                    .init(
-                        "latency", "D", "from a request to the simulator's answer (default: 0ms)"),
-                    .init(
-                        "endpoint", "HOST[:PORT]",
-                        "another server, not Apple's (default: a simulator that is started)"),
-                    .init("ca-file", "FILE", "certificates to trust there; goes with --endpoint"),
-                    .init("topic", "TOPIC", "apns-topic there; goes with --endpoint"),
-                ]),
-            CredentialOptions.credentials,
+            howMuch.section, againstWhat.section, CredentialOptions.credentials.section,
             OptionSection(
                 title: "What it tells",
-                options: [.init("json", nil, "the figures as JSON")]),
+                options: [.init("json", .flag, nil, "the figures as JSON")]),
         ],
         examples: [
             .init("What this machine carries", "broadside bench"),
@@ -51,9 +30,54 @@ enum BenchCommand {
                 "The same where each answer takes 200 ms, as JSON",
                 "broadside bench --latency 200ms --connections 50 --json"),
         ],
-        run: { (arguments) throws(CommandFailure) in try run(arguments) })
+        run: { (arguments) throws(BroadsideError) in try run(arguments) })
 
-    private static func run(_ arguments: ParsedArguments) throws(CommandFailure) -> Int32 {
+    private static let howMuch = OptionGroup<BenchOptions>(
+        title: "How much",
+        options: [
+            .custom(
+                "duration", .text, "D", "about how long the measured run takes (default: 5s)"
+            ) { (text, options) throws(BroadsideError) in
+                guard let duration = parseDuration(text) else {
+                    throw .usage("duration", ParsedArguments.noDuration(text))
+                }
+                guard BenchOptions.durations.contains(duration) else {
+                    throw .usage("duration", "is from 100ms to 10m: fix the value")
+                }
+                options.durationNanoseconds = duration
+            },
+            .integer(
+                "payload-bytes", BenchOptions.payloadCounts, \.payloadCount,
+                "bytes of the payload, 20 to 4096"),
+            .integer(
+                "connections", 1...10_000, \.connections,
+                "connections in all (default: \(BenchOptions.defaultConnections))"),
+            .integer(
+                "streams", 1...100_000, \.streams,
+                "streams a connection (default: the server's limit)"),
+            .integer("reactors", 1...256, \.reactors, "event-loop threads (default: chosen)"),
+        ])
+
+    private static let againstWhat = OptionGroup<BenchOptions>(
+        title: "Against what",
+        options: [
+            .duration(
+                "latency", \.latencyNanoseconds, "from a request to the simulator's answer"),
+            // Handed on to `send`.
+            .custom(
+                "endpoint", .text, "HOST[:PORT]",
+                "another server, not Apple's (default: a simulator that is started)"
+            ) { (_, _) throws(BroadsideError) in },
+            .custom(
+                "ca-file", .file(.read), "FILE",
+                "certificates to trust there; goes with --endpoint"
+            ) { (_, _) throws(BroadsideError) in },
+            .custom("topic", .text, "TOPIC", "apns-topic there; goes with --endpoint") {
+                (_, _) throws(BroadsideError) in
+            },
+        ])
+
+    private static func run(_ arguments: ParsedArguments) throws(BroadsideError) -> Int32 {
         let options = try options(from: arguments)
         let result = try BenchRun(options).run()
         print(arguments.has("json") ? result.json : result.table, terminator: "")
@@ -61,38 +85,28 @@ enum BenchCommand {
     }
 
     /// Reads the options' values and what they mean together.
-    static func options(from arguments: ParsedArguments) throws(CommandFailure) -> BenchOptions {
+    static func options(from arguments: ParsedArguments) throws(BroadsideError) -> BenchOptions {
         try arguments.refuseWords(of: description)
         var options = BenchOptions()
-        if let duration = try arguments.duration("duration") {
-            guard BenchOptions.durations.contains(duration) else {
-                throw .usage("--duration is from 100ms to 10m: mend the value")
-            }
-            options.durationNanoseconds = duration
-        }
-        if let count = try arguments.integer("payload-bytes", in: BenchOptions.payloadCounts) {
-            options.payloadCount = count
-        }
-        options.connections = try arguments.integer("connections", in: 1...10_000)
-        options.streams = try arguments.integer("streams", in: 1...100_000)
-        options.reactors = try arguments.integer("reactors", in: 1...256)
-        let latency = try arguments.duration("latency")
-        options.latencyNanoseconds = latency ?? 0
-        let forEndpoint = ["ca-file", "topic"] + CredentialOptions.credentials.options.map(\.name)
+        for group in [howMuch, againstWhat] { try group.read(arguments, into: &options) }
+        let forEndpoint =
+            ["ca-file", "topic"] + CredentialOptions.credentials.section.options.map(\.name)
         guard let endpoint = arguments.string("endpoint") else {
             if let name = forEndpoint.first(where: arguments.has) {
                 throw .usage(
-                    "--\(name) goes with --endpoint: add that, or leave it out; the simulator has "
+                    name,
+                    "goes with --endpoint: add that, or leave it out; the simulator has "
                         + "its own")
             }
             return options
         }
-        guard latency == nil else {
-            throw .usage("--latency is the simulator's: leave it out, or --endpoint")
+        guard !arguments.has("latency") else {
+            throw .usage("latency", "is the simulator's: leave it out, or --endpoint")
         }
         guard !BenchOptions.isApples(endpoint) else {
             throw .usage(
-                "--endpoint \(endpoint) is Apple's: a benchmark's made-up tokens don't go there; "
+                "endpoint",
+                "\(endpoint) is Apple's: a benchmark's made-up tokens don't go there; "
                     + "use another server, or leave it out for the simulator")
         }
         _ = try arguments.required("ca-file", "FILE")
@@ -103,4 +117,8 @@ enum BenchCommand {
         }
         return options
     }
+}
+
+extension BenchOptions: OptionValues {
+    static var defaults: BenchOptions { BenchOptions() }
 }

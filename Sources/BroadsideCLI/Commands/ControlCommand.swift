@@ -21,7 +21,7 @@ enum ControlCommand {
         sections: [
             OptionSection(
                 title: "Options",
-                options: [.init("json", nil, "the answer as it came: one line of JSON")])
+                options: [.init("json", .flag, nil, "the answer as it came: one line of JSON")])
         ],
         examples: [
             .init(
@@ -33,29 +33,25 @@ enum ControlCommand {
             .init("End it in order", "broadside control run.sock stop"),
         ],
         wordsAfterPath: ["status", "rate", "pause", "resume", "stop"],
-        run: { (arguments) throws(CommandFailure) in
+        run: { (arguments) throws(BroadsideError) in
             guard let path = arguments.words.first, arguments.words.count > 1 else {
-                throw .usage(
+                throw .request(
                     "control wants the socket's path and a request: broadside control PATH status")
             }
             let request = arguments.words.dropFirst().joined(separator: " ")
             guard !request.contains("\n") else {
-                throw .usage("a request is one line: leave the line end out")
+                throw .request("a request is one line: leave the line end out")
             }
-            do throws(BroadsideError) {
-                let answer = try ControlClient.ask(path: path, request: request)
-                let error = ControlClient.error(in: answer)
-                if arguments.has("json") {
-                    print(answer)
-                } else if error == nil {
-                    print(ControlClient.text(of: answer), terminator: "")
-                }
-                if let error {
-                    throw BroadsideError(error, exitCode: 2)
-                }
-                return 0
-            } catch {
-                throw CommandFailure(message: error.message, exitCode: error.exitCode)
+            let answer = try ControlClient.ask(path: path, request: request)
+            let error = ControlClient.error(in: answer)
+            if arguments.has("json") {
+                print(answer)
+            } else if error == nil {
+                print(ControlClient.text(of: answer), terminator: "")
             }
+            if let error {
+                throw BroadsideError(error, exitCode: 2)
+            }
+            return 0
         })
 }

@@ -18,16 +18,14 @@ enum DoctorCommand {
         sections: [
             OptionSection(
                 title: "What to ask",
-                options: [
-                    .init("topic", "TOPIC", "apns-topic, as in send"),
-                    .init("push-type", "TYPE", "apns-push-type (default: alert)"),
-                    .init("json", nil, "the findings as JSON"),
+                options: [topic, SendCommand.pushType].map(\.description) + [
+                    .init("json", .flag, nil, "the findings as JSON"),
                     .init(
-                        "print-token", nil,
+                        "print-token", .flag, nil,
                         "print the provider token, for other tools, and connect nowhere"),
                 ]),
-            CredentialOptions.credentials,
-            CredentialOptions.endpoint,
+            CredentialOptions.credentials.section,
+            CredentialOptions.endpoint.section,
         ],
         examples: [
             .init(
@@ -38,26 +36,26 @@ enum DoctorCommand {
                     --team-id YYYYYYYYYY
                 """#)
         ],
-        run: { (arguments) throws(CommandFailure) in
+        run: { (arguments) throws(BroadsideError) in
             try arguments.refuseWords(of: description)
             try arguments.require(
                 RequiredOption.toConnect(arguments).filter {
                     $0.names != ["topic"] || !arguments.has("print-token")
                 })
             var options = SendOptions()
-            options.topic = arguments.string("topic")
-            if let type = try arguments.choice("push-type", PushType.self) {
-                options.pushType = type
+            for option in [topic, SendCommand.pushType] {
+                try option.read(arguments, &options)
             }
-            try CredentialOptions.read(arguments, into: &options)
-            do throws(BroadsideError) {
-                if arguments.has("print-token") {
-                    print(try DoctorRun.token(options))
-                    return 0
-                }
-                return try DoctorRun.run(options, asJSON: arguments.has("json"))
-            } catch {
-                throw CommandFailure(message: error.message, exitCode: error.exitCode)
+            for group in [CredentialOptions.credentials, CredentialOptions.endpoint] {
+                try group.read(arguments, into: &options)
             }
+            if arguments.has("print-token") {
+                print(try DoctorRun.token(options))
+                return 0
+            }
+            return try DoctorRun.run(options, asJSON: arguments.has("json"))
         })
+
+    private static let topic = Option<SendOptions>.text(
+        "topic", "TOPIC", \.topic, "apns-topic, as in send")
 }

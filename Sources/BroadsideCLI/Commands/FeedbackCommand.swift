@@ -15,24 +15,7 @@ enum FeedbackCommand {
             Exit codes: 0 read to the end; 1 the service can't be reached, or the list is torn; 2
             the request is wrong; 5 a disk error.
             """,
-        sections: [
-            OptionSection(
-                title: "Where from",
-                options: [
-                    .init("endpoint", "HOST[:PORT]", "the service (default port: 2196)"),
-                    .init("ca-file", "FILE", "certificates to trust there (default: the system's)"),
-                    .init(
-                        "certificate", "FILE",
-                        "client certificate: PEM, with or without its key, or PKCS#12"),
-                    .init("private-key", "FILE", "the certificate's key, PEM"),
-                    .init(
-                        "passphrase-file", "FILE",
-                        "the first line opens a protected key or PKCS#12"),
-                ]),
-            OptionSection(
-                title: "Results",
-                options: [.init("ledger", "DIR", "where the tokens go; must not exist")]),
-        ],
+        sections: groups.map(\.section),
         examples: [
             .init(
                 "Read which devices are gone; prune then takes them out",
@@ -42,7 +25,7 @@ enum FeedbackCommand {
                     --private-key relay/client.key --ledger gone
                 """#)
         ],
-        run: { (arguments) throws(CommandFailure) in
+        run: { (arguments) throws(BroadsideError) in
             try arguments.refuseWords(of: description)
             try arguments.require([
                 RequiredOption("endpoint", "HOST[:PORT]"), RequiredOption("certificate", "FILE"),
@@ -50,16 +33,31 @@ enum FeedbackCommand {
             ])
             var options = SendOptions()
             options.wireProtocol = .binary
-            options.endpoint = arguments.string("endpoint")
-            options.caFile = arguments.string("ca-file")
-            options.certificate = arguments.string("certificate")
-            options.privateKey = arguments.string("private-key")
-            options.passphraseFile = arguments.string("passphrase-file")
-            options.ledger = arguments.string("ledger")
-            do throws(BroadsideError) {
-                return try FeedbackRun.run(options)
-            } catch {
-                throw CommandFailure(message: error.message, exitCode: error.exitCode)
-            }
+            for group in groups { try group.read(arguments, into: &options) }
+            return try FeedbackRun.run(options)
         })
+
+    private static let groups = [
+        OptionGroup<SendOptions>(
+            title: "Where from",
+            options: [
+                .text(
+                    "endpoint", "HOST[:PORT]", \.endpoint, "the service (default port: 2196)"),
+                .file("ca-file", \.caFile, "certificates to trust there (default: the system's)"),
+                .file(
+                    "certificate", \.certificate,
+                    "client certificate: PEM, with or without its key, or PKCS#12"),
+                .file("private-key", \.privateKey, "the certificate's key, PEM"),
+                .file(
+                    "passphrase-file", \.passphraseFile,
+                    "the first line opens a protected key or PKCS#12"),
+            ]),
+        OptionGroup<SendOptions>(
+            title: "Results",
+            options: [
+                .file(
+                    "ledger", \.ledger, use: .ledger, placeholder: "DIR",
+                    "where the tokens go; must not exist")
+            ]),
+    ]
 }

@@ -21,32 +21,7 @@ enum LedgerCommand {
             The list is looked for where the run read it, or at --tokens; without it the lines and
             the tokens of accepted rows are empty.
             """,
-        sections: [
-            OptionSection(
-                title: "Options",
-                options: [
-                    .init(
-                        "ledger", "DIR", "the ledger's directory; find: may be repeated",
-                        isRepeatable: true),
-                    .init("json", nil, "stats, find: as JSON"),
-                    .init("tokens", "FILE", "export, find, merge, repair: the list that was sent"),
-                    .init("format", "csv|jsonl", "export: how it is written (default: csv)"),
-                    .init(
-                        "state", "STATE",
-                        "export: only rows of this state; may be repeated; remaining and in-doubt too (default: all settled)",
-                        isRepeatable: true, choices: LedgerReading.stateNames),
-                    .init(
-                        "reason", "REASON",
-                        "export: only rows with this reason, as APNs spells it; may be repeated",
-                        isRepeatable: true),
-                    .init(
-                        "output", "FILE",
-                        "export: where to, .gz and .zst packed (default: standard output); merge, repair: the new directory"
-                    ),
-                    .init("apns-id", "ID", "find: the row with this apns-id"),
-                    .init("token", "TOKEN", "find: the rows with this device token"),
-                ])
-        ],
+        sections: [group.section],
         examples: [
             .init("Count rows by state and reason", "broadside ledger stats --ledger tonight"),
             .init(
@@ -61,19 +36,53 @@ enum LedgerCommand {
                 "broadside ledger merge --output whole part1 part2 part3"),
         ],
         subcommands: ["stats", "export", "verify", "find", "merge", "repair"],
-        run: { (arguments) throws(CommandFailure) in
-            do {
-                return try run(arguments)
-            } catch let error as BroadsideError {
-                throw CommandFailure(message: error.message, exitCode: error.exitCode)
-            } catch let error as CommandFailure {
-                throw error
-            } catch {
-                throw CommandFailure(message: "\(error)", exitCode: 1)
-            }
-        })
+        run: { (arguments) throws(BroadsideError) in try run(arguments) })
 
-    private static func run(_ arguments: ParsedArguments) throws -> Int32 {
+    /// What the command is asked to do.
+    private struct Values: OptionValues {
+        enum Format: String, CaseIterable {
+            case csv
+            case jsonl
+        }
+
+        var ledgers: [String] = []
+        var isJSON = false
+        var tokens: String?
+        var format = Format.csv
+        var states: [String] = []
+        var reasons: [String] = []
+        var output: String?
+        var notificationID: String?
+        var token: String?
+
+        static let defaults = Values()
+    }
+
+    private static let group = OptionGroup<Values>(
+        title: "Options",
+        options: [
+            .repeated(
+                "ledger", .file(.ledger), "DIR", \.ledgers,
+                "the ledger's directory; find: may be repeated"),
+            .flag("json", \.isJSON, "stats, find: as JSON"),
+            .file("tokens", \.tokens, "export, find, merge, repair: the list that was sent"),
+            .choice("format", \.format, "export: how it is written"),
+            .repeated(
+                "state", .choice(LedgerReading.stateNames), "STATE", \.states,
+                "export: only rows of this state; may be repeated; remaining and in-doubt too (default: all settled)"
+            ),
+            .repeated(
+                "reason", .text, "REASON", \.reasons,
+                "export: only rows with this reason, as APNs spells it; may be repeated"),
+            .file(
+                "output", \.output, use: .written,
+                "export: where to, .gz and .zst packed (default: standard output); merge, repair: the new directory"
+            ),
+            .text("apns-id", "ID", \.notificationID, "find: the row with this apns-id"),
+            .text("token", "TOKEN", \.token, "find: the rows with this device token"),
+        ])
+
+    private static func run(_ arguments: ParsedArguments) throws(BroadsideError) -> Int32 {
         let subcommand = try arguments.expectSubcommand(of: description, takesMore: ["merge"])
         // An option of another work would be ignored, and nobody would know.
         let own: Set<String> =
@@ -87,76 +96,75 @@ enum LedgerCommand {
             }
         for option in description.options where arguments.has(option.name) {
             guard own.contains(option.name) else {
-                throw CommandFailure.usage(
-                    "--\(option.name) is no option of ledger \(subcommand): take it out")
+                throw .usage(
+                    option.name, "is no option of ledger \(subcommand): take it out")
             }
         }
-        if subcommand == "merge" { return try merge(arguments) }
-        let path = try arguments.required("ledger", "DIR")
-        if subcommand == "find" { return try find(arguments) }
-        guard arguments.strings("ledger").count == 1 else {
-            throw CommandFailure.usage("--ledger is given twice: ledger \(subcommand) takes one")
+        var values = Values.defaults
+        try group.read(arguments, into: &values)
+        if subcommand == "merge" {
+            return try merge(Array(arguments.words.dropFirst()), values, arguments)
         }
-        if subcommand == "repair" { return try repair(path, arguments) }
+        let path = try arguments.required("ledger", "DIR")
+        if subcommand == "find" { return try find(values) }
+        guard values.ledgers.count == 1 else {
+            throw .usage("ledger", "is given twice: ledger \(subcommand) takes one")
+        }
+        if subcommand == "repair" {
+            let output = try arguments.required("output", "DIR")
+            print(try LedgerRepair.run(path, output: output, tokens: values.tokens))
+            return 0
+        }
         let ledger = try LedgerReading(path: path)
         switch subcommand {
-        case "stats": try stats(ledger, arguments)
-        case "export": try export(ledger, arguments)
+        case "stats":
+            let statistics = try ledger.statistics()
+            let text =
+                values.isJSON
+                ? String(decoding: statistics.json(), as: UTF8.self) : statistics.countsText
+            print(text, terminator: "")
+        case "export": try export(ledger, values)
         default: print(try ledger.verify())
         }
         return 0
     }
 
-    private static func merge(_ arguments: ParsedArguments) throws -> Int32 {
+    private static func merge(
+        _ ledgers: [String], _ values: Values, _ arguments: ParsedArguments
+    ) throws(BroadsideError) -> Int32 {
         let output = try arguments.required("output", "DIR")
-        let ledgers = Array(arguments.words.dropFirst())
         guard !ledgers.isEmpty else {
-            throw CommandFailure.usage(
-                "merge wants the ledgers of all shards: merge --output DIR DIR...")
+            throw .request("merge wants the ledgers of all shards: merge --output DIR DIR...")
         }
-        print(
-            try LedgerMerge.run(
-                output: output, ledgers: ledgers, tokens: arguments.string("tokens")))
+        print(try LedgerMerge.run(output: output, ledgers: ledgers, tokens: values.tokens))
         return 0
     }
 
-    private static func stats(_ ledger: LedgerReading, _ arguments: ParsedArguments) throws {
-        let statistics = try ledger.statistics()
-        let text =
-            arguments.has("json")
-            ? String(decoding: statistics.json(), as: UTF8.self) : statistics.countsText
-        print(text, terminator: "")
-    }
-
-    private static func export(_ ledger: LedgerReading, _ arguments: ParsedArguments) throws {
-        try ledger.checkOutput(arguments.string("output"))
-        let output = try OutputFile(arguments.string("output"))
+    private static func export(
+        _ ledger: LedgerReading, _ values: Values
+    ) throws(BroadsideError) {
+        try ledger.checkOutput(values.output)
+        let output = try OutputFile(values.output)
         try ledger.export(
-            tokens: arguments.string("tokens"), format: arguments.string("format") ?? "csv",
-            states: arguments.strings("state"), reasons: arguments.strings("reason"),
+            tokens: values.tokens, format: values.format.rawValue, states: values.states,
+            reasons: values.reasons,
             output: { (bytes) throws(BroadsideError) in try output.write(bytes) })
         try output.finish()
     }
 
-    private static func repair(_ path: String, _ arguments: ParsedArguments) throws -> Int32 {
-        let output = try arguments.required("output", "DIR")
-        print(
-            try LedgerRepair.run(path, output: output, tokens: arguments.string("tokens")))
-        return 0
-    }
-
-    private static func find(_ arguments: ParsedArguments) throws -> Int32 {
-        let (identifier, token) = (arguments.string("apns-id"), arguments.string("token"))
-        guard (identifier == nil) != (token == nil) else {
-            throw CommandFailure.usage("find wants one of --apns-id ID and --token TOKEN")
+    private static func find(_ values: Values) throws(BroadsideError) -> Int32 {
+        guard (values.notificationID == nil) != (values.token == nil) else {
+            throw .request("find wants one of --apns-id ID and --token TOKEN")
         }
         var rows: [FoundRow] = []
-        let ledgers = try arguments.strings("ledger").map { try LedgerReading(path: $0) }
+        let ledgers = try values.ledgers.map { (path) throws(BroadsideError) in
+            try LedgerReading(path: path)
+        }
         for ledger in ledgers {
             rows += try ledger.find(
-                notificationID: identifier, token: token, tokens: arguments.string("tokens"))
+                notificationID: values.notificationID, token: values.token, tokens: values.tokens)
         }
-        if arguments.has("json") {
+        if values.isJSON {
             print("[" + rows.map { "\n" + $0.json }.joined(separator: ",") + "\n]")
         } else {
             for row in rows { print((ledgers.count > 1 ? "\(row.ledger): " : "") + row.text) }

@@ -14,20 +14,7 @@ enum PayloadCommand {
 
             Nothing is sent. Exit codes: 0 it can be sent; 2 it must not be.
             """,
-        sections: [
-            OptionSection(
-                title: "Options",
-                options: [
-                    .init("payload", "FILE", "the JSON payload"),
-                    .init(
-                        "payload-by", "COLUMN=DIR",
-                        "every payload of a directory, as send would choose among them"),
-                    .init(
-                        "push-type", "TYPE", "the apns-push-type it is sent with (default: alert)"),
-                    .init("topic", "TOPIC", "the apns-topic, compared with the push type"),
-                    .init("json", nil, "print what was found as JSON, a line a file"),
-                ])
-        ],
+        sections: [group.section],
         examples: [
             .init(
                 "Look at one payload",
@@ -37,33 +24,53 @@ enum PayloadCommand {
                 "broadside payload check --payload-by lang=texts --payload payload.json"),
         ],
         subcommands: ["check"],
-        run: { (arguments) throws(CommandFailure) in
+        run: { (arguments) throws(BroadsideError) in
             try arguments.expectSubcommand(of: description)
             if !arguments.has("payload-by") { _ = try arguments.required("payload", "FILE") }
-            let pushType = try arguments.choice("push-type", PushType.self) ?? .alert
-            let reports: [PayloadReport]
-            do throws(BroadsideError) {
-                reports = try Self.reports(arguments, pushType)
-            } catch {
-                throw CommandFailure(message: error.message, exitCode: error.exitCode)
-            }
+            var values = Values.defaults
+            try group.read(arguments, into: &values)
+            let reports = try Self.reports(values)
             for report in reports {
-                if reports.count > 1, !arguments.has("json") { print("file      \(report.file)") }
-                print(arguments.has("json") ? report.json : report.text, terminator: "")
+                if reports.count > 1, !values.isJSON { print("file      \(report.file)") }
+                print(values.isJSON ? report.json : report.text, terminator: "")
             }
             guard let failure = PayloadReport.failure(of: reports) else { return 0 }
-            throw .usage(failure)
+            throw .request(failure)
         })
 
-    private static func reports(
-        _ arguments: ParsedArguments, _ pushType: PushType
-    ) throws(BroadsideError) -> [PayloadReport] {
-        let topic = arguments.string("topic")
+    /// What the command is asked to do.
+    private struct Values: OptionValues {
+        var payload: String?
+        var payloadBy: String?
+        var pushType = PushType.alert
+        var topic: String?
+        var isJSON = false
+
+        static let defaults = Values()
+    }
+
+    private static let group = OptionGroup<Values>(
+        title: "Options",
+        options: [
+            .file("payload", \.payload, "the JSON payload"),
+            .custom(
+                "payload-by", .columnDirectory, "COLUMN=DIR",
+                "every payload of a directory, as send would choose among them"
+            ) { (text, values) throws(BroadsideError) in values.payloadBy = text },
+            .choice(
+                "push-type", \.pushType, placeholder: "TYPE",
+                "the apns-push-type it is sent with"),
+            .text("topic", "TOPIC", \.topic, "the apns-topic, compared with the push type"),
+            .flag("json", \.isJSON, "print what was found as JSON, a line a file"),
+        ])
+
+    private static func reports(_ values: Values) throws(BroadsideError) -> [PayloadReport] {
+        let (pushType, topic) = (values.pushType, values.topic)
         var reports: [PayloadReport] = []
-        if let file = arguments.string("payload") {
+        if let file = values.payload {
             reports.append(try PayloadReport(file: file, pushType: pushType, topic: topic))
         }
-        guard let option = arguments.string("payload-by") else { return reports }
+        guard let option = values.payloadBy else { return reports }
         let choices = try PayloadReport.directory(option, pushType: pushType, topic: topic)
         if reports.isEmpty, !choices.contains(where: \.isDefault) {
             standardErrorLine("broadside: warning: \(PayloadReport.missingDefault(option))")

@@ -17,18 +17,7 @@ enum ProbeCommand {
             those of send. A campaign file may be the same that send reads, but for its ledger:
             payload and headers in it are passed over.
             """,
-        sections: [
-            OptionSection(
-                title: "What to probe",
-                options: ListOptions.list + [
-                    .init("topic", "TOPIC", "apns-topic: the app's bundle ID"),
-                    ListOptions.limit,
-                    .init(
-                        "then-prune", "OUTPUT",
-                        "once the probe is complete, write the list without its dead tokens here"),
-                ]),
-            ListOptions.whichRows,
-        ] + SendCommand.commonSections,
+        sections: [whatToProbe.section, ListOptions.whichRows.section] + SendCommand.commonSections,
         examples: [
             .init(
                 "Learn which tokens are dead, and write the list without them",
@@ -41,24 +30,32 @@ enum ProbeCommand {
         passedOverInCampaign: [
             "payload", "payload-by", "push-type", "priority", "expiration", "collapse-id",
         ],
-        run: { (arguments) throws(CommandFailure) in
+        run: { (arguments) throws(BroadsideError) in
             let options = try options(from: arguments)
             if arguments.has("print-campaign") {
                 print(CampaignOptions.text(arguments, of: description), terminator: "")
                 return 0
             }
-            do throws(BroadsideError) {
-                guard let output = arguments.string("then-prune") else {
-                    return try CampaignRun.run(options)
-                }
-                let pruning = pruning(options, arguments, output: output)
-                try PruneRun.checkOutput(pruning)
-                let code = try CampaignRun.run(options)
-                return options.isDryRun ? code : try prune(pruning, after: code)
-            } catch {
-                throw CommandFailure(message: error.message, exitCode: error.exitCode)
+            guard let output = arguments.string("then-prune") else {
+                return try CampaignRun.run(options)
             }
+            let pruning = pruning(options, arguments, output: output)
+            try PruneRun.checkOutput(pruning)
+            let code = try CampaignRun.run(options)
+            return options.isDryRun ? code : try prune(pruning, after: code)
         })
+
+    private static let whatToProbe = OptionGroup<SendOptions>(
+        title: "What to probe",
+        options: ListOptions.list + [
+            .text("topic", "TOPIC", \.topic, "apns-topic: the app's bundle ID"),
+            ListOptions.limit,
+            // Read once the probe has ended.
+            .custom(
+                "then-prune", .file(.written), "OUTPUT",
+                "once the probe is complete, write the list without its dead tokens here"
+            ) { (_, _) throws(BroadsideError) in },
+        ])
 
     /// - Parameter code: The probe's exit code.
     private static func prune(
@@ -83,7 +80,7 @@ enum ProbeCommand {
 
     private static func options(
         from arguments: ParsedArguments
-    ) throws(CommandFailure) -> SendOptions {
+    ) throws(BroadsideError) -> SendOptions {
         try arguments.refuseWords(of: description)
         if !arguments.has("print-campaign") {
             try arguments.require(
@@ -91,16 +88,15 @@ enum ProbeCommand {
                     + (arguments.has("dry-run") ? [] : [.ledger]))
         }
         var options = SendOptions()
-        options.tokens = .file(try arguments.required("tokens", "FILE"))
-        options.topic = arguments.string("topic")
+        _ = try arguments.required("tokens", "FILE")
         options.payloadOctets = Array(payload.utf8)
         options.pushType = .background
         options.priority = .considerate
         options.expiration = .at(0)
-        try ListOptions.read(arguments, into: &options)
-        try CredentialOptions.read(arguments, into: &options)
-        try SendCommand.readLimits(arguments, into: &options)
-        try SendCommand.readResults(arguments, into: &options)
+        for group in [whatToProbe, ListOptions.whichRows] {
+            try group.read(arguments, into: &options)
+        }
+        try SendCommand.readCommon(arguments, into: &options)
         return options
     }
 

@@ -15,8 +15,8 @@ enum ReportCommand {
             OptionSection(
                 title: "Options",
                 options: [
-                    .init("ledger", "DIR", "the ledger's directory"),
-                    .init("output", "FILE", "where to (default: standard output)"),
+                    .init("ledger", .file(.ledger), "DIR", "the ledger's directory"),
+                    .init("output", .file(.written), "FILE", "where to (default: standard output)"),
                 ])
         ],
         examples: [
@@ -24,16 +24,12 @@ enum ReportCommand {
                 "Write the page about a campaign",
                 "broadside report --ledger tonight --output tonight.html")
         ],
-        run: { (arguments) throws(CommandFailure) in
+        run: { (arguments) throws(BroadsideError) in
             try arguments.refuseWords(of: description)
             let path = try arguments.required("ledger", "DIR")
-            do throws(BroadsideError) {
-                let ledger = try LedgerReading(path: path)
-                try ledger.checkOutput(arguments.string("output"))
-                try ledger.writeReport(to: try OutputFile(arguments.string("output")))
-                return 0
-            } catch {
-                throw CommandFailure(message: error.message, exitCode: error.exitCode)
-            }
+            let ledger = try LedgerReading(path: path)
+            try ledger.checkOutput(arguments.string("output"))
+            try ledger.writeReport(to: try OutputFile(arguments.string("output")))
+            return 0
         })
 }

@@ -17,36 +17,7 @@ enum SendCommand {
             is wrong, stopped early; 5 a file or disk error; 6 finished, but rows are failed or
             unknown, --retry sends them again; 7 the ledger is in use by another process.
             """,
-        sections: [
-            OptionSection(
-                title: "What to send",
-                options: ListOptions.list + [
-                    .init("to", "TOKEN", "one device instead of a list"),
-                    .init(
-                        "payload", "FILE",
-                        "JSON payload; {{column}} in its strings is replaced a row, a string that is just {{column:int}} or {{column:bool}} becomes one, {{column|text}} has a default, {{{{ writes {{"
-                    ),
-                    .init(
-                        "payload-by", "COLUMN=DIR",
-                        "a payload for each value of a column: DIR/pt-BR.json, then pt.json, default.json, --payload"
-                    ),
-                    .init(
-                        "topic", "TOPIC",
-                        "apns-topic: the app's bundle ID, with the push type's suffix"),
-                    .init("push-type", "TYPE", "apns-push-type (default: alert)"),
-                    .init("priority", "1|5|10", "apns-priority (default: 10; 5 for background)"),
-                    .init(
-                        "expiration", "WHEN",
-                        "apns-expiration: 0, Unix seconds, a date (ISO 8601, in UTC unless it says otherwise), or +90s, +2h from the first start"
-                    ),
-                    .init(
-                        "collapse-id", "ID",
-                        "apns-collapse-id: at most 64 bytes; {{column}} is replaced"),
-                    ListOptions.limit,
-                ]),
-            protocolSection,
-            ListOptions.whichRows,
-        ] + commonSections,
+        sections: ownGroups.map(\.section) + commonSections,
         examples: [
             .init(
                 "Look first; nothing is connected, nothing is written",
@@ -67,131 +38,221 @@ enum SendCommand {
                 "Go on after a stop, a crash, a power cut",
                 "broadside send --campaign evening.json5 --ledger tonight --resume"),
         ],
-        run: { (arguments) throws(CommandFailure) in
+        run: { (arguments) throws(BroadsideError) in
             let options = try options(from: arguments)
             if arguments.has("print-campaign") {
                 print(CampaignOptions.text(arguments, of: description), terminator: "")
                 return 0
             }
-            do throws(BroadsideError) {
-                return try CampaignRun.run(options)
-            } catch {
-                throw CommandFailure(message: error.message, exitCode: error.exitCode)
-            }
+            return try CampaignRun.run(options)
         })
 
-    private static let protocolSection = OptionSection(
+    /// What is a send's alone.
+    private static let ownGroups = [whatToSend, whichProtocol, ListOptions.whichRows]
+
+    private static let whatToSend = OptionGroup<SendOptions>(
+        title: "What to send",
+        options: ListOptions.list + [
+            .custom("to", .text, "TOKEN", "one device instead of a list") {
+                (text, options) throws(BroadsideError) in
+                guard options.tokens == nil else {
+                    throw .usage("tokens", "and --to exclude each other: drop one")
+                }
+                options.tokens = .single(text)
+            },
+            .file(
+                "payload", \.payload,
+                "JSON payload; {{column}} in its strings is replaced a row, a string that is just {{column:int}} or {{column:bool}} becomes one, {{column|text}} has a default, {{{{ writes {{"
+            ),
+            .custom(
+                "payload-by", .columnDirectory, "COLUMN=DIR",
+                "a payload for each value of a column: DIR/pt-BR.json, then pt.json, default.json, --payload"
+            ) { (text, options) throws(BroadsideError) in options.payloadBy = text },
+            .text(
+                "topic", "TOPIC", \.topic,
+                "apns-topic: the app's bundle ID, with the push type's suffix"),
+            pushType,
+            .custom(
+                "priority", .choice(["1", "5", "10"]), "1|5|10",
+                "apns-priority (default: 10; 5 for background)"
+            ) { (text, options) throws(BroadsideError) in
+                guard let value = UInt8(text).flatMap(Priority.init(rawValue:)) else {
+                    throw .usage("priority", "'\(text)' is unknown: use 10, 5 or 1")
+                }
+                options.priority = value
+            },
+            .custom(
+                "expiration", .number, "WHEN",
+                "apns-expiration: 0, Unix seconds, a date (ISO 8601, in UTC unless it says otherwise), or +90s, +2h from the first start"
+            ) { (text, options) throws(BroadsideError) in
+                guard let value = Broadside.expiration(text) else {
+                    throw .usage(
+                        "expiration",
+                        "'\(text)' is unknown: use 0, Unix seconds, +90s, +2h, or a date like "
+                            + "2030-01-31T18:00Z")
+                }
+                options.expiration = value
+            },
+            .text(
+                "collapse-id", "ID", \.collapseID,
+                "apns-collapse-id: at most 64 bytes; {{column}} is replaced"),
+            ListOptions.limit,
+        ])
+
+    static let pushType = Option<SendOptions>.choice(
+        "push-type", \.pushType, placeholder: "TYPE", "apns-push-type")
+
+    private static let whichProtocol = OptionGroup<SendOptions>(
         title: "Which protocol",
         options: [
-            .init(
-                "protocol", "http2|binary",
-                "provider API, or a legacy gateway at --endpoint (default: http2)"),
-            .init(
-                "binary-command", "0|1|2",
-                "form of the gateway's notifications: simple, enhanced, frame (default: 2)"),
+            .choice(
+                "protocol", \.wireProtocol,
+                "provider API, or a legacy gateway at --endpoint"),
+            .custom(
+                "binary-command", .choice(["0", "1", "2"]), "0|1|2",
+                "form of the gateway's notifications: simple, enhanced, frame "
+                    + "(default: \(SendOptions.defaults.binaryCommand.rawValue))"
+            ) { (text, options) throws(BroadsideError) in
+                guard let command = UInt8(text).flatMap(BinaryCommand.init(rawValue:)) else {
+                    throw .usage("binary-command", "'\(text)' is unknown: use 0, 1 or 2")
+                }
+                guard options.wireProtocol == .binary else {
+                    throw .usage(
+                        "binary-command",
+                        "goes with --protocol binary: add that, or leave it out")
+                }
+                options.binaryCommand = command
+            },
         ])
 
     /// What is the same for every run over a list.
-    static let commonSections: [OptionSection] = [
-        CampaignOptions.section,
-        CredentialOptions.credentials,
-        CredentialOptions.endpoint,
-        OptionSection(
-            title: "How fast",
-            options: [
-                .init(
-                    "connections", "N",
-                    "connections in all (default: 4, or 1 for short lists and slow rates; up to 64 "
-                        + "while more pay)"),
-                .init(
-                    "max-streams", "N",
-                    "most requests in flight a connection; the server's limit always holds"),
-                .init("reactors", "N", "event-loop threads (default: 1, and more while they pay)"),
-                .init(
-                    "rate", "N",
-                    "requests a second in all, retries counted (default: unlimited)"),
-                .init("rate-per-connection", "N", "requests a second a connection"),
-                .init(
-                    "pace", "adaptive|fixed",
-                    "adaptive: fewer requests in flight where answers slow down under load; not with "
-                        + "--protocol binary, which has no answers (default: adaptive)"),
-                .init(
-                    "hpack", "strict|compact",
-                    "headers put into APNs' table: apns-id, -expiration and -collapse-id once; or "
-                        + "constant headers and the provider token too (default: strict)"),
-            ]),
-        OptionSection(
-            title: "When things go wrong",
-            options: [
-                .init(
-                    "max-attempts", "N",
-                    "a row ends as failed after so many attempts, once --retry-for is over (default: 5)"
-                ),
-                .init(
-                    "retry-for", "D",
-                    "how long after its first attempt a row is tried at least (default: 15m)"),
-                .init(
-                    "on-lost", "record|resend",
-                    "a row whose answer was lost: record it as unknown, or send it again (default: record)"
-                ),
-                .init(
-                    "request-timeout", "D",
-                    "longest wait for a row's answer, then it is lost (default: 30s)"),
-                .init(
-                    "give-up-after", "D",
-                    "stop after so long without an answer to any row (default: 60s)"),
-                .init(
-                    "abort-after", "N",
-                    "stop after N refusals in a row; until the first success at most N requests are in flight (default: 50)"
-                ),
-                .init(
-                    "max-bad-tokens", "P",
-                    "stop when more than P percent of the last 10,000 answers are BadDeviceToken (default: 50)"
-                ),
-                ListOptions.maxInvalid,
-                .init(
-                    "canary", "N",
-                    "send N rows first, spread over a plain file, and wait for their answers"),
-                .init(
-                    "canary-max-rejected", "P",
-                    "stop when more than P percent of the canary's rows are refused or invalid, 410 not counted (default: 20)"
-                ),
-                .init(
-                    "deadline", "D",
-                    "stop so long after the first start; --resume without it goes on"),
-                .init(
-                    "payload-check", "error|off",
-                    "error: what payload check calls an error is not sent, warnings go to stderr (default: error)"
-                ),
-                .init(
-                    "dry-run", nil, "read and check everything, connect nowhere, write nothing"),
-                .init(
-                    "yes", nil, "do not ask at a terminal before a run against Apple's production"),
-            ]),
-        OptionSection(
-            title: "Results",
-            options: [
-                .init(
-                    "ledger", "DIR", "where results go; must not exist, except with --resume"),
-                .init("resume", nil, "go on with DIR's run: settled rows are not sent again"),
-                .init(
-                    "must-resume", nil,
-                    "as --resume, but exit 2 if DIR holds no ledger, instead of a campaign sent twice"
-                ),
-                .init(
-                    "retry", "STATES",
-                    "with --resume: send rows again that ended so: failed, unknown, or failed,unknown",
-                    choices: ["failed", "unknown", "failed,unknown"]),
-                .init("summary", "FILE", "write the summary as JSON; - for standard output"),
-                .init(
-                    "name", "TEXT",
-                    "what people call the campaign: shown in report, metrics, log and summary"),
-            ]),
-        WatchOptions.section,
+    static let commonSections =
+        [CampaignOptions.section] + commonGroups.map(\.section)
+
+    private static let commonGroups = [
+        CredentialOptions.credentials, CredentialOptions.endpoint, howFast, whenThingsGoWrong,
+        results, WatchOptions.group,
     ]
 
+    private static let howFast = OptionGroup<SendOptions>(
+        title: "How fast",
+        options: [
+            .integer(
+                "connections", 1...10_000, \.connections,
+                "connections in all (default: 4, or 1 for short lists and slow rates; up to 64 "
+                    + "while more pay)"),
+            .integer(
+                "max-streams", 1...100_000, \.maxStreams,
+                "most requests in flight a connection; the server's limit always holds"),
+            .integer(
+                "reactors", 1...256, \.reactors,
+                "event-loop threads (default: 1, and more while they pay)"),
+            .rate(
+                "rate", \.rate, "requests a second in all, retries counted (default: unlimited)"),
+            .rate("rate-per-connection", \.ratePerConnection, "requests a second a connection"),
+            .choice(
+                "pace", \.pace,
+                "adaptive: fewer requests in flight where answers slow down under load; not with "
+                    + "--protocol binary, which has no answers"),
+            .choice(
+                "hpack", \.headerIndexing,
+                "headers put into APNs' table: apns-id, -expiration and -collapse-id once; or "
+                    + "constant headers and the provider token too"),
+        ])
+
+    private static let whenThingsGoWrong = OptionGroup<SendOptions>(
+        title: "When things go wrong",
+        options: [
+            .integer(
+                "max-attempts", 1...1000, \.maxAttempts,
+                "a row ends as failed after so many attempts, once --retry-for is over"),
+            .duration(
+                "retry-for", \.retryFor,
+                "how long after its first attempt a row is tried at least"),
+            .choice(
+                "on-lost", \.onLost,
+                "a row whose answer was lost: record it as unknown, or send it again"),
+            .duration(
+                "request-timeout", \.requestTimeout, least: 1,
+                "longest wait for a row's answer, then it is lost"),
+            .duration(
+                "give-up-after", \.giveUpAfter, default: SendOptions.defaultGiveUpAfter,
+                "stop after so long without an answer to any row"),
+            .integer(
+                "abort-after", 1...1_000_000, \.abortAfter,
+                "stop after N refusals in a row; until the first success at most N requests are in flight"
+            ),
+            .percentage(
+                "max-bad-tokens", \.maxBadTokens,
+                "stop when more than P percent of the last 10,000 answers are BadDeviceToken"),
+            .percentage(
+                "max-invalid", \.maxInvalid,
+                "stop when more than P percent of the rows read so far are invalid, looked at after 1,000 rows before anything is sent, then every 10,000 and at the end; 100: never"
+            ),
+            .integer(
+                "canary", 1...1_000_000, \.canary,
+                "send N rows first, spread over a plain file, and wait for their answers"),
+            .percentage(
+                "canary-max-rejected", \.canaryMaxRejected,
+                "stop when more than P percent of the canary's rows are refused or invalid, 410 not counted"
+            ),
+            .duration(
+                "deadline", \.deadline,
+                "stop so long after the first start; --resume without it goes on"),
+            .choice(
+                "payload-check", \.payloadCheck,
+                "error: what payload check calls an error is not sent, warnings go to stderr"),
+            .flag(
+                "dry-run", \.isDryRun, "read and check everything, connect nowhere, write nothing"),
+            .flag(
+                "yes", \.isConfirmed,
+                "do not ask at a terminal before a run against Apple's production"),
+        ])
+
+    private static let results = OptionGroup<SendOptions>(
+        title: "Results",
+        options: [
+            .file(
+                "ledger", \.ledger, use: .ledger, placeholder: "DIR",
+                "where results go; must not exist, except with --resume"),
+            .flag(
+                "resume", \.resumes, "go on with DIR's run: settled rows are not sent again"),
+            .flag(
+                "must-resume", \.mustResume,
+                "as --resume, but exit 2 if DIR holds no ledger, instead of a campaign sent twice"),
+            .custom(
+                "retry", .choice(["failed", "unknown", "failed,unknown"]), "STATES",
+                "with --resume: send rows again that ended so: failed, unknown, or failed,unknown"
+            ) { (text, options) throws(BroadsideError) in
+                for state in text.split(separator: ",").map(String.init) {
+                    guard state == "failed" || state == "unknown" else {
+                        throw .usage(
+                            "retry", "'\(state)' is unknown: use failed, unknown or both")
+                    }
+                    options.retry.insert(state)
+                }
+            },
+            .file(
+                "summary", \.summary, use: .written,
+                "write the summary as JSON; - for standard output"),
+            .custom(
+                "name", .text, "TEXT",
+                "what people call the campaign: shown in report, metrics, log and summary"
+            ) { (text, options) throws(BroadsideError) in
+                guard !text.isEmpty, text.utf8.count <= SendOptions.nameByteLimit,
+                    !text.unicodeScalars.contains(where: ForeignText.isInvisible)
+                else {
+                    throw .usage(
+                        "name",
+                        "takes 1 to \(SendOptions.nameByteLimit) bytes without control characters: "
+                            + "write a short text")
+                }
+                options.name = text
+            },
+        ])
+
     /// Reads the options' values; what they mean together is the engine's to check.
-    static func options(from arguments: ParsedArguments) throws(CommandFailure) -> SendOptions {
+    static func options(from arguments: ParsedArguments) throws(BroadsideError) -> SendOptions {
         try arguments.refuseWords(of: description)
         var required = [
             RequiredOption("tokens", "FILE", or: [("to", "TOKEN")]),
@@ -204,127 +265,23 @@ enum SendCommand {
         }
         try arguments.require(required)
         var options = SendOptions()
-        switch (arguments.string("tokens"), arguments.string("to")) {
-        case (let file?, nil): options.tokens = .file(file)
-        case (nil, let token?): options.tokens = .single(token)
-        case (nil, nil): break
-        case (.some, .some): throw .usage("--tokens and --to exclude each other: drop one")
-        }
-        options.payloadBy = arguments.string("payload-by")
-        options.payload = arguments.string("payload")
-        options.topic = arguments.string("topic")
-        if let type = try arguments.choice("push-type", PushType.self) { options.pushType = type }
-        options.priority = try priority(arguments)
-        options.expiration = try expiration(arguments)
-        options.collapseID = arguments.string("collapse-id")
-        try ListOptions.read(arguments, into: &options)
-        try CredentialOptions.read(arguments, into: &options)
-        try readProtocol(arguments, into: &options)
-        try readLimits(arguments, into: &options)
-        try readResults(arguments, into: &options)
+        for group in ownGroups { try group.read(arguments, into: &options) }
+        try readCommon(arguments, into: &options)
         return options
     }
 
-    static func readProtocol(
+    /// Reads what is the same for every run over a list.
+    static func readCommon(
         _ arguments: ParsedArguments, into options: inout SendOptions
-    ) throws(CommandFailure) {
-        if let value = try arguments.choice("protocol", WireProtocol.self) {
-            options.wireProtocol = value
-        }
-        guard let text = arguments.string("binary-command") else { return }
-        guard let command = UInt8(text).flatMap(BinaryCommand.init(rawValue:)) else {
-            throw .usage("--binary-command '\(text)' is unknown: use 0, 1 or 2")
-        }
-        guard options.wireProtocol == .binary else {
-            throw .usage("--binary-command goes with --protocol binary: add that, or leave it out")
-        }
-        options.binaryCommand = command
-    }
-
-    static func readLimits(
-        _ arguments: ParsedArguments, into options: inout SendOptions
-    ) throws(CommandFailure) {
-        options.connections = try arguments.integer("connections", in: 1...10_000)
-        options.maxStreams = try arguments.integer("max-streams", in: 1...100_000)
-        options.reactors = try arguments.integer("reactors", in: 1...256)
-        options.rate = try arguments.positiveNumber("rate")
-        options.ratePerConnection = try arguments.positiveNumber("rate-per-connection")
-        if let value = try arguments.choice("pace", PaceMode.self) { options.pace = value }
-        if let value = try arguments.choice("hpack", SendOptions.HeaderIndexing.self) {
-            options.headerIndexing = value
-        }
-        if let value = try arguments.integer("max-attempts", in: 1...1000) {
-            options.maxAttempts = value
-        }
-        if let value = try arguments.duration("retry-for") { options.retryFor = value }
-        if let value = try arguments.choice("on-lost", LostAnswerPolicy.self) {
-            options.onLost = value
-        }
-        if let value = try arguments.duration("request-timeout") {
-            guard value > 0 else { throw .usage("--request-timeout must be above 0") }
-            options.requestTimeout = value
-        }
-        options.giveUpAfter = try arguments.duration("give-up-after")
-        if let value = try arguments.integer("abort-after", in: 1...1_000_000) {
-            options.abortAfter = value
-        }
-        if let value = try arguments.percentage("max-bad-tokens") { options.maxBadTokens = value }
-        if let value = try arguments.percentage("max-invalid") { options.maxInvalid = value }
-        options.canary = try arguments.integer("canary", in: 1...1_000_000)
-        if let value = try arguments.percentage("canary-max-rejected") {
-            guard options.canary != nil else {
-                throw .usage("--canary-max-rejected goes with --canary: add --canary N")
-            }
-            options.canaryMaxRejected = value
-        }
-        options.deadline = try arguments.duration("deadline")
-    }
-
-    static func readResults(
-        _ arguments: ParsedArguments, into options: inout SendOptions
-    ) throws(CommandFailure) {
+    ) throws(BroadsideError) {
         options.command = RunCommand.current
-        options.name = try arguments.name()
-        options.isDryRun = arguments.has("dry-run")
-        if let value = try arguments.choice("payload-check", SendOptions.PayloadCheckMode.self) {
-            options.payloadCheck = value
+        for group in commonGroups { try group.read(arguments, into: &options) }
+        if arguments.has("canary-max-rejected"), options.canary == nil {
+            throw .usage("canary-max-rejected", "goes with --canary: add --canary N")
         }
-        options.isConfirmed = arguments.has("yes")
-        options.ledger = arguments.string("ledger")
-        options.mustResume = arguments.has("must-resume")
-        options.resumes = arguments.has("resume") || options.mustResume
-        if let states = arguments.string("retry") {
-            for state in states.split(separator: ",").map(String.init) {
-                guard state == "failed" || state == "unknown" else {
-                    throw .usage("--retry '\(state)' is unknown: use failed, unknown or both")
-                }
-                options.retry.insert(state)
-            }
-            guard options.resumes else {
-                throw .usage("--retry goes with --resume: add --resume")
-            }
+        if options.mustResume { options.resumes = true }
+        if !options.retry.isEmpty, !options.resumes {
+            throw .usage("retry", "goes with --resume: add --resume")
         }
-        options.summary = arguments.string("summary")
-        try WatchOptions.read(arguments, into: &options)
-    }
-
-    private static func priority(_ arguments: ParsedArguments) throws(CommandFailure) -> Priority? {
-        guard let text = arguments.string("priority") else { return nil }
-        guard let value = UInt8(text).flatMap(Priority.init(rawValue:)) else {
-            throw .usage("--priority '\(text)' is unknown: use 10, 5 or 1")
-        }
-        return value
-    }
-
-    private static func expiration(
-        _ arguments: ParsedArguments
-    ) throws(CommandFailure) -> Expiration? {
-        guard let text = arguments.string("expiration") else { return nil }
-        guard let value = Broadside.expiration(text) else {
-            throw .usage(
-                "--expiration '\(text)' is unknown: use 0, Unix seconds, +90s, +2h, or a date like "
-                    + "2030-01-31T18:00Z")
-        }
-        return value
     }
 }

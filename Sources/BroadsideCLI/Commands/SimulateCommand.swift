@@ -17,109 +17,7 @@ enum SimulateCommand {
             big-endian, padded with zeros at the end, XOR seed), u = h / 2^64; BadDeviceToken where
             u < bad-token, Unregistered where u < bad-token + unregistered, else 200.
             """,
-        sections: [
-            OptionSection(
-                title: "Where",
-                options: [
-                    .init(
-                        "listen", "ADDRESS:PORT",
-                        "numeric address; port 0 picks one (default: 127.0.0.1:2197)"),
-                    .init(
-                        "state", "DIR",
-                        "certificates and keys; filled on first use, then reused"),
-                    .init(
-                        "binary-listen", "ADDRESS:PORT",
-                        "a legacy binary gateway too; port 0 picks one"),
-                    .init(
-                        "feedback-listen", "ADDRESS:PORT",
-                        "a feedback service too, of what the gateway learned"),
-                ]),
-            OptionSection(
-                title: "How it answers",
-                options: [
-                    .init("latency", "D", "from a request to its answer (default: 0ms)"),
-                    .init(
-                        "latency-jitter", "D",
-                        "answers come up to this much earlier or later (default: 0ms)"),
-                    .init(
-                        "max-streams", "N",
-                        "streams a connection; one until the first authenticated answer "
-                            + "(default: 1000)"),
-                    .init("unregistered", "SHARE", "share of unregistered tokens (default: 0)"),
-                    .init("bad-token", "SHARE", "share of bad tokens (default: 0)"),
-                    .init("seed", "N", "turns the same tokens into other fates (default: 0)"),
-                    .init(
-                        "environment", "production|development",
-                        "tokens, keys and certificates of the other are refused "
-                            + "(default: production)"),
-                    .init(
-                        "scenario", "FILE|NAME",
-                        "faults: GOAWAY, resets, stalls, bursts of 503 and so on; 'list' shows "
-                            + "what ships (default: none)"),
-                ]),
-            OptionSection(
-                title: "Devices",
-                options: [
-                    .init(
-                        "issue-tokens", "N",
-                        "write N device tokens to DIR/tokens.txt; no others are good"),
-                    .init(
-                        "offline", "SHARE|FILE",
-                        "devices that are offline: a share of all, or a token a line "
-                            + "(default: none)"),
-                    .init(
-                        "store-for", "D",
-                        "how long a notification is kept for a device that is offline "
-                            + "(default: 30d)"),
-                    .init(
-                        "store-by", "app|collapse-id",
-                        "keep the newest notification of each app, or of each app and collapse "
-                            + "identifier (default: app)"),
-                    .init(
-                        "saving-power", "SHARE|FILE",
-                        "devices that save power: priority 10 reaches them at once, 5 late and in "
-                            + "groups, 1 with others (default: none)"),
-                    .init(
-                        "group-for", "D",
-                        "how late such a group is (default: 30s)"),
-                    .init(
-                        "deliveries", "FILE",
-                        "a line for each notification that a device got: "
-                            + "t_us,token,topic,apns_id,collapse_id,expiration,from"),
-                ]),
-            OptionSection(
-                title: "How it works",
-                options: [
-                    .init("threads", "N", "event-loop threads (default: 1)"),
-                    .init(
-                        "control", "PATH",
-                        "socket that takes a command a line: status, scenario NAME, online TOKEN, "
-                            + "offline TOKEN, saving-power TOKEN, awake TOKEN"),
-                    .init(
-                        "fast", nil,
-                        "answer as cheaply as possible: no journal, no scenario, nothing stored, all "
-                            + "streams at once, no payload looked at, no HPACK lint unless asked for"
-                    ),
-                ]),
-            OptionSection(
-                title: "What it tells",
-                options: [
-                    .init(
-                        "journal", "FILE",
-                        "a line a request: t_us,connection,stream,apns_id,token,status,reason"),
-                    .init(
-                        "hpack-lint", "report|refuse|off",
-                        "deviations from the HPACK discipline: count them, answer them with "
-                            + "GOAWAY, do not look (default: report)"),
-                    .init(
-                        "hpack-lint-profile", "strict|compact",
-                        "which discipline (default: strict)"),
-                    .init(
-                        "payload-lint", "report|refuse|off",
-                        "bodies that are compressed or are not JSON dictionaries: count them, "
-                            + "refuse them with PayloadEmpty, do not look (default: report)"),
-                ]),
-        ],
+        sections: groups.map(\.section),
         examples: [
             .init(
                 "An APNs with 10,000 devices, 2 % of them gone",
@@ -136,9 +34,9 @@ enum SimulateCommand {
             ),
             .init("List the scenarios", "broadside simulate --scenario list"),
         ],
-        run: { (arguments) throws(CommandFailure) in try run(arguments) })
+        run: { (arguments) throws(BroadsideError) in try run(arguments) })
 
-    private static func run(_ arguments: ParsedArguments) throws(CommandFailure) -> Int32 {
+    private static func run(_ arguments: ParsedArguments) throws(BroadsideError) -> Int32 {
         if arguments.string("scenario") == "list" {
             print(SimulatorOptions.scenarioList)
             return 0
@@ -164,67 +62,132 @@ enum SimulateCommand {
             while unsafe sigwait(&signals, &signal) != 0 {}
             totals = endpoint.stop()
         } catch {
-            throw CommandFailure(message: error.message, exitCode: error.exitCode)
+            throw BroadsideError(error.message, exitCode: error.exitCode)
         }
         standardError(totals.report(lint: options.lint))
         return totals.journalFailed || totals.deliveriesFailed ? 5 : 0
     }
 
     /// Reads the options' values; what they mean together is the simulator's to check.
-    static func options(from arguments: ParsedArguments) throws(CommandFailure) -> SimulatorOptions
+    static func options(from arguments: ParsedArguments) throws(BroadsideError) -> SimulatorOptions
     {
         try arguments.refuseWords(of: description)
         var options = SimulatorOptions(state: try arguments.required("state", "DIR"))
-        if let listen = arguments.string("listen") { options.listen = listen }
-        if let value = try arguments.duration("latency") { options.latencyNanoseconds = value }
-        if let value = try arguments.duration("latency-jitter") {
-            options.latencyJitterNanoseconds = value
-        }
-        if let value = try arguments.integer("max-streams", in: 1...1_000_000) {
-            options.maxStreams = UInt32(value)
-        }
-        if let value = try share(arguments, "unregistered") { options.unregistered = value }
-        if let value = try share(arguments, "bad-token") { options.badToken = value }
-        if let text = arguments.string("seed") {
-            guard let seed = UInt64(text) else {
-                throw .usage(
-                    "--seed '\(text)' is no whole number from 0 to 2^64 - 1: mend the value")
-            }
-            options.seed = seed
-        }
-        if let value = try arguments.choice("environment", SimulatorEnvironment.self) {
-            options.environment = value
-        }
-        options.scenario = try scenario(arguments)
-        options.issuedTokens = try arguments.integer("issue-tokens", in: 0...10_000_000)
-        options.binaryListen = arguments.string("binary-listen")
-        options.feedbackListen = arguments.string("feedback-listen")
-        options.offline = arguments.string("offline")
-        if let value = try arguments.duration("store-for") { options.storeNanoseconds = value }
-        if let rule = try arguments.choice("store-by", StoreRule.self) { options.storeRule = rule }
-        options.savingPower = arguments.string("saving-power")
-        if let value = try arguments.duration("group-for") { options.groupNanoseconds = value }
-        if let mode = try arguments.choice("payload-lint", PayloadLintMode.self) {
-            options.payloadLint = mode
-        }
-        options.deliveries = arguments.string("deliveries")
-        options.control = arguments.string("control")
-        if let value = try arguments.integer("threads", in: 1...256) { options.threads = value }
-        options.isFast = arguments.has("fast")
-        options.journal = arguments.string("journal")
-        options.lint = options.isFast ? .off : .report
-        if let mode = try arguments.choice("hpack-lint", HPACKLintMode.self) { options.lint = mode }
-        if let profile = try arguments.choice("hpack-lint-profile", HPACKLintProfile.self) {
-            options.lintProfile = profile
-        }
+        for group in groups { try group.read(arguments, into: &options) }
+        if options.isFast, !arguments.has("hpack-lint") { options.lint = .off }
         return options
     }
 
+    private static let groups: [OptionGroup<SimulatorOptions>] = [
+        OptionGroup(
+            title: "Where",
+            options: [
+                .text(
+                    "listen", "ADDRESS:PORT", \.listen, "numeric address; port 0 picks one"),
+                .custom(
+                    "state", .file(.read), "DIR",
+                    "certificates and keys; filled on first use, then reused"
+                ) { (text, options) throws(BroadsideError) in options.state = text },
+                .text(
+                    "binary-listen", "ADDRESS:PORT", \.binaryListen,
+                    "a legacy binary gateway too; port 0 picks one"),
+                .text(
+                    "feedback-listen", "ADDRESS:PORT", \.feedbackListen,
+                    "a feedback service too, of what the gateway learned"),
+            ]),
+        OptionGroup(
+            title: "How it answers",
+            options: [
+                .duration("latency", \.latencyNanoseconds, "from a request to its answer"),
+                .duration(
+                    "latency-jitter", \.latencyJitterNanoseconds,
+                    "answers come up to this much earlier or later"),
+                .integer(
+                    "max-streams", 1...1_000_000, \.maxStreams,
+                    "streams a connection; one until the first authenticated answer"),
+                .share("unregistered", \.unregistered, "share of unregistered tokens"),
+                .share("bad-token", \.badToken, "share of bad tokens"),
+                .custom(
+                    "seed", .number, "N", "turns the same tokens into other fates (default: 0)"
+                ) { (text, options) throws(BroadsideError) in
+                    guard let seed = UInt64(text) else {
+                        throw .usage(
+                            "seed", "'\(text)' is no whole number from 0 to 2^64 - 1: fix the value"
+                        )
+                    }
+                    options.seed = seed
+                },
+                .choice(
+                    "environment", \.environment,
+                    "tokens, keys and certificates of the other are refused"),
+                .custom(
+                    "scenario", .file(.read), "FILE|NAME",
+                    "faults: GOAWAY, resets, stalls, bursts of 503 and so on; 'list' shows "
+                        + "what ships (default: none)"
+                ) { (text, options) throws(BroadsideError) in
+                    options.scenario = try scenario(named: text)
+                },
+            ]),
+        OptionGroup(
+            title: "Devices",
+            options: [
+                .integer(
+                    "issue-tokens", 0...10_000_000, \.issuedTokens,
+                    "write N device tokens to DIR/tokens.txt; no others are good"),
+                .file(
+                    "offline", \.offline, placeholder: "SHARE|FILE",
+                    "devices that are offline: a share of all, or a token a line "
+                        + "(default: none)"),
+                .duration(
+                    "store-for", \.storeNanoseconds,
+                    "how long a notification is kept for a device that is offline"),
+                .choice(
+                    "store-by", \.storeRule,
+                    "keep the newest notification of each app, or of each app and collapse "
+                        + "identifier"),
+                .file(
+                    "saving-power", \.savingPower, placeholder: "SHARE|FILE",
+                    "devices that save power: priority 10 reaches them at once, 5 late and in "
+                        + "groups, 1 with others (default: none)"),
+                .duration("group-for", \.groupNanoseconds, "how late such a group is"),
+                .file(
+                    "deliveries", \.deliveries, use: .written,
+                    "a line for each notification that a device got: "
+                        + "t_us,token,topic,apns_id,collapse_id,expiration,from"),
+            ]),
+        OptionGroup(
+            title: "How it works",
+            options: [
+                .integer("threads", 1...256, \.threads, "event-loop threads"),
+                .file(
+                    "control", \.control, use: .socket, placeholder: "PATH",
+                    "socket that takes a command a line: status, scenario NAME, online TOKEN, "
+                        + "offline TOKEN, saving-power TOKEN, awake TOKEN"),
+                .flag(
+                    "fast", \.isFast,
+                    "answer as cheaply as possible: no journal, no scenario, nothing stored, all "
+                        + "streams at once, no payload looked at, no HPACK lint unless asked for"),
+            ]),
+        OptionGroup(
+            title: "What it tells",
+            options: [
+                .file(
+                    "journal", \.journal, use: .written,
+                    "a line a request: t_us,connection,stream,apns_id,token,status,reason"),
+                .choice(
+                    "hpack-lint", \.lint,
+                    "deviations from the HPACK discipline: count them, answer them with "
+                        + "GOAWAY, do not look"),
+                .choice("hpack-lint-profile", \.lintProfile, "which discipline"),
+                .choice(
+                    "payload-lint", \.payloadLint,
+                    "bodies that are compressed or are not JSON dictionaries: count them, "
+                        + "refuse them with PayloadEmpty, do not look"),
+            ]),
+    ]
+
     /// A scenario that is misspelt is named aright; all else about it is the simulator's to say.
-    private static func scenario(
-        _ arguments: ParsedArguments
-    ) throws(CommandFailure) -> String? {
-        guard let name = arguments.string("scenario") else { return nil }
+    private static func scenario(named name: String) throws(BroadsideError) -> String {
         let names = SimulatorOptions.scenarioList.split(separator: "\n").compactMap {
             $0.split(separator: " ").first.map(String.init)
         }
@@ -232,16 +195,10 @@ enum SimulateCommand {
             let nearest = nearestName(to: name, among: names)
         else { return name }
         throw .usage(
-            "--scenario '\(name)' is unknown: did you mean \(nearest)? --scenario list shows all")
+            "scenario", "'\(name)' is unknown: did you mean \(nearest)? --scenario list shows all")
     }
+}
 
-    private static func share(
-        _ arguments: ParsedArguments, _ name: String
-    ) throws(CommandFailure) -> Double? {
-        guard let text = arguments.string(name) else { return nil }
-        guard let value = Double(text), value >= 0, value <= 1 else {
-            throw .usage("--\(name) '\(text)' is no share from 0 to 1: write 0.01 for one percent")
-        }
-        return value
-    }
+extension SimulatorOptions: OptionValues {
+    static var defaults: SimulatorOptions { SimulatorOptions(state: "") }
 }

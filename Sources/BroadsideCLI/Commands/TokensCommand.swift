@@ -16,36 +16,7 @@ enum TokensCommand {
             what send refuses: no valid row, or more than --max-invalid of them invalid; 5 a file
             or disk error.
             """,
-        sections: [
-            OptionSection(
-                title: "Options",
-                options: [
-                    .init("tokens", "FILE", "the token list"),
-                    .init(
-                        "format", "lines|csv|tsv|jsonl",
-                        "how the list is written (default: as its name and first bytes say)"),
-                    .init(
-                        "token-column", "NAME",
-                        "the column or key that holds the token, or the path of a key such as device.token (default: token)"
-                    ),
-                    .init(
-                        "duplicates", nil,
-                        "check: count later copies of a token, exactly; beyond a million tokens it spills 32 bytes a row to TMPDIR (default: /var/tmp)"
-                    ),
-                    .init(
-                        "max-invalid", "P",
-                        "check: exit 2 where more than P percent of the rows are invalid, judged as send does; 100: never (default: 10)"
-                    ),
-                    .init(
-                        "output", "FILE",
-                        "dedupe: where the list goes; it appears whole or not at all"),
-                    .init(
-                        "registered-column", "NAME",
-                        "dedupe: when a token was registered (Unix seconds, milliseconds, ISO 8601): the newest row stays; what can't be read is the oldest"
-                    ),
-                    .init("json", nil, "check: print what was found as JSON"),
-                ])
-        ],
+        sections: [group.section],
         examples: [
             .init(
                 "Look at a list, and count what is in it twice",
@@ -58,43 +29,85 @@ enum TokensCommand {
                 """#),
         ],
         subcommands: ["check", "dedupe"],
-        run: { (arguments) throws(CommandFailure) in
+        run: { (arguments) throws(BroadsideError) in
             let word = try arguments.expectSubcommand(of: description)
             try refuseOthers(word, arguments)
             try arguments.require(word == "dedupe" ? [.list, .output] : [.list])
-            var options = TokensOptions(tokens: try arguments.required("tokens", "FILE"))
-            options.format = try arguments.choice("format", TokenListFormat.self)
-            options.tokenColumn = arguments.string("token-column")
-            if let value = try arguments.percentage("max-invalid") { options.maxInvalid = value }
-            let output = word == "dedupe" ? try arguments.required("output", "FILE") : nil
-            do throws(BroadsideError) {
-                if word == "dedupe" {
-                    standardError(
-                        try TokensDedupe.run(
-                            options, output: output ?? "-",
-                            registeredColumn: arguments.string("registered-column")))
-                    return 0
-                }
-                let check = try TokensCheck(
-                    options, countsDuplicates: arguments.has("duplicates"))
-                let report = check.report
-                print(arguments.has("json") ? report.json : report.text, terminator: "")
-                if let refusal = check.refusal { throw refusal }
+            var values = Values()
+            try group.read(arguments, into: &values)
+            if word == "dedupe" {
+                standardError(
+                    try TokensDedupe.run(
+                        values.list, output: values.output ?? "-",
+                        registeredColumn: values.registeredColumn))
                 return 0
-            } catch {
-                throw CommandFailure(message: error.message, exitCode: error.exitCode)
             }
+            let check = try TokensCheck(values.list, countsDuplicates: values.countsDuplicates)
+            let report = check.report
+            print(values.isJSON ? report.json : report.text, terminator: "")
+            if let refusal = check.refusal { throw refusal }
+            return 0
         })
+
+    /// What the command is asked to do.
+    private struct Values: ListValues {
+        var list = TokensOptions(tokens: "")
+        var output: String?
+        var registeredColumn: String?
+        var countsDuplicates = false
+        var isJSON = false
+
+        var format: TokenListFormat? {
+            get { list.format }
+            set { list.format = newValue }
+        }
+        var tokenColumn: String? {
+            get { list.tokenColumn }
+            set { list.tokenColumn = newValue }
+        }
+        var maxInvalid: Double {
+            get { list.maxInvalid }
+            set { list.maxInvalid = newValue }
+        }
+
+        static var defaults: Values { Values() }
+    }
+
+    private static let group = OptionGroup<Values>(
+        title: "Options",
+        options: [
+            .custom("tokens", .file(.read), "FILE", "the token list") {
+                (text, values) throws(BroadsideError) in values.list.tokens = text
+            },
+            .format,
+            .tokenColumn,
+            .flag(
+                "duplicates", \.countsDuplicates,
+                "check: count later copies of a token, exactly; beyond a million tokens it spills 32 bytes a row to TMPDIR (default: /var/tmp)"
+            ),
+            .percentage(
+                "max-invalid", \.maxInvalid,
+                "check: exit 2 where more than P percent of the rows are invalid, judged as send does; 100: never"
+            ),
+            .file(
+                "output", \.output, use: .written,
+                "dedupe: where the list goes; it appears whole or not at all"),
+            .text(
+                "registered-column", "NAME", \.registeredColumn,
+                "dedupe: when a token was registered (Unix seconds, milliseconds, ISO 8601): the newest row stays; what can't be read is the oldest"
+            ),
+            .flag("json", \.isJSON, "check: print what was found as JSON"),
+        ])
 
     /// An option of the other work would be ignored, and nobody would know.
     private static func refuseOthers(
         _ word: String, _ arguments: ParsedArguments
-    ) throws(CommandFailure) {
+    ) throws(BroadsideError) {
         let others =
             word == "check"
             ? ["output", "registered-column"] : ["duplicates", "json", "max-invalid"]
         for name in others where arguments.has(name) {
-            throw .usage("--\(name) is no option of tokens \(word): take it out")
+            throw .usage(name, "is no option of tokens \(word): take it out")
         }
     }
 }

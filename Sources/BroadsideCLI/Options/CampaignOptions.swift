@@ -8,11 +8,11 @@ enum CampaignOptions {
         title: "From a file",
         options: [
             .init(
-                "campaign", "FILE",
+                "campaign", .file(.read), "FILE",
                 "JSON5 with any of these options by their long names; paths are relative to it; a flag here overrides it"
             ),
             .init(
-                "print-campaign", nil,
+                "print-campaign", .flag, nil,
                 "write the campaign as it would be sent, as such a file, and send nothing"),
         ])
 
@@ -29,14 +29,9 @@ enum CampaignOptions {
     /// otherwise itself.
     static func addFile(
         to arguments: inout ParsedArguments, of command: CommandDescription
-    ) throws(CommandFailure) {
+    ) throws(BroadsideError) {
         guard let path = arguments.string("campaign") else { return }
-        let file: CampaignFile
-        do {
-            file = try CampaignFile(path: path)
-        } catch {
-            throw CommandFailure(message: error.message, exitCode: error.exitCode)
-        }
+        let file = try CampaignFile(path: path)
         let overridden = overridden(by: arguments)
         var passedOver: [String] = []
         for entry in file.entries {
@@ -53,7 +48,7 @@ enum CampaignOptions {
             }
             guard let option = command.options.first(where: { $0.name == entry.name }),
                 !section.options.contains(where: { $0.name == entry.name })
-            else { throw .usage(unknown(entry, command)) }
+            else { throw .request(unknown(entry, command)) }
             guard let value = try value(of: option, entry, folder: file.folder) else { continue }
             if arguments.has(entry.name) || overridden.contains(entry.name) { continue }
             arguments.add(entry.name, value: value, place: entry.place)
@@ -96,13 +91,13 @@ enum CampaignOptions {
     /// The text that the command line would have; nil for a flag that is not set.
     private static func value(
         of option: OptionDescription, _ entry: CampaignFile.Entry, folder: String
-    ) throws(CommandFailure) -> String? {
+    ) throws(BroadsideError) -> String? {
         switch entry.value {
-        case .boolean(let isSet) where option.value == nil: return isSet ? "" : nil
-        case .string(let text) where option.value != nil:
+        case .boolean(let isSet) where option.kind == .flag: return isSet ? "" : nil
+        case .string(let text) where option.kind != .flag:
             return option.isPath(text) && !text.starts(withBytes: "/")
                 ? option.withPath(text, in: folder) : text
-        case .number(let text) where option.takesNumber: return plainNumber(text)
+        case .number(let text) where option.kind.takesNumber: return plainNumber(text)
         default: break
         }
         let found: String =
@@ -113,9 +108,9 @@ enum CampaignOptions {
             case .other(let words): words
             }
         let wanted =
-            option.value == nil
-            ? "true or false" : option.takesNumber ? "a number or a string" : "a string"
-        throw .usage("\(entry.place): '\(entry.name)' is \(found): it must be \(wanted)")
+            option.kind == .flag
+            ? "true or false" : option.kind.takesNumber ? "a number or a string" : "a string"
+        throw .request("\(entry.place): '\(entry.name)' is \(found): it must be \(wanted)")
     }
 
     /// `5e3` as an option's value: `5000`.
@@ -133,9 +128,9 @@ enum CampaignOptions {
         where !section.options.contains(where: { $0.name == option.name }) {
             guard let text = arguments.string(option.name) else { continue }
             let value: String
-            if option.value == nil {
+            if option.kind == .flag {
                 value = "true"
-            } else if option.takesNumber, isPlainNumber(text) {
+            } else if option.kind.takesNumber, isPlainNumber(text) {
                 value = text
             } else if option.isPath(text), !text.starts(withBytes: "/") {
                 value = jsonString(option.withPath(text, in: workingDirectory + "/"))
@@ -156,26 +151,5 @@ enum CampaignOptions {
         guard let path = unsafe getcwd(nil, 0) else { return "." }
         defer { unsafe free(path) }
         return unsafe String(cString: path)
-    }
-}
-
-extension OptionDescription {
-    /// Whether a number means something here.
-    var takesNumber: Bool { ["N", "P", "WHEN", "1|5|10", "443|2197"].contains(value) }
-
-    /// Whether a text names a file or a directory here.
-    func isPath(_ text: String) -> Bool {
-        guard let value, text != "-" else { return false }
-        // An endpoint for metrics is no file.
-        if value.contains("HOST:PORT"), !text.contains("/"), text.contains(":") { return false }
-        return ["FILE", "DIR", "PATH", "OUTPUT"].contains { value.contains($0) }
-    }
-
-    /// The text with its path in a folder; `COLUMN=DIR` has it behind the sign.
-    func withPath(_ text: String, in folder: String) -> String {
-        guard value?.contains("=") == true, let (column, path) = text.parts(atFirst: "=") else {
-            return folder + text
-        }
-        return path.isEmpty || path.starts(withBytes: "/") ? text : "\(column)=\(folder)\(path)"
     }
 }

@@ -1,39 +1,65 @@
 import Broadside
 
+/// What the commands know that read one list.
+protocol ListValues: OptionValues {
+    var format: TokenListFormat? { get set }
+    var tokenColumn: String? { get set }
+}
+
+extension SendOptions: ListValues {}
+
+extension Option where Values: ListValues {
+    static var format: Option {
+        .choice(
+            "format", \.format,
+            "how the list is written (default: as its name and first bytes say)")
+    }
+
+    static var tokenColumn: Option {
+        .text(
+            "token-column", "NAME", \.tokenColumn,
+            "the column or key that holds the token, or the path of a key such as device.token (default: token)"
+        )
+    }
+}
+
 /// The options that name a list and say which of its rows are meant: the same in every run over one.
 enum ListOptions {
     /// Which list, and how it is written.
-    static let list: [OptionDescription] = [
-        .init(
-            "tokens", "FILE",
+    static let list: [Option<SendOptions>] = [
+        .custom(
+            "tokens", .file(.read), "FILE",
             "token list: a device token a line, CSV or TSV with a header, JSON Lines; .gz and .zst as they are; - for standard input"
-        ),
-        .init(
-            "format", "lines|csv|tsv|jsonl",
-            "how the list is written (default: as its name and first bytes say)"),
-        .init(
-            "token-column", "NAME",
-            "the column or key that holds the token, or the path of a key such as device.token (default: token)"
-        ),
+        ) { (text, options) throws(BroadsideError) in
+            guard options.tokens == nil else {
+                throw .usage("tokens", "and --to exclude each other: drop one")
+            }
+            options.tokens = .file(text)
+        },
+        .format,
+        .tokenColumn,
     ]
 
-    static let maxInvalid = OptionDescription(
-        "max-invalid", "P",
-        "stop when more than P percent of the rows read so far are invalid, looked at after 1,000 rows before anything is sent, then every 10,000 and at the end; 100: never (default: 10)"
-    )
+    static let limit = Option<SendOptions>.integer(
+        "limit", 1...(1 << 40), \.limit, "only the first N rows")
 
-    static let limit = OptionDescription("limit", "N", "only the first N rows")
-
-    static let whichRows = OptionSection(
+    static let whichRows = OptionGroup<SendOptions>(
         title: "Which rows",
         options: [
-            .init("shard", "K/N", "only the Kth of N parts of the list, every row in exactly one"),
-            .init(
-                "suppress", "FILE",
+            .custom(
+                "shard", .text, "K/N",
+                "only the Kth of N parts of the list, every row in exactly one"
+            ) { (text, options) throws(BroadsideError) in
+                guard let shard = ListShard(text) else {
+                    throw .usage(
+                        "shard", "'\(text)' is no part: write K/N, the Kth of N parts, such as 1/4")
+                }
+                options.shard = shard
+            },
+            .file(
+                "suppress", \.suppress,
                 "opt-outs, a token list in any format: their rows end as skipped, Suppressed"),
-            .init(
-                "duplicates", "send|skip",
-                "skip: later copies of a token end as skipped, Duplicate (default: send)"),
+            duplicates,
         ])
 
     /// What becomes of later copies of a token.
@@ -42,22 +68,13 @@ enum ListOptions {
         case skip
     }
 
-    /// Reads all but `--tokens`.
-    static func read(
-        _ arguments: ParsedArguments, into options: inout SendOptions
-    ) throws(CommandFailure) {
-        options.format = try arguments.choice("format", TokenListFormat.self)
-        options.tokenColumn = arguments.string("token-column")
-        options.limit = try arguments.integer("limit", in: 1...(1 << 40)).map { UInt64($0) }
-        if let text = arguments.string("shard") {
-            guard let shard = ListShard(text) else {
-                throw .usage(
-                    "--shard '\(text)' is no part: write K/N, the Kth of N parts, such as 1/4")
-            }
-            options.shard = shard
+    private static let duplicates = Option<SendOptions>(
+        OptionDescription(
+            "duplicates", .choice(DuplicatePolicy.allCases.map(\.rawValue)), "send|skip",
+            "skip: later copies of a token end as skipped, Duplicate (default: send)")
+    ) { (arguments, options) throws(BroadsideError) in
+        if let policy = try arguments.choice("duplicates", DuplicatePolicy.self) {
+            options.skipsDuplicates = policy == .skip
         }
-        options.suppress = arguments.string("suppress")
-        let duplicates = try arguments.choice("duplicates", DuplicatePolicy.self)
-        options.skipsDuplicates = duplicates == .skip
     }
 }

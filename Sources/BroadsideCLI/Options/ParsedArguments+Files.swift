@@ -3,53 +3,44 @@ import Broadside
 import Glibc
 
 extension ParsedArguments {
-    /// Options whose file is written.
-    private static let outputs = [
-        "summary", "report", "metrics", "trace-frames", "control", "output", "removed",
-        "then-prune", "journal", "deliveries",
-    ]
-
     /// What is written must not be what is read, nor a ledger's, nor be written twice.
-    func checkOutputs(of command: CommandDescription) throws(CommandFailure) {
+    func checkOutputs(of command: CommandDescription) throws(BroadsideError) {
         var read = passedOver.map { input($0.option, $0.value) }
         var ledgers = words.filter(isDirectory)
-        var written: [(name: String, path: String)] = []
+        var (written, sockets): ([(name: String, path: String)], [(name: String, path: String)]) =
+            ([], [])
         for option in command.options {
-            let paths = strings(option.name).filter { option.isPath($0) }
-            if Self.outputs.contains(option.name) {
-                written += paths.map { (option.name, $0) }
-            } else if option.name == "ledger" {
-                ledgers += paths
-            } else {
-                read += paths.map { input(option, $0) }
+            for value in strings(option.name) {
+                switch option.kind.fileUse(of: value) {
+                case .written: written.append((option.name, value))
+                // A socket takes nobody's place, and lies in the ledger by default.
+                case .socket: sockets.append((option.name, value))
+                case .ledger: ledgers.append(value)
+                case .read: read.append(input(option, value))
+                case nil: break
+                }
             }
         }
         let rule = OutputRule(inputs: read, ledgers: ledgers)
-        for (index, output) in written.enumerated() {
-            if let other = written[..<index].first(where: {
+        for (index, output) in (written + sockets).enumerated() {
+            if let other = written.prefix(index).first(where: {
                 !isDevice(output.path) && OutputRule.areSame($0.path, output.path)
             }) {
                 throw .usage(
-                    "--\(output.name) and --\(other.name) name the same file \(output.path): name two"
+                    output.name, "and --\(other.name) name the same file \(output.path): name two"
                 )
             }
-            // A socket takes nobody's place, and lies in the ledger by default.
-            if output.name == "control" { continue }
-            do throws(BroadsideError) {
+            if index < written.count {
                 try rule.check(option: output.name, path: output.path)
-            } catch {
-                throw CommandFailure(message: error.message, exitCode: error.exitCode)
             }
         }
     }
 
     /// An option that names a file or a directory; `COLUMN=DIR` has it behind the sign.
     private func input(_ option: OptionDescription, _ value: String) -> OutputRule.Input {
-        guard option.value?.contains("=") == true, let parts = value.parts(atFirst: "=") else {
-            return OutputRule.Input(option: option.name, path: value)
-        }
-        return OutputRule.Input(
-            option: option.name, path: String(parts.behind), holdsPayloads: true)
+        OutputRule.Input(
+            option: option.name, path: option.path(in: value),
+            holdsPayloads: option.kind == .columnDirectory)
     }
 }
 

@@ -7,29 +7,29 @@ extension ParsedArguments {
     @discardableResult
     func expectSubcommand(
         of command: CommandDescription, takesMore: Set<String> = []
-    ) throws(CommandFailure) -> String {
+    ) throws(BroadsideError) -> String {
         let names = command.subcommands.joined(separator: ", ")
         guard let word = words.first else {
-            throw .usage(
+            throw .request(
                 "\(command.name) wants one of \(names): broadside \(command.name) --help says more")
         }
         guard command.subcommands.contains(word) else {
             let nearest = nearestName(to: word, among: command.subcommands)
-            throw .usage(
+            throw .request(
                 "unknown word '\(word)': "
                     + (nearest.map { "did you mean \($0)?" }
                         ?? "\(command.name) wants one of \(names) in this place"))
         }
         if words.count > 1, !takesMore.contains(word) {
-            throw .usage(Self.strange(words[1], after: "\(command.name) \(word)", in: command))
+            throw .request(Self.strange(words[1], after: "\(command.name) \(word)", in: command))
         }
         return word
     }
 
     /// A command that takes only options was given a word.
-    func refuseWords(of command: CommandDescription) throws(CommandFailure) {
+    func refuseWords(of command: CommandDescription) throws(BroadsideError) {
         guard let word = words.first else { return }
-        throw .usage(Self.strange(word, after: command.name, in: command))
+        throw .request(Self.strange(word, after: command.name, in: command))
     }
 
     /// Most likely the value of an option whose name was left out.

@@ -13,7 +13,7 @@ struct ParsedArguments {
     private(set) var asksForHelp = false
 
     /// Reads `--name value`, `--name=value` and flags.
-    init(_ arguments: [String], command: CommandDescription) throws(CommandFailure) {
+    init(_ arguments: [String], command: CommandDescription) throws(BroadsideError) {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             guard argument.starts(withBytes: "--"), argument.utf8.count > 2 else {
@@ -22,7 +22,7 @@ struct ParsedArguments {
                 } else if argument.starts(withBytes: "-"), argument != "-" {
                     let name = argument.drop { $0 == "-" }.prefix { $0 != "=" }
                     let isKnown = command.options.contains { $0.name == name }
-                    throw .usage(
+                    throw .request(
                         "unknown option \(argument): "
                             + (isKnown
                                 ? "did you mean --\(name)?"
@@ -43,10 +43,10 @@ struct ParsedArguments {
                 continue
             }
             guard let option = command.options.first(where: { $0.name == name }) else {
-                throw .usage(Self.unknown(name, in: command))
+                throw .request(Self.unknown(name, in: command))
             }
             if !option.isRepeatable, values[name] != nil {
-                throw .usage("--\(name) is given twice: give it once")
+                throw .usage(name, "is given twice: give it once")
             }
             values[name, default: []].append(
                 try Self.value(of: option, attached: attached, rest: &rest))
@@ -55,10 +55,10 @@ struct ParsedArguments {
 
     private static func value(
         of option: OptionDescription, attached: String?, rest: inout ArraySlice<String>
-    ) throws(CommandFailure) -> String {
-        guard let valueName = option.value else {
+    ) throws(BroadsideError) -> String {
+        guard let valueName = option.placeholder else {
             if attached != nil {
-                throw .usage("--\(option.name) takes no value: write it without '='")
+                throw .usage(option.name, "takes no value: write it without '='")
             }
             return ""
         }
@@ -68,12 +68,13 @@ struct ParsedArguments {
         if let value = attached ?? (isMissing ? nil : rest.popFirst()) {
             guard !value.isEmpty || !option.isPath(value) else {
                 throw .usage(
-                    "--\(option.name) is empty: write --\(option.name) \(valueName) (is a variable "
+                    option.name,
+                    "is empty: write --\(option.name) \(valueName) (is a variable "
                         + "of the script unset?)")
             }
             return value
         }
-        throw .usage("--\(option.name) lacks its value: write --\(option.name) \(valueName)")
+        throw .usage(option.name, "lacks its value: write --\(option.name) \(valueName)")
     }
 
     private static func unknown(_ name: String, in command: CommandDescription) -> String {
@@ -103,13 +104,10 @@ struct ParsedArguments {
         passedOver.append((option, value))
     }
 
-    /// A failure that is about an option of a campaign file names its place there.
-    func located(_ failure: CommandFailure) -> CommandFailure {
-        guard failure.message.hasPrefix("--") else { return failure }
-        let name = failure.message.dropFirst(2).prefix { $0.isLetter || $0 == "-" }
-        guard let place = places[String(name)] else { return failure }
-        return CommandFailure(
-            message: "\(place): \(failure.message)", exitCode: failure.exitCode)
+    /// A failure that is about an option of a campaign file names its location there.
+    func located(_ failure: BroadsideError) -> BroadsideError {
+        guard let location = failure.option.flatMap({ places[$0] }) else { return failure }
+        return failure.located(at: location)
     }
 
     func has(_ name: String) -> Bool { values[name] != nil }
@@ -119,19 +117,20 @@ struct ParsedArguments {
     func strings(_ name: String) -> [String] { values[name] ?? [] }
 
     /// The option, or a failure that names it.
-    func required(_ name: String, _ valueName: String) throws(CommandFailure) -> String {
+    func required(_ name: String, _ valueName: String) throws(BroadsideError) -> String {
         guard let value = string(name) else {
-            throw .usage("--\(name) is missing: add --\(name) \(valueName)")
+            throw .usage(name, "is missing: add --\(name) \(valueName)")
         }
         return value
     }
 
     /// A whole number within a range.
-    func integer(_ name: String, in range: ClosedRange<Int>) throws(CommandFailure) -> Int? {
+    func integer(_ name: String, in range: ClosedRange<Int>) throws(BroadsideError) -> Int? {
         guard let text = string(name) else { return nil }
         guard let value = Int(text), range.contains(value) else {
             throw .usage(
-                "--\(name) '\(text)' is no whole number from \(range.lowerBound) to "
+                name,
+                "'\(text)' is no whole number from \(range.lowerBound) to "
                     + "\(range.upperBound): mend the value")
         }
         return value
@@ -141,59 +140,60 @@ struct ParsedArguments {
     private static let largestNumber = 1e9
 
     /// A number above zero.
-    func positiveNumber(_ name: String) throws(CommandFailure) -> Double? {
+    func positiveNumber(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
         guard let value = Double(text), value > 0, value <= Self.largestNumber else {
             throw .usage(
-                "--\(name) '\(text)' is no number above 0, at most 1000000000: write it like 5000")
+                name, "'\(text)' is no number above 0, at most 1000000000: write it like 5000")
         }
         return value
     }
 
     /// A share in percent.
-    func percentage(_ name: String) throws(CommandFailure) -> Double? {
+    func percentage(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
         guard let value = Double(text), value >= 0, value <= 100 else {
             throw .usage(
-                "--\(name) '\(text)' is no percentage from 0 to 100: write the number alone, like 20"
+                name, "'\(text)' is no percentage from 0 to 100: write the number alone, like 20"
             )
         }
         return value
     }
 
-    /// A duration such as `500ms`, `30s`, `15m`, `2h`, `1d`, in nanoseconds.
-    func duration(_ name: String) throws(CommandFailure) -> UInt64? {
+    /// A share from 0 to 1.
+    func share(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
-        guard let value = parseDuration(text) else {
-            throw .usage(
-                "--\(name) '\(text)' is no duration: write it like 500ms, 30s, 15m, 2h or 1d")
+        guard let value = Double(text), value >= 0, value <= 1 else {
+            throw .usage(name, "'\(text)' is no share from 0 to 1: write 0.01 for one percent")
         }
         return value
     }
 
-    /// What people call a campaign.
-    func name() throws(CommandFailure) -> String? {
-        guard let text = string("name") else { return nil }
-        guard !text.isEmpty, text.utf8.count <= SendOptions.nameByteLimit,
-            !text.unicodeScalars.contains(where: ForeignText.isInvisible)
-        else {
+    /// What is wrong with a text that is no duration.
+    static func noDuration(_ text: String) -> String {
+        "'\(text)' is no duration: write it like 500ms, 30s, 15m, 2h or 1d"
+    }
+
+    /// A duration such as `500ms`, `30s`, `15m`, `2h`, `1d`, in nanoseconds.
+    func duration(_ name: String) throws(BroadsideError) -> UInt64? {
+        guard let text = string(name) else { return nil }
+        guard let value = parseDuration(text) else {
             throw .usage(
-                "--name takes 1 to \(SendOptions.nameByteLimit) bytes without control characters: "
-                    + "write a short text")
+                name, Self.noDuration(text))
         }
-        return text
+        return value
     }
 
     /// One of an enumeration's values.
     func choice<Value: RawRepresentable & CaseIterable>(
         _ name: String, _ type: Value.Type
-    ) throws(CommandFailure) -> Value? where Value.RawValue == String {
+    ) throws(BroadsideError) -> Value? where Value.RawValue == String {
         guard let text = string(name) else { return nil }
         if let value = Value(rawValue: text) { return value }
         let names = Value.allCases.map(\.rawValue)
         let nearest = nearestName(to: text, among: names).map { "did you mean \($0)? " } ?? ""
         throw .usage(
-            "--\(name) '\(text)' is unknown: \(nearest)one of \(names.joined(separator: ", "))")
+            name, "'\(text)' is unknown: \(nearest)one of \(names.joined(separator: ", "))")
     }
 }
 

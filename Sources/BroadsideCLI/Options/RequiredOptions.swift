@@ -1,3 +1,5 @@
+import Broadside
+
 /// An option without which a command can do nothing, or one of several.
 struct RequiredOption {
     /// Its name, and those of the options that take its place.
@@ -37,7 +39,7 @@ struct RequiredOption {
 
 extension ParsedArguments {
     /// Names all that is missing in one message: nobody should have to ask five times.
-    func require(_ required: [RequiredOption]) throws(CommandFailure) {
+    func require(_ required: [RequiredOption]) throws(BroadsideError) {
         let missing = required.filter { option in !option.names.contains(where: has) }
         guard let last = missing.last else { return }
         let names = missing.map { "--\($0.names[0])" }
@@ -46,6 +48,6 @@ extension ParsedArguments {
             ? "--\(last.names[0]) is missing"
             : "\(names.dropLast().joined(separator: ", ")) and --\(last.names[0]) are missing"
         let calls = missing.map(\.call).joined(separator: "; ")
-        throw .usage("\(subject): add \(calls)")
+        throw .request("\(subject): add \(calls)")
     }
 }

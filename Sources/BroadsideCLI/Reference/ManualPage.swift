@@ -40,7 +40,7 @@ enum ManualPage {
             for option in section.options {
                 page += item(
                     "\\fB\\-\\-\(escaped(option.name))\\fR"
-                        + (option.value.map { " \\fI\(escaped($0))\\fR" } ?? ""), option.help)
+                        + (option.placeholder.map { " \\fI\(escaped($0))\\fR" } ?? ""), option.help)
             }
         }
         page += ".SH EXAMPLES\n" + command.examples.map(text).joined(separator: ".PP\n")

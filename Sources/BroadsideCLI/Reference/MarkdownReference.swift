@@ -47,7 +47,7 @@ enum MarkdownReference {
                 + table(
                     ["Option", "Meaning"],
                     section.options.map { option in
-                        let value = option.value.map { " " + $0 } ?? ""
+                        let value = option.placeholder.map { " " + $0 } ?? ""
                         let repeats =
                             option.isRepeatable && !option.help.contains("may be repeated")
                         return [

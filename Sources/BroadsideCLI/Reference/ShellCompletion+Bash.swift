@@ -45,7 +45,7 @@ extension ShellCompletion {
     private static func bashCase(_ command: CommandDescription) -> String {
         var result = "        \(command.name))\n            case $previous in\n"
         var (files, free): ([String], [String]) = ([], [])
-        for option in command.options where option.value != nil {
+        for option in command.options where option.kind != .flag {
             switch Argument(option) {
             case .choices(let choices):
                 result += "                --\(option.name)) "

@@ -36,7 +36,7 @@ extension ShellCompletion {
             }
             for option in command.options {
                 script += "\(start) -l \(option.name)"
-                if option.value != nil {
+                if option.kind != .flag {
                     switch Argument(option) {
                     case .choices(let choices):
                         script += " -x -a '\(choices.joined(separator: " "))'"

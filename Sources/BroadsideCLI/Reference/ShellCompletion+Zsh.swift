@@ -56,7 +56,7 @@ extension ShellCompletion {
     private static func zshOption(_ option: OptionDescription) -> String {
         let help = escaping("[]\\", in: option.help)
         let repeats = option.isRepeatable ? "*" : ""
-        guard let value = option.value else {
+        guard let value = option.placeholder else {
             return quoted("\(repeats)--\(option.name)[\(help)]")
         }
         let action =

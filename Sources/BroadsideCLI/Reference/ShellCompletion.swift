@@ -14,23 +14,10 @@ enum ShellCompletion: String, CaseIterable {
         case free
 
         init(_ option: OptionDescription) {
-            guard let value = option.value else {
-                self = .free
-                return
-            }
-            let parts = value.split(separator: "|").map(String.init)
-            let isChoice = parts.count > 1 && parts.allSatisfy { $0 == $0.lowercased() }
-            if !option.choices.isEmpty {
-                self = .choices(option.choices)
-            } else if isChoice {
-                self = .choices(parts)
-            } else if value == "TYPE" {
-                self = .choices(PushType.allCases.map(\.rawValue))
-            } else if option.name == "environment" {
-                self = .choices(Endpoints.Environment.allCases.map(\.rawValue))
-            } else {
-                // An option of which a path is one form takes that one.
-                self = option.isPath("/") ? .file : .free
+            switch option.kind {
+            case .choice(let choices): self = .choices(choices)
+            case .file, .columnDirectory, .fileOrEndpoint: self = .file
+            case .flag, .text, .number: self = .free
             }
         }
     }
@@ -75,7 +62,7 @@ enum ShellCompletion: String, CaseIterable {
 extension Program {
     /// The page that `help --man [COMMAND]`, `help --markdown` or `help --completion SHELL` asks for;
     /// nil for others.
-    static func document(_ words: ArraySlice<String>) throws(CommandFailure) -> String? {
+    static func document(_ words: ArraySlice<String>) throws(BroadsideError) -> String? {
         switch words.first {
         case "--man":
             guard let name = words.dropFirst().first else { return ManualPage.overview() }
@@ -84,7 +71,7 @@ extension Program {
         case "--completion":
             let name = words.dropFirst().first ?? ""
             guard let shell = ShellCompletion(rawValue: name) else {
-                throw .usage("--completion '\(name)' is no known shell: use bash, zsh or fish")
+                throw .usage("completion", "'\(name)' is no known shell: use bash, zsh or fish")
             }
             return shell.script
         default:

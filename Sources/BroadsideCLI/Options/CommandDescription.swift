@@ -1,32 +1,4 @@
-/// One option of a command: what `--help`, the parser and the nearest-name advice know of it.
-struct OptionDescription: Sendable {
-    /// The long name without its dashes.
-    let name: String
-    /// The value's name in the help; nil: a flag without a value.
-    let value: String?
-    let help: String
-    /// May be given more than once.
-    let isRepeatable: Bool
-    /// Values that a shell completes, where the value's name does not say them (`csv|jsonl`).
-    let choices: [String]
-
-    init(
-        _ name: String, _ value: String?, _ help: String, isRepeatable: Bool = false,
-        choices: [String] = []
-    ) {
-        self.name = name
-        self.value = value
-        self.help = help
-        self.isRepeatable = isRepeatable
-        self.choices = choices
-    }
-}
-
-/// A group of options under a heading of the help.
-struct OptionSection: Sendable {
-    let title: String
-    let options: [OptionDescription]
-}
+import Broadside
 
 /// A call that somebody may want, as a shell takes it.
 struct CommandExample: Sendable {
@@ -60,20 +32,9 @@ struct CommandDescription: Sendable {
     var wordsAfterPath: [String] = []
     /// Options of `send` that a campaign file may hold though the command has no use for them.
     var passedOverInCampaign: Set<String> = []
-    let run: @Sendable (ParsedArguments) throws(CommandFailure) -> Int32
+    let run: @Sendable (ParsedArguments) throws(BroadsideError) -> Int32
 
     var options: [OptionDescription] { sections.flatMap(\.options) }
-}
-
-/// Why a command ended without doing its work: printed as `broadside: message` on stderr.
-struct CommandFailure: Error {
-    let message: String
-    let exitCode: Int32
-
-    /// A request that is wrong in itself: exit 2, nothing was done.
-    static func usage(_ message: String) -> CommandFailure {
-        CommandFailure(message: message, exitCode: 2)
-    }
 }
 
 extension CommandDescription {
@@ -84,7 +45,7 @@ extension CommandDescription {
             page += "\n\(section.title):\n"
             for option in section.options {
                 page += Self.line(
-                    "--\(option.name)" + (option.value.map { " \($0)" } ?? ""), option.help)
+                    "--\(option.name)" + (option.placeholder.map { " \($0)" } ?? ""), option.help)
             }
         }
         page += "\nExamples:\n"

@@ -1,0 +1,233 @@
+import Broadside
+
+/// What a command is asked to do, as its options say it.
+protocol OptionValues: Sendable {
+    /// What holds for each option that is not given.
+    static var defaults: Self { get }
+}
+
+/// An option, and where its value goes in what the command is asked to do. An option has one entry:
+/// name, kind, the property that it sets, and help; its default is the property's.
+struct Option<Values: OptionValues>: Sendable {
+    typealias Property<Value> = any WritableKeyPath<Values, Value> & Sendable
+
+    let description: OptionDescription
+    /// Puts the value there if the option is given.
+    let read: @Sendable (ParsedArguments, inout Values) throws(BroadsideError) -> Void
+
+    init(
+        _ description: OptionDescription,
+        read: @escaping @Sendable (ParsedArguments, inout Values) throws(BroadsideError) -> Void
+    ) {
+        self.description = description
+        self.read = read
+    }
+
+    /// An option whose value is read by rules of its own.
+    static func custom(
+        _ name: String, _ kind: OptionKind, _ placeholder: String, _ help: String,
+        _ read: @escaping @Sendable (String, inout Values) throws(BroadsideError) -> Void
+    ) -> Option {
+        Option(.init(name, kind, placeholder, help)) { (arguments, values) throws(BroadsideError) in
+            if let text = arguments.string(name) { try read(text, &values) }
+        }
+    }
+
+    /// An option that may be given more than once.
+    static func repeated(
+        _ name: String, _ kind: OptionKind, _ placeholder: String, _ property: Property<[String]>,
+        _ help: String
+    ) -> Option {
+        Option(.init(name, kind, placeholder, help, isRepeatable: true)) {
+            (arguments, values) throws(BroadsideError) in
+            values[keyPath: property] = arguments.strings(name)
+        }
+    }
+
+    static func flag(_ name: String, _ property: Property<Bool>, _ help: String) -> Option {
+        Option(.init(name, .flag, nil, help)) { (arguments, values) throws(BroadsideError) in
+            if arguments.has(name) { values[keyPath: property] = true }
+        }
+    }
+
+    static func text(
+        _ name: String, _ placeholder: String, _ property: Property<String?>, _ help: String
+    ) -> Option {
+        custom(name, .text, placeholder, help) { (text, values) throws(BroadsideError) in
+            values[keyPath: property] = text
+        }
+    }
+
+    static func text(
+        _ name: String, _ placeholder: String, _ property: Property<String>, _ help: String
+    ) -> Option {
+        let help = withDefault(help, Values.defaults[keyPath: property])
+        return custom(name, .text, placeholder, help) { (text, values) throws(BroadsideError) in
+            values[keyPath: property] = text
+        }
+    }
+
+    static func file(
+        _ name: String, _ property: Property<String?>, use: OptionKind.FileUse = .read,
+        placeholder: String = "FILE", _ help: String
+    ) -> Option {
+        custom(name, .file(use), placeholder, help) { (text, values) throws(BroadsideError) in
+            values[keyPath: property] = text
+        }
+    }
+
+    // MARK: Numbers
+
+    /// A whole number; what it means without the option, the help says.
+    static func integer<Number: FixedWidthInteger & Sendable>(
+        _ name: String, _ range: ClosedRange<Int>, _ property: Property<Number?>, _ help: String
+    ) -> Option {
+        Option(.init(name, .number, "N", help)) { (arguments, values) throws(BroadsideError) in
+            if let value = try arguments.integer(name, in: range) {
+                values[keyPath: property] = Number(value)
+            }
+        }
+    }
+
+    static func integer<Number: FixedWidthInteger & Sendable>(
+        _ name: String, _ range: ClosedRange<Int>, _ property: Property<Number>, _ help: String
+    ) -> Option {
+        let help = withDefault(help, "\(Values.defaults[keyPath: property])")
+        return Option(.init(name, .number, "N", help)) {
+            (arguments, values) throws(BroadsideError) in
+            if let value = try arguments.integer(name, in: range) {
+                values[keyPath: property] = Number(value)
+            }
+        }
+    }
+
+    /// A number above zero.
+    static func rate(_ name: String, _ property: Property<Double?>, _ help: String) -> Option {
+        Option(.init(name, .number, "N", help)) { (arguments, values) throws(BroadsideError) in
+            if let value = try arguments.positiveNumber(name) { values[keyPath: property] = value }
+        }
+    }
+
+    static func percentage(
+        _ name: String, _ property: Property<Double>, _ help: String
+    ) -> Option {
+        let help = withDefault(help, shortText(Values.defaults[keyPath: property]))
+        return Option(.init(name, .number, "P", help)) {
+            (arguments, values) throws(BroadsideError) in
+            if let value = try arguments.percentage(name) { values[keyPath: property] = value }
+        }
+    }
+
+    /// A share from 0 to 1.
+    static func share(_ name: String, _ property: Property<Double>, _ help: String) -> Option {
+        let help = withDefault(help, shortText(Values.defaults[keyPath: property]))
+        return Option(.init(name, .number, "SHARE", help)) {
+            (arguments, values) throws(BroadsideError) in
+            if let value = try arguments.share(name) { values[keyPath: property] = value }
+        }
+    }
+
+    // MARK: Durations
+
+    /// Nanoseconds; what holds without the option, the help says.
+    static func duration(
+        _ name: String, _ property: Property<UInt64?>, default value: UInt64? = nil, _ help: String
+    ) -> Option {
+        let help = value.map { withDefault(help, durationText(nanoseconds: $0)) } ?? help
+        return Option(.init(name, .text, "D", help)) { (arguments, values) throws(BroadsideError) in
+            if let value = try arguments.duration(name) { values[keyPath: property] = value }
+        }
+    }
+
+    /// Nanoseconds.
+    static func duration(
+        _ name: String, _ property: Property<UInt64>, least: UInt64 = 0, _ help: String
+    ) -> Option {
+        let help = withDefault(help, durationText(nanoseconds: Values.defaults[keyPath: property]))
+        return Option(.init(name, .text, "D", help)) {
+            (arguments, values) throws(BroadsideError) in
+            guard let value = try arguments.duration(name) else { return }
+            guard value >= least else { throw .usage(name, "must be above 0") }
+            values[keyPath: property] = value
+        }
+    }
+
+    // MARK: Choices
+
+    /// One of an enumeration's values; what holds without the option, the help says.
+    static func choice<Value: RawRepresentable & CaseIterable & Sendable>(
+        _ name: String, _ property: Property<Value?>, placeholder: String? = nil, _ help: String
+    ) -> Option where Value.RawValue == String {
+        choice(name, placeholder, help) { (value: Value, values) in
+            values[keyPath: property] = value
+        }
+    }
+
+    static func choice<Value: RawRepresentable & CaseIterable & Sendable>(
+        _ name: String, _ property: Property<Value>, placeholder: String? = nil, _ help: String
+    ) -> Option where Value.RawValue == String {
+        let help = withDefault(help, Values.defaults[keyPath: property].rawValue)
+        return choice(name, placeholder, help) { (value: Value, values) in
+            values[keyPath: property] = value
+        }
+    }
+
+    private static func choice<Value: RawRepresentable & CaseIterable & Sendable>(
+        _ name: String, _ placeholder: String?, _ help: String,
+        _ set: @escaping @Sendable (Value, inout Values) -> Void
+    ) -> Option where Value.RawValue == String {
+        let names = Value.allCases.map(\.rawValue)
+        let shown = placeholder ?? names.joined(separator: "|")
+        return Option(.init(name, .choice(names), shown, help)) {
+            (arguments, values) throws(BroadsideError) in
+            if let value = try arguments.choice(name, Value.self) { set(value, &values) }
+        }
+    }
+
+    // MARK: Help
+
+    private static func withDefault(_ help: String, _ value: String) -> String {
+        "\(help) (default: \(value))"
+    }
+}
+
+/// Options of one command under a heading of its help.
+struct OptionGroup<Values: OptionValues>: Sendable {
+    let title: String
+    let options: [Option<Values>]
+
+    /// What help and parser know of it.
+    var section: OptionSection {
+        OptionSection(title: title, options: options.map(\.description))
+    }
+
+    /// Reads the values of those options that are given.
+    func read(_ arguments: ParsedArguments, into values: inout Values) throws(BroadsideError) {
+        for option in options { try option.read(arguments, &values) }
+    }
+}
+
+extension [OptionDescription] {
+    func named(_ name: String) -> OptionDescription? { first { $0.name == name } }
+}
+
+/// A number without the decimals that it does not have.
+private func shortText(_ value: Double) -> String {
+    value == value.rounded() ? "\(Int(value))" : "\(value)"
+}
+
+/// `90s`, `15m`: the largest unit of which there are two at least.
+private func durationText(nanoseconds: UInt64) -> String {
+    let units: [(String, UInt64)] = [
+        ("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("m", 60_000_000_000),
+        ("s", 1_000_000_000), ("ms", 1_000_000),
+    ]
+    for (name, scale) in units where nanoseconds % scale == 0 && nanoseconds / scale >= 2 {
+        return "\(nanoseconds / scale)\(name)"
+    }
+    return "\(nanoseconds / 1_000_000)ms"
+}
+
+extension SendOptions: OptionValues {
+    static var defaults: SendOptions { SendOptions() }
+}

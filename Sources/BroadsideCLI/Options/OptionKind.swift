@@ -1,0 +1,51 @@
+/// What the value of an option is. Parser, help, completions, the campaign file and the rules for
+/// files go by it.
+enum OptionKind: Sendable, Equatable {
+    /// What becomes of the file that an option names.
+    enum FileUse: Sendable {
+        /// It is read.
+        case read
+        /// It is written, or replaced.
+        case written
+        /// A socket is made there.
+        case socket
+        /// It is a ledger's directory.
+        case ledger
+    }
+
+    /// The option has no value.
+    case flag
+    /// Any text.
+    case text
+    /// A number; a campaign file may write it without quotes.
+    case number
+    /// One of these.
+    case choice([String])
+    /// A file or a directory.
+    case file(FileUse)
+    /// `COLUMN=DIR`: a directory that is read, behind a column's name.
+    case columnDirectory
+    /// A file that is written, or `HOST:PORT`.
+    case fileOrEndpoint
+
+    /// Whether a campaign file may give the value as a JSON number.
+    var takesNumber: Bool {
+        switch self {
+        case .number: true
+        case .choice(let choices):
+            choices.allSatisfy { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
+        default: false
+        }
+    }
+
+    /// What becomes of the file that a value names; nil if it names none.
+    func fileUse(of value: String) -> FileUse? {
+        guard value != "-" else { return nil }
+        switch self {
+        case .file(let use): return use
+        case .columnDirectory: return .read
+        case .fileOrEndpoint: return value.contains("/") || !value.contains(":") ? .written : nil
+        case .flag, .text, .number, .choice: return nil
+        }
+    }
+}
