@@ -19,7 +19,7 @@ import Testing
         let other = try CertificateAuthority(commonName: "Another Authority")
         let errors = try failure(client: { $0.additionalAuthorities = other.certificate.pem })
         #expect(errors.client?.code == .certificateUnknownAuthority)
-        #expect(errors.client?.message.contains("--ca-file") == true)
+        #expect(errors.client?.message.contains("install the system's CA certificates") == true)
         #expect(errors.client?.message.contains("CN=Test Authority") == true)
         #expect(errors.server?.code == .certificateRefused)
     }
@@ -167,7 +167,7 @@ import Testing
             })
         #expect(errors.client?.code == .clientCertificateRefused)
         #expect(errors.server?.code == .certificateUnknownAuthority)
-        #expect(errors.server?.message.contains("--ca-file") == false)
+        #expect(errors.server?.message.contains("install the system's CA certificates") == false)
     }
 
     @Test func noCommonVersion() throws {

@@ -162,7 +162,7 @@ private struct Repair {
 
     private func otherList(_ list: TokenList, _ error: LedgerError) -> BroadsideError {
         error.code == .badList
-            ? .request("\(list.name): \(error.detail): name the list that was sent with --tokens")
+            ? .request(list.name, ": \(error.detail): name the list that was sent with --tokens")
             : LedgerReading.unreadable(error, directory)
     }
 

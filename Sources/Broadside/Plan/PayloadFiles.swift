@@ -34,7 +34,7 @@ struct PayloadFiles {
         var choice: PayloadSet.Choice?
         var common: Int?
         if let path = options.payload {
-            common = try reader.add(path, shownAs: "--payload \(path)")
+            common = try reader.add(path, shownAs: InputName(path, option: "payload"))
         }
         if let byValue = options.payloadBy {
             choice = try Self.choice(byValue, common: common, &reader)
@@ -92,7 +92,8 @@ struct PayloadFiles {
         for name in names {
             reader.identity += Array("\(name)\n".utf8)
             places[String(name.dropLast(5))] = try reader.add(
-                "\(directory)/\(name)", shownAs: "--payload-by \(directory)/\(name)",
+                "\(directory)/\(name)",
+                shownAs: InputName("\(directory)/\(name)", option: "payload-by"),
                 isFromDirectory: true)
         }
         // A row whose value is `default` gets that file too.
@@ -101,10 +102,11 @@ struct PayloadFiles {
     }
 
     /// A directory of payloads has an option of its own.
-    static func checkFile(_ path: String, shownAs name: String) throws(BroadsideError) {
+    static func checkFile(_ path: String, shownAs name: InputName) throws(BroadsideError) {
         guard LedgerDirectory.isDirectory(path) else { return }
         throw .request(
-            "\(name) is a directory: name a file, or --payload-by COLUMN=DIR for a payload by "
+            name,
+            " is a directory: name a file, or --payload-by COLUMN=DIR for a payload by "
                 + "each row's column")
     }
 
@@ -140,7 +142,7 @@ struct PayloadFiles {
                 }
             }
             guard name.hasSuffix(".json"), !name.hasPrefix(".") else { continue }
-            names.append(name)
+            names.append("\(name)")
             // One place is kept for --payload.
             guard names.count < PayloadSet.templateLimit else {
                 throw .usage(
@@ -189,7 +191,7 @@ extension PayloadFiles {
         }
 
         mutating func add(
-            _ path: String, shownAs name: String, isFromDirectory: Bool = false
+            _ path: String, shownAs name: InputName, isFromDirectory: Bool = false
         ) throws(BroadsideError) -> Int {
             try PayloadFiles.checkFile(path, shownAs: name)
             let payload = try readFile(
@@ -197,12 +199,13 @@ extension PayloadFiles {
             byteCount += payload.count
             guard byteCount <= PayloadFiles.directoryLimit else {
                 throw .request(
-                    "\(name): the payload files are larger than \(PayloadFiles.directoryLimit) "
+                    name,
+                    ": the payload files are larger than \(PayloadFiles.directoryLimit) "
                         + "bytes together: use fewer or smaller ones")
             }
             let bytes = unsafe payload.span.bytes
             identity += payload
-            names.append(name)
+            names.append("\(name)")
             if checks {
                 let report = report(payload, path, name)
                 // As `payload check` lists them: those of a directory first.
@@ -215,7 +218,7 @@ extension PayloadFiles {
                 }
             }
             if let problem = PayloadCheck.syntaxProblem(bytes) {
-                throw .request(problem.description(file: name))
+                throw .request(name, problem.description(file: ""))
             }
             do throws(PayloadCheck.Problem) {
                 let template = try PayloadTemplate(bytes)
@@ -231,12 +234,13 @@ extension PayloadFiles {
                 }
                 templates.append(template)
             } catch {
-                throw .request(error.description(file: name))
+                throw .request(name, error.description(file: ""))
             }
             return templates.count - 1
         }
 
-        private func report(_ payload: [UInt8], _ path: String, _ name: String) -> PayloadReport {
+        private func report(_ payload: [UInt8], _ path: String, _ name: InputName) -> PayloadReport
+        {
             guard let command else {
                 return PayloadReport(payload, file: path, shownAs: name, pushType: pushType)
             }

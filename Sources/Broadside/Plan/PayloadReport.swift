@@ -27,7 +27,7 @@ public struct PayloadReport: Sendable {
     public init(
         file: String, pushType: PushType, topic: String?, option: String = "payload"
     ) throws(BroadsideError) {
-        let name = "--\(option) \(file)"
+        let name = InputName(file, option: option)
         try PayloadFiles.checkFile(file, shownAs: name)
         let payload = try readFile(file, option: option, limit: PayloadFiles.fileLimit)
         self.init(payload, file: file, shownAs: name, pushType: pushType)
@@ -40,11 +40,11 @@ public struct PayloadReport: Sendable {
     ///   - name: The file with the option that led to it.
     ///   - sizeProblem: Says whether a template is too large; nil: as the push type has it.
     init(
-        _ payload: [UInt8], file: String, shownAs name: String, pushType: PushType,
+        _ payload: [UInt8], file: String, shownAs name: InputName, pushType: PushType,
         sizeProblem: ((PayloadTemplate) -> PayloadCheck.Problem?)? = nil
     ) {
         self.file = file
-        self.name = name
+        self.name = name.description
         self.pushType = pushType
         byteCount = payload.count
         let bytes = unsafe payload.span.bytes

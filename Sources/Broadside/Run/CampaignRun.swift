@@ -160,12 +160,12 @@ public enum CampaignRun {
         do {
             return try TLSContext(client: configuration)
         } catch {
-            let isIdentity = error.code == .keyMismatch
-            let option =
-                isIdentity
-                ? options.certificate.map { "--certificate \($0): " }
-                : options.caFile.map { "--ca-file \($0): " }
-            throw .request((option ?? "") + error.message)
+            let name =
+                error.code == .keyMismatch
+                ? options.certificate.map { InputName($0, option: "certificate") }
+                : options.caFile.map { InputName($0, option: "ca-file") }
+            guard let name else { throw .request(error.message) }
+            throw .request(name, ": \(error.message)")
         }
     }
 

@@ -33,7 +33,8 @@ struct ListLook {
         {
             guard case .tooMany(let invalid, let count)? = rows.judge() else { return }
             throw .request(
-                "\(list.name): \(Self.share(invalid, of: count)) rows that were read so far are "
+                list.name,
+                ": \(Self.share(invalid, of: count)) rows that were read so far are "
                     + "invalid: see ledger export --state invalid, and raise --max-invalid to go on"
             )
         }
@@ -140,15 +141,16 @@ extension InvalidRowsGuard.Verdict {
         switch self {
         case .noRow:
             return .request(
-                "\(list.name) holds no row: nobody gets this campaign; is it the right file?")
+                list.name, " holds no row: nobody gets this campaign; is it the right file?")
         case .noValidRow(let rows):
             let subject =
                 rows == 1 ? "its row is invalid" : "all of its \(grouped(rows)) rows are invalid"
             let fix = advice.hasSuffix(".") ? String(advice.dropLast()) : advice
-            return .request("\(list.name): \(subject)\(what): \(fix)")
+            return .request(list.name, ": \(subject)\(what): \(fix)")
         case .tooMany(let invalid, let rows):
             return .request(
-                "\(list.name): \(ListLook.share(invalid, of: rows)) rows read are invalid\(what): "
+                list.name,
+                ": \(ListLook.share(invalid, of: rows)) rows read are invalid\(what): "
                     + "\(advice) If these rows may be left out, raise --max-invalid, which is "
                     + decimal(percent, places: percent == percent.rounded() ? 0 : 1))
         }

@@ -37,10 +37,25 @@ public struct BroadsideError: Error, Sendable {
         BroadsideError(option: option, problem, exitCode: ExitCode.badRequest)
     }
 
+    /// An error about a file that is read.
+    ///
+    /// - Parameter problem: What follows the file's name in the message, its blank or colon first.
+    package init(_ name: InputName, _ problem: String, exitCode: Int32) {
+        self.init("\(name)\(problem)", exitCode: exitCode)
+        option = name.option
+    }
+
+    /// A file that the request names is wrong; nothing was sent.
+    ///
+    /// - Parameter problem: What follows the file's name in the message, its blank or colon first.
+    package static func request(_ name: InputName, _ problem: String) -> BroadsideError {
+        BroadsideError(name, problem, exitCode: ExitCode.badRequest)
+    }
+
     /// A file changed while it was read.
-    static func changed(_ name: String, _ how: String) -> BroadsideError {
+    static func changed(_ name: InputName, _ how: String) -> BroadsideError {
         var error = BroadsideError(
-            "\(name) has changed while it was read, \(how): put it back as it was",
+            name, " has changed while it was read, \(how): put it back as it was",
             exitCode: ExitCode.disk)
         error.isChange = true
         return error

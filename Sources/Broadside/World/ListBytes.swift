@@ -15,7 +15,7 @@ final class ListBytes: Sendable {
     /// What its file was when it was opened; nil where it is none.
     private let stamp: FileStamp?
     /// How messages call it.
-    let name: String
+    let name: InputName
     /// Where it was read, absolute; nil where it is no file.
     let path: String?
 
@@ -27,20 +27,20 @@ final class ListBytes: Sendable {
     /// - Parameter option: the option that names it, for messages.
     init(opening file: String, option: String) throws(BroadsideError) {
         let isInput = file == Self.standardInput
-        name = isInput ? "standard input" : "--\(option) \(file)"
+        name = isInput ? .standardInput : InputName(file, option: option)
         if let advice = Self.remoteAdvice(file, option: option) {
-            throw .request("\(name) is not a file of this machine: \(advice)")
+            throw .request(name, " is not a file of this machine: \(advice)")
         }
         let descriptor = isInput ? dup(STDIN_FILENO) : unsafe open(file, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw .request("\(name): \(describe(errno: errno)): name a readable token list")
+            throw .request(name, ": \(describe(errno: errno)): name a readable token list")
         }
         var information = stat()
         unsafe fstat(descriptor, &information)
         let isRegular = information.st_mode & S_IFMT == S_IFREG
         guard isRegular || isInput else {
             close(descriptor)
-            throw .request("\(name) is no regular file: name a token list")
+            throw .request(name, " is no regular file: name a token list")
         }
         path = isInput ? nil : absolutePath(file)
         stamp = FileStamp(descriptor: descriptor)
@@ -87,7 +87,7 @@ final class ListBytes: Sendable {
         unsafe fstat(descriptor, &information)
         source = .file(descriptor: descriptor, byteCount: UInt64(information.st_size))
         stamp = nil
-        name = "standard input"
+        name = .standardInput
         path = nil
     }
 
@@ -95,7 +95,7 @@ final class ListBytes: Sendable {
     init(_ octets: [UInt8]) {
         source = .memory(octets)
         stamp = nil
-        name = "the list"
+        name = InputName("the list")
         path = nil
     }
 
@@ -108,17 +108,17 @@ final class ListBytes: Sendable {
 
     /// By the first octets; a name that promises more is not believed.
     private static func compression(
-        _ descriptor: Int32, file: String, name: String
+        _ descriptor: Int32, file: String, name: InputName
     ) throws(BroadsideError) -> ListCompression? {
         var mark: [UInt8] = [0, 0, 0, 0]
         let count = unsafe pread(descriptor, &mark, mark.count, 0)
         guard count >= 0 else {
-            throw .request("\(name): \(describe(errno: errno)): name a readable token list")
+            throw .request(name, ": \(describe(errno: errno)): name a readable token list")
         }
         if let found = ListCompression.detect(Array(mark[..<count])) { return found }
         guard let named = ListCompression.named(file) else { return nil }
         guard count == 0 else {
-            throw .request("\(name) is no \(named.rawValue) file: name it as what it is")
+            throw .request(name, " is no \(named.rawValue) file: name it as what it is")
         }
         // Nothing is no packed file either: it is told as cut off when it is read.
         return named
@@ -216,7 +216,7 @@ final class ListBytes: Sendable {
             }
             let count = unsafe pread(descriptor, buffer.baseAddress, room, off_t(offset))
             guard count >= 0 else {
-                throw BroadsideError("\(name): \(describe(errno: errno))", exitCode: 5)
+                throw BroadsideError(name, ": \(describe(errno: errno))", exitCode: 5)
             }
             if count == 0 {
                 try checkUnchanged()

@@ -40,7 +40,7 @@ struct ListHeader {
     /// Octets in which a header must end: one whose quotes never close is not looked for further.
     static let searchLimit: UInt64 = 2 << 20
 
-    private var name: String { bytes.name }
+    private var name: InputName { bytes.name }
 
     /// Where each row has its token, and the other columns that are wanted.
     func layout(
@@ -55,7 +55,8 @@ struct ListHeader {
         let named = given?.listFormat ?? ListFormat.named(fileName)
         if let kind = ForeignFile.detect(beginning, isDelimited: named?.hasHeader ?? false) {
             throw .request(
-                "\(name) is \(kind.name): \(kind.remedy(file: fileName.isEmpty ? "FILE" : shellWord(fileName)))"
+                name,
+                " is \(kind.name): \(kind.remedy(file: fileName.isEmpty ? "FILE" : shellWord(fileName)))"
             )
         }
         var format = named ?? ListFormat.detect(firstOctets: beginning, tokenColumn: token)
@@ -72,13 +73,14 @@ struct ListHeader {
             }
             if let column = otherColumns.first ?? (token == "token" ? nil : token) {
                 throw .request(
-                    "\(name) is a list of lines, without a column '\(column)': add "
+                    name,
+                    " is a list of lines, without a column '\(column)': add "
                         + "--format csv or --format tsv if it has columns")
             }
             return .lines
         }
         guard let header = try header(format) else {
-            throw .request("\(name) has no header: name the columns on its first line")
+            throw .request(name, " has no header: name the columns on its first line")
         }
         do {
             return try RowLayout(format: format, names: names, header: header)
@@ -94,11 +96,12 @@ struct ListHeader {
         switch error {
         case .malformed:
             return .request(
-                "\(name): its header is malformed: text follows a closing quote, or a quote is not "
+                name,
+                ": its header is malformed: text follows a closing quote, or a quote is not "
                     + "closed: correct it")
         case .twice(let column):
             return .request(
-                "\(name) has two columns named '\(printable(column, limit: 40))': rename one")
+                name, " has two columns named '\(printable(column, limit: 40))': rename one")
         case .ambiguous(let wanted, let columns):
             return .request(
                 "\(place(of: wanted, token: token)) column '\(printable(wanted))' may be any of "
@@ -165,7 +168,8 @@ struct ListHeader {
         }
         guard !cutter.isHeaderOverlong, cutter.header != nil || place <= Self.searchLimit else {
             throw .request(
-                "\(name): its header is longer than \(RowChunk.rowByteCountMax) bytes: is it the "
+                name,
+                ": its header is longer than \(RowChunk.rowByteCountMax) bytes: is it the "
                     + "right file, with all its quotes closed?")
         }
         return cutter.header

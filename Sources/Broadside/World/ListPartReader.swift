@@ -69,10 +69,11 @@ package struct ListPartReader: LedgerListReader {
         } catch {
             try list.checkUnchanged()
             guard error.code == .badList else {
-                throw BroadsideError("\(list.name): \(error)", exitCode: ExitCode.disk)
+                throw BroadsideError(list.name, ": \(error)", exitCode: ExitCode.disk)
             }
             throw .request(
-                "\(list.name) is not the list this campaign was begun with, from line \(line) on: "
+                list.name,
+                " is not the list this campaign was begun with, from line \(line) on: "
                     + "resume with the list as it was")
         }
     }

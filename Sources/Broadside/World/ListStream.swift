@@ -16,7 +16,7 @@ internal import Glibc
 
     private let descriptor: Int32
     /// How messages call it.
-    private let name: String
+    private let name: InputName
     let compression: ListCompression?
     /// Whether its octets can be read again: false for a pipe.
     private let canRestart: Bool
@@ -43,7 +43,7 @@ internal import Glibc
     ///   - compression: nil: as the first octets say.
     ///   - fileByteCount: The size of its file; nil for a pipe.
     init(
-        descriptor: Int32, name: String, canRestart: Bool, compression given: ListCompression?,
+        descriptor: Int32, name: InputName, canRestart: Bool, compression given: ListCompression?,
         fileByteCount: UInt64? = nil
     ) throws(BroadsideError) {
         inputLimit = canRestart ? fileByteCount ?? .max : .max
@@ -103,7 +103,7 @@ internal import Glibc
     private func restart() throws(BroadsideError) {
         guard canRestart else {
             throw BroadsideError(
-                "\(name) can't be read a second time: put the list into a file", exitCode: 1)
+                name, " can't be read a second time: put the list into a file", exitCode: 1)
         }
         decompressor = compression.map { ListDecompressor($0) }
         inputRange = 0..<0
@@ -170,7 +170,7 @@ internal import Glibc
     }
 
     private static func readMore(
-        _ descriptor: Int32, _ name: String, _ offset: UInt64?,
+        _ descriptor: Int32, _ name: InputName, _ offset: UInt64?,
         _ buffer: UnsafeMutableRawBufferPointer, from start: Int
     ) throws(BroadsideError) -> Int {
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[start...])
@@ -185,7 +185,7 @@ internal import Glibc
                 }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else {
-                throw BroadsideError("\(name): \(describe(errno: errno))", exitCode: 5)
+                throw BroadsideError(name, ": \(describe(errno: errno))", exitCode: 5)
             }
             return count
         }
@@ -197,7 +197,8 @@ internal import Glibc
 
     private var cutOff: BroadsideError {
         BroadsideError(
-            "\(name) is cut off: its \(compression?.rawValue ?? "") data ends too early, \(place): "
+            name,
+            " is cut off: its \(compression?.rawValue ?? "") data ends too early, \(place): "
                 + "put the whole file in its place",
             exitCode: 5)
     }
@@ -206,11 +207,12 @@ internal import Glibc
         switch fault {
         case .corrupt(let words):
             BroadsideError(
-                "\(name) is damaged \(place): \(words): put the file in its place as it was packed",
+                name, " is damaged \(place): \(words): put the file in its place as it was packed",
                 exitCode: 5)
         case .windowTooLarge:
             BroadsideError(
-                "\(name) needs a window of more than "
+                name,
+                " needs a window of more than "
                     + "\(ListDecompressor.windowByteCountMax >> 20) MiB to be unpacked: pack it "
                     + "without --long and with a level up to 19",
                 exitCode: windowStart == 0 && windowCount == 0 ? 2 : 5)

@@ -189,7 +189,8 @@ struct SkipSearch {
     ) throws(BroadsideError) {
         if let line = counts.firstMalformedRowLine {
             throw .request(
-                "\(list.name): the row on line \(line) is malformed (text behind a closing quote, a "
+                list.name,
+                ": the row on line \(line) is malformed (text behind a closing quote, a "
                     + "quote that is not closed, or more than "
                     + "\(RowChunk.rowByteCountMax >> 20) MiB), and the opt-outs in it would be lost: "
                     + "correct it")
@@ -201,7 +202,8 @@ struct SkipSearch {
         guard let bad = counts.firstBadRows.first else { return }
         guard counts.valid > 0 else {
             throw .request(
-                "\(list.name) holds no device token, \(bad.reason.text) on line \(bad.line): name "
+                list.name,
+                " holds no device token, \(bad.reason.text) on line \(bad.line): name "
                     + "a list of tokens")
         }
         standardErrorLine(

@@ -43,7 +43,8 @@ extension TokenList {
         guard same * 2 >= counts.firstBadRows.count else { return }
         let column = format == .lines ? "" : " in column '\(printable(layout.names[0]))'"
         throw .request(
-            "\(name) holds \(kind.name)\(column), the first on line \(first.line): "
+            name,
+            " holds \(kind.name)\(column), the first on line \(first.line): "
                 + kind.remedy(file: shellWord(file)))
     }
 

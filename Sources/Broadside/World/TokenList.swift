@@ -76,7 +76,7 @@ package final class TokenList: Sendable {
     }
 
     /// How messages call it.
-    var name: String { isSpooled ? "standard input" : bytes.name }
+    var name: InputName { isSpooled ? .standardInput : bytes.name }
 
     /// Where it was read, absolute; nil where it is no file of the user's.
     var path: String? { isSpooled ? nil : bytes.path }

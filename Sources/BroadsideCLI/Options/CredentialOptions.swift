@@ -27,16 +27,7 @@ enum CredentialOptions {
         title: "Where to",
         options: [
             environment,
-            .custom(
-                "port", .choice(ports), ports.joined(separator: "|"),
-                "port of Apple's hosts (default: \(SendOptions.defaults.port))"
-            ) { (text, options) throws(BroadsideError) in
-                guard ports.contains(text), let port = UInt16(text) else {
-                    throw .usage(
-                        "port", "'\(text)' is not one of Apple's: use 443 or 2197, or --endpoint")
-                }
-                options.port = port
-            },
+            port,
             .text(
                 "endpoint", "HOST[:PORT]", \.endpoint,
                 "another server than Apple's: a simulator, a test bench, a relay"),
@@ -50,7 +41,17 @@ enum CredentialOptions {
                 "the first line is user:password for the proxy"),
         ])
 
-    private static let ports = ["443", "2197"]
+    private static let port = Option<SendOptions>(
+        OptionDescription(
+            "port", .choice(["443", "2197"]), "443|2197",
+            "port of Apple's hosts (default: \(SendOptions.defaults.port))")
+    ) { (arguments, options) throws(BroadsideError) in
+        guard let port = try arguments.integer("port", in: 1...65_535) else { return }
+        guard port == 443 || port == 2197 else {
+            throw .usage("port", "\(port) is not one of Apple's: use 443 or 2197, or --endpoint")
+        }
+        options.port = UInt16(port)
+    }
 
     private static let environment = Option<SendOptions>(
         OptionDescription(

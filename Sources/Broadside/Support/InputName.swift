@@ -1,0 +1,20 @@
+/// A file that is read, as messages call it: with the option that names it, if one does.
+package struct InputName: Sendable, CustomStringConvertible {
+    /// The option's long name, without dashes; nil if none names it.
+    package let option: String?
+    package let description: String
+
+    /// A file that an option names.
+    package init(_ file: String, option: String) {
+        self.option = option
+        description = "--\(option) \(file)"
+    }
+
+    /// A file, or what is read in place of one, that no option names.
+    package init(_ description: String) {
+        option = nil
+        self.description = description
+    }
+
+    package static let standardInput = InputName("standard input")
+}
