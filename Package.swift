@@ -45,11 +45,14 @@ let package = Package(
         .systemLibrary(name: "CZlib"),
         .systemLibrary(name: "CZstd"),
 
+        // What all may use: errors, time, files, text, threads.
+        module("Support"),
+
         // Pure: bytes and the time come in as parameters.
         module("APNs"),
         module("HPACK"),
         module("HTTP2", ["HPACK", "CNghttp2"]),
-        module("Campaign", ["APNs", "CZlib", "CZstd"]),
+        module("Campaign", ["APNs", "Support", "CZlib", "CZstd"]),
 
         // The two that touch the system.
         module("TLS", ["COpenSSL"]),
@@ -58,18 +61,18 @@ let package = Package(
         // The engine that joins them, a local APNs, and the command.
         module(
             "Broadside",
-            ["APNs", "HPACK", "HTTP2", "Campaign", "TLS", "Ring", "CMicrohttpd"]),
+            ["Support", "APNs", "HPACK", "HTTP2", "Campaign", "TLS", "Ring", "CMicrohttpd"]),
         module("Simulator", ["APNs", "HPACK", "TLS", "Ring", "CNghttp2"]),
         .executableTarget(
             name: "BroadsideCLI",
-            dependencies: ["Broadside", "Simulator", "APNs"],
+            dependencies: ["Broadside", "Simulator", "Support", "APNs"],
             swiftSettings: settings),
 
         // The deterministic world that drives whole reactors, and the command that runs its seeds.
         .target(
             name: "SimulatedWorld",
             dependencies: [
-                "Broadside", "APNs", "HPACK", "HTTP2", "Campaign", "Ring", "CNghttp2",
+                "Broadside", "Support", "APNs", "HPACK", "HTTP2", "Campaign", "Ring", "CNghttp2",
             ],
             path: "Tests/SimulatedWorld",
             swiftSettings: testSettings),
@@ -82,7 +85,7 @@ let package = Package(
         // Parts of a notification's way alone, for `Benchmarks/run`.
         .executableTarget(
             name: "parts",
-            dependencies: ["Broadside", "APNs", "HPACK", "HTTP2", "Campaign"],
+            dependencies: ["Broadside", "Support", "APNs", "HPACK", "HTTP2", "Campaign"],
             path: "Benchmarks/Parts",
             swiftSettings: testSettings),
 
@@ -106,12 +109,15 @@ let package = Package(
         tests("APNsTests", ["APNs"]),
         tests("HPACKTests", ["HPACK", "CNghttp2"]),
         tests("HTTP2Tests", ["HTTP2", "HPACK", "CNghttp2"]),
-        tests("CampaignTests", ["Campaign", "APNs"]),
+        tests("CampaignTests", ["Campaign", "Support", "APNs"]),
         tests("TLSTests", ["TLS"]),
         tests("RingTests", ["Ring"]),
         tests(
             "BroadsideTests",
-            ["Broadside", "Campaign", "HTTP2", "HPACK", "TLS", "APNs", "Ring", "CNghttp2"]),
+            [
+                "Broadside", "Support", "Campaign", "HTTP2", "HPACK", "TLS", "APNs", "Ring",
+                "CNghttp2",
+            ]),
         tests("SimulatorTests", ["Simulator", "APNs", "HPACK", "TLS"]),
         tests("SimulationTests", ["SimulatedWorld"]),
         // As a program of anyone's uses the two libraries.

@@ -1,2 +1,5 @@
+// Errors of the library are of its lowest module.
+@_exported public import Support
+
 /// The version of the engine and of the command.
 public let broadsideVersion = "0.1.0"

@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// The command line as a whole: which commands there are, and which one is called.

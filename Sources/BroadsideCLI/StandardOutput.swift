@@ -1,3 +1,4 @@
+import Support
 import Broadside
 @unsafe @preconcurrency internal import Glibc
 

@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// A run that grows while it goes on: what it begins with, and when it gets more.

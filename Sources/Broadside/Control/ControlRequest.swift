@@ -1,3 +1,5 @@
+package import Support
+
 /// What the operator of a running send asks for: one line of text.
 package enum ControlRequest: Equatable, Sendable {
     case status

@@ -1,3 +1,4 @@
+import Support
 internal import Glibc
 
 /// A Unix stream socket on which the owner of a run may ask and order: a line comes in, a line of

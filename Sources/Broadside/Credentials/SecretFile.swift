@@ -1,3 +1,4 @@
+import Support
 internal import Glibc
 import TLS
 

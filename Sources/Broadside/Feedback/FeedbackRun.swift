@@ -1,3 +1,4 @@
+public import Support
 import APNs
 import Ring
 import TLS

@@ -1,3 +1,4 @@
+import Support
 import APNs
 import Campaign
 
@@ -62,7 +63,7 @@ public struct TokensReport {
         }
         text += "\n"
         for row in counts.firstBadRows {
-            text += "  line \(row.line): \(row.reason.text) \(jsonString(row.excerpt))\n"
+            text += "  line \(row.line): \(row.reason.text) \(JSONLine.quoted(row.excerpt))\n"
         }
         if counts.invalid > UInt64(counts.firstBadRows.count) { text += "  and others\n" }
         // Without a token there are none.
@@ -89,19 +90,19 @@ public struct TokensReport {
 
     /// One line of JSON.
     public var json: String {
-        var text = "{\"file\":\(jsonString(file)),\"format\":\"\(format.name)\","
-        text += "\"separator\":\(separator.map(jsonString) ?? "null"),"
-        text += "\"compression\":\(compression.map { jsonString($0.rawValue) } ?? "null"),"
+        var text = "{\"file\":\(JSONLine.quoted(file)),\"format\":\"\(format.name)\","
+        text += "\"separator\":\(separator.map(JSONLine.quoted) ?? "null"),"
+        text += "\"compression\":\(compression.map { JSONLine.quoted($0.rawValue) } ?? "null"),"
         text += "\"bytes\":\(byteCount),"
-        text += "\"columns\":[\(columns.map(jsonString).joined(separator: ","))],"
-        text += "\"token_column\":\(format == .lines ? "null" : jsonString(tokenColumn)),"
+        text += "\"columns\":[\(columns.map(JSONLine.quoted).joined(separator: ","))],"
+        text += "\"token_column\":\(format == .lines ? "null" : JSONLine.quoted(tokenColumn)),"
         text += "\"rows\":\(counts.rows),\"valid\":\(counts.valid),\"invalid\":\(counts.invalid),"
         text += "\"malformed_token\":\(counts.malformed),"
         text += "\"missing_column\":\(counts.withoutColumn),"
         text += "\"malformed_row\":\(counts.malformedRows),"
         let bad = counts.firstBadRows.map { row in
             "{\"line\":\(row.line),\"reason\":\"\(row.reason.text)\","
-                + "\"text\":\(jsonString(row.excerpt))}"
+                + "\"text\":\(JSONLine.quoted(row.excerpt))}"
         }
         text += "\"first_invalid\":[\(bad.joined(separator: ","))],"
         let digits = lengths.map { "\"\($0.digits)\":\($0.rows)" }

@@ -1,3 +1,4 @@
+import Support
 import Campaign
 internal import Glibc
 internal import Synchronization

@@ -1,3 +1,4 @@
+import Support
 import Campaign
 
 /// The rows of one ledger on their way into an export, a chunk at a time.

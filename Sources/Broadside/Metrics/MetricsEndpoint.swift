@@ -1,3 +1,4 @@
+import Support
 internal import CMicrohttpd
 internal import Glibc
 internal import Synchronization

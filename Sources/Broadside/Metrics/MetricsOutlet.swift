@@ -1,3 +1,4 @@
+import Support
 import Ring
 
 /// Where `--metrics` goes: a file for a textfile collector, or an endpoint to be scraped.

@@ -1,3 +1,4 @@
+package import Support
 internal import APNs
 import Campaign
 

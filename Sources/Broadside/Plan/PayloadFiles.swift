@@ -1,3 +1,4 @@
+import Support
 import APNs
 import Campaign
 internal import Glibc

@@ -1,3 +1,4 @@
+public import Support
 public import APNs
 import Campaign
 
@@ -174,10 +175,10 @@ public struct PayloadReport: Sendable {
 
     /// The same as JSON, one line.
     public var json: String {
-        var text = "{\"file\":\(jsonString(file)),\"push_type\":\"\(pushType.rawValue)\","
+        var text = "{\"file\":\(JSONLine.quoted(file)),\"push_type\":\"\(pushType.rawValue)\","
         text += "\"bytes\":\(byteCount),"
         text += "\"minified_bytes\":\(minifiedByteCount.map { "\($0)" } ?? "null"),"
-        text += "\"columns\":[\(columns.map(jsonString).joined(separator: ","))],"
+        text += "\"columns\":[\(columns.map(JSONLine.quoted).joined(separator: ","))],"
         text += "\"limit\":\(PayloadRules.maximumCount(for: pushType)),"
         text += "\"errors\":\(Self.json(problems)),\"warnings\":\(Self.json(warnings))}\n"
         return text
@@ -187,23 +188,8 @@ public struct PayloadReport: Sendable {
         let objects = problems.map { problem in
             "{\"line\":\(problem.line.map { "\($0)" } ?? "null"),"
                 + "\"column\":\(problem.column.map { "\($0)" } ?? "null"),"
-                + "\"message\":\(jsonString(problem.message))}"
+                + "\"message\":\(JSONLine.quoted(problem.message))}"
         }
         return "[\(objects.joined(separator: ","))]"
     }
-}
-
-/// A string as JSON writes it.
-package func jsonString(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
-        switch scalar {
-        case "\"", "\\": result += "\\\(scalar)"
-        case _ where ForeignText.isInvisible(scalar):
-            let digits = String(scalar.value, radix: 16)
-            result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-        default: result.unicodeScalars.append(scalar)
-        }
-    }
-    return result + "\""
 }

@@ -1,3 +1,4 @@
+import Support
 package import APNs
 import Campaign
 

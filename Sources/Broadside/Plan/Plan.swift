@@ -1,3 +1,4 @@
+import Support
 import APNs
 import Campaign
 internal import Glibc
@@ -114,45 +115,4 @@ func parseEndpoint(
         host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != 0x2f })
     else { return nil }
     return (String(host), port)
-}
-
-/// A small file, whole.
-func readFile(_ path: String, option: String, limit: Int) throws(BroadsideError) -> [UInt8] {
-    try readFile(path, shownAs: InputName(path, option: option), limit: limit)
-}
-
-/// A small file, whole; `name` is what errors call it.
-///
-/// - Parameter mustStay: Whether one that is written to meanwhile is refused: what was read may be half
-///   of the old and half of the new.
-func readFile(
-    _ path: String, shownAs name: InputName, limit: Int, mustStay: Bool = false
-) throws(BroadsideError) -> [UInt8] {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 || path != "-" else {
-        throw .request(name, ": standard input is not read here: name a file")
-    }
-    guard descriptor >= 0 else {
-        throw .request(name, ": \(describe(errno: errno)): name a readable file")
-    }
-    defer { close(descriptor) }
-    let stamp = mustStay ? FileStamp(descriptor: descriptor) : nil
-    var bytes: [UInt8] = []
-    var piece = [UInt8](repeating: 0, count: 65_536)
-    while true {
-        let count = unsafe read(descriptor, &piece, piece.count)
-        guard count >= 0 else {
-            throw .request(name, ": \(describe(errno: errno)): name a readable file")
-        }
-        if count == 0 {
-            if let how = stamp?.change(descriptor: descriptor, path: path) {
-                throw .changed(name, how)
-            }
-            return bytes
-        }
-        bytes += piece[..<count]
-        guard bytes.count <= limit else {
-            throw .request(name, ": larger than \(limit) bytes: is it the right file?")
-        }
-    }
 }

@@ -1,3 +1,4 @@
+import Support
 public import APNs
 
 /// What one send is asked to do: the values of the command's options, read but not yet checked

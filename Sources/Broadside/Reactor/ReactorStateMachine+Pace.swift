@@ -1,3 +1,4 @@
+import Support
 package import Campaign
 import HTTP2
 

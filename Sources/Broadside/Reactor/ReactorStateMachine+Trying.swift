@@ -1,3 +1,4 @@
+import Support
 import Campaign
 
 /// Connections whose server has to show first that it is good: after refusals, after trouble of its

@@ -1,3 +1,4 @@
+package import Support
 import APNs
 package import Campaign
 internal import Synchronization

@@ -1,3 +1,4 @@
+package import Support
 package import Campaign
 
 /// A reactor without a record layer, as one concrete type: a generic type that another module uses is

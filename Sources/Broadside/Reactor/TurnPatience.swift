@@ -1,3 +1,5 @@
+import Support
+
 /// How long a turn waits for company. Waking a thread costs more than a dozen notifications, so
 /// that under load it pays to let a few connections' answers come together.
 ///

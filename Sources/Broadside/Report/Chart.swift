@@ -1,3 +1,5 @@
+import Support
+
 /// One chart as SVG: curves or stacked areas over an axis. Letters keep their size at any width of
 /// the page, as only the curves are stretched.
 struct Chart {

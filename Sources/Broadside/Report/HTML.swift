@@ -1,3 +1,5 @@
+import Support
+
 /// Text as HTML shows it, in elements and in quoted attributes. Scalar by scalar, as a browser reads
 /// it: to one who looks at characters, `<` with a combining mark behind it is no `<`.
 func escapedHTML(_ text: String) -> String {

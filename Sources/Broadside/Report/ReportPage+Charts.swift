@@ -1,3 +1,5 @@
+import Support
+
 extension ReportPage {
     /// Rows of the tables behind the charts.
     private static var tableLimit: Int { 60 }

@@ -1,3 +1,5 @@
+import Support
+
 /// How to go on: resume, retry, prune, export.
 extension ReportPage {
     /// What a reader may want to do now.

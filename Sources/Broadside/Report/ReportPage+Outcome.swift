@@ -1,3 +1,4 @@
+import Support
 import Campaign
 
 /// What became of the devices, in colours and shares: a process may end well although nobody got

@@ -1,3 +1,5 @@
+import Support
+
 /// What the page says in words.
 extension ReportPage {
     func words(_ cause: LimitedBy) -> String {

@@ -1,3 +1,4 @@
+import Support
 import APNs
 
 /// The report: one page that needs nothing from anywhere else.

@@ -1,3 +1,4 @@
+import Support
 internal import Glibc
 
 /// The command line of a run, as it was typed. Kept with the ledger, so that advice is a command line

@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Support
 
 /// The event log on stderr: a line an event, as text or as JSON.
 struct EventLog {
@@ -116,13 +116,4 @@ extension RunEvent.Fields {
         }
         return line
     }
-}
-
-/// Milliseconds since 1970 as ISO 8601 writes them, in UTC.
-func timeText(_ milliseconds: UInt64) -> String {
-    let fraction = String(milliseconds % 1000)
-    // Whole seconds are formatted, so that no rounding carries into them.
-    let whole = Date(timeIntervalSince1970: (Double(milliseconds / 1000)))
-    return whole.formatted(.iso8601).dropLast()
-        + "." + String(repeating: "0", count: 3 - fraction.count) + fraction + "Z"
 }

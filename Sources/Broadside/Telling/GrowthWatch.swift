@@ -1,3 +1,4 @@
+import Support
 import Campaign
 
 /// Shows a run to `ConnectionGrowth`, once a second, and does what that decides.

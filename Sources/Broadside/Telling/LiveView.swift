@@ -1,3 +1,5 @@
+import Support
+
 /// The lines that a person at a terminal watches: drawn from a snapshot and a width alone.
 struct LiveView {
     /// What the terminal can show.
@@ -16,14 +18,12 @@ struct LiveView {
 
     let style: Style
 
-    /// Terminals narrower than this are treated as if they had this width.
-    static let minimumWidth = 24
     /// Reasons that are named; the others are summed up.
     static let reasonsLimit = 4
 
     /// A line an element; none is longer than the width.
     func lines(_ snapshot: RunSnapshot, width: Int) -> [String] {
-        let width = max(Self.minimumWidth, width)
+        let width = max(Folding.minimumWidth, width)
         var lines = [bar(snapshot, width: width)]
         for group in [
             rows(snapshot), outcome(snapshot), connections(snapshot), state(snapshot),

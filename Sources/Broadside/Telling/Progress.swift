@@ -1,3 +1,4 @@
+import Support
 internal import Glibc
 
 /// Says on stderr how a run goes on: lines redrawn in place on a terminal, a plain line every few

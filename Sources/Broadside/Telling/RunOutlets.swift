@@ -1,3 +1,5 @@
+import Support
+
 /// Where a run tells of itself besides stderr and the ledger: opened before anything is sent, so
 /// that a wrong setting costs nothing.
 struct RunOutlets {

@@ -1,3 +1,4 @@
+package import Support
 import APNs
 
 extension RunSnapshot {

@@ -1,3 +1,4 @@
+import Support
 import Campaign
 
 /// Tells how a run goes on, and hears what its operator wants: the main thread calls it ten times a

@@ -1,3 +1,4 @@
+import Support
 import APNs
 import Campaign
 import FoundationEssentials
@@ -308,31 +309,4 @@ struct ProcessUse {
         }
         return nil
     }
-}
-
-/// 16 lower-case digits.
-package func hexadecimal(_ value: UInt64) -> String {
-    let digits = String(value, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
-}
-
-/// A number with so many decimals.
-func decimal(_ value: Double, places: Int) -> String {
-    var scale = 1.0
-    for _ in 0..<places { scale *= 10 }
-    let scaled = Int((value * scale).rounded())
-    guard places > 0 else { return "\(scaled)" }
-    let fraction = String(abs(scaled) % Int(scale))
-    let sign = scaled < 0 ? "-" : ""
-    return sign + "\(abs(scaled) / Int(scale))."
-        + String(repeating: "0", count: places - fraction.count) + fraction
-}
-
-/// Two lower-case digits an octet.
-func hexadecimal(_ octets: [UInt8]) -> String {
-    var text = ""
-    for octet in octets {
-        text += (octet < 16 ? "0" : "") + String(octet, radix: 16)
-    }
-    return text
 }

@@ -1,3 +1,4 @@
+import Support
 internal import APNs
 import HTTP2
 internal import Glibc

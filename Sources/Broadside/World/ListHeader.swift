@@ -1,3 +1,4 @@
+import Support
 import Campaign
 
 /// How a token list is written, as options name it.

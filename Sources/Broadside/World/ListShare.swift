@@ -1,3 +1,4 @@
+import Support
 import Campaign
 
 /// One of several parts of a list (`--shard K/N`).

@@ -1,3 +1,4 @@
+import Support
 import Campaign
 
 /// The rows of a canary on their way out, and what is left of the list besides.

@@ -1,3 +1,4 @@
+package import Support
 package import Campaign
 internal import Synchronization
 

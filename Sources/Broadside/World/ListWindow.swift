@@ -1,3 +1,5 @@
+import Support
+
 /// A window that goes along a list: what its user has not consumed comes again with more behind it.
 @safe struct ListWindow: ~Copyable {
     /// Octets that are read at once.

@@ -1,3 +1,4 @@
+public import Support
 import Campaign
 internal import Glibc
 

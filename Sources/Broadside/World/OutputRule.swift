@@ -1,3 +1,4 @@
+public import Support
 internal import APNs
 internal import Campaign
 internal import Glibc
@@ -167,4 +168,22 @@ public struct OutputRule {
         Target(first).isSame(as: second)
             || FileIdentity(path: first) == nil && place(of: first) == place(of: second)
     }
+}
+
+/// Better known before the night than after it.
+func checkWritable(_ path: String, option: String) throws(BroadsideError) {
+    try OutputRule.checkPlace(option: option, path: path)
+    var information = stat()
+    if unsafe stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFDIR {
+        throw .usage(option, "\(path) is a directory: name a file in it")
+    }
+    if isSpecialFile(path) { return }
+    let probe = temporaryName(of: path)
+    let descriptor = unsafe open(
+        probe, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else {
+        throw .usage(option, "\(path): \(describe(errno: errno)): name a place to write to")
+    }
+    close(descriptor)
+    _ = unsafe unlink(probe)
 }

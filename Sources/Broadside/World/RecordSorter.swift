@@ -1,3 +1,4 @@
+import Support
 internal import Glibc
 
 /// Sorts any number of records within bounded memory: runs of them are sorted and spilled to a
@@ -151,10 +152,4 @@ struct RecordSorter: ~Copyable {
             place = smallest
         }
     }
-}
-
-/// Where what does not fit into memory goes.
-func temporaryDirectory() -> String {
-    guard let path = unsafe getenv("TMPDIR"), unsafe path.pointee != 0 else { return "/var/tmp" }
-    return unsafe String(cString: path)
 }

@@ -1,3 +1,4 @@
+import Support
 import Campaign
 internal import Glibc
 
@@ -58,17 +59,4 @@ enum SpooledInput {
             offset += UInt64(count)
         }
     }
-}
-
-/// A file that is gone with the process, however that ends; readable for the owner alone.
-func openNameless(in directory: String) throws(BroadsideError) -> Int32 {
-    let name = "\(directory)/.broadside-\(hexadecimal(UInt64.random(in: 0 ... .max)))"
-    let descriptor = unsafe open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else {
-        throw BroadsideError(
-            "\(directory): \(describe(errno: errno)): set TMPDIR to a directory to write to",
-            exitCode: 5)
-    }
-    _ = unsafe unlink(name)
-    return descriptor
 }

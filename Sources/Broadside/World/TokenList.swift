@@ -1,3 +1,4 @@
+import Support
 package import Campaign
 internal import Glibc
 
@@ -128,11 +129,4 @@ struct FileIdentity: Equatable {
     static func == (first: Self, second: Self) -> Bool {
         first.device == second.device && first.inode == second.inode
     }
-}
-
-/// A path that stays right when the working directory is another.
-func absolutePath(_ path: String) -> String {
-    guard let resolved = unsafe realpath(path, nil) else { return path }
-    defer { unsafe free(resolved) }
-    return unsafe String(cString: resolved)
 }

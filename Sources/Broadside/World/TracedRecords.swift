@@ -1,3 +1,4 @@
+import Support
 import HTTP2
 
 /// TLS, and a look at the plaintext on both its sides. A record layer of its own, so that a run

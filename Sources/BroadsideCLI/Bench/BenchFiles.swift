@@ -1,3 +1,4 @@
+import Support
 import Broadside
 internal import FoundationEssentials
 internal import Glibc

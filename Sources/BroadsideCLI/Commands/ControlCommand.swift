@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// `broadside control`: a word to a process that listens on a control socket.

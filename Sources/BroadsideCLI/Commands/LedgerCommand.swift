@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// `broadside ledger`: what a run left, read.

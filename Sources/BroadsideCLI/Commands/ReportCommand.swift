@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// `broadside report`: the page about a ledger.

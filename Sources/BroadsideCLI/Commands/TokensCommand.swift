@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// `broadside tokens`: a list, looked at before a night is bet on it.

@@ -1,3 +1,4 @@
+import Support
 import APNs
 import Broadside
 import Glibc
@@ -133,11 +134,11 @@ enum CampaignOptions {
             } else if option.kind.takesNumber, isPlainNumber(text) {
                 value = text
             } else if option.isPath(text), !text.starts(withBytes: "/") {
-                value = jsonString(option.withPath(text, in: workingDirectory + "/"))
+                value = JSONLine.quoted(option.withPath(text, in: workingDirectory + "/"))
             } else {
-                value = jsonString(text)
+                value = JSONLine.quoted(text)
             }
-            lines.append("  \(jsonString(option.name)): \(value)")
+            lines.append("  \(JSONLine.quoted(option.name)): \(value)")
         }
         return "{\n\(lines.joined(separator: ",\n"))\n}\n"
     }

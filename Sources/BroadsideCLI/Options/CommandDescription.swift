@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// A call that somebody may want, as a shell takes it.

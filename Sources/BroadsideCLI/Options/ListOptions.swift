@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// What the commands know that read one list.

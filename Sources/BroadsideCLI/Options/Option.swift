@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// What a command is asked to do, as its options say it.

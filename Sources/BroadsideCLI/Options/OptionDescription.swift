@@ -1,3 +1,4 @@
+import Support
 import APNs
 
 /// One option of a command: what `--help`, the parser and the nearest-name advice know of it.

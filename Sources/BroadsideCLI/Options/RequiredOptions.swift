@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// An option without which a command can do nothing, or one of several.

@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// The options by which a run is watched and steered.

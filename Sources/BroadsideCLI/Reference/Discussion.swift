@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// A command's discussion, taken apart for pages that lay it out themselves.

@@ -1,3 +1,4 @@
+import Support
 internal import APNs
 
 /// Tokens that APNs called dead, by what ledgers say; memory by dead token, never by row.

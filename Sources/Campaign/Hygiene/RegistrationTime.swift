@@ -1,3 +1,5 @@
+import Support
+
 /// When a device registered its token, as a column of a list says it.
 ///
 /// Three forms, blanks round them allowed:

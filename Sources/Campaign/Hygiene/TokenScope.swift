@@ -1,3 +1,5 @@
+import Support
+
 /// Whose tokens a ledger's verdicts are about: an app, and one of APNs' environments.
 public struct TokenScope: Sendable, Equatable {
     /// The apns-topic; nil: the client certificate's, which the ledger does not name.

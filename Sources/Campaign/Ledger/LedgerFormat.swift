@@ -1,3 +1,4 @@
+import Support
 internal import CZlib
 
 /// The numbers of the ledger's format on disk; `docs/ledger-format.md` has the layouts.

@@ -1,3 +1,5 @@
+import Support
+
 /// A record of a segment, taken apart. The clock and sync records are the reader's own affair.
 enum LedgerRecord {
     case accepted(row: UInt64, fingerprint: UInt64, attempts: UInt16, milliseconds: UInt64)

@@ -1,3 +1,5 @@
+import Support
+
 extension LedgerWriter {
     /// Notes a settled row whose token is digits, sixteen of them at a time: where long stretches of a
     /// list need no request, this is most of the work.

@@ -1,3 +1,5 @@
+import Support
+
 extension LedgerWriter {
     /// Notes a row that APNs accepted. The hot one: two stores.
     ///

@@ -1,3 +1,5 @@
+import Support
+
 /// Fills export rows: the one way in which a ledger's rows are put into words and numbers.
 struct RowDescriber {
     /// The text of a reason's stable code.

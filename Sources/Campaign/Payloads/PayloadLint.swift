@@ -1,3 +1,4 @@
+import Support
 public import APNs
 
 /// What Apple's rules say about a payload beyond its grammar.

@@ -1,3 +1,4 @@
+import Support
 import Campaign
 import Testing
 
@@ -52,7 +53,7 @@ import Testing
         let view = LiveView(style: .init(hasColor: false, hasUnicode: hasUnicode))
         for width in 0...220 {
             for line in view.lines(snapshot, width: width) {
-                #expect(line.count <= max(width, LiveView.minimumWidth), "\(width): \(line)")
+                #expect(line.count <= max(width, Folding.minimumWidth), "\(width): \(line)")
                 #expect(hasUnicode || line.utf8.allSatisfy { $0 < 0x80 })
             }
         }

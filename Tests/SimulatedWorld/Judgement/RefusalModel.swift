@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// What the world knows of how long a connection has to be left alone whose requests are refused without

@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// What the responses that a process was told say of its servers: what it has to keep to from then on.

@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// How long an address has to be left alone.

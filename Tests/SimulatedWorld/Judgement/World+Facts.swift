@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// What a process learns from the bytes that it is handed, and has to keep to from that turn on.

@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// Requests that leave are held against what the process was told before.

@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// Faults that end: from an instant on all is well, and then the campaign ends within bounded time.

@@ -1,3 +1,4 @@
+import Support
 import Broadside
 
 /// What the world does to one process of the engine. Probabilities are of each occasion.

@@ -1,7 +1,5 @@
-import APNs
-
 /// A whole number with a comma after every three digits.
-func grouped(_ value: UInt64) -> String {
+package func grouped(_ value: UInt64) -> String {
     let digits = Array(String(value).utf8)
     var text: [UInt8] = []
     for (index, digit) in digits.enumerated() {
@@ -11,15 +9,15 @@ func grouped(_ value: UInt64) -> String {
     return String(decoding: text, as: UTF8.self)
 }
 
-func grouped(_ value: Int) -> String { grouped(UInt64(max(0, value))) }
+package func grouped(_ value: Int) -> String { grouped(UInt64(max(0, value))) }
 
 /// A rate, as precise as it is worth.
-func rateText(_ rate: Double) -> String {
+package func rateText(_ rate: Double) -> String {
     rate < 10 && rate > 0 ? decimal(rate, places: 1) : grouped(UInt64(max(0, rate.rounded())))
 }
 
 /// Nanoseconds as milliseconds or seconds, with three digits at most.
-func latencyText(_ nanoseconds: UInt64) -> String {
+package func latencyText(_ nanoseconds: UInt64) -> String {
     let milliseconds = Double(nanoseconds) / 1e6
     switch milliseconds {
     case ..<1: return decimal(milliseconds, places: 2) + " ms"
@@ -30,7 +28,7 @@ func latencyText(_ nanoseconds: UInt64) -> String {
 }
 
 /// Seconds for people: `45 s`, `3 m 20 s`, `2 h 05 m`, `3 d 04 h`.
-func durationText(_ seconds: Double) -> String {
+package func durationText(_ seconds: Double) -> String {
     let whole = UInt64(min(max(0, seconds.rounded()), 1e9))
     func two(_ value: UInt64) -> String { value < 10 ? "0\(value)" : "\(value)" }
     switch whole {
@@ -42,21 +40,33 @@ func durationText(_ seconds: Double) -> String {
 }
 
 /// The whole percent of a share; 100 only where all is done.
-func percentText(_ share: Double) -> String {
+package func percentText(_ share: Double) -> String {
     share >= 1 ? "100 %" : "\(Int(share * 100)) %"
 }
 
-/// The beginning of a text that came from elsewhere, fit to be shown.
-func printable(_ text: String, limit: Int = 200) -> String {
-    ForeignText.escaped(text, limit: limit)
+/// 16 lower-case digits.
+package func hexadecimal(_ value: UInt64) -> String {
+    let digits = String(value, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
 }
 
-/// A word that a shell takes as it is.
-package func shellWord(_ text: String) -> String {
-    let isPlain = text.utf8.allSatisfy { octet in
-        (0x30...0x39).contains(octet) || (0x41...0x5a).contains(octet)
-            || (0x61...0x7a).contains(octet) || Array("/._-+:@%".utf8).contains(octet)
+/// A number with so many decimals.
+package func decimal(_ value: Double, places: Int) -> String {
+    var scale = 1.0
+    for _ in 0..<places { scale *= 10 }
+    let scaled = Int((value * scale).rounded())
+    guard places > 0 else { return "\(scaled)" }
+    let fraction = String(abs(scaled) % Int(scale))
+    let sign = scaled < 0 ? "-" : ""
+    return sign + "\(abs(scaled) / Int(scale))."
+        + String(repeating: "0", count: places - fraction.count) + fraction
+}
+
+/// Two lower-case digits an octet.
+package func hexadecimal(_ octets: [UInt8]) -> String {
+    var text = ""
+    for octet in octets {
+        text += (octet < 16 ? "0" : "") + String(octet, radix: 16)
     }
-    if isPlain, !text.isEmpty { return text }
-    return "'" + text.pieces(at: "'").joined(separator: "'\\''") + "'"
+    return text
 }

@@ -1,4 +1,3 @@
-import APNs
 internal import Glibc
 internal import Synchronization
 
@@ -24,7 +23,7 @@ internal import Synchronization
     package static let standardOutput = OutputQueue(STDOUT_FILENO)
 
     /// The most bytes that wait to be written.
-    static let byteLimit = 256 * 1024
+    package static let byteLimit = 256 * 1024
     /// How long an end waits for output that nobody takes.
     private static let patienceMilliseconds = 5_000
     /// A write is at most this long, so that progress can be seen.
@@ -48,7 +47,7 @@ internal import Synchronization
     private let writtenCount = Atomic<UInt64>(0)
     private let error = Atomic<Int32>(0)
 
-    init(_ descriptor: Int32) {
+    package init(_ descriptor: Int32) {
         self.descriptor = descriptor
         unsafe mutex = .allocate(capacity: 1)
         unsafe condition = .allocate(capacity: 1)
@@ -93,7 +92,7 @@ internal import Synchronization
     }
 
     /// Shows lines at the bottom of a terminal in place of those before; empty: takes them back.
-    func show(_ lines: [String]) {
+    package func show(_ lines: [String]) {
         locked {
             guard thread != nil else { return writeNow([], lines, erases: lines.isEmpty) }
             frame = lines.isEmpty ? nil : lines

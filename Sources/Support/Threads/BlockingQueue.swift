@@ -3,13 +3,13 @@ internal import Glibc
 /// Jobs for a thread that may block: what reactors must not do themselves goes in here.
 ///
 /// Its length is bounded by what asks: each reactor has at most a few jobs under way.
-@safe final class BlockingQueue<Element>: @unchecked Sendable {
+@safe package final class BlockingQueue<Element>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var elements: [Element] = []
     private var isClosed = false
 
-    init() {
+    package init() {
         unsafe mutex = .allocate(capacity: 1)
         unsafe condition = .allocate(capacity: 1)
         unsafe pthread_mutex_init(mutex, nil)
@@ -23,7 +23,7 @@ internal import Glibc
         unsafe mutex.deallocate()
     }
 
-    func put(_ element: Element) {
+    package func put(_ element: Element) {
         unsafe pthread_mutex_lock(mutex)
         elements.append(element)
         unsafe pthread_cond_signal(condition)
@@ -31,7 +31,7 @@ internal import Glibc
     }
 
     /// Waits for the next job; nil once the queue is closed.
-    func take() -> Element? {
+    package func take() -> Element? {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
         while elements.isEmpty, !isClosed {
@@ -41,7 +41,7 @@ internal import Glibc
     }
 
     /// No job is taken any more.
-    func close() {
+    package func close() {
         unsafe pthread_mutex_lock(mutex)
         isClosed = true
         unsafe pthread_cond_broadcast(condition)

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The time of day at this machine's place, with the zone's name: `00:55:02 CET`, and the date if it
 /// is another one than in UTC; nil if the place's time is UTC.
-func localTime(_ milliseconds: UInt64) -> String? {
+package func localTime(_ milliseconds: UInt64) -> String? {
     var seconds = time_t(clamping: milliseconds / 1000)
     // SAFETY: both structs outlive the calls that fill them; the zone's name is copied at once.
     var local = unsafe tm()

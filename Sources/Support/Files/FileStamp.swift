@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// What tells a file's state from any other of it, and from another file's.
-struct FileStamp: Equatable, Sendable {
+package struct FileStamp: Equatable, Sendable {
     private let device: UInt64
     private let inode: UInt64
     private let byteCount: Int64
@@ -9,7 +9,7 @@ struct FileStamp: Equatable, Sendable {
     private let modifiedNanoseconds: Int
 
     /// nil for what is no regular file.
-    init?(descriptor: Int32) {
+    package init?(descriptor: Int32) {
         var information = stat()
         guard unsafe fstat(descriptor, &information) == 0,
             information.st_mode & S_IFMT == S_IFREG
@@ -25,7 +25,7 @@ struct FileStamp: Equatable, Sendable {
     ///
     /// - Parameter path: where it was opened; another file in its place is a change, its name gone is
     ///   none: the file is there as long as it is open.
-    func change(descriptor: Int32, path: String?) -> String? {
+    package func change(descriptor: Int32, path: String?) -> String? {
         guard let now = FileStamp(descriptor: descriptor) else { return "it can't be looked at" }
         if now.byteCount != byteCount {
             let how = now.byteCount < byteCount ? "shorter" : "longer"

@@ -1,5 +1,3 @@
-import APNs
-
 /// One JSON object on one line, keys in the order in which they are added.
 package struct JSONLine {
     private var text = ""
@@ -35,7 +33,7 @@ package struct JSONLine {
     }
 
     /// Adds a value that is JSON already.
-    mutating func addRaw(_ key: String, _ value: String) {
+    package mutating func addRaw(_ key: String, _ value: String) {
         if !text.isEmpty { text += "," }
         text += "\(Self.quoted(key)):\(value)"
     }
@@ -57,7 +55,7 @@ package struct JSONLine {
 
     /// JSON text of another encoder, with what RFC 8259 lets pass in strings and a terminal does not:
     /// controls beyond ASCII and marks that turn the direction.
-    static func escapingControls(_ json: String) -> String {
+    package static func escapingControls(_ json: String) -> String {
         var text = String.UnicodeScalarView()
         for scalar in json.unicodeScalars {
             if ForeignText.isInvisible(scalar), scalar.value >= 0x7f {
@@ -70,7 +68,7 @@ package struct JSONLine {
     }
 
     /// A string as JSON writes it (RFC 8259 section 7), on one line.
-    static func quoted(_ value: String) -> String {
+    package static func quoted(_ value: String) -> String {
         var text = "\""
         for scalar in value.unicodeScalars {
             switch scalar {

@@ -3,7 +3,7 @@
 
 extension StringProtocol {
     /// What stands before and behind the first of these scalars; nil without one.
-    public func parts(
+    package func parts(
         atFirst scalar: Unicode.Scalar
     ) -> (before: SubSequence, behind: SubSequence)? {
         guard let place = unicodeScalars.firstIndex(of: scalar) else { return nil }
@@ -11,7 +11,7 @@ extension StringProtocol {
     }
 
     /// What stands before and behind the last of these scalars; nil without one.
-    public func parts(
+    package func parts(
         atLast scalar: Unicode.Scalar
     ) -> (before: SubSequence, behind: SubSequence)? {
         guard let place = unicodeScalars.lastIndex(of: scalar) else { return nil }
@@ -19,7 +19,7 @@ extension StringProtocol {
     }
 
     /// What stands between these scalars, empty pieces too.
-    public func pieces(at scalar: Unicode.Scalar) -> [SubSequence] {
+    package func pieces(at scalar: Unicode.Scalar) -> [SubSequence] {
         var pieces: [SubSequence] = []
         var start = startIndex
         var place = start
@@ -35,5 +35,5 @@ extension StringProtocol {
     }
 
     /// Whether the text has these bytes first.
-    public func starts(withBytes text: String) -> Bool { utf8.starts(with: text.utf8) }
+    package func starts(withBytes text: String) -> Bool { utf8.starts(with: text.utf8) }
 }

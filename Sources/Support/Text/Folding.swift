@@ -6,9 +6,9 @@ internal import Glibc
 /// - Parameters:
 ///   - indent: The column in which values begin.
 ///   - columns: The terminal's width; nil where lines may be as long as they are.
-func folded(_ text: String, indent: Int, columns: Int?) -> String {
+package func folded(_ text: String, indent: Int, columns: Int?) -> String {
     guard let width = columns else { return text }
-    let columns = max(LiveView.minimumWidth, width)
+    let columns = max(Folding.minimumWidth, width)
     // Beside a name there has to be some room left for its value.
     let indent = columns - indent >= Folding.leastRoom ? indent : Folding.narrowIndent
     return text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -17,12 +17,12 @@ func folded(_ text: String, indent: Int, columns: Int?) -> String {
 }
 
 /// The same for what a descriptor leads to: a file's lines are never cut, so that programs read them.
-func folded(_ text: String, indent: Int, for descriptor: Int32) -> String {
+package func folded(_ text: String, indent: Int, for descriptor: Int32) -> String {
     folded(text, indent: indent, columns: terminalSize(descriptor)?.columns)
 }
 
 /// The size of the terminal that a descriptor leads to, now; nil where there is none.
-func terminalSize(_ descriptor: Int32) -> (columns: Int, rows: Int)? {
+package func terminalSize(_ descriptor: Int32) -> (columns: Int, rows: Int)? {
     var size = winsize()
     guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
         return nil
@@ -30,12 +30,15 @@ func terminalSize(_ descriptor: Int32) -> (columns: Int, rows: Int)? {
     return (Int(size.ws_col), size.ws_row > 0 ? Int(size.ws_row) : 24)
 }
 
-private enum Folding {
-    static let leastRoom = 16
-    static let narrowIndent = 4
+/// How lines are folded.
+package enum Folding {
+    /// Narrower terminals are written to as if they were as wide.
+    package static let minimumWidth = 24
+    package static let leastRoom = 16
+    package static let narrowIndent = 4
 
     /// A word that is longer than a line stays whole: names of files are copied.
-    static func lines(of line: Substring, indent: Int, columns: Int) -> String {
+    package static func lines(of line: Substring, indent: Int, columns: Int) -> String {
         var result = ""
         var rest = line
         var room = columns

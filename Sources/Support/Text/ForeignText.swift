@@ -3,11 +3,11 @@
 /// Values of options, names of files, bytes of a list and a server's words can hold anything. Shown
 /// as they are, a line break would make two lines of one error, an escape sequence would move the
 /// terminal's cursor, and a bidirectional control would show the text in another order than it has.
-public enum ForeignText {
+package enum ForeignText {
     /// The text with an escape for each scalar that is not a visible one: `a\nb`, `\u{1b}[2J`.
     ///
     /// Backslashes stay as they are, so that a text that was escaped before does not change.
-    public static func escaped(_ text: String) -> String {
+    package static func escaped(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isInvisible) else { return text }
         var result = ""
         for scalar in text.unicodeScalars { append(scalar, to: &result) }
@@ -15,14 +15,14 @@ public enum ForeignText {
     }
 
     /// The beginning of the text: at most so many scalars, escaped.
-    public static func escaped(_ text: String, limit: Int) -> String {
+    package static func escaped(_ text: String, limit: Int) -> String {
         var result = ""
         for scalar in text.unicodeScalars.prefix(limit) { append(scalar, to: &result) }
         return result
     }
 
     /// The same for a text of several lines of our own: its line feeds stay.
-    public static func escapedLines(_ text: String) -> String {
+    package static func escapedLines(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
             // Not by characters: to them a carriage return and a line feed are one.
@@ -36,7 +36,7 @@ public enum ForeignText {
     }
 
     /// Whether a scalar moves the cursor, ends a line or changes the order of what is shown.
-    public static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+    package static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         // C0, DEL and C1.
         case 0..<0x20, 0x7f..<0xa0: true
@@ -60,4 +60,9 @@ public enum ForeignText {
         default: result += "\\u{" + String(scalar.value, radix: 16) + "}"
         }
     }
+}
+
+/// The beginning of a text that came from elsewhere, fit to be shown.
+package func printable(_ text: String, limit: Int = 200) -> String {
+    ForeignText.escaped(text, limit: limit)
 }

@@ -12,6 +12,6 @@ package struct Now: Sendable {
 }
 
 /// Nanoseconds in a second.
-package let second: UInt64 = 1_000_000_000
+@inlinable package var second: UInt64 { 1_000_000_000 }
 /// Nanoseconds in a millisecond.
-package let millisecond: UInt64 = 1_000_000
+@inlinable package var millisecond: UInt64 { 1_000_000 }

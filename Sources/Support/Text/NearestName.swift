@@ -1,8 +1,8 @@
 /// The name that was probably meant.
-public enum NearestName {
+package enum NearestName {
     /// The one within two letters' distance (one for names of up to four letters); nil where none is,
     /// or the name is one of them.
-    public static func of(_ name: String, among names: [String]) -> String? {
+    package static func of(_ name: String, among names: [String]) -> String? {
         let plain = { (text: String) in
             text.lowercased().filter { $0 != "-" && $0 != "_" }
         }
@@ -23,7 +23,7 @@ public enum NearestName {
     }
 
     /// The number of letters to insert, drop or change to get from one word to the other.
-    public static func distance(_ first: String, _ second: String) -> Int {
+    package static func distance(_ first: String, _ second: String) -> Int {
         let target = Array(second.utf8)
         var row = Array(0...target.count)
         for (index, letter) in first.utf8.enumerated() {
@@ -37,4 +37,12 @@ public enum NearestName {
         }
         return row[target.count]
     }
+}
+
+/// The name that was probably meant: the one within a few letters' distance.
+package func nearestName(to name: String, among names: [String]) -> String? {
+    let scored = names.map { (NearestName.distance(name, $0), $0) }
+    guard let best = scored.min(by: { $0.0 < $1.0 }) else { return nil }
+    // Of three letters two are too many to be a slip.
+    return best.0 <= max(min(2, name.count / 2), name.count / 3) ? best.1 : nil
 }

@@ -1,10 +1,10 @@
-internal import Glibc
+package import Glibc
 
 /// The signals that end or change a run, as something to wait for. Blocked in every thread, so that none is
 /// interrupted: the main thread takes them from here.
-struct SignalWatch {
+package struct SignalWatch {
     /// What the main thread was woken by.
-    enum Event {
+    package enum Event {
         case stop
         /// The credentials are to be read again.
         case reload
@@ -19,7 +19,7 @@ struct SignalWatch {
     private static var bell: Int32 { SIGUSR1 }
 
     /// Called before any thread is started, as threads inherit the mask.
-    init() {
+    package init() {
         unsafe sigemptyset(&mask)
         for signal in [SIGINT, SIGTERM, SIGHUP, Self.bell] {
             unsafe sigaddset(&mask, signal)
@@ -28,7 +28,7 @@ struct SignalWatch {
     }
 
     /// Waits for a signal or the bell, at most so many milliseconds.
-    func wait(milliseconds: Int) -> Event {
+    package func wait(milliseconds: Int) -> Event {
         var mask = mask
         var limit = timespec(
             tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000)
@@ -44,25 +44,25 @@ struct SignalWatch {
     ///
     /// Work before the first send looks here: nobody waits for signals meanwhile, and a list of
     /// hundreds of millions of rows is read for minutes.
-    static var isStopPending: Bool {
+    package static var isStopPending: Bool {
         var pending = sigset_t()
         guard unsafe sigpending(&pending) == 0 else { return false }
         return unsafe sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1
     }
 
     /// Ends what is only a preparation where somebody wants the run to stop.
-    static func stopIfAsked() throws(BroadsideError) {
+    package static func stopIfAsked() throws(BroadsideError) {
         if isStopPending { throw stopped }
     }
 
     /// Why a run ended before it sent anything.
-    static var stopped: BroadsideError {
+    package static var stopped: BroadsideError {
         BroadsideError(
             "stopped by a signal before the first row was sent: --resume goes on", exitCode: 3)
     }
 
     /// Takes the signals to stop that wait: the next one is another.
-    static func takeStop() {
+    package static func takeStop() {
         var mask = sigset_t()
         unsafe sigemptyset(&mask)
         unsafe sigaddset(&mask, SIGINT)
@@ -73,7 +73,7 @@ struct SignalWatch {
 
     /// Wakes the thread that waits. The signal is for that thread alone: in a program of others, one
     /// that does not block it would be killed by it.
-    static func ring(_ waiter: pthread_t) {
+    package static func ring(_ waiter: pthread_t) {
         pthread_kill(waiter, bell)
     }
 }

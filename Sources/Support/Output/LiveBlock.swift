@@ -2,12 +2,12 @@ internal import Glibc
 
 /// The lines at the bottom of a terminal that are redrawn in place: what to write to show others, or
 /// to make room for a text. Owned by the `OutputQueue` that writes to the terminal.
-struct LiveBlock {
+package struct LiveBlock {
     /// Columns that each line on the screen takes.
     private var drawn: [Int] = []
 
     /// Shows lines in place of those that are shown.
-    mutating func drawing(_ lines: [String]) -> String {
+    package mutating func drawing(_ lines: [String]) -> String {
         let size = Self.size()
         // A block higher than the screen can't be taken back.
         let lines = lines.prefix(max(1, size.rows - 1))
@@ -16,7 +16,7 @@ struct LiveBlock {
     }
 
     /// Takes the lines back and leaves the cursor where the first one was.
-    mutating func erasing() -> String {
+    package mutating func erasing() -> String {
         guard !drawn.isEmpty else { return "" }
         defer { drawn = [] }
         return eraseSequence(columns: Self.size().columns)
@@ -46,7 +46,7 @@ struct LiveBlock {
     }
 
     /// The terminal's size now; it may change at any time.
-    static func size() -> (columns: Int, rows: Int) {
+    package static func size() -> (columns: Int, rows: Int) {
         terminalSize(STDERR_FILENO) ?? (80, 24)
     }
 }

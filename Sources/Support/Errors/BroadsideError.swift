@@ -1,5 +1,3 @@
-import APNs
-
 /// Why a command could not do its work, with the exit code that says so.
 public struct BroadsideError: Error, Sendable {
     /// One line: what is wrong, and how to fix it.
@@ -9,7 +7,7 @@ public struct BroadsideError: Error, Sendable {
     /// The long name, without dashes, of the option that is wrong; nil if it is none of them.
     public private(set) var option: String?
     /// A file is not what it was when it was opened.
-    private(set) var isChange = false
+    package private(set) var isChange = false
 
     /// An error with the exit code that it leads to.
     public init(_ message: String, exitCode: Int32) {
@@ -53,7 +51,7 @@ public struct BroadsideError: Error, Sendable {
     }
 
     /// A file changed while it was read.
-    static func changed(_ name: InputName, _ how: String) -> BroadsideError {
+    package static func changed(_ name: InputName, _ how: String) -> BroadsideError {
         var error = BroadsideError(
             name, " has changed while it was read, \(how): put it back as it was",
             exitCode: ExitCode.disk)
@@ -62,7 +60,9 @@ public struct BroadsideError: Error, Sendable {
     }
 
     /// The reader of the output has closed its pipe: nothing is wrong, and nothing is left to do.
-    static var outputClosed: BroadsideError { BroadsideError("", exitCode: ExitCode.complete) }
+    package static var outputClosed: BroadsideError {
+        BroadsideError("", exitCode: ExitCode.complete)
+    }
 
     /// The error with the location of its option in a campaign file in front of its message.
     package func located(at location: String) -> BroadsideError {

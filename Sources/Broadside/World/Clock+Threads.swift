@@ -1,0 +1,13 @@
+internal import Glibc
+import Support
+
+extension Clock {
+    /// What the calling thread has used so far.
+    static func threadUse(_ now: Now) -> ThreadUse {
+        var cpu = timespec()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu)
+        return ThreadUse(
+            cpuNanoseconds: UInt64(cpu.tv_sec) * second + UInt64(cpu.tv_nsec),
+            atNanoseconds: now.nanoseconds)
+    }
+}

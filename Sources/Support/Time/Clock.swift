@@ -1,0 +1,14 @@
+internal import Glibc
+
+/// The time, asked in one place.
+package enum Clock {
+    package static func now() -> Now {
+        var monotonic = timespec()
+        var wall = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &monotonic)
+        unsafe clock_gettime(CLOCK_REALTIME, &wall)
+        return Now(
+            nanoseconds: UInt64(monotonic.tv_sec) * second + UInt64(monotonic.tv_nsec),
+            wallMilliseconds: UInt64(wall.tv_sec) * 1000 + UInt64(wall.tv_nsec) / 1_000_000)
+    }
+}
