@@ -95,6 +95,8 @@ import TLS
     var lastTurn: UInt64
     var startedAt: UInt64
     var nextScan: UInt64 = 0
+    /// The process was stopped, and no scan has been made since.
+    var hasStalled = false
     /// When the driver has to call again at the latest, monotonic nanoseconds.
     package private(set) var nextDeadline: UInt64 = 0
 
@@ -107,6 +109,10 @@ import TLS
 
     /// Timers that need no precision are looked at this often.
     static var scanInterval: UInt64 { 50 * millisecond }
+    /// After so long without a turn the process was stopped: turns are a scan apart at most.
+    static var stallLimit: UInt64 { second }
+    /// So long after a stall what came meanwhile has been taken in.
+    static var stallGrace: UInt64 { second }
 
     package init(
         settings: ReactorSettings, shared: SharedRun, reactor: Int, recipe: Records.Recipe,
@@ -213,11 +219,13 @@ import TLS
     /// Decides what to do now. Called once after a batch of completions.
     package mutating func turn(_ now: Now) {
         if case .finished = phase { return }
+        noteStall(now)
         accountForTime(now)
         paceWatch.noteTurn(now)
         patience.noteTurn()
         if now.nanoseconds >= nextScan {
             nextScan = now.nanoseconds + Self.scanInterval
+            hasStalled = false
             scan(now)
         }
         shareRate(now)
@@ -247,6 +255,15 @@ import TLS
         endIfDone(now)
         flushLedger(now)
         nextDeadline = deadline(now)
+    }
+
+    /// A process that was stopped (SIGSTOP, a debugger, a frozen container) takes in first what came
+    /// meanwhile: only then the scan may call a response, or a sign of life, missing.
+    private mutating func noteStall(_ now: Now) {
+        guard now.nanoseconds > lastTurn, now.nanoseconds - lastTurn > Self.stallLimit, !hasStalled
+        else { return }
+        hasStalled = true
+        nextScan = now.nanoseconds + Self.stallGrace
     }
 
     /// What each connection's time since the last look went to.

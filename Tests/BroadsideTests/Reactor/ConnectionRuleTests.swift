@@ -166,6 +166,32 @@ struct ConnectionRuleTests {
         #expect(next.connection == 1 && next.time >= 35 * second)
     }
 
+    @Test(arguments: [31, 45, 600] as [UInt64])
+    func `A process that was stopped takes its responses in before it calls them lost`(
+        seconds: UInt64
+    ) throws {
+        let run = try ScriptedRun(rows: 40)
+        run.reply = { _ in .silence }
+        run.run(for: second)
+        #expect(run.requests.count == 40)
+        for request in run.requests { accept(request.stream, on: 0, of: run) }
+        run.stop(for: seconds * second)
+        run.run()
+        #expect(run.shared.stopCause == nil && run.links.count == 1)
+        #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+    }
+
+    @Test func `What was lost while a process was stopped is found out soon after`() throws {
+        let run = try ScriptedRun(rows: 4)
+        run.reply = { _ in .silence }
+        run.run(for: second)
+        run.stop(for: 45 * second)
+        let stopped = run.time
+        run.run { run.settled == 4 }
+        #expect(run.time <= stopped + 2 * second, "\(run.time - stopped)")
+        #expect(try run.rows().allSatisfy { $0.state == .unknown })
+    }
+
     @Test(arguments: [false, true])
     func `An idle connection is asked every ten minutes whether it lives`(isDeaf: Bool) throws {
         let run = try patientRun(rows: 2)

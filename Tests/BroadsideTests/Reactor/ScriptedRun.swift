@@ -190,11 +190,17 @@ final class ScriptedRun {
         }
     }
 
-    private func turn(_ index: Int) {
+    /// The process is stopped for so long: what came meanwhile is taken in after the turn that follows.
+    func stop(for duration: UInt64) {
+        time += duration
+        for index in reactors.indices { turn(index, taking: false) }
+    }
+
+    private func turn(_ index: Int, taking: Bool = true) {
         let reactor = reactors[index]
         guard !reactor.machine.isFinished else { return }
-        let inbox = reactor.inbox
-        reactor.inbox = []
+        let inbox = taking ? reactor.inbox : []
+        if taking { reactor.inbox = [] }
         for delivery in inbox {
             switch delivery {
             case .completion(let completion): reactor.machine.completed(completion, now: now)
