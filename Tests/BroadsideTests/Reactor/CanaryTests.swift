@@ -51,6 +51,16 @@ import Testing
         #expect(try source.countRows { false } == UInt64(size))
     }
 
+    @Test func `Once its rows are handed out nobody asks for more before it is decided`() throws {
+        let gate = CanaryGate(rows: 10, maximumRefusedPercent: 20)
+        let source = try source(rows: 1000, gate: gate)
+        #expect(!gate.isHolding)
+        #expect(try count(rows(source)) == 10 && gate.isHolding)
+        #expect(gate.note(done: 9, answered: 9, refused: 0, lost: 0) == .pending && gate.isHolding)
+        #expect(gate.note(done: 1, answered: 1, refused: 0, lost: 0) == .passed)
+        #expect(!gate.isHolding)
+    }
+
     @Test func `With a limit the first rows are taken`() throws {
         let gate = CanaryGate(rows: 10, maximumRefusedPercent: 20)
         let source = try source(rows: 1000, gate: gate, limit: 100)
