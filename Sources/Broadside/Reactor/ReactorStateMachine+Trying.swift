@@ -22,6 +22,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             return 0
         }
         guard settings.binary == nil, connections[index].answers == 0 else { return .max }
+        // Without a row to try it with, leave to try the address stays with others.
+        guard hasRowReady(now) else { return .max }
         switch addresses.leave(connections[index].address, slot: index, now: now.nanoseconds) {
         case .free: return .max
         // One request; what follows depends on its response.

@@ -165,19 +165,32 @@ struct ServerTroubleTests {
     }
 
     @Test func `A reactor with no row to try it with leaves the trial to another`() throws {
-        let run = try ScriptedRun(rows: 40, reactors: 2, connections: 1) {
-            $0.retryPolicy = RetryPolicy(
-                maximumAttempts: 50, retryForNanoseconds: 3600 * second)
-        }
+        let run = try ScriptedRun(rows: 400, reactors: 2, connections: 1)
+        // One reactor's rows wait for 40 s, but for one, whose response speaks of an outage after a
+        // second. The other's wait for 3 s, with a connection that stands and got no response yet.
         run.reply = { request in
-            // One reactor's rows wait for long after their first response.
-            request.time < second / 10
-                ? .status(503, retryAfter: ScriptedRun.row(request) % 2 == 0 ? "30" : nil)
-                : .status(200)
+            guard request.time < second / 10 else {
+                return request.time < 2 * second ? .status(502) : .status(200)
+            }
+            if run.links[request.connection].reactor == 0 {
+                return .status(429, retryAfter: request.stream == 1 ? "1" : "40")
+            }
+            if request.stream == 3 {
+                run.say(
+                    ScriptedServer.goAway(lastStream: 1 << 30, code: 0, reason: nil),
+                    on: request.connection)
+            }
+            return .status(429, retryAfter: "3")
         }
         run.run()
-        #expect(try run.rows().allSatisfy { $0.state == .accepted })
-        #expect(run.time < 60 * second, "\(run.time / second)")
+        let rows = try run.rows()
+        #expect(rows.count { $0.state == .accepted } == 399)
+        #expect(rows.count { $0.state == .unknown && $0.status == 502 } == 1)
+        let accepted = run.requests.filter { $0.time > 2 * second }
+        let others = accepted.filter { run.links[$0.connection].reactor == 1 }
+        #expect(others.count > 50 && others.count < 350, "\(others.count)")
+        #expect(others.allSatisfy { $0.time < 4 * second }, "\(others.map { $0.time / second })")
+        #expect(accepted.allSatisfy { $0.time < 42 * second })
     }
 
     // MARK: Broken servers
