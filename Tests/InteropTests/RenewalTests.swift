@@ -86,13 +86,16 @@ struct RenewalTests {
     func clock() throws {
         let server = try LocalAPNs(clock: "+2h")
         let campaign = try Campaign(rows: 50)
+        var kept: Set<String> = []
         for more in [[], ["--resume"], ["--resume"]] {
             let sent = try campaign.send(to: server.endpoint, more)
             #expect(sent.exitCode == 4)
             #expect(sent.errors.contains("check the clock"), "\(sent.errors)")
+            kept.insert(
+                try String(contentsOfFile: campaign.ledger + "/provider-token", encoding: .utf8))
         }
-        let kept = try String(contentsOfFile: campaign.ledger + "/provider-token", encoding: .utf8)
-        #expect(kept.split(separator: "\n").count == 1)
+        // Another one of the same second would have another signature.
+        #expect(kept.count == 1 && kept.first?.split(separator: "\n").count == 1)
         #expect(try issued(campaign) > 0)
         #expect(try server.finish().allSatisfy { $0[6] == "ExpiredProviderToken" })
     }
