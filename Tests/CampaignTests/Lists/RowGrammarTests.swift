@@ -110,16 +110,16 @@ import Testing
         let digits = String(repeating: "ab", count: 32)
         for format in [ListFormat.lines, .csv, .jsonl] {
             for end in ["\n", ""] {
-                let (start, stop) =
+                let (head, stop) =
                     switch format {
                     case .lines: (digits, "")
                     case .jsonl: ("{\"token\":\"\(digits)\",\"name\":\"", "\"}")
                     default: ("\(digits),\"", "\n\"")
                     }
                 let filler = String(
-                    repeating: " ", count: count - start.utf8.count - stop.utf8.count)
+                    repeating: " ", count: count - head.utf8.count - stop.utf8.count)
                 let header = format == .csv ? "token,name\n" : ""
-                let list = Array((header + start + filler + stop + end).utf8)
+                let list = Array((header + head + filler + stop + end).utf8)
                 let pieces = split(list, pieceSize: 100_000)
                 let pool = ChunkPool(limit: 2)
                 var cutter = RowCutter(format: format, pool: pool)
@@ -127,7 +127,9 @@ import Testing
                 let layout = try RowLayout(
                     format: format, names: ["token"], header: Array("token,name".utf8))
                 var reader = RowReader(layout: layout)
+                var start = ListPosition()
                 cut(&cutter, pool: pool, pieces: pieces) { chunk in
+                    start = chunk.start
                     #expect(chunk.isOverlong == isTooLong)
                     reader.open(chunk)
                     while let row = reader.next() { _ = survey.take(row, of: reader) }
@@ -136,6 +138,13 @@ import Testing
                 #expect(survey.counts.rows == 1)
                 #expect(survey.counts.valid == (isTooLong ? 0 : 1))
                 #expect(survey.counts.malformedRows == (isTooLong ? 1 : 0))
+                // As a resume reads it: up to where the ledger says that the row ends.
+                cutter = RowCutter(format: format, pool: pool, start: start)
+                cutter.endChunk(at: UInt64(list.count), isExact: true)
+                let rest = split(Array(list[Int(start.byteOffset)...]), pieceSize: 100_000)
+                cut(&cutter, pool: pool, pieces: rest) { chunk in
+                    #expect(chunk.isOverlong == isTooLong && chunk.rowCount == 1)
+                }
             }
         }
     }
