@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// The command line as a whole: which commands there are, and which one is called.
 enum Program {

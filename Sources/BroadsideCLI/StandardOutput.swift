@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 @unsafe @preconcurrency internal import Glibc
 
 /// Takes the places of standard descriptors that were closed, before a file is opened there and gets what

@@ -1,6 +1,6 @@
-import Support
 import Broadside
 import Glibc
+import Support
 
 holdStandardDescriptors()
 // A pipe that closes (a pager that is quit) ends the output, not the campaign.

@@ -1,7 +1,7 @@
-import Support
 import Broadside
 import Campaign
 import Ring
+import Support
 
 extension World {
     /// Lets an event happen.

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// A run that grows while it goes on: what it begins with, and when it gets more.
 struct ScriptedGrowth {

@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Broadside
+import Support
 
 /// Provider tokens of the world: what the process' watch does with a signing key, and the rules that
 /// it keeps. A token's value is the second in which it was made.

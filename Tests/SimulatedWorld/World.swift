@@ -1,6 +1,6 @@
-import Support
 import Broadside
 import Campaign
+import Support
 
 /// A world in which one seed decides everything: time, network, disk, names, servers, deaths.
 ///

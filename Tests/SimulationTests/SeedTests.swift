@@ -1,5 +1,5 @@
-import Support
 import SimulatedWorld
+import Support
 import Testing
 
 @Suite struct SeedTests {

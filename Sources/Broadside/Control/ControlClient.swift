@@ -1,6 +1,6 @@
-public import Support
 import APNs
 internal import Glibc
+public import Support
 
 /// A connection to somebody's control socket.
 final class UnixConnection {

@@ -1,5 +1,5 @@
-import Support
 internal import Glibc
+import Support
 
 /// A Unix stream socket on which the owner of a run may ask and order: a line comes in, a line of
 /// JSON goes out. Looked at by the main thread a few times a second; nothing here ever waits.

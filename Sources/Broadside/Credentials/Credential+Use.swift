@@ -1,5 +1,5 @@
-import Support
 import APNs
+import Support
 import TLS
 
 extension Credential {

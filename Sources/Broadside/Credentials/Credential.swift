@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 internal import Glibc
+import Support
 import TLS
 
 /// How the sender proves who it is: exactly one of the kinds, read and checked.

@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Campaign
+import Support
 import TLS
 
 /// What a run's credential needs while the run goes on: provider tokens renewed and kept, files read

@@ -1,5 +1,5 @@
-import Support
 internal import Glibc
+import Support
 import TLS
 
 /// A file that nobody else should be able to read, whole. Its octets are read into one array and

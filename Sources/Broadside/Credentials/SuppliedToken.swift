@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 internal import Glibc
+import Support
 
 /// A provider token that was made elsewhere, and the file in which it comes: whoever makes it
 /// writes a new one there before the old one is an hour old.

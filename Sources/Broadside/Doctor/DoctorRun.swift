@@ -1,8 +1,8 @@
-public import Support
 import APNs
 import HPACK
 import HTTP2
 import Ring
+public import Support
 import TLS
 
 /// `doctor`: one connection with these credentials, and in words what works and what does not.

@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 internal import Glibc
+import Support
 import TLS
 
 /// A ledger of what a feedback service said: every tuple a row that is `rejected` as Unregistered,

@@ -1,6 +1,6 @@
-public import Support
 import APNs
 import Ring
+public import Support
 import TLS
 
 /// `feedback`: reads a legacy feedback service to its end, into a ledger.

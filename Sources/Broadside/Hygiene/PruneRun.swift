@@ -1,6 +1,6 @@
-public import Support
 import APNs
 import Campaign
+public import Support
 
 /// One `prune`: a list without the tokens that ledgers call dead.
 public enum PruneRun {

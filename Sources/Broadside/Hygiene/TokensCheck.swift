@@ -1,7 +1,7 @@
-public import Support
 import APNs
 import Campaign
 internal import Glibc
+public import Support
 
 /// What `tokens check` and `tokens dedupe` are asked to look at.
 public struct TokensOptions: Sendable {

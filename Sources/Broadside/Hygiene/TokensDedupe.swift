@@ -1,6 +1,6 @@
-public import Support
 import APNs
 import Campaign
+public import Support
 
 /// One `tokens dedupe`: a list with one row a token.
 public enum TokensDedupe {

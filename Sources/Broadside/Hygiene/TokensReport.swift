@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Campaign
+import Support
 
 extension ListSurvey.BadRow {
     /// The first characters of what stands in the token's place, fit for a line on a terminal.

@@ -1,6 +1,6 @@
-import Support
 import Campaign
 internal import Glibc
+import Support
 internal import Synchronization
 
 /// Whether reading ends where a signal to stop waits. It does while nothing but a preparation, or a

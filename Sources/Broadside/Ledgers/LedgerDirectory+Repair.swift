@@ -1,6 +1,6 @@
-import Support
 import Campaign
 internal import Glibc
+import Support
 
 extension LedgerDirectory {
     /// Opens a ledger of which anything may be damaged, and locks it.

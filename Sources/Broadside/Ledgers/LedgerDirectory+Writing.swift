@@ -1,6 +1,6 @@
-import Support
 import Campaign
 internal import Glibc
+import Support
 
 // What is made in a ledger's directory, through its descriptor.
 

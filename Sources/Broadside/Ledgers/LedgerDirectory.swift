@@ -1,6 +1,6 @@
-import Support
 import Campaign
 internal import Glibc
+import Support
 
 /// A ledger's directory: its manifest, its segments, its lock. Private to its owner.
 final class LedgerDirectory {

@@ -1,6 +1,6 @@
-public import Support
 import Campaign
 internal import Glibc
+public import Support
 internal import TLS
 
 /// One `ledger merge`: the ledgers of a campaign's shards, put together as one.

@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 /// The rows of one ledger on their way into an export, a chunk at a time.
 private final class ExportPart {

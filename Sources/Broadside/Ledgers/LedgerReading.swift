@@ -1,7 +1,7 @@
-public import Support
 import APNs
 import Campaign
 internal import Glibc
+public import Support
 
 /// A ledger, opened to be read: what `ledger stats`, `export`, `verify` and `find` stand on. A run
 /// may be writing to it meanwhile.

@@ -1,6 +1,6 @@
-public import Support
 import Campaign
 internal import Glibc
+public import Support
 
 /// One `ledger repair`: what is provably sound of a damaged ledger, as a ledger of its own; what may
 /// have been sent and is not provably settled is in doubt there.

@@ -1,6 +1,6 @@
-public import Support
 import APNs
 import Campaign
+public import Support
 
 /// A row that `ledger find` found.
 public struct FoundRow: Sendable {

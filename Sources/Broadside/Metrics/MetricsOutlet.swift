@@ -1,5 +1,5 @@
-import Support
 import Ring
+import Support
 
 /// Where `--metrics` goes: a file for a textfile collector, or an endpoint to be scraped.
 enum MetricsOutlet {

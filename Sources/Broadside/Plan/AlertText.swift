@@ -1,6 +1,6 @@
-import Support
 import Campaign
 import FoundationEssentials
+import Support
 
 /// What a notification shows: its title, subtitle and body, for people to recognize a campaign by.
 struct AlertText: Codable, Hashable, Sendable {

@@ -1,6 +1,6 @@
-package import Support
 internal import APNs
 import Campaign
+package import Support
 
 /// A campaign's settings in a file (JSON5): options by their long names, and where each stands.
 package struct CampaignFile {

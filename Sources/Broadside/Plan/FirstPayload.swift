@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Campaign
+import Support
 
 /// The payload of a list's first row that has one, held against Apple's rules: what a template says
 /// only once a row fills it in.

@@ -1,5 +1,5 @@
-import Support
 import APNs
+import Support
 
 extension NotificationHeaders.Field {
     /// The option that holds the header, without dashes.

@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 internal import Glibc
+import Support
 import TLS
 
 /// A campaign's payloads, read from their files and compiled; what they ask of the list.

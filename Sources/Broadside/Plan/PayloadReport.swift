@@ -1,6 +1,6 @@
-public import Support
 public import APNs
 import Campaign
+public import Support
 
 /// One `payload check`: what a payload file is, and what is wrong with it.
 public struct PayloadReport: Sendable {

@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Campaign
+import Support
 
 /// Which protocol carries a campaign.
 public enum WireProtocol: String, Sendable, CaseIterable {

@@ -1,6 +1,6 @@
-import Support
 package import APNs
 import Campaign
+import Support
 
 extension Plan {
     /// How long ago an expiration may be that is meant as it stands.

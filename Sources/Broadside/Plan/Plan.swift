@@ -1,8 +1,8 @@
-import Support
 import APNs
 import Campaign
 internal import Glibc
 internal import Ring
+import Support
 import TLS
 
 /// What a send will do, checked: every file read, every value known. Made before anything is

@@ -1,5 +1,5 @@
-import Support
 public import APNs
+import Support
 
 /// What one send is asked to do: the values of the command's options, read but not yet checked
 /// against each other or against any file.

@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Ring
+import Support
 import TLS
 
 /// The way to an endpoint: whose name is looked up and connected to, and what is expected there.

@@ -1,6 +1,6 @@
-import Support
 import Campaign
 import Ring
+import Support
 
 /// The endpoint's addresses as a reactor's connections use them: spread over all, except those that
 /// `AddressHealth` says are to be left alone.

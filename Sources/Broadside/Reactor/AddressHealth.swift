@@ -1,6 +1,6 @@
-import Support
 import Campaign
 import Ring
+import Support
 internal import Synchronization
 
 /// How the endpoint's addresses fare, as all reactors of a run know it together: a server in trouble is

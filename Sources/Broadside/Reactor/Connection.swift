@@ -1,9 +1,9 @@
-import Support
 import APNs
 import Campaign
 import HPACK
 import HTTP2
 import Ring
+import Support
 
 /// One connection slot of a reactor. A slot is used for many connections, one after the other.
 ///

@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Campaign
+import Support
 
 /// The legacy gateway's protocol: notifications one behind the other, silence for success, one error
 /// packet and the end for failure (Apple, "Binary Provider API", archived; Technical Note TN2265).

@@ -1,9 +1,9 @@
-import Support
 import APNs
 import Campaign
 internal import Glibc
 import HTTP2
 import Ring
+import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// From the start of an attempt to the server's SETTINGS.

@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// A reactor whose connections have all been gone for so long gives its rows to others.

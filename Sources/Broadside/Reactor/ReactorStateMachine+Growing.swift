@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// A draining connection and its replacement live side by side.

@@ -1,6 +1,6 @@
-import Support
 package import Campaign
 import HTTP2
+import Support
 
 /// How requests in flight are chosen.
 public enum PaceMode: String, Sendable, CaseIterable {

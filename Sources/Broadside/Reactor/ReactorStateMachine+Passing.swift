@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Campaign
+import Support
 
 /// Rows of the list on their way into the slab: which are sent, and which are settled without a
 /// request.

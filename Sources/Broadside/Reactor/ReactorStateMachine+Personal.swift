@@ -1,8 +1,8 @@
-import Support
 import APNs
 import Campaign
 import HPACK
 import HTTP2
+import Support
 
 /// Rows that have more of their own than their token: a payload, a collapse ID.
 extension ReactorStateMachine where Records: ~Copyable {

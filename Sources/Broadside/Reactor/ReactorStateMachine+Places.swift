@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// Who is at a connection's other end, for messages: behind a proxy the proxy alone until its

@@ -1,8 +1,8 @@
-package import Support
 import APNs
 import Campaign
 import HPACK
 import HTTP2
+package import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// Takes received bytes in; they are looked at during this call only.

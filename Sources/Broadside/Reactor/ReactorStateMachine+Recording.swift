@@ -1,6 +1,6 @@
-import Support
 import Campaign
 internal import Glibc
+import Support
 
 /// What of the ledger's segment is on disk.
 struct LedgerProgress {

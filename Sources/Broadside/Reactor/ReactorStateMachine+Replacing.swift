@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// Replaces connections that were made from what has changed since, one after the other: one

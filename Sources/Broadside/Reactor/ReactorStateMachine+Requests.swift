@@ -1,8 +1,8 @@
-import Support
 import APNs
 import Campaign
 import HPACK
 import HTTP2
+import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     mutating func refreshTemplateKey(_ index: Int) {

@@ -1,6 +1,6 @@
-package import Support
 import APNs
 import Campaign
+package import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// True where rows are left that this reactor will send or wait for.

@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// At most so long is waited, once all is recorded, for connections to close in order.

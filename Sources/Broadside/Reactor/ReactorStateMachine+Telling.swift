@@ -1,7 +1,7 @@
-import Support
-import Campaign
 import APNs
+import Campaign
 import HTTP2
+import Support
 
 /// What a thread used up to an instant.
 package struct ThreadUse: Sendable, Equatable {

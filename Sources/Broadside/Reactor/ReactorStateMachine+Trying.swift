@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 /// Connections whose server has to show first that it is good: after refusals, after trouble of its
 /// address.

@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 import HTTP2
+import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// 200: the hot path's end.

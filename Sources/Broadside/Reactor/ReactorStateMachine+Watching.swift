@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 import HTTP2
+import Support
 
 /// What only time brings about: connections that are silent, that answer nothing, or that do not take
 /// what they are given.

@@ -1,9 +1,9 @@
-package import Support
 import APNs
 package import Campaign
 import HPACK
 import HTTP2
 import Ring
+package import Support
 import TLS
 
 /// The engine's heart: one thread's share of a run, as a machine. Completions and the time go in,

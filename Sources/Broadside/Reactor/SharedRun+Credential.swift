@@ -1,6 +1,6 @@
-package import Support
 import APNs
 import Campaign
+package import Support
 internal import Synchronization
 
 extension SharedRun {

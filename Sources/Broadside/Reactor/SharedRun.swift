@@ -1,6 +1,6 @@
-package import Support
 import APNs
 package import Campaign
+package import Support
 internal import Synchronization
 
 /// What the reactors of a run hold in common: the provider token, the guards that count over all

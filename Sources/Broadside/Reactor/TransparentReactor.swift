@@ -1,5 +1,5 @@
-package import Support
 package import Campaign
+package import Support
 
 /// A reactor without a record layer, as one concrete type: a generic type that another module uses is
 /// not specialized there, and the simulated world would spend more time on that than on its reactors.

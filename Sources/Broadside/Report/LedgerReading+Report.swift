@@ -1,5 +1,5 @@
-public import Support
 import Campaign
+public import Support
 
 extension LedgerReading {
     /// Writes the report page of the ledger as it stands.

@@ -1,5 +1,5 @@
-import Support
 import APNs
+import Support
 
 /// The tables of the report.
 extension ReportPage {

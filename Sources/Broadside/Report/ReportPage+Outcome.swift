@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 /// What became of the devices, in colours and shares: a process may end well although nobody got
 /// anything.

@@ -1,5 +1,5 @@
-import Support
 import APNs
+import Support
 
 /// The report: one page that needs nothing from anywhere else.
 struct ReportPage {

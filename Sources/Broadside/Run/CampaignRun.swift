@@ -1,8 +1,8 @@
-public import Support
 import APNs
 import Campaign
 internal import Glibc
 import Ring
+public import Support
 internal import Synchronization
 import TLS
 

@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 internal import Glibc
+import Support
 
 /// Reads and checks everything that a run would, builds each request, connects nowhere, writes
 /// nothing.

@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Campaign
+import Support
 
 /// A look at the first rows of a list before anything is connected: what is no list of this app's
 /// tokens is refused while that costs nothing.

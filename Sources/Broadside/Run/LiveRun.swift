@@ -1,8 +1,8 @@
-import Support
 import APNs
 import Campaign
 internal import Glibc
 import Ring
+import Support
 internal import Synchronization
 import TLS
 

@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 extension RunSession {
     /// A campaign with nothing left to do: tells so wherever the options ask for it.

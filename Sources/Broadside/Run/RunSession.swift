@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 internal import Glibc
+import Support
 import TLS
 
 /// A campaign and its ledger, taken up by this process: begun, or gone on with.

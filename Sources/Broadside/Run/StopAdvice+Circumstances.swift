@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Campaign
+import Support
 
 extension StopAdvice.Circumstances {
     /// Those of a run that ends now, or that had ended before it began.

@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 extension StopCause {
     /// What happened, in one line.

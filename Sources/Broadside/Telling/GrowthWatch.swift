@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 /// Shows a run to `ConnectionGrowth`, once a second, and does what that decides.
 struct GrowthWatch {

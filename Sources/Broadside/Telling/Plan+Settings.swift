@@ -1,5 +1,5 @@
-import Support
 import APNs
+import Support
 
 extension Plan {
     /// What was asked for, for people to read afterwards. Names of files, never what is in them;

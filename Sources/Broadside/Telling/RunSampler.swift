@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Campaign
+import Support
 
 /// Looks at a run once a second and keeps what its curves are drawn from. One on the main thread;
 /// everything that tells how a run goes on reads what it made.

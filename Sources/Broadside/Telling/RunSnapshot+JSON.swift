@@ -1,5 +1,5 @@
-package import Support
 import APNs
+package import Support
 
 extension RunSnapshot {
     /// What `--progress json` says every second, and `status` on the control socket.

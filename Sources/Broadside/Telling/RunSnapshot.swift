@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Campaign
+import Support
 
 /// One look at a whole run: what the live view, `--progress json`, the metrics, the control socket
 /// and the report's curves are all drawn from.

@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 /// Tells how a run goes on, and hears what its operator wants: the main thread calls it ten times a
 /// second. Everything it shows comes from one look a second at what the reactors published.

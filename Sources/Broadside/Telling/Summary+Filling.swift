@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 internal import Glibc
+import Support
 
 extension Summary {
     /// Takes the states over that a ledger tells.

@@ -1,8 +1,8 @@
-import Support
 import APNs
 import Campaign
 import FoundationEssentials
 internal import Glibc
+import Support
 
 /// What became of a run: the JSON that `--summary` writes. Keys are part of the contract.
 public struct Summary: Sendable, Encodable {

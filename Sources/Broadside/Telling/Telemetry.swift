@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 import FoundationEssentials
+import Support
 
 /// What a ledger's directory keeps besides its rows: how the runs went, for the report. A file of
 /// bounded size, replaced every few seconds; nothing depends on it but what people read.

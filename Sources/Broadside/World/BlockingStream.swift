@@ -1,6 +1,6 @@
-import Support
 internal import Glibc
 import Ring
+import Support
 import TLS
 
 /// Octets over TLS on a blocking socket: for what has time, such as the doctor, or reading a feedback

@@ -1,7 +1,7 @@
-import Support
 internal import APNs
-import HTTP2
 internal import Glibc
+import HTTP2
+import Support
 internal import Synchronization
 
 /// The file of `--trace-frames`: a line of JSON a frame, of all connections, of bounded size.

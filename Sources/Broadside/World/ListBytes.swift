@@ -1,6 +1,6 @@
-import Support
 import Campaign
 internal import Glibc
+import Support
 
 /// The octets of a token list, decoded, wherever they lie.
 final class ListBytes: Sendable {

@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 /// How a token list is written, as options name it.
 public enum TokenListFormat: String, Sendable, CaseIterable {

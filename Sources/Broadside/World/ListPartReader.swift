@@ -1,6 +1,6 @@
-package import Support
 import APNs
 package import Campaign
+package import Support
 
 /// Reads parts of a token list again, for an export: each must have the hash that the ledger notes.
 package struct ListPartReader: LedgerListReader {

@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 /// One of several parts of a list (`--shard K/N`).
 public struct ListShard: Sendable, Equatable {

@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 /// The rows of a canary on their way out, and what is left of the list besides.
 struct CanaryRows {

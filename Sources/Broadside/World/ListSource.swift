@@ -1,5 +1,5 @@
-package import Support
 package import Campaign
+package import Support
 internal import Synchronization
 
 /// Hands a list out in chunks, in order: all of it, or what an earlier run left. Used by the list's

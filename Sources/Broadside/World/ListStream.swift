@@ -1,6 +1,6 @@
-import Support
 import Campaign
 internal import Glibc
+import Support
 
 /// A list that can only be read from front to back: a packed file, or standard input. Decoded
 /// octets that were read of late are kept, so that a reader may go back a little; further back the

@@ -1,6 +1,6 @@
-public import Support
 import Campaign
 internal import Glibc
+public import Support
 
 /// Where a command writes a long text: standard output, or a file that appears whole or not at all.
 /// A name that ends in `.gz` or `.zst` asks for it to be packed.

@@ -1,7 +1,7 @@
-public import Support
 internal import APNs
 internal import Campaign
 internal import Glibc
+public import Support
 
 /// Where a command may write: the one rule for all outputs of all commands.
 ///

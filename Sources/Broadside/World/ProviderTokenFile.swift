@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Campaign
+import Support
 import TLS
 
 /// The provider tokens of a campaign: made with the signing key, kept in the ledger's directory, and

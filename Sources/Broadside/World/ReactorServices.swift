@@ -1,6 +1,6 @@
-import Support
 import Campaign
 import Ring
+import Support
 internal import Synchronization
 
 /// What blocks, done for reactors on threads of its own: looking names up and reading the list.

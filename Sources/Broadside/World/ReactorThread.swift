@@ -1,8 +1,8 @@
-import Support
 import Campaign
 internal import Glibc
 import HTTP2
 import Ring
+import Support
 internal import Synchronization
 
 /// A reactor, its ring and its segment, on a thread of their own.

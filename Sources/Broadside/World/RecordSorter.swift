@@ -1,5 +1,5 @@
-import Support
 internal import Glibc
+import Support
 
 /// Sorts any number of records within bounded memory: runs of them are sorted and spilled to a
 /// nameless temporary file, and merged at the end.

@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 internal import Glibc
+import Support
 
 /// The rows of a list that are settled as `skipped`, by their numbers, in a file: found once, before
 /// the first row is sent, and read along with the list. Memory does not grow with the list.

@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 internal import Glibc
+import Support
 internal import TLS
 
 /// What a run does not send: tokens of a list of opt-outs, later copies of a token.

@@ -1,6 +1,6 @@
-import Support
 import Campaign
 internal import Glibc
+import Support
 
 /// Standard input, copied where it can be read again.
 enum SpooledInput {

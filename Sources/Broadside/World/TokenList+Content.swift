@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 
 extension TokenList {
     /// Octets that are read at once.

@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Campaign
+import Support
 
 extension TokenList {
     /// Rows that are looked at before a list is used.

@@ -1,6 +1,6 @@
-import Support
 package import Campaign
 internal import Glibc
+import Support
 
 /// A token list as it lies before us: its bytes, their number, how they are written and where each
 /// row has its token. Known in full before anything is sent.

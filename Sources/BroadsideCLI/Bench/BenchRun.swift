@@ -1,7 +1,7 @@
-import Support
 import Broadside
 internal import FoundationEssentials
 internal import Glibc
+import Support
 
 /// One benchmark: a short run for the bytes, one for the rate, and the one that counts.
 struct BenchRun {

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// `broadside control`: a word to a process that listens on a control socket.
 enum ControlCommand {

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// `broadside feedback`.
 enum FeedbackCommand {

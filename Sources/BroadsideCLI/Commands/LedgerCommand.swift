@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// `broadside ledger`: what a run left, read.
 enum LedgerCommand {

@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Broadside
+import Support
 
 /// `broadside payload`: a payload, looked at before it is sent.
 enum PayloadCommand {

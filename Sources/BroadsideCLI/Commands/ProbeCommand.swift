@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Broadside
+import Support
 
 /// `broadside probe`: a send whose notification nobody sees.
 enum ProbeCommand {

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// `broadside report`: the page about a ledger.
 enum ReportCommand {

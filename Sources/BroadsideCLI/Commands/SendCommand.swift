@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Broadside
+import Support
 
 /// `broadside send`.
 enum SendCommand {

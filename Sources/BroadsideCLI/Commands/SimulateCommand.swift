@@ -1,7 +1,7 @@
-import Support
 import Broadside
 import Glibc
 import Simulator
+import Support
 
 /// `broadside simulate`.
 enum SimulateCommand {

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// `broadside tokens`: a list, looked at before a night is bet on it.
 enum TokensCommand {

@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Broadside
 import Glibc
+import Support
 
 /// `--campaign FILE` and `--print-campaign`: options from a file, and back into one.
 enum CampaignOptions {

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// A call that somebody may want, as a shell takes it.
 struct CommandExample: Sendable {

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// What the commands know that read one list.
 protocol ListValues: OptionValues {

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// What a command is asked to do, as its options say it.
 protocol OptionValues: Sendable {

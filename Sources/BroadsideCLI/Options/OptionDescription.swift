@@ -1,5 +1,5 @@
-import Support
 import APNs
+import Support
 
 /// One option of a command: what `--help`, the parser and the nearest-name advice know of it.
 struct OptionDescription: Sendable {

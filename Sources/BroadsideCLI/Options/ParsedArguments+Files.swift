@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Broadside
 import Glibc
+import Support
 
 extension ParsedArguments {
     /// What is written must not be what is read, nor a ledger's, nor be written twice.

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 extension ParsedArguments {
     /// The one word that says which of the command's works is wanted.

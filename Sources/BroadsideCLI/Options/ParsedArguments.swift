@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Broadside
+import Support
 
 /// The options of one call, checked against the command's table.
 struct ParsedArguments {

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// An option without which a command can do nothing, or one of several.
 struct RequiredOption {

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// The options by which a run is watched and steered.
 enum WatchOptions {

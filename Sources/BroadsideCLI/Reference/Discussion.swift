@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// A command's discussion, taken apart for pages that lay it out themselves.
 struct Discussion {

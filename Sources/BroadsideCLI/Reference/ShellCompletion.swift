@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Broadside
+import Support
 
 /// What `broadside help --completion SHELL` prints: a shell's completion of commands, options,
 /// choices and files, out of the same tables as `--help`.

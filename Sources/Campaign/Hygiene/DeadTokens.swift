@@ -1,5 +1,5 @@
-import Support
 internal import APNs
+import Support
 
 /// Tokens that APNs called dead, by what ledgers say; memory by dead token, never by row.
 ///

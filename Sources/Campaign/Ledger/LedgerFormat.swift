@@ -1,5 +1,5 @@
-import Support
 internal import CZlib
+import Support
 
 /// The numbers of the ledger's format on disk; `docs/ledger-format.md` has the layouts.
 ///

@@ -1,5 +1,5 @@
-import Support
 import APNs
+import Support
 
 extension RowReader {
     /// The next line as a JSON object; nil where it is blank.

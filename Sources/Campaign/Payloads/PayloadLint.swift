@@ -1,5 +1,5 @@
-import Support
 public import APNs
+import Support
 
 /// What Apple's rules say about a payload beyond its grammar.
 public struct PayloadLint {

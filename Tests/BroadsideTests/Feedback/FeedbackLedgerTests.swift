@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Foundation
+import Support
 import Testing
 
 @testable import Broadside

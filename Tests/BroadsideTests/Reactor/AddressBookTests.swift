@@ -1,6 +1,6 @@
-import Support
 import Campaign
 import Ring
+import Support
 import Testing
 
 @testable import Broadside

@@ -1,6 +1,6 @@
-import Support
 import APNs
 import Campaign
+import Support
 import Testing
 
 @testable import Broadside

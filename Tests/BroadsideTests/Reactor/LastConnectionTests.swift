@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 import Testing
 
 @testable import Broadside

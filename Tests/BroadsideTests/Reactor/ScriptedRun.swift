@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 import Ring
+import Support
 
 @testable import Broadside
 

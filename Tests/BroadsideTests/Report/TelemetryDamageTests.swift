@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Campaign
 import Foundation
+import Support
 import Testing
 
 @testable import Broadside

@@ -1,5 +1,5 @@
-import Support
 import Foundation
+import Support
 import Testing
 
 @testable import Broadside

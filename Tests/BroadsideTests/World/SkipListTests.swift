@@ -1,6 +1,6 @@
-import Support
 import Campaign
 import Foundation
+import Support
 import Testing
 
 @testable import Broadside

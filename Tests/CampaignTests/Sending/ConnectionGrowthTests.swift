@@ -1,5 +1,5 @@
-import Support
 import Campaign
+import Support
 import Testing
 
 /// The rule by which a run chooses how many connections it keeps up, look by look.

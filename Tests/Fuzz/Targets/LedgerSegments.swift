@@ -1,7 +1,7 @@
-import Support
 import APNs
-import Campaign
 import CZlib
+import Campaign
+import Support
 
 extension FuzzTarget {
     /// A ledger's segment: its reader, the replay, the plan of a resume, the export.

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// What the responses that a process was told say of its servers: what it has to keep to from then on.
 struct ServerFacts {

@@ -1,6 +1,6 @@
-import Support
 import Broadside
 import Campaign
+import Support
 
 /// A request that a client sent, whether or not it arrived.
 struct SentRequest {

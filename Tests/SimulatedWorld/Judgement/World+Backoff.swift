@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// How long an address has to be left alone.
 struct AddressPause {

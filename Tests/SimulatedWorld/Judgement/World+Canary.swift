@@ -1,6 +1,6 @@
-import Support
 import Broadside
 import Campaign
+import Support
 
 extension World {
     /// The canary of a process, as the command makes it.

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// What a process learns from the bytes that it is handed, and has to keep to from that turn on.
 extension World {

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// Requests that leave are held against what the process was told before.
 extension World {

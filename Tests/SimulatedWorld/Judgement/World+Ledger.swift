@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Broadside
 import Campaign
+import Support
 
 /// What the ledger says of a row.
 struct LedgerRow {

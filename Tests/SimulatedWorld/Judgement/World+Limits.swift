@@ -1,6 +1,6 @@
-import Support
-import Campaign
 import Broadside
+import Campaign
+import Support
 
 extension World {
     /// Any 100 ms hold at most what the rate gives, and one burst.

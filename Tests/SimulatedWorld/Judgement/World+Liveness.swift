@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// Faults that end: from an instant on all is well, and then the campaign ends within bounded time.
 extension World {

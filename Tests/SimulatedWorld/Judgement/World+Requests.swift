@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Broadside
 import Campaign
+import Support
 
 extension World {
     /// A request whose headers are what they should be.

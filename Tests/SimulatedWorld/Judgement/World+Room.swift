@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 extension World {
     /// A connection that leaves no room for a request while rows wait is replaced after 10 s, the rest

@@ -1,7 +1,7 @@
-import Support
 import APNs
 import Broadside
 import Campaign
+import Support
 
 /// When a process lived, in milliseconds since 1970.
 struct ProcessLife {

@@ -1,6 +1,6 @@
-import Support
 import Broadside
 import Ring
+import Support
 
 extension World {
     // MARK: Connecting

@@ -1,6 +1,6 @@
-import Support
 import Broadside
 import CNghttp2
+import Support
 
 /// Responses that come in part, or that are not what they say they are.
 enum HalfResponse: CaseIterable {

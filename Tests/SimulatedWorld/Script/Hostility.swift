@@ -1,6 +1,6 @@
-import Support
 import Broadside
 import CNghttp2
+import Support
 
 /// Servers that do one thing wrong all the time, each in a way that must neither storm them nor use the
 /// list up.

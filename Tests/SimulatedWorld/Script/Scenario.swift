@@ -1,8 +1,8 @@
-import Support
 import APNs
 import Broadside
 import Campaign
 import HPACK
+import Support
 
 /// What a seed decides before anything happens: the campaign, its list, its settings, and the
 /// weather of each process.

@@ -1,5 +1,5 @@
-import Support
 import Broadside
+import Support
 
 /// What the world does to one process of the engine. Probabilities are of each occasion.
 struct Weather {

@@ -1,6 +1,6 @@
-import Support
 import Broadside
 import CNghttp2
+import Support
 
 extension SimulatedServer {
     /// A request's headers are whole: from here on the application knows of it.
