@@ -5,7 +5,9 @@ import TestSupport
 struct GatewayReply: Decodable {
     var packet: [Int]?
     var tuples: [Tuple]?
-    var closed: Bool
+    /// How the connection ended, `fin` or `rst`; nil where it stands.
+    var end: String?
+    var closed: Bool { end != nil }
 
     struct Tuple: Decodable {
         var seconds: Int

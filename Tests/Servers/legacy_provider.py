@@ -5,8 +5,8 @@
 
 A notification is `command:identifier:expiry:priority:token:payload`, token and payload hexadecimal;
 `raw:HEX` sends octets as they are. All are written in one go, or with --piece in records of so many
-octets; --half-close ends its own part then. It listens for at most three seconds. Prints JSON: the error packet as [command, status, identifier] or null, and whether the
-gateway closed. With --feedback: the tuples as [seconds, token].
+octets; --half-close ends its own part then. It listens for at most three seconds. Prints JSON: the error packet as [command, status, identifier] or null, and how the gateway ended the
+connection, "fin", "rst" or null. With --feedback: the tuples as [seconds, token].
 """
 import argparse
 import json
@@ -52,12 +52,16 @@ def everything(connection):
         while True:
             piece = connection.recv(65536)
             if not piece:
-                return data, True
+                # Behind TLS's own end comes that of TCP: no octets, or an error where it is an RST.
+                socket.socket.recv(connection, 1)
+                return data, "fin"
             data += piece
     except TimeoutError:
-        return data, False
+        return data, None
+    except ConnectionResetError:
+        return data, "rst"
     except OSError:
-        return data, True
+        return data, "fin"
 
 
 def main():
@@ -85,17 +89,17 @@ def main():
         if options.half_close:
             # The end of TCP alone: what the gateway says can still be read.
             socket.socket.shutdown(connection, socket.SHUT_WR)
-        data, closed = everything(connection)
+        data, end = everything(connection)
         packet = list(struct.unpack("!BBI", data)) if data else None
-        print(json.dumps({"packet": packet, "closed": closed}))
+        print(json.dumps({"packet": packet, "end": end}))
         return
-    data, closed = everything(connection)
+    data, end = everything(connection)
     tuples = []
     while data:
         seconds, count = struct.unpack("!IH", data[:6])
         tuples.append([seconds, data[6:6 + count].hex()])
         data = data[6 + count:]
-    print(json.dumps({"tuples": tuples, "closed": closed}))
+    print(json.dumps({"tuples": tuples, "end": end}))
 
 
 main()

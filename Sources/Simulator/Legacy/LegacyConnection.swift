@@ -172,6 +172,7 @@ final class LegacyConnection {
         }
         output = []
         outputOffset = 0
-        if case .ending = phase { _ = shutdown(descriptor, Int32(SHUT_WR)) }
+        // An end by RST has no FIN before it.
+        if case .ending = phase, end != .rst { _ = shutdown(descriptor, Int32(SHUT_WR)) }
     }
 }
