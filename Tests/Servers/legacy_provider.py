@@ -5,7 +5,8 @@
 
 A notification is `command:identifier:expiry:priority:token:payload`, token and payload hexadecimal;
 `raw:HEX` sends octets as they are. All are written in one go, or with --piece in records of so many
-octets; --half-close ends its own part then. It listens for at most three seconds. Prints JSON: the error packet as [command, status, identifier] or null, and how the gateway ended the
+octets, a moment apart; --half-close ends its own part then. It listens for at most three seconds.
+Prints JSON: the error packet as [command, status, identifier] or null, and how the gateway ended the
 connection, "fin", "rst" or null. With --feedback: the tuples as [seconds, token].
 """
 import argparse
@@ -13,6 +14,7 @@ import json
 import socket
 import ssl
 import struct
+import time
 
 
 def simple(token, payload):
@@ -79,6 +81,7 @@ def main():
     context = ssl.create_default_context(cafile=options.ca)
     context.load_cert_chain(options.certificate, options.key)
     plain = socket.create_connection(("127.0.0.1", options.port), 10)
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection = context.wrap_socket(plain, server_hostname="localhost")
     connection.settimeout(options.wait)
     if not options.feedback:
@@ -86,6 +89,9 @@ def main():
         piece = options.piece or len(data) or 1
         for start in range(0, len(data), piece):
             connection.sendall(data[start:start + piece])
+            if options.piece:
+                # What lies in the gateway's socket together it takes as one.
+                time.sleep(0.001)
         if options.half_close:
             # The end of TCP alone: what the gateway says can still be read.
             socket.socket.shutdown(connection, socket.SHUT_WR)
