@@ -38,7 +38,7 @@ struct PaceTests {
     }
 
     @Test func fixed() throws {
-        let log = try send("fixed", rows: 600)
+        let log = try send("fixed", rows: 2000)
         #expect(!log.contains("answers slow down"), "\(log)")
     }
 }
