@@ -131,7 +131,7 @@ struct LedgerWorld {
             let row = chunk.firstRow + UInt64(place)
             let reactor = random.next(below: 4) == 0 ? 1 - owner : owner
             switch dispositions?[place] ?? .send {
-            case .settled: continue
+            case .settled, .beyondLimit: continue
             case .becomesUnknown: settle(row, .unknown, reactor)
             case .suppressed, .duplicate: settle(row, .skipped, reactor)
             case .send, .sendAgain:

@@ -192,7 +192,7 @@ struct ChunkShelf: ~Copyable {
                 guard let dispositions else { return true }
                 switch RowDisposition(rawValue: dispositions[place]) {
                 case .send, .suppressed, .duplicate: return true
-                case .settled, .becomesUnknown, .sendAgain, nil: return false
+                case .settled, .becomesUnknown, .sendAgain, .beyondLimit, nil: return false
                 }
             }
             var first = nextPlace

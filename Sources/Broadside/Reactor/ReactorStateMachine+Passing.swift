@@ -107,7 +107,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .suppressed, .duplicate:
             let reason: Reason = row.disposition == .duplicate ? .duplicate : .suppressed
             settle(tag, state: .skipped, status: 0, reasonCode: reason.rawValue, now: now)
-        case .send, .sendAgain, .settled:
+        case .send, .sendAgain, .settled, .beyondLimit:
             if isPersonal { invalid = personalize(tag) }
             guard let invalid else {
                 noteRead(isInvalid: false)

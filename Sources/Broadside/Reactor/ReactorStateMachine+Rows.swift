@@ -45,6 +45,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func arrived(_ chunk: RowChunk, now: Now) {
         let position = ledger.reserve(
             chunk.reservation, nowMilliseconds: now.wallMilliseconds)
+        releaseBeyondLimit(chunk, now)
         chunks.put(chunk, reservedAt: position)
         // In the middle of rows that need no request nobody waits for it.
         if chunks.expectsRequests { ledgerState.wanted = position }
@@ -52,6 +53,34 @@ extension ReactorStateMachine where Records: ~Copyable {
             isCountedHungry = true
             shared.enterHungry()
         }
+    }
+
+    /// Says of rows behind the limit that they stay unsent: the reservation of their chunk alone
+    /// would leave them in doubt.
+    private mutating func releaseBeyondLimit(_ chunk: RowChunk, _ now: Now) {
+        let isBeyond = RowDisposition.beyondLimit.rawValue
+        guard var dispositions = chunk.dispositions, dispositions.contains(isBeyond) else {
+            return
+        }
+        var place = 0
+        while place < dispositions.count {
+            let first = place
+            let attempts = chunk.attempts?[first] ?? 0
+            while place < dispositions.count, dispositions[place] == isBeyond,
+                chunk.attempts?[place] ?? 0 == attempts
+            {
+                dispositions[place] = RowDisposition.settled.rawValue
+                place += 1
+            }
+            guard place > first else {
+                place += 1
+                continue
+            }
+            ledger.release(
+                row: chunk.start.row + UInt64(first), count: place - first,
+                attempts: Int(attempts), nowMilliseconds: now.wallMilliseconds)
+        }
+        chunk.dispositions = dispositions
     }
 
     /// The next row to send; nil where none is ready.

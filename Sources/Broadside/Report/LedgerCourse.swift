@@ -42,7 +42,7 @@ struct LedgerCourse {
         for place in verdicts.rows.indices {
             let row = verdicts.rows[place]
             guard row.state.isSettled,
-                verdicts.index.rows.contains(verdicts.firstRow + UInt64(place))
+                verdicts.index.rows.contains(verdicts.firstRow + UInt64(place), row.state)
             else { continue }
             add(row.state, at: row.settledAtMilliseconds)
         }

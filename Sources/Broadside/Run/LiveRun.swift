@@ -299,6 +299,10 @@ struct LiveRun {
     private func lastLine(
         _ cause: StopCause, _ advice: StopAdvice, _ summary: Summary
     ) -> String? {
+        if cause == .complete, let rest = summary.remaining, rest > 0, plan.options.limit != nil {
+            return "\(rest) rows behind --limit are in doubt: a resume with a higher one sends "
+                + "them, --on-lost record calls them unknown"
+        }
         if cause == .complete, summary.openRowsText == nil { return summary.lengthAdvice }
         let what = cause == .complete ? summary.openRowsText : cause.message(place: plan.place)
         return what.map { $0 + (advice.lastWords.map { ": \($0)" } ?? "") }

@@ -75,12 +75,13 @@ final class RunSession {
         do {
             directory.patience.endsOnSignals = true
             defer { directory.patience.endsOnSignals = false }
-            let index = try LedgerIndex(segments: segments, manifest: manifest)
-            self.index = index
+            var index = try LedgerIndex(segments: segments, manifest: manifest)
+            let isOver = manifest.isFinished && !manifest.looksFurther(limit: rowsLimit)
+            if !isOver { index.rows.limit = rowsLimit }
             earlier = try LedgerSummary(index)
-            isFinishedAlready =
-                manifest.isFinished && !Self.reopensAny(plan, earlier)
-                && !manifest.looksFurther(limit: rowsLimit)
+            isFinishedAlready = isOver && !Self.reopensAny(plan, earlier)
+            if !isFinishedAlready { index.rows.limit = rowsLimit }
+            self.index = index
             try Self.check(list, manifest, index, directory)
             if !isFinishedAlready {
                 try ListLook(list, plan: plan, part: manifest.part ?? .wholeList)

@@ -147,8 +147,10 @@ internal import Synchronization
             return nil
         }
         try mark(chunk)
-        let settled = chunk.dispositions?.count { $0 == RowDisposition.settled.rawValue }
-        rows.gate.handedOut(chunk.rowCount - (settled ?? 0))
+        let passedOver = chunk.dispositions?.count {
+            $0 == RowDisposition.settled.rawValue || $0 == RowDisposition.beyondLimit.rawValue
+        }
+        rows.gate.handedOut(chunk.rowCount - (passedOver ?? 0))
         return chunk
     }
 

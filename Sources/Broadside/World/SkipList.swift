@@ -79,11 +79,16 @@ import Support
             guard entry >> 1 < end else { return }
             next += 1
             let place = Int(entry >> 1 - first)
-            if dispositions[place] != RowDisposition.settled.rawValue {
+            if !isPassedOver(dispositions[place]) {
                 let disposition: RowDisposition = entry & 1 == 1 ? .duplicate : .suppressed
                 dispositions[place] = disposition.rawValue
             }
         }
+    }
+
+    private func isPassedOver(_ disposition: UInt8) -> Bool {
+        disposition == RowDisposition.settled.rawValue
+            || disposition == RowDisposition.beyondLimit.rawValue
     }
 
     /// The first entry of a row or one behind it.

@@ -1,8 +1,9 @@
 /// Which rows of a list belong to a campaign, as its latest run was asked: the one idea of that, for
 /// who sends, counts, exports, verifies and repairs.
 ///
-/// Rows that a run has reserved belong to it, even if a later run has a lower limit: they may have
-/// been sent.
+/// Behind the limit of the latest run those rows belong to it that an earlier one may have sent:
+/// they have an outcome, or are in doubt. What is provably unsent there waits for a run that looks
+/// further.
 public struct CampaignRows: Hashable, Sendable {
     /// The part of the list (`--shard` of a file that is cut by bytes).
     public var part: ListGap
@@ -23,8 +24,12 @@ public struct CampaignRows: Hashable, Sendable {
     /// The row that none follows, by the limit; larger than any where there is none.
     public var end: UInt64 { limit ?? .max }
 
-    /// Whether a row that was reserved, or lies in an open gap, belongs to the campaign.
-    public func contains(_ row: UInt64) -> Bool { selection.contains(row) }
+    /// Whether a row of the part belongs to the campaign.
+    ///
+    /// - Parameter state: what became of it; `remaining` where no run has reserved it.
+    public func contains(_ row: UInt64, _ state: RowState) -> Bool {
+        selection.contains(row) && (row < end || state != .remaining)
+    }
 
     /// How many rows before `end` belong to it, by part, selection and limit.
     public func count(upTo end: UInt64) -> UInt64 {

@@ -92,7 +92,8 @@ public struct LedgerExport: ~Copyable {
         try verdicts.load(chunk: nextChunk)
         if list.isAvailable { try list.load(chunk) }
         for place in verdicts.rows.indices where wants(verdicts.rows[place].state) {
-            guard verdicts.index.rows.contains(chunk.firstRow + UInt64(place)) else {
+            let number = chunk.firstRow + UInt64(place)
+            guard verdicts.index.rows.contains(number, verdicts.rows[place].state) else {
                 continue
             }
             describer.describe(&row, verdicts, at: place, list)
@@ -116,7 +117,7 @@ public struct LedgerExport: ~Copyable {
         for place in 0..<part.rowCount {
             let number = part.firstRow + UInt64(place)
             if let endRow = gap.endRow, number >= endRow { return nil }
-            guard verdicts.index.rows.contains(number) else { continue }
+            guard verdicts.index.rows.contains(number, .remaining) else { continue }
             describer.describe(&row, open: number, at: place, list)
             format.append(row, to: &output)
             if notesRows { rows.append((number, output.count)) }

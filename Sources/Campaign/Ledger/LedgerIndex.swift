@@ -72,8 +72,9 @@ public struct LedgerIndex {
     var reservations: ContiguousArray<Reservation> = []
     var extents: ContiguousArray<Extent> = []
 
-    /// Which rows of the list the run is about.
-    public let rows: CampaignRows
+    /// Which rows of the list the run is about; a run that takes the ledger up may have another
+    /// limit.
+    public var rows: CampaignRows
     /// Places behind which segments hold nothing that was ever known to be synced: what a kill or a
     /// power cut left behind. No fault.
     public internal(set) var tornTails: [LedgerPlace] = []

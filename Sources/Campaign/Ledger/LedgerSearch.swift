@@ -64,9 +64,9 @@ public struct LedgerSearch {
         var row = ExportRow()
         for place in verdicts.rows.indices {
             let number = chunk.firstRow + UInt64(place)
-            guard verdicts.index.rows.contains(number), mayBe(verdicts, place, number, list) else {
-                continue
-            }
+            guard verdicts.index.rows.contains(number, verdicts.rows[place].state),
+                mayBe(verdicts, place, number, list)
+            else { continue }
             if list.isAvailable, !isLoaded {
                 isLoaded = true
                 try list.load(chunk)
@@ -107,7 +107,9 @@ public struct LedgerSearch {
         if case .row(let row) = wanted, row < gap.firstRow || row >= end { return }
         var described = ExportRow()
         guard list.isAvailable else {
-            if case .row(let row) = wanted, let rowCount, row < rowCount, rows.contains(row) {
+            if case .row(let row) = wanted, let rowCount, row < rowCount,
+                rows.contains(row, .remaining)
+            {
                 describer.describe(&described, open: row, at: nil, list)
                 found.append(described)
             }
@@ -118,7 +120,7 @@ public struct LedgerSearch {
             for place in 0..<part.rowCount {
                 let number = part.firstRow + UInt64(place)
                 if number >= end { return }
-                guard rows.contains(number) else { continue }
+                guard rows.contains(number, .remaining) else { continue }
                 if case .row(let row) = wanted, number != row { continue }
                 describer.describe(&described, open: number, at: place, list)
                 if case .token(let digits, _) = wanted, described.token != digits { continue }

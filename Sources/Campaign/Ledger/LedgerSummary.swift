@@ -1,6 +1,7 @@
 /// How many rows ended in which state, and why.
 public struct LedgerSummary: Sendable {
-    /// Rows of all reserved chunks, those of other shards left out.
+    /// Rows of all reserved chunks that belong to the campaign: none of other shards, nor those
+    /// behind the limit that were never sent.
     public private(set) var reservedRowCount: UInt64 = 0
     /// Those of them that lie beyond the limit of the latest run.
     public private(set) var beyondLimitCount: UInt64 = 0
@@ -41,13 +42,12 @@ public struct LedgerSummary: Sendable {
 
     /// Adds the rows of a chunk.
     public mutating func add(_ verdicts: borrowing ChunkVerdicts) {
-        for place in verdicts.rows.indices
-        where verdicts.index.rows.contains(verdicts.firstRow + UInt64(place)) {
+        for place in verdicts.rows.indices {
             let row = verdicts.rows[place]
+            let number = verdicts.firstRow + UInt64(place)
+            guard verdicts.index.rows.contains(number, row.state) else { continue }
             reservedRowCount += 1
-            if verdicts.firstRow + UInt64(place) >= verdicts.index.rows.end {
-                beyondLimitCount += 1
-            }
+            if number >= verdicts.index.rows.end { beyondLimitCount += 1 }
             attemptCount += UInt64(row.attempts)
             counts[Int(row.state.rawValue)] += 1
             guard row.state.isSettled && row.state != .accepted else { continue }

@@ -29,7 +29,9 @@ public struct LedgerVerification: Sendable {
             nextRow = verdicts.firstRow + UInt64(verdicts.rows.count)
             for place in verdicts.rows.indices where !verdicts.rows[place].state.isSettled {
                 let row = verdicts.firstRow + UInt64(place)
-                if index.rows.contains(row) { throw LedgerVerification.open(row) }
+                if index.rows.contains(row, verdicts.rows[place].state) {
+                    throw LedgerVerification.open(row)
+                }
             }
         }
         if manifest.isFinished, let rowCount = manifest.rowCount,

@@ -10,7 +10,8 @@ public enum LostRowPolicy: Sendable {
 public enum RowDisposition: UInt8, Sendable {
     /// It is sent.
     case send = 0
-    /// It is passed over: it is settled, or no row of this run's shard.
+    /// It is passed over: it is settled, or no row of this run's shard, or in doubt behind the
+    /// limit, where it stays so.
     case settled = 1
     /// It is passed over and settled as `unknown`.
     case becomesUnknown = 2
@@ -20,6 +21,9 @@ public enum RowDisposition: UInt8, Sendable {
     case suppressed = 4
     /// It is settled as `skipped`, its token occurred before.
     case duplicate = 5
+    /// It is passed over: it is provably unsent, and behind the limit. Its chunk is reserved again
+    /// for other rows, so it has to be released again.
+    case beyondLimit = 6
 
     /// Whether the run sends the row.
     public var isSent: Bool { self == .send || self == .sendAgain }
@@ -35,7 +39,7 @@ public struct ChunkWork: Sendable {
     public var attempts: [UInt16]
     /// Rows to be sent.
     public var sendCount: Int
-    /// Rows that become `unknown`.
+    /// Rows in doubt that become `unknown`.
     public var unknownCount: Int
 }
 
@@ -59,7 +63,8 @@ public struct ResumePlan: ~Copyable {
     /// Plans the rest of a campaign.
     ///
     /// - Parameters:
-    ///   - index: the ledger.
+    ///   - index: the ledger, with the rows that this run is about: behind their limit nothing is
+    ///     sent.
     ///   - lostRows: what becomes of rows in doubt. Where `reopens` has `unknown` they are sent
     ///     again whatever this says, as they would be if an earlier run had recorded them.
     ///   - reopens: states whose rows are sent again.
@@ -101,15 +106,17 @@ public struct ResumePlan: ~Copyable {
             let row = verdicts.rows[place]
             let disposition = disposition(of: row.state, row: chunk.firstRow + UInt64(place))
             work.dispositions.append(disposition)
-            work.attempts.append(row.state.isSettled ? 0 : row.attempts)
+            let isKept = !row.state.isSettled || disposition == .becomesUnknown
+            work.attempts.append(isKept ? row.attempts : 0)
             if disposition.isSent { work.sendCount += 1 }
-            if disposition == .becomesUnknown { work.unknownCount += 1 }
+            if disposition == .becomesUnknown, row.state == .inDoubt { work.unknownCount += 1 }
         }
         return work.sendCount + work.unknownCount > 0 ? work : nil
     }
 
     private func disposition(of state: RowState, row: UInt64) -> RowDisposition {
-        guard index.rows.contains(row) else { return .settled }
+        guard index.rows.selection.contains(row) else { return .settled }
+        guard row < index.rows.end else { return dispositionBeyondLimit(of: state) }
         switch state {
         case .remaining: return .send
         case .inDoubt:
@@ -117,6 +124,17 @@ public struct ResumePlan: ~Copyable {
                 ? .sendAgain : .becomesUnknown
         case .unknown: return reopens.contains(state) ? .sendAgain : .settled
         default: return reopens.contains(state) ? .send : .settled
+        }
+    }
+
+    /// What becomes of rows that are not to be sent whatever they are. A reservation of their chunk
+    /// opens those in the states that it names: they are not left in doubt by that.
+    private func dispositionBeyondLimit(of state: RowState) -> RowDisposition {
+        switch state {
+        case .remaining: .beyondLimit
+        case .inDoubt: lostRows == .resend ? .settled : .becomesUnknown
+        case .unknown: reopens.contains(state) ? .becomesUnknown : .settled
+        default: reopens.contains(state) ? .beyondLimit : .settled
         }
     }
 }

@@ -1,0 +1,86 @@
+import Support
+import Testing
+
+@testable import Campaign
+
+/// A run whose limit is lower than an earlier one's: what is done with the rows behind it.
+@Suite struct ResumeLimitTests {
+    /// Rows 0-9 and 10-19 in a chunk each: of both 0 accepted, 1 released after two attempts, 2
+    /// unknown after three, 3 failed, the others in doubt.
+    private func ledger() -> SegmentDraft {
+        let draft = testDraft()
+        for first: UInt64 in [0, 10] {
+            draft.writer.reserve(testChunk(first, 10), nowMilliseconds: testTime)
+            accept(draft, first)
+            draft.writer.release(row: first + 1, count: 1, attempts: 2, nowMilliseconds: testTime)
+            draft.writer.settled(row: first + 2, .unknown, attempts: 3)
+            draft.writer.settled(row: first + 3, .failed)
+        }
+        draft.write()
+        return draft
+    }
+
+    private func index(limit: UInt64?) throws -> LedgerIndex {
+        try LedgerIndex(
+            segments: [ledger().segment], campaign: testCampaign,
+            rows: CampaignRows(limit: limit))
+    }
+
+    /// What is to be done with each chunk: its first row, dispositions, and rows sent.
+    private func plan(
+        limit: UInt64?, _ lostRows: LostRowPolicy, _ reopens: ReopenedStates = []
+    ) throws -> [String] {
+        var plan = ResumePlan(index: try index(limit: limit), lostRows: lostRows, reopens: reopens)
+        var seen: [String] = []
+        while let work = try plan.next() {
+            guard case .chunk(let work) = work else { continue }
+            let words = work.dispositions.map { "\($0.rawValue)" }.joined()
+            seen.append("\(work.chunk.firstRow): \(words), \(work.sendCount) sent")
+        }
+        return seen
+    }
+
+    @Test func `what was released behind the limit is not sent, and released again`() throws {
+        #expect(
+            try plan(limit: nil, .record)
+                == ["0: 1011222222, 1 sent", "10: 1011222222, 1 sent"])
+        #expect(
+            try plan(limit: 10, .record)
+                == ["0: 1011222222, 1 sent", "10: 1611222222, 0 sent"])
+        #expect(
+            try plan(limit: 1, .record)
+                == ["0: 1611222222, 0 sent", "10: 1611222222, 0 sent"])
+    }
+
+    @Test func `what is in doubt behind the limit is not sent again by resend either`() throws {
+        #expect(
+            try plan(limit: nil, .resend)
+                == ["0: 1011333333, 7 sent", "10: 1011333333, 7 sent"])
+        // The second chunk is not touched: its rows stay in doubt.
+        #expect(try plan(limit: 10, .resend) == ["0: 1011333333, 7 sent"])
+        #expect(try plan(limit: 6, .resend) == ["0: 1011331111, 3 sent"])
+    }
+
+    @Test func `what is opened again behind the limit is not sent`() throws {
+        #expect(
+            try plan(limit: 2, .record, [.failed, .unknown])
+                == ["0: 1026222222, 1 sent", "10: 1626222222, 0 sent"])
+        #expect(
+            try plan(limit: 4, .resend, [.failed, .unknown]) == ["0: 1030111111, 3 sent"])
+    }
+
+    @Test func `the rows of a campaign are those before the limit, and those that may be sent`()
+        throws
+    {
+        func counts(_ limit: UInt64?) throws -> [UInt64] {
+            let summary = try LedgerSummary(index(limit: limit))
+            return [
+                summary.reservedRowCount, summary.beyondLimitCount, summary.count(.remaining),
+                summary.count(.inDoubt), summary.count(.accepted),
+            ]
+        }
+        #expect(try counts(nil) == [20, 0, 2, 12, 2])
+        #expect(try counts(10) == [19, 9, 1, 12, 2])
+        #expect(try counts(1) == [18, 17, 0, 12, 2])
+    }
+}
