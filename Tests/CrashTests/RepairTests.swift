@@ -11,6 +11,7 @@ struct RepairTests {
     /// How the runs before the damage end.
     enum History: String, CaseIterable, Sendable {
         case finished, stopped, killed, stoppedTwice, killedThenStopped, canary, limited
+        case limitedLess
     }
 
     private enum Damage: CaseIterable {
@@ -91,6 +92,9 @@ struct RepairTests {
             try once(SIGINT, ["--canary", "200"])
             try once(SIGINT, ["--canary", "200"])
         case .limited: try once(SIGINT, ["--limit", "1000"])
+        case .limitedLess:
+            try once(SIGKILL, ["--limit", "2500"])
+            try once(nil, ["--limit", "300"])
         }
     }
 

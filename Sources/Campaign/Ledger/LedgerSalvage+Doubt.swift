@@ -8,9 +8,10 @@ extension LedgerSalvage {
             || run.segments.contains { !segments[$0].losses.isEmpty }
     }
 
-    /// The rows that lost reservations of a run may have covered.
+    /// The rows that lost reservations of a run may have covered. Its limit bounds what it cut of the
+    /// list itself, not the chunks of earlier runs that it took up: those may reach beyond.
     private func doubtfulRows(of run: Run) -> [Range<UInt64>] {
-        let end = min(rows.part.endRow ?? .max, run.rowsLimit ?? .max)
+        let end = rows.part.endRow ?? .max
         let all = min(rows.part.firstRow, end)..<end
         guard reliesOnOrder, run.isInListOrder, run.isRecorded, !run.lacksSegment else {
             return [all]
@@ -28,6 +29,12 @@ extension LedgerSalvage {
             }
         }
         return ranges
+    }
+
+    /// The rows of which a run may have been the first to reserve them, and has lost that.
+    private func doubtfulNewRows(of run: Run) -> [Range<UInt64>] {
+        let limit = run.rowsLimit ?? .max
+        return doubtfulRows(of: run).map { $0.clamped(to: 0..<limit) }.filter { !$0.isEmpty }
     }
 
     /// States that a run may have opened again.
@@ -60,7 +67,7 @@ extension LedgerSalvage {
     /// The parts of the list of which no reservation is left, and that some run may have reserved:
     /// the list says where their rows are.
     public var gaps: [ListGap] {
-        let ranges = runs.filter(mayLackReservations).flatMap(doubtfulRows)
+        let ranges = runs.filter(mayLackReservations).flatMap(doubtfulNewRows)
         guard !ranges.isEmpty else { return [] }
         var gaps: [ListGap] = []
         for place in 0...chunks.count {

@@ -1,0 +1,65 @@
+import Support
+import Testing
+
+@testable import Campaign
+
+/// What a repair takes to be in doubt, of ledgers whose runs had limits.
+@Suite struct LedgerSalvageTests {
+    private func manifest() -> Manifest {
+        Manifest(
+            campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: 0,
+            listPath: nil)
+    }
+
+    @Test(arguments: [false, true])
+    func `chunks of earlier runs are in doubt behind the limit of a later one`(
+        isMissing: Bool
+    ) throws {
+        var manifest = manifest()
+        let first = testDraft()
+        first.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
+        first.writer.release(row: 0, count: 10, attempts: 0, nowMilliseconds: testTime)
+        first.writer.reserve(testChunk(10, 10), nowMilliseconds: testTime)
+        first.writer.release(row: 10, count: 10, attempts: 0, nowMilliseconds: testTime)
+        first.write()
+        manifest.look(upTo: 20)
+        _ = manifest.beginEpoch(atMilliseconds: 1)
+        manifest.noteCourse(isInListOrder: true, segmentCount: 1)
+        manifest.endEpoch(lengths: [first.length], isFinished: false)
+
+        // The second run may look at rows 0 to 5, and takes up what the first one left.
+        manifest.look(upTo: 6)
+        _ = manifest.beginEpoch(atMilliseconds: 2)
+        manifest.noteCourse(isInListOrder: true, segmentCount: 2)
+        let drafts = [testDraft(2, 0), testDraft(2, 1)]
+        for (place, draft) in drafts.enumerated() {
+            draft.writer.reserve(testChunk(UInt64(place) * 10, 10), nowMilliseconds: testTime)
+            draft.write()
+        }
+        manifest.endEpoch(lengths: drafts.map(\.length), isFinished: false)
+
+        // Its second segment is missing, or cut behind its header.
+        var left = [first.segment, drafts[0].segment]
+        if !isMissing {
+            let cut = Array(drafts[1].octets.prefix(32))
+            left.append(LedgerSegment(epoch: 2, reactor: 1, bytes: LedgerMemory(cut)))
+        }
+        let salvage = try LedgerSalvage(left, manifest: manifest)
+        #expect(!salvage.isSound)
+        #expect(salvage.gaps.isEmpty)
+        let added = salvage.addedReservations(to: salvage.runs[1], gapChunks: [])
+        #expect(added.map(\.rows) == [10..<20])
+        #expect(salvage.addedReservations(to: salvage.runs[0], gapChunks: []).isEmpty)
+    }
+
+    @Test func `what no run has cut of the list is in doubt before the limit alone`() throws {
+        var manifest = manifest()
+        manifest.look(upTo: 6)
+        _ = manifest.beginEpoch(atMilliseconds: 1)
+        manifest.noteCourse(isInListOrder: true, segmentCount: 1)
+        manifest.endEpoch(
+            lengths: [SegmentLength(reactor: 0, byteCount: 88)], isFinished: false)
+        let salvage = try LedgerSalvage([], manifest: manifest)
+        #expect(salvage.gaps.map(\.endRow) == [6] && salvage.gaps.map(\.firstRow) == [0])
+    }
+}
