@@ -2,8 +2,9 @@
 
     power_cut.py LEDGER SEED < rows that the server has seen, a number a line
 
-What had been synced stays: all before the offset of the last `synced` record, and each reservation of
-which a row was sent, for it is synced ahead of use. Of what lies behind the end is lost from a random
+What had been synced stays: a segment's header, where the manifest says that all are made; all before
+the offset of the last `synced` record; and each reservation of which a row was sent, for it is synced
+ahead of use. Of what lies behind the end is lost from a random
 octet on, reads as zeros, or is torn. Prints what it did.
 """
 
@@ -58,13 +59,14 @@ def main():
         epochs = json.load(file)["epochs"]
     # Segments whose lengths are recorded were synced before: by their run's end, or a resume.
     recorded = {epoch["number"] for epoch in epochs if "segments" in epoch}
+    made = {epoch["number"] for epoch in epochs if epoch.get("segmentsAreMade")}
     for name in names:
         if int(name.split("-")[1]) in recorded:
             continue
         path = os.path.join(ledger, name)
         with open(path, "rb") as file:
             octets = file.read()
-        kept = synced_end(octets, seen)
+        kept = max(synced_end(octets, seen), 32 if int(name.split("-")[1]) in made else 0)
         cut = choice.randint(kept, len(octets))
         lost = len(octets) - cut
         kind = choice.choice(["cut", "zeros", "torn"])

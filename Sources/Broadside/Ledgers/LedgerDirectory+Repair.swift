@@ -12,8 +12,9 @@ extension LedgerDirectory {
         // Whatever happened to it: a manifest of an earlier moment is true, of that moment.
         for name in names where exists("\(path)/\(name)") {
             guard let bytes = try? readFile("\(path)/\(name)", option: "ledger", limit: 1 << 24),
-                let manifest = try? Manifest(decoding: bytes)
+                var manifest = try? Manifest(decoding: bytes)
             else { continue }
+            if name != manifestName { manifest.assumeSegmentsMade() }
             try directory.lock()
             return (directory, manifest)
         }

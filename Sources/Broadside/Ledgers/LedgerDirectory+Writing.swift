@@ -93,6 +93,21 @@ extension LedgerDirectory {
         fsync(folder)
     }
 
+    /// Writes a new segment's header, and awaits that it survives a power cut.
+    func writeHeader(
+        _ descriptor: Int32, campaign: UInt64, epoch: UInt32, reactor: UInt16
+    ) throws(BroadsideError) {
+        var writer = LedgerWriter(campaign: campaign, epoch: epoch, reactor: reactor)
+        let name = LedgerFormat.segmentName(epoch: epoch, reactor: reactor)
+        while let next = unsafe writer.nextWrite() {
+            let written = unsafe pwrite(
+                descriptor, next.bytes.baseAddress, next.bytes.count, off_t(next.offset))
+            guard written > 0 else { throw failure(name) }
+            writer.writeCompleted(written)
+        }
+        guard fsync(descriptor) == 0 else { throw failure(name) }
+    }
+
     /// Makes a segment of a run; a descriptor to write to.
     func createSegment(epoch: UInt32, reactor: UInt16) throws(BroadsideError) -> Int32 {
         let name = LedgerFormat.segmentName(epoch: epoch, reactor: reactor)

@@ -226,6 +226,12 @@ final class LedgerDirectory {
     /// True where a manifest stands: the campaign was begun.
     var hasManifest: Bool { Self.exists(path + "/manifest.json") }
 
+    /// What makes a ledger of what is left of this one.
+    var repairAdvice: String {
+        "broadside ledger repair --ledger \(shellWord(path)) --output "
+            + "\(shellWord(path + "-repaired")) keeps what is provably sound, then resume that"
+    }
+
     func readManifest() throws(BroadsideError) -> Manifest {
         guard hasManifest else {
             let names = try names()

@@ -225,9 +225,10 @@ public struct LedgerReading {
     static func unreadable(
         _ error: LedgerError, _ directory: LedgerDirectory
     ) -> BroadsideError {
-        error.code == .interrupted
-            ? SignalWatch.stopped
-            : BroadsideError(option: "ledger", "\(directory.path): \(error)", exitCode: 5)
+        if error.code == .interrupted { return SignalWatch.stopped }
+        let advice = error.code.isDamage ? ": \(directory.repairAdvice)" : ""
+        return BroadsideError(
+            option: "ledger", "\(directory.path): \(error)\(advice)", exitCode: 5)
     }
 
     private static func other(_ error: any Error) -> BroadsideError {

@@ -63,7 +63,11 @@ struct LiveRun {
                     recipe: recipe, pool: pool, layout: list.layout, session: session,
                     trace: outlets.trace))
         }
+        // Nothing is reserved before every segment is known to be there: one that is missing later on
+        // was lost. All have their names before the first has its header.
         session.directory.syncDirectory()
+        for thread in threads { try thread.writeHeader(in: session.directory) }
+        try session.noteSegmentsMade()
         // From here on the list is its thread's alone.
         let alert = AlertText(plan, list)
         try services.start(list: source)

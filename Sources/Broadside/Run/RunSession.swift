@@ -96,8 +96,10 @@ final class RunSession {
         } catch let error as BroadsideError {
             throw error
         } catch {
-            if (error as? LedgerError)?.code == .interrupted { throw SignalWatch.stopped }
-            throw BroadsideError(option: "ledger", "\(directory.path): \(error)", exitCode: 5)
+            guard let error = error as? LedgerError else {
+                throw BroadsideError(option: "ledger", "\(directory.path): \(error)", exitCode: 5)
+            }
+            throw LedgerReading.unreadable(error, directory)
         }
         manifest.name = plan.options.name ?? manifest.name
         if !isFinishedAlready {
@@ -227,6 +229,12 @@ final class RunSession {
         return ResumePlan(
             index: index, lostRows: plan.options.onLost == .record ? .record : .resend,
             reopens: reopens)
+    }
+
+    /// Notes in the manifest that every segment of this run is on disk.
+    func noteSegmentsMade() throws(BroadsideError) {
+        manifest.noteSegmentsMade()
+        try directory.save(manifest)
     }
 
     // MARK: Canary

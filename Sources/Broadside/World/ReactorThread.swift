@@ -52,6 +52,12 @@ final class ReactorThread: @unchecked Sendable {
         close(segment)
     }
 
+    /// Writes the segment's header, and awaits that it is on disk.
+    func writeHeader(in directory: LedgerDirectory) throws(BroadsideError) {
+        try directory.writeHeader(
+            segment, campaign: campaign, epoch: epoch, reactor: UInt16(reactor))
+    }
+
     /// Starts the thread; it rings the caller's bell when the reactor has ended. The caller joins it.
     /// Where no thread can be had, the reactor has ended at once, and the run stops.
     func start() {
@@ -103,7 +109,9 @@ final class ReactorThread: @unchecked Sendable {
         let now = Clock.now()
         var machine = ReactorStateMachine<Records>(
             settings: settings, shared: shared, reactor: reactor, recipe: recipe,
-            ledger: LedgerWriter(campaign: campaign, epoch: epoch, reactor: UInt16(reactor)),
+            ledger: LedgerWriter(
+                campaign: campaign, epoch: epoch, reactor: UInt16(reactor),
+                startOffset: UInt64(LedgerFormat.segmentHeaderByteCount)),
             chunkPool: pool, layout: layout, seed: settings.seed &+ UInt64(reactor), now: now)
         do {
             var driver = try RingDriver<Records>(

@@ -63,6 +63,16 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension LedgerError.Code {
+    /// Whether bytes that were synced are lost or changed, as disks and copies lose them.
+    public var isDamage: Bool {
+        switch self {
+        case .badSegmentHeader, .damagedBlock, .malformedRecord, .missingTail, .missingSegment,
+            .strangeSegment:
+            true
+        default: false
+        }
+    }
+
     /// The fault in words, without its place.
     public var words: String {
         switch self {

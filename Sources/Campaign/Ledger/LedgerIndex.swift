@@ -119,11 +119,13 @@ public struct LedgerIndex {
     ///   - campaign: the campaign they must name.
     ///   - recordedLengths: for each run that ended or was taken up again, its segments' lengths;
     ///     what lies behind is not read, and what is missing is an error.
+    ///   - headedRuns: runs that did neither, and whose segments have their headers for sure.
     ///   - rows: the rows the run is about.
     /// - Throws: the first fault that makes the ledger unreadable as a whole.
     public init(
         segments: [LedgerSegment], campaign: UInt64,
-        recordedLengths: [UInt32: [SegmentLength]] = [:], rows: CampaignRows = CampaignRows()
+        recordedLengths: [UInt32: [SegmentLength]] = [:], headedRuns: Set<UInt32> = [],
+        rows: CampaignRows = CampaignRows()
     ) throws(LedgerError) {
         self.rows = rows
         var found: [PlacedReservation] = []
@@ -135,7 +137,8 @@ public struct LedgerIndex {
                 lengths.first { $0.reactor == segment.reactor }?.byteCount ?? 0
             }
             let sound = try SoundSegment(
-                checking: segment, campaign: campaign, recordedByteCount: recorded, with: &reader
+                checking: segment, campaign: campaign, recordedByteCount: recorded,
+                hasHeader: headedRuns.contains(segment.epoch), with: &reader
             ) { reader, record in
                 guard case .reserve(let chunk) = record else { return }
                 found.append(

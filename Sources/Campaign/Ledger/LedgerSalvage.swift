@@ -87,7 +87,7 @@ public struct LedgerSalvage {
             runs.append(
                 Run(
                     number: epoch.number, startedAtMilliseconds: epoch.startedAtMilliseconds,
-                    isRecorded: epoch.segments != nil,
+                    isRecorded: epoch.segments != nil || epoch.hasReservedNothing,
                     isInListOrder: epoch.isInListOrder ?? hadNoCanary,
                     rowsLimit: epoch.rowsLimit
                         ?? (isOnlyRun && epoch.segments != nil ? manifest.rowsLimit : nil)))
@@ -106,9 +106,14 @@ public struct LedgerSalvage {
         let expected = LedgerFormat.segmentHeader(
             campaign: manifest.campaignNumber, epoch: segment.epoch, reactor: segment.reactor)
         let lengths = manifest.recordedLengths[segment.epoch]
-        let recorded = lengths.map { lengths in
-            lengths.first { $0.reactor == segment.reactor }?.byteCount ?? 0
-        }
+        let isEmpty =
+            manifest.epochs.first { $0.number == segment.epoch }?.hasReservedNothing ?? false
+        let recorded =
+            isEmpty
+            ? 0
+            : lengths.map { lengths in
+                lengths.first { $0.reactor == segment.reactor }?.byteCount ?? 0
+            }
         let available = segment.bytes.byteCount
         var found = Segment(
             segment: segment, seed: UInt32(expected.3 >> 32),

@@ -4,7 +4,8 @@ internal import FoundationEssentials
 /// What `manifest.json` says: whose ledger this is, which runs wrote it, and what they must have
 /// left.
 ///
-/// It is written beside and renamed: before a run's first segment is made, and when the run ends.
+/// It is written beside and renamed: before a run's first segment is made, once all of them are
+/// synced and nothing is reserved yet, and when the run ends.
 /// A run that takes up a ledger syncs the segments that it found, records their lengths and only
 /// then acts on what it read: nothing that it relied on can be lost unnoticed later on.
 public struct Manifest: Codable, Hashable, Sendable {
@@ -26,6 +27,9 @@ public struct Manifest: Codable, Hashable, Sendable {
         public var isInListOrder: Bool?
         /// How many segments it made before its first row; nil: not known.
         public var segmentCount: UInt16?
+        /// Whether these segments are on disk, each with its header: nothing is reserved before, and
+        /// from then on one that is not there is lost. nil: not known.
+        public var segmentsAreMade: Bool?
         /// Why it ended; nil while it has not, and where an earlier version wrote it.
         public var stop: StopRecord?
 
@@ -175,8 +179,23 @@ public struct Manifest: Codable, Hashable, Sendable {
     public mutating func noteCourse(isInListOrder: Bool, segmentCount: Int) {
         guard let last = epochs.indices.last else { return }
         epochs[last].segmentCount = UInt16(clamping: segmentCount)
+        epochs[last].segmentsAreMade = false
         epochs[last].isInListOrder = isInListOrder
         epochs[last].rowsLimit = rowsLimit
+    }
+
+    /// Takes note that all segments of the run that begins are on disk: it may reserve rows now.
+    public mutating func noteSegmentsMade() {
+        precondition(epochs.last?.segmentCount != nil, "the run's course is not noted")
+        epochs[epochs.count - 1].segmentsAreMade = true
+    }
+
+    /// Of a copy that may be older than the ledger nobody knows whether the latest run had begun: it
+    /// is taken to have done so.
+    public mutating func assumeSegmentsMade() {
+        for epoch in epochs.indices where epochs[epoch].segmentsAreMade == false {
+            epochs[epoch].segmentsAreMade = true
+        }
     }
 
     /// Describes runs anew, as a repair found them.
@@ -253,12 +272,18 @@ public struct Manifest: Codable, Hashable, Sendable {
 }
 
 extension Manifest.Epoch {
-    /// Reactors of a run that did not end orderly whose segments are not there. All are made before
-    /// the first byte is written to any of them.
+    /// Whether it reserved nothing for sure: it was ended before its segments were on disk.
+    var hasReservedNothing: Bool { segments == nil && segmentsAreMade == false }
+
+    /// Whether it did not end orderly, and each of its segments must be there with its header.
+    var mustHaveSegments: Bool { segments == nil && segmentsAreMade == true }
+
+    /// Reactors of a run that did not end orderly whose segments are not there. Versions that do not
+    /// note it when all are made make them before the first byte is written to any of them.
     func missingReactors(among all: [LedgerSegment]) -> [UInt16] {
-        guard segments == nil, let segmentCount else { return [] }
+        guard segments == nil, !hasReservedNothing, let segmentCount else { return [] }
         let own = all.filter { $0.epoch == number }
-        guard own.contains(where: { $0.bytes.byteCount > 0 }) else { return [] }
+        guard mustHaveSegments || own.contains(where: { $0.bytes.byteCount > 0 }) else { return [] }
         let there = Set(own.map(\.reactor))
         return (0..<segmentCount).filter { !there.contains($0) }
     }
@@ -281,6 +306,8 @@ extension LedgerIndex {
         }
         try self.init(
             segments: segments, campaign: manifest.campaignNumber,
-            recordedLengths: manifest.recordedLengths, rows: manifest.rows)
+            recordedLengths: manifest.recordedLengths,
+            headedRuns: Set(manifest.epochs.filter(\.mustHaveSegments).map(\.number)),
+            rows: manifest.rows)
     }
 }

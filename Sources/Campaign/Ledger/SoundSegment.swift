@@ -32,7 +32,7 @@ struct SoundSegment {
     ///   - body: gets each record, with the reader standing on it.
     init(
         checking segment: LedgerSegment, campaign: UInt64, recordedByteCount: UInt64?,
-        with reader: inout BlockReader,
+        hasHeader: Bool = false, with reader: inout BlockReader,
         _ body: (inout BlockReader, LedgerRecord) throws(LedgerError) -> Void
     ) throws(LedgerError) {
         self.segment = segment
@@ -46,6 +46,9 @@ struct SoundSegment {
 
         reader.open(segment, seed: seed, range: 0..<end, clock: 0)
         let headerIsGood = try SoundSegment.checkHeader(segment, expected, &reader)
+        if !headerIsGood, hasHeader, recordedByteCount == nil {
+            throw reader.fault(available < start ? .missingTail : .badSegmentHeader, at: 0)
+        }
         let first = headerIsGood ? min(start, end) : end
         reader.seek(to: first, end: end, clock: 0)
         soundByteCount = headerIsGood ? first : 0

@@ -1,0 +1,86 @@
+import Support
+import Testing
+
+@testable import Campaign
+
+/// Segments that are not there, of runs that said nothing of their end.
+@Suite struct MissingSegmentTests {
+    /// When a run was killed.
+    private enum Moment: CaseIterable {
+        /// By a version that did not note when its segments were made.
+        case unknown
+        case beforeSegments, afterSegments
+    }
+
+    private func manifest(_ moment: Moment, segments: Int = 2) -> Manifest {
+        var manifest = Manifest(
+            campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: 0,
+            listPath: nil)
+        _ = manifest.beginEpoch(atMilliseconds: 1)
+        guard moment != .unknown else { return manifest }
+        manifest.noteCourse(isInListOrder: true, segmentCount: segments)
+        if moment == .afterSegments { manifest.noteSegmentsMade() }
+        return manifest
+    }
+
+    private func header(_ reactor: UInt16, count: Int = 32) -> LedgerSegment {
+        let draft = testDraft(1, reactor)
+        draft.write()
+        return LedgerSegment(
+            epoch: 1, reactor: reactor, bytes: LedgerMemory(Array(draft.octets.prefix(count))))
+    }
+
+    private func code(_ manifest: Manifest, _ segments: [LedgerSegment]) -> LedgerError.Code? {
+        errorCode { _ = try LedgerIndex(segments: segments, manifest: manifest) }
+    }
+
+    @Test func `a run that was killed before its segments were on disk has begun nothing`() throws {
+        for moment in [Moment.unknown, .beforeSegments] {
+            let manifest = manifest(moment)
+            for segments in [
+                [], [header(0, count: 0), header(1, count: 0)], [header(0), header(1, count: 0)],
+                [header(0), header(1)],
+            ] {
+                #expect(code(manifest, segments) == nil, "\(moment)")
+            }
+        }
+        // No half of a ledger: all it could hold is nothing.
+        for segments in [[], [header(0, count: 0)], [header(0), header(1, count: 7)]] {
+            let salvage = try LedgerSalvage(segments, manifest: manifest(.beforeSegments))
+            #expect(salvage.isSound && salvage.gaps.isEmpty)
+        }
+    }
+
+    @Test func `a segment that is not there, or lacks its header, is damage once all were made`()
+        throws
+    {
+        let manifest = manifest(.afterSegments)
+        #expect(code(manifest, [header(0), header(1)]) == nil)
+        let lost: [(segments: [LedgerSegment], code: LedgerError.Code)] = [
+            ([], .missingSegment), ([header(0)], .missingSegment), ([header(1)], .missingSegment),
+            ([header(0), header(1, count: 0)], .missingTail),
+            ([header(0, count: 31), header(1)], .missingTail),
+            ([header(0, count: 0), header(1, count: 0)], .missingTail),
+        ]
+        for (segments, expected) in lost {
+            #expect(code(manifest, segments) == expected)
+            let salvage = try LedgerSalvage(segments, manifest: manifest)
+            #expect(!salvage.isSound)
+            // Any row may have been sent.
+            #expect(salvage.gaps.map(\.firstRow) == [0] && salvage.gaps.map(\.endRow) == [nil])
+        }
+        var octets = [UInt8](repeating: 0, count: 64)
+        octets[3] = 1
+        let strange = LedgerSegment(epoch: 1, reactor: 1, bytes: LedgerMemory(octets))
+        #expect(code(manifest, [header(0), strange]) == .badSegmentHeader)
+    }
+
+    @Test func `a copy of the manifest may be older than the segments`() throws {
+        var copy = manifest(.beforeSegments)
+        copy.assumeSegmentsMade()
+        #expect(code(copy, []) == .missingSegment)
+        var older = manifest(.unknown)
+        older.assumeSegmentsMade()
+        #expect(code(older, []) == nil)
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Segments that are gone, or empty, of a run that was killed: never taken for one that began nothing.
+@Suite(.serialized, .timeLimit(.minutes(30)))
+struct LostSegmentTests {
+    /// What is left of the segments of reactors 0 and 1: all, so many bytes, or no file.
+    struct Loss: CustomStringConvertible, Sendable {
+        var description: String
+        var left: [Int?]
+    }
+
+    static let losses = [
+        Loss(description: "the first is missing", left: [nil, .max]),
+        Loss(description: "the second is missing", left: [.max, nil]),
+        Loss(description: "both are missing", left: [nil, nil]),
+        Loss(description: "the first is empty", left: [0, .max]),
+        Loss(description: "both are empty", left: [0, 0]),
+        Loss(description: "half a header", left: [.max, 16]),
+    ]
+
+    @Test("Exit 5 with the way on; repaired, nothing is sent twice", arguments: losses)
+    func lost(_ loss: Loss) throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 1_500)
+        let options = ["--resume", "--reactors", "2", "--connections", "2"]
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, options + ["--rate", "1000"]),
+            in: campaign.directory)
+        try process.wait {
+            (try? campaign.statistics().accepted).map { $0 >= 200 } ?? false
+        }
+        process.send(signal: SIGKILL)
+        _ = try process.wait(limit: 60)
+        #expect(try campaign.ledger("verify").exitCode == 0)
+        for (reactor, left) in loss.left.enumerated() where left != .max {
+            let path = "\(campaign.ledger)/segment-0001-0\(reactor)"
+            #expect(FileManager.default.fileExists(atPath: path))
+            if let left {
+                #expect(truncate(path, left) == 0)
+            } else {
+                try FileManager.default.removeItem(atPath: path)
+            }
+        }
+
+        let before = try server.tally(campaign.tokens)
+        #expect(before.total >= 200)
+        for finished in [
+            try campaign.ledger("verify"), try campaign.ledger("stats"),
+            try campaign.send(to: server.endpoint, options),
+            try campaign.send(to: server.endpoint, ["--must-resume"]),
+        ] {
+            #expect(finished.exitCode == 5, "\(loss): \(finished.errors)")
+            #expect(
+                finished.errors.contains("broadside ledger repair --ledger \(campaign.ledger)"),
+                "\(finished.errors)")
+        }
+        #expect(try server.tally(campaign.tokens).total == before.total)
+
+        let repaired = "\(campaign.ledger)-repaired"
+        let done = try campaign.ledger("repair", ["--output", repaired])
+        #expect(done.exitCode == 0 && done.output.contains("lost segment-0001-0"), "\(done.output)")
+        let resumed = try campaign.send(
+            to: server.endpoint, options + ["--ledger", repaired])
+        #expect(resumed.exitCode == 6, "\(resumed.errors)")
+        let after = try server.tally(campaign.tokens)
+        #expect(after.repeated == 0, "\(loss): \(after)")
+        let retried = try campaign.send(
+            to: server.endpoint, options + ["--ledger", repaired, "--retry", "unknown"])
+        #expect(retried.exitCode == 0, "\(retried.errors)")
+        #expect(try server.tally(campaign.tokens).missing == 0)
+    }
+}
