@@ -19,14 +19,16 @@ extension LedgerDirectory {
             return (directory, manifest)
         }
         // Says what is wrong: not a ledger, or one without a sound manifest.
-        guard directory.hasManifest || exists("\(path)/\(manifestCopyName)") else {
+        let lost = try directory.lostManifest()
+        guard directory.hasManifest || lost != nil else {
             _ = try directory.readManifest()
             throw .usage("ledger", "\(path) is not a ledger: name one")
         }
         throw BroadsideError(
             option:
                 "ledger",
-            "\(path): its manifest.json is damaged, and there is no sound copy of it: what "
+            "\(path): its manifest.json is \(lost == nil ? "damaged" : "missing"), and there is "
+                + "no sound copy of it: what "
                 + "campaign this was cannot be proven: put a backup of manifest.json there, of any "
                 + "time since the first start, and repair again", exitCode: 5)
     }

@@ -55,6 +55,9 @@ final class LedgerDirectory {
     static func openForRun(
         _ path: String, resumes: Bool, mustResume: Bool = false
     ) throws(BroadsideError) -> LedgerDirectory {
+        if resumes || mustResume, exists(path), let lost = try openToRead(path).lostManifest() {
+            throw lost
+        }
         if mustResume, try !isLeft(path) {
             throw .usage(
                 "ledger",
@@ -226,6 +229,23 @@ final class LedgerDirectory {
     /// True where a manifest stands: the campaign was begun.
     var hasManifest: Bool { Self.exists(path + "/manifest.json") }
 
+    /// What to do where segments or a copy tell of a campaign whose manifest is gone; nil where
+    /// nothing does. A directory without its manifest is begun by no run: its rows would go out twice.
+    func lostManifest() throws(BroadsideError) -> BroadsideError? {
+        if hasManifest { return nil }
+        let names = try names()
+        let hasCopy = names.contains(Self.manifestCopyName)
+        guard hasCopy || names.contains(where: { LedgerFormat.parseSegmentName($0) != nil })
+        else { return nil }
+        let first =
+            hasCopy
+            ? ""
+            : "put a backup of manifest.json there, of any time since the first start, then "
+        return BroadsideError(
+            option: "ledger",
+            "\(path): its manifest.json is missing: \(first)\(repairAdvice)", exitCode: 5)
+    }
+
     /// What makes a ledger of what is left of this one.
     var repairAdvice: String {
         "broadside ledger repair --ledger \(shellWord(path)) --output "
@@ -234,6 +254,7 @@ final class LedgerDirectory {
 
     func readManifest() throws(BroadsideError) -> Manifest {
         guard hasManifest else {
+            if let lost = try lostManifest() { throw lost }
             let names = try names()
             let isPrepared = !names.isEmpty && names.allSatisfy { Self.preparations.contains($0) }
             throw .request(

@@ -1,0 +1,90 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A ledger whose `manifest.json` is gone, as a copy in part leaves it: never taken for a place where
+/// a campaign may begin.
+@Suite(.serialized, .timeLimit(.minutes(30)))
+struct LostManifestTests {
+    /// A campaign of 60 rows, of which 20 are sent, without its manifest.
+    private func damaged(
+        _ server: RecordingServer, keepsCopy: Bool, keepsSegments: Bool
+    ) throws -> Campaign {
+        let campaign = try Campaign(rows: 60)
+        let sent = try campaign.send(to: server.endpoint, ["--limit", "20"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        for name in try campaign.directory.names(in: campaign.ledger)
+        where name == "manifest.json" || name == "manifest.copy" && !keepsCopy
+            || name.hasPrefix("segment-") && !keepsSegments
+        {
+            try FileManager.default.removeItem(atPath: "\(campaign.ledger)/\(name)")
+        }
+        return campaign
+    }
+
+    @Test(
+        "Each command says what is missing and how to go on, with exit 5",
+        arguments: [(true, true), (true, false), (false, true)])
+    func refused(keepsCopy: Bool, keepsSegments: Bool) throws {
+        let server = try RecordingServer()
+        let campaign = try damaged(server, keepsCopy: keepsCopy, keepsSegments: keepsSegments)
+        let before = try server.tally(campaign.tokens).total
+        let prune = campaign.directory.fresh("pruned")
+        let calls: [[String]] =
+            [
+                campaign.arguments(to: server.endpoint, ["--resume"]),
+                campaign.arguments(to: server.endpoint, ["--must-resume"]),
+                campaign.arguments(to: server.endpoint, ["--resume", "--must-resume"]),
+                ["prune", "--ledger", campaign.ledger, "--tokens", campaign.list]
+                    + ["--output", prune],
+                ["report", "--ledger", campaign.ledger, "--output", prune + ".html"],
+                ["ledger", "find", "--ledger", campaign.ledger, "--token", "ab"],
+            ]
+            + ["stats", "verify", "export"].map { ["ledger", $0, "--ledger", campaign.ledger] }
+        for call in calls {
+            let finished = try Broadside.run(call, in: campaign.directory)
+            let words: Comment = "\(call.prefix(2)): \(finished.errors)"
+            #expect(finished.exitCode == 5, words)
+            #expect(finished.errors.contains("its manifest.json is missing: "), words)
+            #expect(
+                finished.errors.contains(
+                    "broadside ledger repair --ledger \(campaign.ledger) --output "), words)
+            #expect(finished.errors.contains("put a backup") == !keepsCopy, words)
+        }
+        let list = try String(contentsOfFile: campaign.list, encoding: .utf8)
+        let spooled = try Broadside.run(
+            campaign.arguments(
+                to: server.endpoint, ["--tokens", "-", "--resume"], without: ["tokens"]),
+            in: campaign.directory, input: campaign.directory.write(list, to: "input"))
+        #expect(spooled.exitCode == 5 && spooled.errors.contains("manifest.json is missing"))
+        #expect(try server.tally(campaign.tokens).total == before)
+
+        let repaired = campaign.directory.fresh("repaired")
+        let done = try campaign.ledger("repair", ["--output", repaired])
+        guard keepsCopy else {
+            #expect(done.exitCode == 5, "\(done.errors)")
+            #expect(done.errors.contains("json is missing, and there is no sound copy"))
+            return
+        }
+        #expect(done.exitCode == 0, "\(done.errors)")
+        let resumed = try campaign.send(to: server.endpoint, ["--resume", "--ledger", repaired])
+        #expect(resumed.exitCode == (keepsSegments ? 0 : 6), "\(resumed.errors)")
+        let seen = try server.tally(campaign.tokens)
+        #expect(seen.missing == 0 && seen.repeated == 0, "\(seen)")
+    }
+
+    @Test("Where nothing tells of a campaign a resume begins it, and other files are spared")
+    func others() throws {
+        let server = try RecordingServer()
+        let campaign = try damaged(server, keepsCopy: false, keepsSegments: false)
+        // Telemetry and the like are no proof of a campaign, nor nothing.
+        let strange = try campaign.send(to: server.endpoint, ["--resume"])
+        #expect(strange.exitCode == 2 && strange.errors.contains("name another directory"))
+        for name in try campaign.directory.names(in: campaign.ledger) where name != "lock" {
+            try FileManager.default.removeItem(atPath: "\(campaign.ledger)/\(name)")
+        }
+        #expect(try campaign.ledger("stats").exitCode == 2)
+        let begun = try campaign.send(to: server.endpoint, ["--resume"])
+        #expect(begun.exitCode == 0, "\(begun.errors)")
+    }
+}
