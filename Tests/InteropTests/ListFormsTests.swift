@@ -146,6 +146,108 @@ struct ListFormsTests {
         #expect(try campaign.export().map(\.token) == (0..<4_000).map(campaign.tokens.token))
     }
 
+    @Test("On a resume standard input is the list that was begun with, or says nothing")
+    func inputOfResume() throws {
+        let server = try Nghttpd()
+        let campaign = try Campaign(rows: 2_000)
+        let whole = campaign.tokens.list()
+        let packed = try Packing.gzip.write(whole, to: "list", in: campaign.directory)
+        func send(_ more: [String], input: String?) throws -> Finished {
+            try Broadside.run(
+                campaign.arguments(to: server.endpoint, ["--tokens", "-"] + more),
+                in: campaign.directory, input: input, limit: 60)
+        }
+        #expect(try send(["--limit", "500"], input: campaign.list).exitCode == 0)
+        let manifest = "\(campaign.ledger)/manifest.json"
+        let begun = try Data(contentsOf: URL(filePath: manifest))
+        var digit = whole
+        digit[65 * 1_900] ^= 1
+        let others: [(list: [UInt8], says: String)] = [
+            (DeviceTokens(count: 2_000).list(), "is another one"),
+            (digit, "byte 123501 is another one"),
+            (Array(whole.dropLast(65)), "it ends after 129935 bytes"),
+            (whole + DeviceTokens(count: 1).list(), "it goes on after 130000 bytes"),
+        ]
+        func refuseOthers() throws {
+            for (list, says) in others {
+                for packing in [Packing.plain, .zstd] {
+                    let file = try packing.write(list, to: "other", in: campaign.directory)
+                    let refused = try send(["--resume"], input: file)
+                    #expect(refused.exitCode == 2, "\(says): \(refused.errors)")
+                    #expect(refused.errorLines.count == 1, "\(refused.errors)")
+                    #expect(refused.errors.contains("--tokens -"), "\(refused.errors)")
+                    #expect(refused.errors.contains(says), "\(refused.errors)")
+                }
+            }
+            // Through a pipe, as it comes from another program.
+            let other = try campaign.directory.write(digit, to: "other.txt")
+            let piped = try Subprocess(
+                "bash",
+                ["-c", "cat '\(other)' | \"$0\" \"$@\"", Broadside.path()]
+                    + campaign.arguments(to: server.endpoint, ["--tokens", "-", "--resume"]),
+                in: campaign.directory
+            ).wait(limit: 60)
+            #expect(piped.exitCode == 2, "\(piped.errors)")
+        }
+        try refuseOthers()
+        #expect(try Data(contentsOf: URL(filePath: manifest)) == begun)
+        #expect(try server.tally(campaign.tokens).total == 500)
+
+        let empty = try campaign.directory.write("", to: "empty")
+        #expect(try send(["--resume", "--limit", "800"], input: empty).exitCode == 0)
+        #expect(try send(["--resume", "--limit", "1000"], input: nil).exitCode == 0)
+        let closed = try Subprocess(
+            "bash",
+            ["-c", "\"$0\" \"$@\" <&-", Broadside.path()]
+                + campaign.arguments(
+                    to: server.endpoint, ["--tokens", "-", "--resume", "--limit", "1200"]),
+            in: campaign.directory
+        ).wait(limit: 60)
+        #expect(closed.exitCode == 0, "\(closed.errors)")
+        #expect(try server.tally(campaign.tokens).total == 1_200)
+        let rest = try send(["--resume", "--summary", "-"], input: packed)
+        #expect(rest.exitCode == 0, "\(rest.errors)")
+        try expectComplete(campaign, summary: SendSummary(json: rest.output))
+        #expect(try server.tally(campaign.tokens).isExact)
+        // Nothing is left to send: another list is another list all the same.
+        try refuseOthers()
+        #expect(try send(["--resume"], input: campaign.list).exitCode == 0)
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
+    @Test("A pipe that is open and silent holds no resume up for ever")
+    func silentInput() throws {
+        let server = try Nghttpd()
+        let campaign = try Campaign(rows: 600)
+        let arguments = { (more: [String]) in
+            campaign.arguments(to: server.endpoint, ["--tokens", "-", "--summary", "-"] + more)
+        }
+        let first = try Broadside.run(
+            arguments(["--limit", "200"]), in: campaign.directory, input: campaign.list)
+        #expect(first.exitCode == 0, "\(first.errors)")
+        let pipe = "\(campaign.directory.path)/pipe"
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let writer = open(pipe, O_RDWR | O_CLOEXEC)
+        defer { close(writer) }
+        // A signal is taken meanwhile.
+        let stopped = try Broadside.start(
+            arguments(["--resume"]), in: campaign.directory, input: pipe)
+        usleep(2_000_000)
+        #expect(stopped.isRunning)
+        stopped.send(signal: SIGTERM)
+        let end = try stopped.wait(limit: 10)
+        #expect(end.exitCode == 3 && end.errors.contains("standard input"), "\(end.errors)")
+        let summary = try SendSummary(json: end.output)
+        #expect(summary.outcome == "stopped" && summary.accepted == 200)
+
+        let second = try Broadside.run(
+            arguments(["--resume"]), in: campaign.directory, input: pipe, limit: 60)
+        #expect(second.exitCode == 0, "\(second.errors)")
+        #expect(second.errors.contains("warning: standard input is open"), "\(second.errors)")
+        try expectComplete(campaign, summary: SendSummary(json: second.output))
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
     @Test("Prune, export and probe take standard input as well")
     func inputOfOthers() throws {
         let server = try LocalAPNs(["--unregistered", "0.1"])

@@ -125,9 +125,19 @@ public enum CampaignRun {
                 tokens, format: options.format, tokenColumn: options.tokenColumn, wanted: wanted,
                 isReadAgain: true)
         }
+        let path: String
+        do throws(BroadsideError) {
+            path = try SpooledInput.spool(into: spooling)
+        } catch {
+            // A campaign that was begun has numbers to tell.
+            if error.exitCode == ExitCode.rowsRemain, spooling.hasManifest {
+                try Summary.stoppedEarly(spooling)?.write(to: options)
+            }
+            throw error
+        }
         return try TokenList(
-            .file(try SpooledInput.spool(into: spooling)), format: options.format,
-            tokenColumn: options.tokenColumn, wanted: wanted, isSpooled: true)
+            .file(path), format: options.format, tokenColumn: options.tokenColumn,
+            wanted: wanted, isSpooled: true)
     }
 
     /// A run against Apple's production by a person at a terminal is asked for once more.
