@@ -151,6 +151,28 @@ struct InvalidListTests {
         #expect(sent.exitCode == 4, "\(sent.errors)")
         #expect(sent.errors.contains("3,000 of the first 4,000 rows"), "\(sent.errors)")
         #expect(try counts(campaign).accepted == 1_000)
+        #expect(try counts(campaign).outcome == "aborted")
+        // The same call says the same: a script that runs it again must not take it for done.
+        let page = campaign.directory.path + "/page.html"
+        for more in [[], ["--retry", "failed,unknown"]] {
+            let again = try campaign.send(
+                to: server.endpoint,
+                ["--tokens", list, "--resume", "--summary", "-", "--report", page] + more)
+            #expect(again.exitCode == 4, "\(again.errors)")
+            #expect(again.errors.contains("3,000 of the first 4,000 rows"), "\(again.errors)")
+            #expect(again.errors.contains("--max-invalid"), "\(again.errors)")
+            #expect(try SendSummary(json: again.output).outcome == "aborted")
+            #expect(try String(contentsOfFile: page, encoding: .utf8).contains("Ended early"))
+        }
+        let wanted = try campaign.send(
+            to: server.endpoint,
+            [
+                "--tokens", list, "--resume", "--max-invalid", "100", "--summary", "-", "--report",
+                page,
+            ])
+        #expect(wanted.exitCode == 0 && wanted.errors.isEmpty, "\(wanted.errors)")
+        #expect(try SendSummary(json: wanted.output).outcome == "complete")
+        #expect(try !String(contentsOfFile: page, encoding: .utf8).contains("Ended early"))
         let others = try campaign.directory.write(
             Self.lines(1_000) { _ in false }, to: "others.txt")
         let unsent = try campaign.send(

@@ -71,9 +71,10 @@ public struct LedgerReading {
     /// How the latest run ended, in its own words, where it had any.
     private func outcome(_ telemetry: Telemetry?, isOurs: Bool) -> Summary.Outcome {
         if !isOurs, directory.isInUse { return .running }
+        // A guard may have found the campaign wrong when its last row was settled.
+        if manifest.epochs.last?.stop?.cause?.isAbort == true { return .aborted }
         if manifest.isFinished { return .complete }
         guard let run = manifest.epochs.last else { return .stopped }
-        if run.stop?.cause?.isAbort == true { return .aborted }
         let own = telemetry?.runs.last { $0.number == run.number }?.outcome
         switch own.flatMap(Summary.Outcome.init(rawValue:)) {
         case .aborted: return .aborted

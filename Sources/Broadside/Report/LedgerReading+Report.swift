@@ -7,8 +7,19 @@ extension LedgerReading {
         try writeReport(to: output, isOurs: false)
     }
 
-    /// - Parameter isOurs: This process holds the ledger's lock and does not send.
-    func writeReport(to output: OutputFile, isOurs: Bool) throws(BroadsideError) {
+    /// How a run ended that sent nothing, as it sees it itself.
+    struct Ending {
+        var outcome: Summary.Outcome
+        var cause: StopCause
+        var advice: StopAdvice
+    }
+
+    /// - Parameters:
+    ///   - isOurs: This process holds the ledger's lock and does not send.
+    ///   - ending: nil: as the ledger's latest run ended.
+    func writeReport(
+        to output: OutputFile, isOurs: Bool, ending: Ending? = nil
+    ) throws(BroadsideError) {
         let manifest = manifest
         let summary = try statistics(isOurs: isOurs)
         let telemetry = Telemetry.read(from: directory) ?? Telemetry()
@@ -25,6 +36,11 @@ extension LedgerReading {
                 .outcome.flatMap(Summary.Outcome.init(rawValue:)), outcome != .complete
         {
             data.summary.outcome = outcome
+        }
+        if let ending {
+            data.summary.outcome = ending.outcome
+            data.cause = ending.cause
+            data.steps = ending.advice.steps
         }
         try output.write(ReportPage(data: data).html)
         try output.finish()

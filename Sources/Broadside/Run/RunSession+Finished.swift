@@ -2,7 +2,8 @@ import Campaign
 import Support
 
 extension RunSession {
-    /// A campaign with nothing left to do: tells so wherever the options ask for it.
+    /// A campaign with nothing left to do: tells so wherever the options ask for it. Its invalid rows
+    /// are judged by what this call says of them: what was too much for a run is so for the next one.
     ///
     /// - Returns: The exit code.
     func tellFinished(_ plan: Plan, _ outlets: RunOutlets) throws(BroadsideError) -> Int32 {
@@ -15,6 +16,11 @@ extension RunSession {
         summary.take(
             use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyHistogram(),
             elapsed: 0, requests: 0)
+        let cause = finishedCause
+        // As in the run that read the last row: a list of which nothing was sent is a wrong call.
+        let wasSent = summary.counts.sent > 0
+        if cause != .complete { summary.outcome = wasSent ? .aborted : .error }
+        let advice = StopAdvice(cause, .init(plan, self, summary, wasAnswered: true))
         if plan.options.progress != .none {
             standardError("the campaign of \(directory.path) is finished: nothing is sent")
         }
@@ -24,13 +30,26 @@ extension RunSession {
         if let report = plan.options.report {
             let page = try OutputFile(report, option: "report", permissions: nil)
             page.endsWithReader = false
-            try LedgerReading(path: directory.path).writeReport(to: page, isOurs: true)
+            try LedgerReading(path: directory.path).writeReport(
+                to: page, isOurs: true,
+                ending: .init(outcome: summary.outcome, cause: cause, advice: advice))
         }
-        guard let open = summary.openRowsText else { return ExitCode.complete }
-        let advice = StopAdvice(.complete, .init(plan, self, summary, wasAnswered: true))
+        let what = cause == .complete ? summary.openRowsText : cause.message(place: plan.place)
+        guard let what else { return ExitCode.complete }
         standardErrorLine(
-            "broadside: \(open)" + (advice.lastWords.map { ": \($0)" } ?? ""))
+            "broadside: \(what)" + (advice.lastWords.map { ": \($0)" } ?? ""))
+        guard cause == .complete else { return wasSent ? ExitCode.refused : ExitCode.badRequest }
         return ExitCode.openRows
+    }
+
+    /// Too many invalid rows for `--max-invalid`, or `complete`.
+    private var finishedCause: StopCause {
+        var judge = rowsRead
+        return switch judge.finish() {
+        case .tooMany(let invalid, let rows): .tooManyInvalid(count: invalid, rows: rows)
+        case .noValidRow(let rows): .tooManyInvalid(count: rows, rows: rows)
+        case .noRow, nil: .complete
+        }
     }
 
     /// The last look at a run that was over before this process began.

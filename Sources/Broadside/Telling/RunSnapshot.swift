@@ -24,6 +24,9 @@ package struct RunSnapshot: Sendable {
         package var settled: UInt64 {
             accepted + rejected + invalid + skipped + failed + unknown
         }
+
+        /// Rows that a request was made for.
+        package var sent: UInt64 { accepted + rejected + failed + unknown }
     }
 
     /// Times of answers, nanoseconds.
