@@ -88,13 +88,13 @@ struct TestList: LedgerListReader {
     /// Text, as a list or a server has it, and its cell.
     static let cells: [(bytes: [UInt8], token: String, reason: String)] = [
         (Array("plain".utf8), "plain", "plain"),
-        (Array("=1+1".utf8), "=1+1", "'=1+1"),
-        (Array("+1".utf8), "+1", "'+1"),
-        (Array("-1".utf8), "-1", "'-1"),
-        (Array("@SUM(A1)".utf8), "@SUM(A1)", "'@SUM(A1)"),
-        (Array("\t=1".utf8), "\t=1", "'\t=1"),
-        (Array("\r=1".utf8), "\"\r=1\"", "\"'\r=1\""),
-        (Array("=\"a\",b".utf8), "\"=\"\"a\"\",b\"", "\"'=\"\"a\"\",b\""),
+        (Array("=1+1".utf8), "'=1+1", "'=1+1"),
+        (Array("+1".utf8), "'+1", "'+1"),
+        (Array("-1".utf8), "'-1", "'-1"),
+        (Array("@SUM(A1)".utf8), "'@SUM(A1)", "'@SUM(A1)"),
+        (Array("\t=1".utf8), "'\t=1", "'\t=1"),
+        (Array("\r=1".utf8), "\"'\r=1\"", "\"'\r=1\""),
+        (Array("=\"a\",b".utf8), "\"'=\"\"a\"\",b\"", "\"'=\"\"a\"\",b\""),
         (Array("1=1".utf8), "1=1", "1=1"),
         (Array("é,".utf8), "\"é,\"", "\"é,\""),
         // A character that was cut off, one of Latin-1, and a lone surrogate.
@@ -104,7 +104,7 @@ struct TestList: LedgerListReader {
     ]
 
     @Test(arguments: cells)
-    func `cells are UTF-8, and a server's are no formulas`(
+    func `cells are UTF-8, and neither a server's nor a list's are formulas`(
         cell: (bytes: [UInt8], token: String, reason: String)
     ) {
         var row = ExportRow()

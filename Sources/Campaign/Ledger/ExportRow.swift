@@ -34,8 +34,8 @@ public struct ExportRow: Sendable {
 /// How an export is written.
 public enum ExportFormat: String, CaseIterable, Sendable {
     /// A header, then a line a row; fields quoted after RFC 4180 where they need it, lines end with
-    /// LF. Always UTF-8: other bytes become U+FFFD. A reason that a spreadsheet would take for a
-    /// formula begins with an apostrophe.
+    /// LF. Always UTF-8: other bytes become U+FFFD. A reason, or what a list has in a token's
+    /// place, begins with an apostrophe where a spreadsheet would take it for a formula.
     case csv
     /// A JSON object a line, absent values as null.
     case jsonl
@@ -59,7 +59,7 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         let comma: UInt8 = 0x2C
         if let line = row.line { appendNumber(line, to: &output) }
         output.append(comma)
-        appendField(row.token, to: &output)
+        appendField(ExportFormat.withoutFormula(row.token), to: &output)
         output.append(comma)
         output.append(contentsOf: row.state.name.utf8)
         output.append(comma)
@@ -77,8 +77,8 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         output.append(0x0A)
     }
 
-    /// Text of a server's that no spreadsheet executes: with an apostrophe before what would begin
-    /// a formula.
+    /// Text of a server's or a device's that no spreadsheet executes: with an apostrophe before what
+    /// would begin a formula. No token's digits do.
     private static func withoutFormula(_ text: [UInt8]) -> [UInt8] {
         switch text.first {
         case UInt8(ascii: "="), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "@"),
