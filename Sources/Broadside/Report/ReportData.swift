@@ -128,7 +128,8 @@ struct ReportData {
         }
         // Version 0.1.0 had one number less, the last.
         for (index, share) in (run?.limited ?? []).enumerated() where index < limited.count {
-            limited[index] &+= share
+            let (sum, isOver) = limited[index].addingReportingOverflow(share)
+            limited[index] = isOver ? .max : sum
         }
     }
 

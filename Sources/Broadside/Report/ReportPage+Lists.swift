@@ -22,12 +22,12 @@ extension ReportPage {
     }
 
     var limits: String {
-        let total = data.limited.reduce(0, +)
+        let total = data.limited.reduce(0) { $0 + Double($1) }
         guard total > 0, data.runningSeconds >= RunStatistics.shortestToJudgeSeconds else {
             return ""
         }
         let shares = LimitedBy.allCases.map {
-            ($0, Double(data.limited[$0.rawValue]) / Double(total))
+            ($0, Double(data.limited[$0.rawValue]) / total)
         }
         .filter { $0.1 >= 0.001 }.sorted { $0.1 > $1.1 }
         guard let first = shares.first else { return "" }

@@ -130,6 +130,10 @@ extension LatencyCounts: Codable {
         sumNanoseconds = try container.decode(UInt64.self, forKey: .sum)
         maximumNanoseconds = try container.decode(UInt64.self, forKey: .max)
         guard !pairs.isEmpty else { return }
+        guard pairs.count <= LatencyHistogram.bucketCount else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .buckets, in: container, debugDescription: "more buckets than there are")
+        }
         buckets = Array(repeating: 0, count: LatencyHistogram.bucketCount)
         for pair in pairs {
             guard pair.count == 2, pair[0] < UInt64(buckets.count), pair[1] < 1 << 48 else {

@@ -7,8 +7,10 @@ extension Telemetry {
     private static let secondsLimit = 3.2e9
     /// A sum of as many as a file can have fits 64 bits.
     private static let countLimit: UInt64 = 1 << 48
-    /// Nanoseconds over all connections, whose sums wrap and are shares only.
+    /// Nanoseconds over all connections.
     private static let nanosecondsLimit: UInt64 = 1 << 60
+    /// As nanoseconds, it is no more than `nanosecondsLimit`.
+    private static let microsecondsLimit: UInt64 = 1 << 50
     private static let slotsLimit = 1 << 31
 
     /// Whether each number is one that a run can have had.
@@ -37,9 +39,9 @@ extension Telemetry {
     private static func isPlausible(_ point: TimeSeries.Point) -> Bool {
         let counts = [point.accepted, point.rejected, point.others, point.answers]
         return isPlausible(seconds: point.start) && isPlausible(seconds: point.duration)
-            && counts.allSatisfy { $0 <= countLimit } && point.p50 ?? 0 <= nanosecondsLimit
-            && point.p99 ?? 0 <= nanosecondsLimit && (0...slotsLimit).contains(point.inFlight)
-            && areShares(point.limited)
+            && counts.allSatisfy { $0 <= countLimit } && point.p50 ?? 0 <= microsecondsLimit
+            && point.p99 ?? 0 <= microsecondsLimit && (0...slotsLimit).contains(point.inFlight)
+            && areShares(point.limited, limit: microsecondsLimit)
     }
 
     private static func isPlausible(_ tally: ConnectionTally) -> Bool {
@@ -54,8 +56,9 @@ extension Telemetry {
         (0...secondsLimit).contains(seconds)
     }
 
-    private static func areShares(_ nanoseconds: [UInt64]) -> Bool {
-        nanoseconds.count <= LimitedBy.allCases.count
-            && nanoseconds.allSatisfy { $0 <= nanosecondsLimit }
+    private static func areShares(
+        _ times: [UInt64], limit: UInt64 = nanosecondsLimit
+    ) -> Bool {
+        times.count <= LimitedBy.allCases.count && times.allSatisfy { $0 <= limit }
     }
 }

@@ -175,11 +175,19 @@ struct Telemetry: Codable, Sendable {
         }
         self = decoded.telemetry
         guard version == Self.currentVersion, isPlausible else { return nil }
-        // Version 0.1.0 wrote no hash.
-        if let hash = decoded.hash {
-            let end = ",\"hash\":\"\(hash)\"}\n".utf8.count
-            guard bytes.count > end, Self.sealed(bytes.dropLast(end)) == bytes else { return nil }
+        guard let hash = decoded.hash else {
+            guard isOfFirstVersion else { return nil }
+            return
         }
+        let end = ",\"hash\":\"\(hash)\"}\n".utf8.count
+        guard bytes.count > end, Self.sealed(bytes.dropLast(end)) == bytes else { return nil }
+    }
+
+    /// Whether version 0.1.0 may have written it, which wrote no hash: nothing that it did not know
+    /// is there.
+    private var isOfFirstVersion: Bool {
+        command == nil && hasEndpoint == nil && alert == nil
+            && runs.allSatisfy { $0.stop == nil && $0.pauses == nil }
     }
 
     /// A file: what it tells, and the hash behind it.

@@ -41,7 +41,7 @@ struct TimeSeries: Sendable, Equatable {
         /// Takes the point that follows into itself.
         mutating func merge(_ next: Point) {
             switch (p50, next.p50) {
-            case (let own?, let other?):
+            case (let own?, let other?) where answers + next.answers > 0:
                 let sum = Double(own) * Double(answers) + Double(other) * Double(next.answers)
                 p50 = UInt64(sum / Double(answers + next.answers))
             case (let own, let other): p50 = own ?? other

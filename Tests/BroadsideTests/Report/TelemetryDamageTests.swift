@@ -71,29 +71,121 @@ import Testing
 
     static let numbers = [
         "-1", "0", "1", "1.5", "1e308", "-1e308", "1e19", "18446744073709551615",
-        "9223372036854775807", "4294967296", "281474976710656", "null", "\"1\"", "[]", "{}",
+        "9223372036854775807", "4294967296", "281474976710656", "1125899906842624",
+        "1152921504606846976", "null", "\"1\"", "[]", "{}",
     ]
 
-    /// The file without its hash, as version 0.1.0 wrote it.
+    /// The file without its hash.
     static var plain: String {
         let text = String(decoding: telemetry().encoded, as: UTF8.self)
         return text.replacing(/,"hash":"[0-9a-f]{16}"/, with: "")
     }
 
+    /// What somebody edited who knows how the hash is made.
+    static func sealed(_ text: String) -> [UInt8] {
+        Telemetry.sealed(Array(text.utf8).dropLast("}\n".utf8.count))
+    }
+
     @Test func `Whatever number stands in it, nothing traps`() {
         let text = Self.plain
-        #expect(Self.use(Array(text.utf8)) != nil)
+        #expect(Self.use(Self.sealed(text)) != nil)
         var count = 0
         for match in text.matches(of: /[:\[,](-?[0-9][0-9.]*)/) {
             let range = match.1.startIndex..<match.1.endIndex
             for number in Self.numbers {
                 var edited = text
                 edited.replaceSubrange(range, with: number)
-                _ = Self.use(Array(edited.utf8))
+                _ = Self.use(Self.sealed(edited))
                 count += 1
             }
         }
         #expect(count > 2000)
+    }
+
+    /// The largest value of each number, by its name.
+    static let bounds: [(name: String, bound: String)] = [
+        ("p50", "1125899906842624"), ("p99", "1125899906842624"), ("accepted", "281474976710656"),
+        ("rejected", "281474976710656"), ("others", "281474976710656"),
+        ("answers", "281474976710656"), ("start", "3200000000"), ("duration", "3200000000"),
+        ("elapsedSeconds", "3200000000"), ("inFlight", "2147483648"),
+        ("retries", "281474976710656"), ("reconnects", "281474976710656"),
+        ("eventsLost", "281474976710656"), ("opened", "281474976710656"),
+        ("goAways", "281474976710656"), ("failures", "281474976710656"),
+        ("startedAtMilliseconds", "253402300799999"), ("endedAtMilliseconds", "253402300799999"),
+        ("milliseconds", "253402300799999"), ("latencySumNanoseconds", "1152921504606846976"),
+        ("latencyMaximumNanoseconds", "1152921504606846976"),
+        ("max", "1152921504606846976"), ("sum", "18446744073709551615"),
+    ]
+
+    @Test func `Numbers at their bounds make a page, each alone and all together`() throws {
+        var all = Self.plain
+        for (name, bound) in Self.bounds {
+            let member = try Regex("\"\(name)\":[0-9.]+")
+            let one = Self.plain.replacing(member, with: "\"\(name)\":\(bound)")
+            #expect(one != Self.plain, "\(name)")
+            #expect(Self.use(Self.sealed(one)) != nil, "\(name)")
+            all = all.replacing(member, with: "\"\(name)\":\(bound)")
+        }
+        // In points first, as microseconds; those of a run are nanoseconds.
+        let times = ["1125899906842624", "1152921504606846976"].map { bound in
+            let list = LimitedBy.allCases.map { _ in bound }.joined(separator: ",")
+            return "\"limited\":[\(list)]"
+        }
+        all = all.replacing(/"limited":\[[0-9,]*\]/, with: times[0])
+        #expect(Self.use(Self.sealed(all)) != nil)
+        let ofRuns = all.replacing("\(times[0]),\"number\"", with: "\(times[1]),\"number\"")
+        #expect(ofRuns != all)
+        #expect(Self.use(Self.sealed(ofRuns)) != nil)
+        let last = "[[\(LatencyHistogram.bucketCount - 1),281474976710655],["
+        let slow = ofRuns.replacing("\"buckets\":[[", with: "\"buckets\":\(last)")
+        #expect(Self.use(Self.sealed(slow)) != nil)
+        // More is too much.
+        for (name, bound) in Self.bounds where name != "sum" {
+            let more = all.replacing("\"\(name)\":\(bound)", with: "\"\(name)\":\(bound)0")
+            #expect(Telemetry(decoding: Self.sealed(more)) == nil, "\(name)")
+        }
+    }
+
+    @Test func `Without a hash only what version 0.1.0 wrote counts`() {
+        #expect(Telemetry(decoding: Array(Self.plain.utf8)) == nil)
+        var old = Telemetry()
+        old.begin(1, atMilliseconds: 5, settings: [])
+        old.end(outcome: "stopped", cause: "stopped by a signal")
+        let text = String(decoding: old.encoded, as: UTF8.self)
+            .replacing(/,"hash":"[0-9a-f]{16}"/, with: "")
+        #expect(Self.use(Array(text.utf8)) != nil)
+    }
+
+    @Test func `Points without answers, and more buckets than there are, trap nothing`() {
+        var telemetry = Self.telemetry()
+        var snapshot = RunSnapshot()
+        snapshot.latencyCounts = telemetry.latency
+        var series = TimeSeries()
+        var histogram = LatencyHistogram()
+        histogram.record(1_000_000)
+        for second in 0..<TimeSeries.limit {
+            series.append(
+                .init(
+                    start: Double(second), duration: 1, counts: .init(),
+                    latency: histogram.counts, inFlight: 0, limited: []))
+        }
+        for number in 3...4 as ClosedRange<UInt32> {
+            telemetry.begin(number, atMilliseconds: 0, settings: [])
+            telemetry.take(snapshot, series, ReactorReport())
+        }
+        let text = String(decoding: telemetry.encoded, as: UTF8.self)
+            .replacing(/,"hash":"[0-9a-f]{16}"/, with: "")
+        let idle = text.replacing(/"answers":[0-9]+/, with: "\"answers\":0")
+        guard var found = Telemetry(decoding: Self.sealed(idle)) else {
+            Issue.record("not read")
+            return
+        }
+        found.begin(5, atMilliseconds: 0, settings: [])
+        found.take(snapshot, series, ReactorReport())
+        let pair = "[400,281474976710655],"
+        let many = Self.plain.replacing(
+            "\"buckets\":[", with: "\"buckets\":[" + String(repeating: pair, count: 70_000))
+        #expect(Telemetry(decoding: Self.sealed(many)) == nil)
     }
 
     @Test func `A list that is empty or twice as long traps nothing either`() {
@@ -103,7 +195,7 @@ import Testing
             for list in ["[]", "[\(inside),\(inside)]", "[[]]", "null"] {
                 var edited = text
                 edited.replaceSubrange(match.range, with: list)
-                _ = Self.use(Array(edited.utf8))
+                _ = Self.use(Self.sealed(edited))
             }
         }
     }
