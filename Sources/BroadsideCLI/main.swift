@@ -5,6 +5,8 @@ import Support
 holdStandardDescriptors()
 // A pipe that closes (a pager that is quit) ends the output, not the campaign.
 signal(SIGPIPE, SIG_IGN)
+// A limit on the size of files (RLIMIT_FSIZE) is a failed write, like a full disk: said, and tidied up.
+signal(SIGXFSZ, SIG_IGN)
 BenchChild.endWithBench()
 var code: Int32
 do {

@@ -33,6 +33,45 @@ struct ResourceLimitTests {
         #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
     }
 
+    @Test("A limit on the size of files is exit 5 with a word, and nothing is left by half")
+    func tooLarge() throws {
+        let server = try Nghttpd(isVerbose: false)
+        let campaign = try Campaign(rows: 3_000)
+        func run(_ arguments: [String], input: String? = nil) throws -> Finished {
+            try Subprocess(
+                "bash", ["-c", "ulimit -f 40 && exec \"$0\" \"$@\"", Broadside.path()] + arguments,
+                in: campaign.directory, input: input
+            ).wait(limit: 60)
+        }
+        func expectRefused(_ finished: Finished, _ what: String) throws {
+            #expect(finished.exitCode == 5, "\(what): \(finished.exitCode) \(finished.errors)")
+            #expect(finished.errorLines.count == 1, "\(what): \(finished.errors)")
+            #expect(finished.errors.contains("File too large"), "\(what): \(finished.errors)")
+        }
+        try expectRefused(
+            run(
+                campaign.arguments(to: server.endpoint, ["--tokens", "-"]), input: campaign.list),
+            "spool")
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+        let sent = try campaign.send(to: server.endpoint)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let before = try Set(campaign.directory.names(in: campaign.directory.path))
+        let output = campaign.directory.path + "/output"
+        for call in [
+            ["tokens", "dedupe", "--tokens", campaign.list],
+            ["prune", "--ledger", campaign.ledger, "--tokens", campaign.list],
+            ["ledger", "export", "--ledger", campaign.ledger],
+            ["ledger", "repair", "--ledger", campaign.ledger],
+        ] {
+            try expectRefused(run(call + ["--output", output]), call.joined(separator: " "))
+            let names = try campaign.directory.names(in: campaign.directory.path)
+            let new = names.filter {
+                !before.contains($0) && !$0.hasSuffix("-stdout") && !$0.hasSuffix("-stderr")
+            }
+            #expect(new.isEmpty, "\(call): \(new)")
+        }
+    }
+
     @Test("Low limits that may be raised are raised")
     func raised() throws {
         let server = try Nghttpd(isVerbose: false)
