@@ -117,6 +117,36 @@ struct TestList: LedgerListReader {
                 == ",\(cell.token),remaining,,\(cell.reason),,0,,\n")
     }
 
+    @Test func `rows without a reason are found by the name that they are counted under`() throws {
+        let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
+        draft.writer.reserve(testChunk(3, 6), nowMilliseconds: testTime)
+        draft.writer.accepted(row: 3, fingerprint: 9, attempts: 1, nowMilliseconds: testTime)
+        for (row, reason) in [(4, 0), (5, 9), (6, 0)] as [(UInt64, UInt8)] {
+            let token = Array("00AB".utf8)
+            draft.writer.settled(
+                row: row, state: .rejected, status: 410, reason: reason, attempts: 1,
+                token: token.span.bytes, tokenIsText: false, nowMilliseconds: testTime)
+        }
+        draft.write()
+        let index = try testIndex([draft])
+        let counted = try LedgerSummary(index).reasons.named { "Reason\($0)" }
+        #expect(counted == [ReasonCounts.noReason: 2, "Reason9": 1])
+        for (reasons, states, lines) in [
+            ([ReasonCounts.noReason], nil, ["10", "14"]),
+            ([ReasonCounts.noReason, "Reason9"], nil, ["10", "12", "14"]),
+            ([ReasonCounts.noReason], [.accepted, .inDoubt, .remaining], []),
+        ] as [(Set<String>, Set<RowState>?, [String])] {
+            var export = LedgerExport(
+                of: index, states: states, reasons: reasons, format: .csv,
+                reasonText: { "Reason\($0)" }, appendNotificationID: { _, _ in })
+            var output: [UInt8] = []
+            var list = TestList()
+            while try export.next(list: &list, into: &output) {}
+            let found = String(decoding: output, as: UTF8.self).split(separator: "\n").dropFirst()
+            #expect(found.map { $0.prefix { $0 != "," } } == lines.map { $0[...] })
+        }
+    }
+
     @Test func `settled rows come as JSON Lines`() throws {
         let lines = try export(TestList(), .jsonl, [.rejected, .invalid])
         #expect(

@@ -27,7 +27,8 @@ public struct LedgerExport: ~Copyable {
     ///   - index: the ledger.
     ///   - states: which rows; nil for all settled ones. Rows that were never reserved are
     ///     `remaining`, and found only in the list.
-    ///   - reasons: only rows with one of these reasons; empty: whatever it is.
+    ///   - reasons: only rows with one of these reasons, `ReasonCounts.noReason` among them; empty:
+    ///     whatever it is.
     ///   - format: how it is written.
     ///   - isPart: whether it is put together with others: then it has no header, and notes `rows`.
     ///   - acceptsBySilence: whether accepted rows had no answer, and so have no status.
@@ -42,7 +43,10 @@ public struct LedgerExport: ~Copyable {
         let wanted = states ?? Set(RowState.allCases.filter(\.isSettled))
         self.states = wanted.reduce(0) { $0 | 1 << UInt16($1.rawValue) }
         self.reasons = Set(
-            reasons.map { Array($0.utf8.prefix(LedgerFormat.reasonTextByteCountMax)) })
+            reasons.map {
+                $0 == ReasonCounts.noReason
+                    ? [] : Array($0.utf8.prefix(LedgerFormat.reasonTextByteCountMax))
+            })
         self.format = format
         describer = RowDescriber(
             reasonText: reasonText, appendNotificationID: appendNotificationID,
@@ -57,7 +61,12 @@ public struct LedgerExport: ~Copyable {
 
     private func wants(_ state: RowState) -> Bool { states >> UInt16(state.rawValue) & 1 == 1 }
 
-    private var wantsRow: Bool { reasons.isEmpty || reasons.contains(row.reason) }
+    private var wantsRow: Bool {
+        guard !reasons.isEmpty else { return true }
+        // Rows that were accepted, or have no verdict yet, lack no reason.
+        if row.reason.isEmpty, !row.state.isSettled || row.state == .accepted { return false }
+        return reasons.contains(row.reason)
+    }
 
     /// Appends the next part: the rows of one chunk, or of one part of the list that was never
     /// reserved.
