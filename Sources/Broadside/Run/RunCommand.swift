@@ -100,7 +100,10 @@ public struct RunCommand: Codable, Hashable, Sendable {
     }
 
     /// The same campaign, with a ledger of its own.
-    func beginningAnew(ledger: String) -> RunCommand {
+    func beginningAnew(ledger path: String) -> RunCommand {
+        // A slash at its end would put the new one into the old one.
+        var ledger = path[...]
+        while ledger.utf8.count > 1, ledger.utf8.last == UInt8(ascii: "/") { ledger.removeLast() }
         var number = 2
         while LedgerDirectory.exists("\(ledger)-\(number)"), number < 1000 { number += 1 }
         return without("retry").withoutFlag("resume").withoutFlag("must-resume")

@@ -102,6 +102,12 @@ import Testing
         #expect(topic.steps.map(\.command) == [doctor])
     }
 
+    @Test(arguments: ["old", "old/", "old//", "a/old/"])
+    func `A new ledger lies beside the old one`(path: String) {
+        let name = path.hasPrefix("a") ? "a/old-2" : "old-2"
+        #expect(Self.command.beginningAnew(ledger: path).value("ledger") == name)
+    }
+
     @Test func `A deadline of a campaign file is outdone, a flag stays one`() {
         let command = RunCommand(
             program: "broadside",
