@@ -122,7 +122,7 @@ struct ControlTests {
             campaign.arguments(to: server.endpoint, ["--control", path]), in: campaign.directory)
         defer { process.send(signal: SIGKILL) }
         try process.wait { FileManager.default.fileExists(atPath: path) }
-        for words in [["frob"], ["rate", "-5"], ["rate"], ["status", "now"]] {
+        for words in [["frob"], ["rate", "-5"], ["rate", "0x10"], ["rate"], ["status", "now"]] {
             let answer = try Broadside.run(["control", path] + words, in: campaign.directory)
             #expect(answer.exitCode == 2 && answer.errorLines.count == 1, "\(answer.errors)")
         }

@@ -143,7 +143,7 @@ struct ParsedArguments {
     /// A number above zero.
     func positiveNumber(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
-        guard let value = Double(text), value > 0, value <= Self.largestNumber else {
+        guard let value = decimalNumber(text), value > 0, value <= Self.largestNumber else {
             throw .usage(
                 name, "'\(text)' is no number above 0, at most 1000000000: write it like 5000")
         }
@@ -153,7 +153,7 @@ struct ParsedArguments {
     /// A share in percent.
     func percentage(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
-        guard let value = Double(text), value >= 0, value <= 100 else {
+        guard let value = decimalNumber(text), value >= 0, value <= 100 else {
             throw .usage(
                 name, "'\(text)' is no percentage from 0 to 100: write the number alone, like 20"
             )
@@ -164,7 +164,7 @@ struct ParsedArguments {
     /// A share from 0 to 1.
     func share(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
-        guard let value = Double(text), value >= 0, value <= 1 else {
+        guard let value = decimalNumber(text), value >= 0, value <= 1 else {
             throw .usage(name, "'\(text)' is no share from 0 to 1: write 0.01 for one percent")
         }
         return value

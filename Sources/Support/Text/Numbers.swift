@@ -50,6 +50,15 @@ package func hexadecimal(_ value: UInt64) -> String {
     return String(repeating: "0", count: 16 - digits.count) + digits
 }
 
+/// Decimal digits, with a point among them or not: no sign, no exponent, neither `0x10` nor `inf`.
+package func decimalNumber(_ text: String) -> Double? {
+    let digits = text.utf8.filter { $0 != UInt8(ascii: ".") }
+    guard text.utf8.count - digits.count <= 1, !digits.isEmpty,
+        digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+    else { return nil }
+    return Double(text)
+}
+
 /// A number with so many decimals.
 package func decimal(_ value: Double, places: Int) -> String {
     var scale = 1.0
