@@ -188,6 +188,25 @@ struct InvalidListTests {
         #expect(try server.finish().count == 1_000)
     }
 
+    @Test("Messages show no device token")
+    func shortened() throws {
+        let campaign = try Campaign(rows: 3)
+        let tokens = (0..<3).map(campaign.tokens.token)
+        for text in [tokens.joined(separator: "\r"), "x" + tokens[0] + "\n", tokens[0] + "f\n"] {
+            let list = try campaign.directory.write(text, to: "list.txt")
+            for call in [
+                ["tokens", "check", "--tokens", list],
+                campaign.arguments(to: "127.0.0.1:1", ["--tokens", list]),
+            ] {
+                let refused = try Broadside.run(call, in: campaign.directory)
+                #expect(refused.exitCode == 2, "\(refused.errors)")
+                #expect(refused.errors.contains("\(tokens[0].prefix(8))…"), "\(refused.errors)")
+                let told = refused.errors + refused.output
+                #expect(!told.contains(tokens[0].prefix(9)), "\(told)")
+            }
+        }
+    }
+
     @Test("A canary counts invalid rows as refused")
     func canary() throws {
         let server = try LocalAPNs()

@@ -4,9 +4,7 @@ import Support
 
 extension ListSurvey.BadRow {
     /// The first characters of what stands in the token's place, fit for a line on a terminal.
-    var excerpt: String {
-        printable(String(decoding: text.prefix(40), as: UTF8.self)) + (text.count > 40 ? "…" : "")
-    }
+    var excerpt: String { tokenExcerpt(text) }
 }
 
 /// What `tokens check` found, as text and as JSON.

@@ -84,10 +84,7 @@ extension ListLook.Sample {
     init(_ row: RowReader.Row, _ finding: RowInspector.Finding, of reader: borrowing RowReader) {
         line = row.line
         self.finding = finding
-        let value = reader.value(reader.field(0))
-        text =
-            printable(String(decoding: value.prefix(40), as: UTF8.self))
-            + (value.count > 40 ? "…" : "")
+        text = tokenExcerpt(reader.value(reader.field(0)))
     }
 
     /// What is wrong with the row, and how to fix lists of such rows.

@@ -1,0 +1,26 @@
+import Support
+
+/// The beginning of what stands in a token's place, fit for a line on a terminal. Of digits that may be
+/// a device's no more is shown than a log shows: whoever reads them could address the device.
+func tokenExcerpt(_ text: some Sequence<UInt8>) -> String {
+    let limit = 40
+    let secretDigitCount = 16
+    var shown: [UInt8] = []
+    var rest = Array(text.prefix(1_024))[...]
+    while shown.count < limit, let first = rest.first {
+        let digits = rest.prefix { Unicode.Scalar($0).properties.isASCIIHexDigit }
+        if digits.isEmpty {
+            shown.append(first)
+            rest.removeFirst()
+        } else if digits.count >= secretDigitCount {
+            shown += digits.prefix(8) + Array("…".utf8)
+            rest.removeFirst(digits.count)
+        } else {
+            let count = min(digits.count, limit - shown.count)
+            shown += digits.prefix(count)
+            rest.removeFirst(count)
+        }
+    }
+    let words = printable(String(decoding: shown, as: UTF8.self))
+    return rest.isEmpty || words.hasSuffix("…") ? words : words + "…"
+}
