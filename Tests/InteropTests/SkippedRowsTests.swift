@@ -5,6 +5,40 @@ import Testing
 /// Opt-outs and later copies of a token: never sent, whatever happens to the run.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct SkippedRowsTests {
+    @Test("A list that leaves everybody out is told; the list itself is no list of opt-outs")
+    func everybody() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 300)
+        let link = campaign.directory.path + "/link.txt"
+        #expect(symlink(campaign.list, link) == 0)
+        for (tokens, input) in [(campaign.list, nil), (link, nil), ("-", campaign.list)] {
+            let refused = try Broadside.run(
+                campaign.arguments(
+                    to: server.endpoint, ["--tokens", tokens, "--suppress", campaign.list]),
+                in: campaign.directory, input: input)
+            #expect(refused.exitCode == 2, "\(refused.errors)")
+            #expect(refused.errorLines.count == 1, "\(refused.errors)")
+            #expect(refused.errors.contains("--suppress"), "\(refused.errors)")
+            #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+        }
+        let copy = try campaign.directory.write(campaign.tokens.list() + [], to: "copy.txt")
+        for more in [[], ["--resume"]] {
+            let sent = try campaign.send(
+                to: server.endpoint, ["--suppress", copy, "--summary", "-"] + more)
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+            #expect(sent.errors.contains("warning: no row was left to send"), "\(sent.errors)")
+            #expect(sent.errors.contains("300 Suppressed"), "\(sent.errors)")
+            #expect(try SendSummary(json: sent.output).skipped == 300)
+        }
+        // Where somebody got it, nothing is said.
+        let most = try campaign.directory.write(
+            Array(campaign.tokens.list().dropLast(65)), to: "most.txt")
+        let sent = try campaign.send(
+            to: server.endpoint, ["--suppress", most, "--ledger", campaign.ledger + "2"])
+        #expect(sent.exitCode == 0 && sent.errors.isEmpty, "\(sent.errors)")
+        #expect(try server.finish().count == 1)
+    }
+
     /// A list of the campaign's tokens with copies and broken rows, and what each row must become.
     private struct Night {
         let campaign: Campaign

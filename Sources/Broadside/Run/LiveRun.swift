@@ -215,6 +215,9 @@ struct LiveRun {
         teller.end(summary, stop: record, message: message, now: Clock.now())
         try summary.write(to: plan.options)
         try teller.writeReport(summary, cause: cause, advice: advice, now: Clock.now())
+        if cause == .complete, let warning = summary.allSkippedWarning {
+            standardErrorLine(warning)
+        }
         if let message { standardErrorLine("broadside: \(message)") }
         if isWrongList, !session.isResumed { session.directory.discardCampaign() }
         return code

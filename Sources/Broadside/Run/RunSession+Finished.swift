@@ -34,6 +34,9 @@ extension RunSession {
                 to: page, isOurs: true,
                 ending: .init(outcome: summary.outcome, cause: cause, advice: advice))
         }
+        if cause == .complete, let warning = summary.allSkippedWarning {
+            standardErrorLine(warning)
+        }
         let what = cause == .complete ? summary.openRowsText : cause.message(place: plan.place)
         guard let what else { return ExitCode.complete }
         standardErrorLine(

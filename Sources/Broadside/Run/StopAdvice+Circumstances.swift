@@ -48,6 +48,18 @@ extension Summary {
         [("failed", failed), ("unknown", unknown)].filter { $0.1 > 0 }.map(\.0)
     }
 
+    /// That nobody gets the campaign, as all rows that could be sent are left out; nil where somebody
+    /// does, or may yet.
+    var allSkippedWarning: String? {
+        guard skipped > 0, counts.sent == 0, remaining == 0 else { return nil }
+        let reasons = ["Suppressed", "Duplicate"].compactMap { name in
+            self.reasons[name].map { "\(grouped($0)) \(name)" }
+        }
+        return "broadside: warning: no row was left to send: \(grouped(skipped)) of the "
+            + "\(grouped(skipped + invalid)) rows are skipped (\(reasons.joined(separator: ", "))), so "
+            + "nobody gets this campaign: is --suppress the right list?"
+    }
+
     /// How many rows those are; nil where there are none.
     var openRowsText: String? {
         let states = [("failed", failed), ("unknown", unknown)].filter { $0.1 > 0 }

@@ -38,8 +38,23 @@ struct SkipSearch {
             return
         }
         let list = try Self.openList(path, tokenColumn: options.tokenColumn)
+        if let tokens = Self.identity(of: options.tokens), list.identity == tokens {
+            throw .usage(
+                "suppress",
+                "\(path) is the list of --tokens itself, so every row would be left out: name the "
+                    + "opt-outs")
+        }
         suppress = list
         suppressSHA256 = try Self.sha256(of: list)
+    }
+
+    /// Which file the list is; nil where it is none.
+    private static func identity(of tokens: SendOptions.Tokens?) -> FileIdentity? {
+        switch tokens {
+        case .file(ListBytes.standardInput): FileIdentity(descriptor: STDIN_FILENO)
+        case .file(let path): FileIdentity(path: path)
+        case .single, nil: nil
+        }
     }
 
     /// The token's column has the name that it has in the list, or its usual one.
