@@ -55,6 +55,33 @@ struct DiskTests {
         return try Subprocess(words[0], Array(words.dropFirst()), in: campaign.directory).wait()
     }
 
+    @Test("A manifest that can't be written at the end takes neither summary nor report away")
+    func lastManifest() throws {
+        let server = try Nginx(requestsPerConnection: 1000)
+        let campaign = try Campaign(rows: 300)
+        let page = campaign.directory.path + "/page.html"
+        let process = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint, ["--rate", "200", "--summary", "-", "--report", page]),
+            in: campaign.directory)
+        try process.wait { ((try? campaign.statistics().accepted) ?? 0) > 0 }
+        // Nothing can be made under this name any more.
+        let name = "\(campaign.ledger)/.manifest.json.new"
+        #expect(mkdir(name, 0o700) == 0)
+        let ended = try process.wait(limit: 60)
+        #expect(ended.exitCode == 5, "\(ended.errors)")
+        #expect(ended.errorLines.count == 1, "\(ended.errors)")
+        #expect(ended.errors.contains(".manifest.json.new can't be written"), "\(ended.errors)")
+        let summary = try SendSummary(json: ended.output)
+        #expect(summary.outcome == "error" && summary.accepted == 300, "\(summary)")
+        #expect(try String(contentsOfFile: page, encoding: .utf8).contains("</html>"))
+        #expect(rmdir(name) == 0)
+        let resumed = try campaign.send(to: server.endpoint, ["--resume", "--summary", "-"])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        #expect(try SendSummary(json: resumed.output).accepted == 300)
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
     @Test("A file that may not grow further ends the run with 5, and nothing goes out twice")
     func fileSizeLimit() throws {
         let server = try Nginx(requestsPerConnection: 1000)

@@ -187,10 +187,7 @@ struct LiveRun {
         summary.retries = session.manifest.counters.retries + statistics.retries
         summary.reconnects = session.manifest.counters.reconnects + statistics.reconnects
         let isWhole = (summary.remaining ?? 1) == 0
-        let cause = cause(stop, statistics, isWhole: isWhole)
-        let code = exitCode(cause, statistics, isWhole: isWhole, summary: summary)
-        summary.outcome = outcome(code)
-        let record = StopRecord(cause, wasAnswered: shared.lastAnswer != nil)
+        var cause = cause(stop, statistics, isWhole: isWhole)
         // A later resume compares it. Without it, it compares the parts that were sent.
         let listHash =
             isWhole
@@ -200,12 +197,20 @@ struct LiveRun {
             // What the disk refused once it may refuse again: the segments speak for themselves.
         } else {
             rememberCanary()
-            try session.end(
-                lengths: threads.map(\.segmentLength), rows: endRow,
-                listByteCount: list.byteCount, listHash: listHash, isFinished: isWhole,
-                statistics: statistics,
-                stop: record)
+            do throws(BroadsideError) {
+                try session.end(
+                    lengths: threads.map(\.segmentLength), rows: endRow,
+                    listByteCount: list.byteCount, listHash: listHash, isFinished: isWhole,
+                    statistics: statistics,
+                    stop: StopRecord(cause, wasAnswered: shared.lastAnswer != nil))
+            } catch {
+                // The rows are in the segments: whoever watches learns of them all the same.
+                cause = .ledgerFailed(detail: error.message)
+            }
         }
+        let code = exitCode(cause, statistics, isWhole: isWhole, summary: summary)
+        summary.outcome = outcome(code)
+        let record = StopRecord(cause, wasAnswered: shared.lastAnswer != nil)
         let isWrongList = isWrongList(cause, statistics)
         let circumstances = StopAdvice.Circumstances(
             plan, session, summary, wasAnswered: record.wasAnswered)
