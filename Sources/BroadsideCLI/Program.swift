@@ -64,7 +64,8 @@ enum Program {
             return 0
         default:
             let command = try command(named: first)
-            var parsed = try ParsedArguments(Array(arguments.dropFirst()), command: command)
+            var parsed = try ParsedArguments(
+                Array(arguments.dropFirst()), command: command, among: commands)
             if parsed.asksForHelp {
                 print(command.helpPage, terminator: "")
                 return 0

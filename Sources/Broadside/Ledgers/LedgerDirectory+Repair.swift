@@ -10,7 +10,7 @@ extension LedgerDirectory {
         let directory = try openToRead(path)
         let names = [manifestName, manifestCopyName, ".\(manifestName).new"]
         // Whatever happened to it: a manifest of an earlier moment is true, of that moment.
-        for name in names where exists("\(path)/\(name)") {
+        for name in names where fileExists("\(path)/\(name)") {
             guard let bytes = try? readFile("\(path)/\(name)", option: "ledger", limit: 1 << 24),
                 var manifest = try? Manifest(decoding: bytes)
             else { continue }

@@ -31,7 +31,7 @@ final class LedgerDirectory {
     ) throws(BroadsideError) -> LedgerDirectory {
         guard unsafe mkdir(path, 0o700) == 0 else {
             if errno == EEXIST {
-                if !isDirectory(path) {
+                if !isDirectoryPath(path) {
                     throw .usage(
                         "ledger", "\(path) is a file: name a directory that does not exist yet")
                 }
@@ -55,7 +55,7 @@ final class LedgerDirectory {
     static func openForRun(
         _ path: String, resumes: Bool, mustResume: Bool = false
     ) throws(BroadsideError) -> LedgerDirectory {
-        if resumes || mustResume, exists(path), let lost = try openToRead(path).lostManifest() {
+        if resumes || mustResume, fileExists(path), let lost = try openToRead(path).lostManifest() {
             throw lost
         }
         if mustResume, try !isLeft(path) {
@@ -64,7 +64,7 @@ final class LedgerDirectory {
                 "\(path) holds no ledger, and --must-resume begins none: put the ledger back, "
                     + "or leave --must-resume out to send the whole campaign")
         }
-        guard resumes, exists(path) else { return try create(path) }
+        guard resumes, fileExists(path) else { return try create(path) }
         guard try isBegun(path) else {
             throw .usage(
                 "ledger",
@@ -132,7 +132,7 @@ final class LedgerDirectory {
 
     /// Whether a run left something here: what it sent, or what it prepared before its first row.
     private static func isLeft(_ path: String) throws(BroadsideError) -> Bool {
-        guard exists(path), try isBegun(path) else { return false }
+        guard fileExists(path), try isBegun(path) else { return false }
         return try !openToRead(path).names().isEmpty
     }
 
@@ -155,7 +155,7 @@ final class LedgerDirectory {
     var spoolPath: String { "\(path)/\(Self.spoolName)" }
 
     /// True where a list was spooled here.
-    var hasSpool: Bool { Self.exists(spoolPath) }
+    var hasSpool: Bool { fileExists(spoolPath) }
 
     /// A directory that is known to be there.
     static func unlocked(_ path: String) -> LedgerDirectory { LedgerDirectory(path: path) }
@@ -170,16 +170,6 @@ final class LedgerDirectory {
             throw .usage("ledger", "\(path) is no directory: name a ledger's directory")
         }
         return LedgerDirectory(path: path)
-    }
-
-    static func exists(_ path: String) -> Bool {
-        var information = stat()
-        return unsafe lstat(path, &information) == 0
-    }
-
-    static func isDirectory(_ path: String) -> Bool {
-        var information = stat()
-        return unsafe stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFDIR
     }
 
     /// - Parameter forWriting: Whether files will be made here, not only a lock held.
@@ -227,7 +217,7 @@ final class LedgerDirectory {
     // MARK: Manifest
 
     /// True where a manifest stands: the campaign was begun.
-    var hasManifest: Bool { Self.exists(path + "/manifest.json") }
+    var hasManifest: Bool { fileExists(path + "/manifest.json") }
 
     /// What to do where segments or a copy tell of a campaign whose manifest is gone; nil where
     /// nothing does. A directory without its manifest is begun by no run: its rows would go out twice.

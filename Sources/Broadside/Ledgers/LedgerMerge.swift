@@ -23,7 +23,7 @@ public enum LedgerMerge {
     public static func run(
         output: String, ledgers paths: [String], tokens: String? = nil
     ) throws(BroadsideError) -> String {
-        guard !LedgerDirectory.exists(output) else {
+        guard !fileExists(output) else {
             throw .usage("output", "\(output) exists: name a new directory")
         }
         var ledgers: [Source] = []
@@ -113,7 +113,7 @@ public enum LedgerMerge {
         var places: [String] = []
         for ledger in ledgers {
             let spool = ledger.container.hasSpool ? ledger.container.spoolPath : nil
-            guard let path = spool ?? ledger.manifest.listPath, LedgerDirectory.exists(path),
+            guard let path = spool ?? ledger.manifest.listPath, fileExists(path),
                 !places.contains(path)
             else { continue }
             places.append(path)

@@ -27,62 +27,6 @@ public struct LedgerReading {
     /// Where the run read its list, where it was a file.
     public var listPath: String? { manifest.listPath }
 
-    /// Rows by state name, and by reason, with what the manifest knows besides.
-    public func statistics() throws(BroadsideError) -> Summary {
-        try statistics(isOurs: false)
-    }
-
-    /// - Parameter isOurs: This process holds the ledger's lock and does not send.
-    func statistics(isOurs: Bool) throws(BroadsideError) -> Summary {
-        var summary = LedgerSummary()
-        var rows: UInt64? = 0
-        for ledger in ledgers {
-            do {
-                let own = try LedgerSummary(try index(ledger))
-                summary.add(own)
-                // A shard's limit is its own: only the sum is the truth.
-                let ownRows = ledger.manifest.rowCount(with: own)
-                rows = rows.flatMap { sum in ownRows.map { sum + $0 } }
-            } catch let error as LedgerError {
-                throw Self.unreadable(error, ledger.directory)
-            } catch {
-                throw Self.other(error)
-            }
-        }
-        let telemetry = Telemetry.read(from: directory)
-        var result = Summary(
-            campaign: manifest.campaignNumber, outcome: outcome(telemetry, isOurs: isOurs))
-        result.name = manifest.name ?? ledgers.first?.manifest.name
-        result.acceptsBySilence = manifest.identity.acceptsBySilence
-        result.take(summary, rows: rows)
-        result.retries = manifest.counters.retries
-        result.reconnects = manifest.counters.reconnects
-        if let telemetry, let run = manifest.epochs.last {
-            result.take(telemetry, run: run.number)
-            // Counted in the manifest only at a run's end.
-            if run.segments == nil, let last = telemetry.runs.last, last.number == run.number {
-                result.retries += last.retries
-                result.reconnects += last.reconnects
-            }
-        }
-        return result
-    }
-
-    /// How the latest run ended, in its own words, where it had any.
-    private func outcome(_ telemetry: Telemetry?, isOurs: Bool) -> Summary.Outcome {
-        if !isOurs, directory.isInUse { return .running }
-        // A guard may have found the campaign wrong when its last row was settled.
-        if manifest.epochs.last?.stop?.cause?.isAbort == true { return .aborted }
-        if manifest.isFinished { return .complete }
-        guard let run = manifest.epochs.last else { return .stopped }
-        let own = telemetry?.runs.last { $0.number == run.number }?.outcome
-        switch own.flatMap(Summary.Outcome.init(rawValue:)) {
-        case .aborted: return .aborted
-        case .error: return .error
-        case .complete, .running, .stopped, nil: return .stopped
-        }
-    }
-
     /// Reads everything and checks it.
     ///
     /// - Returns: What was found, for people.
@@ -198,7 +142,7 @@ public struct LedgerReading {
     func openList(_ tokens: String?) throws(BroadsideError) -> TokenList? {
         if let tokens { return try manifest.openList(at: tokens) }
         let spool = directory.hasSpool ? directory.spoolPath : nil
-        guard let path = manifest.listPath ?? spool, LedgerDirectory.exists(path) else {
+        guard let path = manifest.listPath ?? spool, fileExists(path) else {
             return nil
         }
         let list = try manifest.openList(at: path)
@@ -232,7 +176,7 @@ public struct LedgerReading {
             option: "ledger", "\(directory.path): \(error)\(advice)", exitCode: 5)
     }
 
-    private static func other(_ error: any Error) -> BroadsideError {
+    static func other(_ error: any Error) -> BroadsideError {
         error as? BroadsideError ?? BroadsideError("\(error)", exitCode: 5)
     }
 }

@@ -15,7 +15,7 @@ public enum LedgerRepair {
     public static func run(
         _ path: String, output: String, tokens: String?
     ) throws(BroadsideError) -> String {
-        guard !LedgerDirectory.exists(output) else {
+        guard !fileExists(output) else {
             throw .usage("output", "\(output) exists: name a new directory")
         }
         let (directory, manifest) = try LedgerDirectory.openToRepair(path)
@@ -143,7 +143,7 @@ private struct Repair {
     private func openList(_ salvage: LedgerSalvage) throws(BroadsideError) -> TokenList {
         let manifest = salvage.repairedManifest(lengths: [:], isFinished: false)
         let spool = directory.hasSpool ? directory.spoolPath : nil
-        guard let path = tokens ?? spool ?? manifest.listPath, LedgerDirectory.exists(path) else {
+        guard let path = tokens ?? spool ?? manifest.listPath, fileExists(path) else {
             throw .usage(
                 "ledger",
                 "\(directory.path): which rows may have been sent can only be told with the "

@@ -104,7 +104,7 @@ struct PayloadFiles {
 
     /// A directory of payloads has an option of its own.
     static func checkFile(_ path: String, shownAs name: InputName) throws(BroadsideError) {
-        guard LedgerDirectory.isDirectory(path) else { return }
+        guard isDirectoryPath(path) else { return }
         throw .request(
             name,
             " is a directory: name a file, or --payload-by COLUMN=DIR for a payload by "

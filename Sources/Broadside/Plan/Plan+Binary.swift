@@ -2,14 +2,6 @@ import APNs
 import Campaign
 import Support
 
-/// Which protocol carries a campaign.
-public enum WireProtocol: String, Sendable, CaseIterable {
-    /// The provider API.
-    case http2
-    /// The legacy gateway's binary protocol.
-    case binary
-}
-
 extension Plan {
     /// The gateway's port where `--endpoint` names none.
     static let gatewayPort: UInt16 = 2195

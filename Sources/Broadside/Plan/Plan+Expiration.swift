@@ -21,7 +21,7 @@ extension Plan {
         else { return nil }
         let isBegun =
             options.resumes
-            && options.ledger.map { LedgerDirectory.exists("\($0)/manifest.json") } ?? false
+            && options.ledger.map { fileExists("\($0)/manifest.json") } ?? false
         let time = "\(timeText(seconds * 1000).dropLast(5))Z"
         guard !isBegun, seconds + pastSecondsLimit < now.wallMilliseconds / 1000 else {
             return "--expiration \(seconds) passed at \(time): APNs tries each once and stores none"

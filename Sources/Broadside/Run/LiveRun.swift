@@ -60,7 +60,10 @@ struct LiveRun {
             threads.append(
                 try ReactorThread(
                     reactor: reactor, settings: settings, shared: shared, services: services,
-                    recipe: recipe, pool: pool, layout: list.layout, session: session,
+                    recipe: recipe, pool: pool, layout: list.layout,
+                    campaign: session.campaign, epoch: session.epoch,
+                    segment: try session.directory.createSegment(
+                        epoch: session.epoch, reactor: UInt16(reactor)),
                     trace: outlets.trace))
         }
         // Nothing is reserved before every segment is known to be there: one that is missing later on

@@ -12,7 +12,7 @@ struct RunSampler {
         /// A legacy gateway is spoken to.
         var acceptsBySilence = false
         /// What earlier runs settled and this one does not send again.
-        var earlier: RunSnapshot.Counts
+        var earlier: RowCounts
         /// Rows of the list, where an earlier run counted them.
         var knownRows: UInt64?
         /// nil where it is not known before its end.
@@ -134,7 +134,7 @@ struct RunSampler {
     }
 }
 
-extension RunSnapshot.Counts {
+extension RowCounts {
     func since(_ earlier: Self) -> Self {
         var counts = Self()
         counts.accepted = accepted - min(accepted, earlier.accepted)

@@ -10,25 +10,6 @@ package struct RunSnapshot: Sendable {
         case running, paused, stopping, finished
     }
 
-    /// Rows by state.
-    package struct Counts: Sendable, Equatable {
-        package var accepted: UInt64 = 0
-        package var rejected: UInt64 = 0
-        package var invalid: UInt64 = 0
-        package var skipped: UInt64 = 0
-        package var failed: UInt64 = 0
-        package var unknown: UInt64 = 0
-
-        package init() {}
-
-        package var settled: UInt64 {
-            accepted + rejected + invalid + skipped + failed + unknown
-        }
-
-        /// Rows that a request was made for.
-        package var sent: UInt64 { accepted + rejected + failed + unknown }
-    }
-
     /// Times of answers, nanoseconds.
     package struct Latency: Sendable, Equatable {
         package var p50: UInt64?
@@ -55,7 +36,7 @@ package struct RunSnapshot: Sendable {
     /// Monotonic nanoseconds.
     package var takenAt: UInt64 = 0
     /// Over all runs of the campaign.
-    package var counts = Counts()
+    package var counts = RowCounts()
     /// All rows of the list; nil before anything is known.
     package var rows: UInt64?
     /// True while `rows` is reckoned from how much of the list's bytes so many rows took.

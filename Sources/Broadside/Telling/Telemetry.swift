@@ -207,7 +207,7 @@ struct Telemetry: Codable, Sendable {
     /// What a directory keeps; nil where there is none, or none that can be read.
     static func read(from directory: LedgerDirectory) -> Telemetry? {
         let path = "\(directory.path)/\(fileName)"
-        guard LedgerDirectory.exists(path),
+        guard fileExists(path),
             let bytes = try? readFile(path, option: "ledger", limit: byteLimit)
         else { return nil }
         return Telemetry(decoding: bytes)

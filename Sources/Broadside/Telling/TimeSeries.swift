@@ -23,7 +23,7 @@ struct TimeSeries: Sendable, Equatable {
         var limited: [UInt64]
 
         init(
-            start: Double, duration: Double, counts: RunSnapshot.Counts, latency: LatencyCounts,
+            start: Double, duration: Double, counts: RowCounts, latency: LatencyCounts,
             inFlight: Int, limited: [UInt64]
         ) {
             self.start = start

@@ -14,7 +14,11 @@ struct ParsedArguments {
     private(set) var asksForHelp = false
 
     /// Reads `--name value`, `--name=value` and flags.
-    init(_ arguments: [String], command: CommandDescription) throws(BroadsideError) {
+    ///
+    /// - Parameter commands: All there are: an option may be another one's.
+    init(
+        _ arguments: [String], command: CommandDescription, among commands: [CommandDescription]
+    ) throws(BroadsideError) {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             guard argument.starts(withBytes: "--"), argument.utf8.count > 2 else {
@@ -44,7 +48,7 @@ struct ParsedArguments {
                 continue
             }
             guard let option = command.options.first(where: { $0.name == name }) else {
-                throw .request(Self.unknown(name, in: command))
+                throw .request(Self.unknown(name, in: command, among: commands))
             }
             if !option.isRepeatable, values[name] != nil {
                 throw .usage(name, "is given twice: give it once")
@@ -78,12 +82,14 @@ struct ParsedArguments {
         throw .usage(option.name, "lacks its value: write --\(option.name) \(valueName)")
     }
 
-    private static func unknown(_ name: String, in command: CommandDescription) -> String {
+    private static func unknown(
+        _ name: String, in command: CommandDescription, among commands: [CommandDescription]
+    ) -> String {
         if let advice = LikelyGuess.advice(for: name, in: command) {
             return "unknown option --\(name): \(advice)"
         }
         let nearest = nearestName(to: name, among: command.options.map(\.name))
-        let others = Program.commands.filter { other in
+        let others = commands.filter { other in
             other.options.contains { $0.name == name }
         }.map(\.name)
         let advice =

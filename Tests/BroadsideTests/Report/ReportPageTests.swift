@@ -79,7 +79,7 @@ import Testing
             var snapshot = RunSnapshot()
             snapshot.elapsedSeconds = seconds
             var series = TimeSeries()
-            var counts = RunSnapshot.Counts()
+            var counts = RowCounts()
             counts.accepted = 50
             var latency = LatencyHistogram()
             latency.record(1_000_000)

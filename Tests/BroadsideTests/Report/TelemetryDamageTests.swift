@@ -22,7 +22,7 @@ import Testing
             snapshot.latencyCounts = histogram.counts
             var series = TimeSeries()
             for second in 0..<3 {
-                var counts = RunSnapshot.Counts()
+                var counts = RowCounts()
                 counts.accepted = 50
                 series.append(
                     .init(

@@ -8,7 +8,7 @@ import Testing
 /// What a run keeps of its course: bounded, and true to the counts.
 @Suite struct TellingTests {
     static func point(_ second: Int, answers: UInt64 = 100) -> TimeSeries.Point {
-        var counts = RunSnapshot.Counts()
+        var counts = RowCounts()
         counts.accepted = answers - 10
         counts.rejected = 7
         counts.failed = 3

@@ -31,7 +31,7 @@ package final class TokenList: Sendable {
     ///   - isSpooled: Whether it is what a ledger keeps of standard input.
     ///   - isInspected: Whether tokens of another kind are refused; a list that was sent is not asked.
     convenience init(
-        _ tokens: SendOptions.Tokens, format: TokenListFormat?, tokenColumn: String?,
+        _ tokens: TokenSource, format: TokenListFormat?, tokenColumn: String?,
         otherColumns: [String] = [], wanted: [(name: String, place: String)] = [],
         option: String = "tokens", isReadAgain: Bool = false, isSpooled: Bool = false,
         isInspected: Bool = true

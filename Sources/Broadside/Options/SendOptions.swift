@@ -5,12 +5,7 @@ import Support
 /// against each other or against any file.
 public struct SendOptions: Sendable {
     /// Where the device tokens come from.
-    public enum Tokens: Sendable, Equatable {
-        /// A list in a file; `-` is standard input.
-        case file(String)
-        /// One device: its token.
-        case single(String)
-    }
+    public typealias Tokens = TokenSource
 
     /// What is shown while a run goes on.
     public enum Progress: String, Sendable, CaseIterable {

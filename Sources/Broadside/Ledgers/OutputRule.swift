@@ -79,7 +79,7 @@ public struct OutputRule {
     private func check(
         _ option: String, _ target: Target, _ input: Input
     ) throws(BroadsideError) {
-        if LedgerDirectory.isDirectory(input.path) {
+        if isDirectoryPath(input.path) {
             let folder = absolutePath(input.path)
             let isNewPayload =
                 input.holdsPayloads && target.folder == folder && target.path.hasSuffix(".json")
@@ -107,7 +107,7 @@ public struct OutputRule {
             throw .usage(
                 option, "\(target.path) is the directory of the ledger: name another place")
         }
-        guard LedgerDirectory.isDirectory(ledger) else { return }
+        guard isDirectoryPath(ledger) else { return }
         let directory = LedgerDirectory.unlocked(ledger)
         let manifest = try? directory.readManifest()
         for folder in [ledger] + (manifest?.shards ?? []).map({ "\(ledger)/\($0)" }) {

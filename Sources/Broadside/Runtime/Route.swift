@@ -16,27 +16,6 @@ struct Route: Sendable {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// Reads what the options say of it, and the file that they name.
-    static func read(
-        _ options: SendOptions, warnings: inout [String]
-    ) throws(BroadsideError) -> Route {
-        let (host, port) = try Plan.endpoint(options)
-        guard let url = options.proxy else {
-            guard options.proxyAuthFile == nil else {
-                throw .usage("proxy-auth-file", "goes with --proxy: add --proxy URL")
-            }
-            return Route(host: host, port: port)
-        }
-        let proxy = try ProxyAddress(url)
-        var authorization: SecretBytes?
-        if let file = options.proxyAuthFile {
-            authorization = try ProxyAddress.authorization(file: file, warnings: &warnings)
-        }
-        let tunnel = ProxyTunnelStateMachine.Recipe(
-            proxy: proxy.place, target: place(host, port), authorization: authorization)
-        return Route(host: host, port: port, proxy: proxy, tunnel: tunnel)
-    }
-
     /// The name to look up: the proxy's where there is one, and then no other.
     var nameToResolve: (host: String, port: UInt16) {
         proxy.map { ($0.host, $0.port) } ?? (host, port)

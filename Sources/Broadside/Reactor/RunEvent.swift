@@ -59,7 +59,7 @@ package struct RunEvent: Sendable, Equatable {
         /// How many of what the event is about: responses of a connection, retries, lost events.
         package var count: UInt64?
         /// Rows so far, over all runs.
-        package var counts: RunSnapshot.Counts?
+        package var counts: RowCounts?
 
         package init() {}
     }

@@ -295,7 +295,7 @@ final class RunTeller {
 extension RunSession {
     /// What a sampler has to know of the campaign.
     fileprivate func surroundings(_ plan: Plan, source: ListSource) -> RunSampler.Surroundings {
-        var earlier = RunSnapshot.Counts()
+        var earlier = RowCounts()
         let retry = plan.options.retry
         earlier.accepted = self.earlier.count(.accepted)
         earlier.rejected = self.earlier.count(.rejected)

@@ -29,16 +29,19 @@ struct SkipSearch {
     private static let stopInterval = 1 << 16
 
     /// - Returns: nil where nothing is skipped.
-    init?(_ options: SendOptions, payloads: PayloadSet) throws(BroadsideError) {
-        guard options.suppress != nil || options.skipsDuplicates else { return nil }
-        skipsDuplicates = options.skipsDuplicates
+    init?(
+        of tokens: TokenSource?, suppress file: String?, skipsDuplicates: Bool,
+        tokenColumn: String?, payloads: PayloadSet
+    ) throws(BroadsideError) {
+        guard file != nil || skipsDuplicates else { return nil }
+        self.skipsDuplicates = skipsDuplicates
         self.payloads = payloads
-        guard let path = options.suppress else {
+        guard let path = file else {
             (suppress, suppressSHA256) = (nil, nil)
             return
         }
-        let list = try Self.openList(path, tokenColumn: options.tokenColumn)
-        if let tokens = Self.identity(of: options.tokens), list.identity == tokens {
+        let list = try Self.openList(path, tokenColumn: tokenColumn)
+        if let tokens = Self.identity(of: tokens), list.identity == tokens {
             throw .usage(
                 "suppress",
                 "\(path) is the list of --tokens itself, so every row would be left out: name the "
@@ -49,7 +52,7 @@ struct SkipSearch {
     }
 
     /// Which file the list is; nil where it is none.
-    private static func identity(of tokens: SendOptions.Tokens?) -> FileIdentity? {
+    private static func identity(of tokens: TokenSource?) -> FileIdentity? {
         switch tokens {
         case .file(ListBytes.standardInput): FileIdentity(descriptor: STDIN_FILENO)
         case .file(let path): FileIdentity(path: path)
@@ -229,33 +232,6 @@ struct SkipSearch {
 }
 
 extension SkipSearch {
-    /// The rows to be skipped: those that an earlier run found, or found now.
-    ///
-    /// - Parameter isNew: Whether no run has begun the campaign.
-    func list(
-        in directory: LedgerDirectory, of list: TokenList, isNew: Bool
-    ) throws(BroadsideError) -> SkipList {
-        let name = LedgerDirectory.skipsName
-        let path = "\(directory.path)/\(name)"
-        if !isNew {
-            let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-            if descriptor >= 0,
-                let known = try SkipList(descriptor: descriptor, name: path, search: self)
-            {
-                return known
-            }
-        }
-        let descriptor = try directory.createFile(name)
-        do throws(BroadsideError) {
-            _ = try run(list, to: descriptor, name: path)
-            try directory.putInPlace(name, descriptor)
-        } catch {
-            close(descriptor)
-            throw error
-        }
-        return try taken(descriptor, name: path)
-    }
-
     /// The rows to be skipped, in a file that is gone with the process.
     func listAside(of list: TokenList) throws(BroadsideError) -> SkipList {
         let name = "a temporary file in \(temporaryDirectory())"
@@ -269,7 +245,7 @@ extension SkipSearch {
         return try taken(descriptor, name: name)
     }
 
-    private func taken(_ descriptor: Int32, name: String) throws(BroadsideError) -> SkipList {
+    func taken(_ descriptor: Int32, name: String) throws(BroadsideError) -> SkipList {
         guard let list = try SkipList(descriptor: descriptor, name: name, search: self) else {
             throw BroadsideError("\(name) is not what was written there", exitCode: 5)
         }

@@ -7,57 +7,8 @@ enum SpooledInput {
     /// A pipe whose writer is alive and silent for so long is one that was merely left open.
     static let patienceMilliseconds = 30_000
 
-    /// Keeps standard input, decoded, in a ledger's directory, unless an earlier run did: what comes
-    /// then must be the same list.
-    ///
-    /// - Returns: The path of the copy.
-    static func spool(into directory: LedgerDirectory) throws(BroadsideError) -> String {
-        if directory.hasManifest {
-            guard directory.hasSpool else {
-                throw .usage(
-                    "tokens",
-                    "-: the campaign of --ledger \(directory.path) was begun with a file: "
-                        + "name it")
-            }
-            try checkSame(directory)
-            return directory.spoolPath
-        }
-        let input = try ListBytes(opening: ListBytes.standardInput, option: "tokens")
-        let descriptor = try directory.createFile(LedgerDirectory.spoolName)
-        defer { close(descriptor) }
-        do throws(BroadsideError) {
-            try copy(input, to: descriptor, name: directory.spoolPath)
-            try directory.putInPlace(LedgerDirectory.spoolName, descriptor)
-        } catch {
-            directory.discardFile(LedgerDirectory.spoolName)
-            throw error
-        }
-        return directory.spoolPath
-    }
-
-    /// That standard input is the list that a campaign was begun with. A resume needs it no more: one
-    /// that is empty or closed, a terminal and `/dev/null` say nothing.
-    private static func checkSame(_ directory: LedgerDirectory) throws(BroadsideError) {
-        do throws(BroadsideError) {
-            guard try hasInput() else { return }
-            let input = try ListBytes(opening: ListBytes.standardInput, option: "tokens")
-            let list = try ListBytes(opening: directory.spoolPath, option: "tokens")
-            guard let difference = try difference(of: input, from: list) else { return }
-            throw .usage(
-                "tokens",
-                "-: standard input is not the list that the campaign of --ledger "
-                    + "\(directory.path) was begun with: \(difference): name another ledger for "
-                    + "another list, or add </dev/null to go on with the first")
-        } catch {
-            guard error.exitCode == ExitCode.rowsRemain else { throw error }
-            throw BroadsideError(
-                "stopped by a signal before standard input was compared with the campaign's list: "
-                    + "nothing was sent, start it again", exitCode: ExitCode.rowsRemain)
-        }
-    }
-
     /// How standard input differs from the list; nil where it is the same, or empty.
-    private static func difference(
+    static func difference(
         of input: ListBytes, from list: ListBytes
     ) throws(BroadsideError) -> String? {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 19, alignment: 4_096)
@@ -93,7 +44,7 @@ enum SpooledInput {
     }
 
     /// Whether standard input can be read, or has ended. A pipe may be one that nobody writes to.
-    private static func hasInput() throws(BroadsideError) -> Bool {
+    static func hasInput() throws(BroadsideError) -> Bool {
         var information = stat()
         let access = fcntl(STDIN_FILENO, F_GETFL)
         guard unsafe fstat(STDIN_FILENO, &information) == 0, access >= 0,
@@ -133,7 +84,7 @@ enum SpooledInput {
         return descriptor
     }
 
-    private static func copy(
+    static func copy(
         _ input: ListBytes, to descriptor: Int32, name: String
     ) throws(BroadsideError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 4_096)

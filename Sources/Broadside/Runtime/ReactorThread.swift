@@ -30,8 +30,8 @@ final class ReactorThread: @unchecked Sendable {
 
     init(
         reactor: Int, settings: ReactorSettings, shared: SharedRun, services: ReactorServices,
-        recipe: TLSRecords.Recipe, pool: ChunkPool, layout: RowLayout, session: RunSession,
-        trace: FrameTraceFile?
+        recipe: TLSRecords.Recipe, pool: ChunkPool, layout: RowLayout, campaign: UInt64,
+        epoch: UInt32, segment: Int32, trace: FrameTraceFile?
     ) throws(BroadsideError) {
         self.reactor = reactor
         self.settings = settings
@@ -41,11 +41,10 @@ final class ReactorThread: @unchecked Sendable {
         self.pool = pool
         self.layout = layout
         self.trace = trace
-        campaign = session.campaign
-        epoch = session.epoch
+        self.campaign = campaign
+        self.epoch = epoch
+        self.segment = segment
         inbox = try Inbox()
-        segment = try session.directory.createSegment(
-            epoch: session.epoch, reactor: UInt16(reactor))
     }
 
     deinit {

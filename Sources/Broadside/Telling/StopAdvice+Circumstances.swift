@@ -32,8 +32,8 @@ extension StopAdvice.Circumstances {
 
 extension Summary {
     /// Settled rows by state.
-    var counts: RunSnapshot.Counts {
-        var counts = RunSnapshot.Counts()
+    var counts: RowCounts {
+        var counts = RowCounts()
         counts.accepted = accepted
         counts.rejected = rejected
         counts.invalid = invalid

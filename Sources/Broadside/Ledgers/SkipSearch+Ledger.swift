@@ -1,0 +1,31 @@
+internal import Glibc
+import Support
+
+extension SkipSearch {
+    /// The rows to be skipped: those that an earlier run found, or found now.
+    ///
+    /// - Parameter isNew: Whether no run has begun the campaign.
+    func list(
+        in directory: LedgerDirectory, of list: TokenList, isNew: Bool
+    ) throws(BroadsideError) -> SkipList {
+        let name = LedgerDirectory.skipsName
+        let path = "\(directory.path)/\(name)"
+        if !isNew {
+            let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+            if descriptor >= 0,
+                let known = try SkipList(descriptor: descriptor, name: path, search: self)
+            {
+                return known
+            }
+        }
+        let descriptor = try directory.createFile(name)
+        do throws(BroadsideError) {
+            _ = try run(list, to: descriptor, name: path)
+            try directory.putInPlace(name, descriptor)
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        return try taken(descriptor, name: path)
+    }
+}

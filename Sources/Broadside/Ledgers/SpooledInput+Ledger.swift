@@ -1,0 +1,53 @@
+internal import Glibc
+import Support
+
+extension SpooledInput {
+    /// Keeps standard input, decoded, in a ledger's directory, unless an earlier run did: what comes
+    /// then must be the same list.
+    ///
+    /// - Returns: The path of the copy.
+    static func spool(into directory: LedgerDirectory) throws(BroadsideError) -> String {
+        if directory.hasManifest {
+            guard directory.hasSpool else {
+                throw .usage(
+                    "tokens",
+                    "-: the campaign of --ledger \(directory.path) was begun with a file: "
+                        + "name it")
+            }
+            try checkSame(directory)
+            return directory.spoolPath
+        }
+        let input = try ListBytes(opening: ListBytes.standardInput, option: "tokens")
+        let descriptor = try directory.createFile(LedgerDirectory.spoolName)
+        defer { close(descriptor) }
+        do throws(BroadsideError) {
+            try copy(input, to: descriptor, name: directory.spoolPath)
+            try directory.putInPlace(LedgerDirectory.spoolName, descriptor)
+        } catch {
+            directory.discardFile(LedgerDirectory.spoolName)
+            throw error
+        }
+        return directory.spoolPath
+    }
+
+    /// That standard input is the list that a campaign was begun with. A resume needs it no more: one
+    /// that is empty or closed, a terminal and `/dev/null` say nothing.
+    private static func checkSame(_ directory: LedgerDirectory) throws(BroadsideError) {
+        do throws(BroadsideError) {
+            guard try hasInput() else { return }
+            let input = try ListBytes(opening: ListBytes.standardInput, option: "tokens")
+            let list = try ListBytes(opening: directory.spoolPath, option: "tokens")
+            guard let difference = try difference(of: input, from: list) else { return }
+            throw .usage(
+                "tokens",
+                "-: standard input is not the list that the campaign of --ledger "
+                    + "\(directory.path) was begun with: \(difference): name another ledger for "
+                    + "another list, or add </dev/null to go on with the first")
+        } catch {
+            guard error.exitCode == ExitCode.rowsRemain else { throw error }
+            throw BroadsideError(
+                "stopped by a signal before standard input was compared with the campaign's list: "
+                    + "nothing was sent, start it again", exitCode: ExitCode.rowsRemain)
+        }
+    }
+}

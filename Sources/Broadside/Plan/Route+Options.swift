@@ -1,0 +1,25 @@
+import Support
+import TLS
+
+extension Route {
+    /// Reads what the options say of it, and the file that they name.
+    static func read(
+        _ options: SendOptions, warnings: inout [String]
+    ) throws(BroadsideError) -> Route {
+        let (host, port) = try Plan.endpoint(options)
+        guard let url = options.proxy else {
+            guard options.proxyAuthFile == nil else {
+                throw .usage("proxy-auth-file", "goes with --proxy: add --proxy URL")
+            }
+            return Route(host: host, port: port)
+        }
+        let proxy = try ProxyAddress(url)
+        var authorization: SecretBytes?
+        if let file = options.proxyAuthFile {
+            authorization = try ProxyAddress.authorization(file: file, warnings: &warnings)
+        }
+        let tunnel = ProxyTunnelStateMachine.Recipe(
+            proxy: proxy.place, target: place(host, port), authorization: authorization)
+        return Route(host: host, port: port, proxy: proxy, tunnel: tunnel)
+    }
+}
