@@ -87,10 +87,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         var sealed = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
         let isAlive = connections[index].records?.seal(plaintext, ciphertext: &sealed) ?? false
         connections[index].sealedCount += unsafe sealed.finalize(for: target)
-        if !isAlive {
-            fail(index, trouble(index, "TLS can't go on sending"), isLasting: false, now: now)
-        }
+        if !isAlive { failToSeal(index, now: now) }
         return isAlive
+    }
+
+    /// TLS takes no more. Apart from the hot path, which makes no text.
+    @inline(never)
+    private mutating func failToSeal(_ index: Int, now: Now) {
+        fail(index, trouble(index, "TLS can't go on sending"), isLasting: false, now: now)
     }
 
     /// Goes on with bodies that a window had cut.
