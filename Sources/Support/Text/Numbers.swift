@@ -71,11 +71,11 @@ package func decimal(_ value: Double, places: Int) -> String {
         + String(repeating: "0", count: places - fraction.count) + fraction
 }
 
-/// Two lower-case digits an octet.
-package func hexadecimal(_ octets: [UInt8]) -> String {
+/// Two lower-case digits per byte.
+package func hexadecimal(_ bytes: [UInt8]) -> String {
     var text = ""
-    for octet in octets {
-        text += (octet < 16 ? "0" : "") + String(octet, radix: 16)
+    for byte in bytes {
+        text += (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }
     return text
 }

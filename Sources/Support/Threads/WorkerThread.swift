@@ -1,8 +1,8 @@
 internal import Glibc
 internal import Synchronization
 
-/// A thread that runs one closure. Whoever must not wait for what it does lets it go: then it ends
-/// by itself, or with the process.
+/// A thread that runs one closure. A caller that must not wait for it lets it go: then it ends
+/// with its closure, or with the process.
 package final class WorkerThread: @unchecked Sendable {
     private final class Body: Sendable {
         let run: @Sendable () -> Void
