@@ -109,7 +109,7 @@ import Testing
                 if octets(block).withUnsafeBytes({ lint.check($0) }) != nil { found += 1 }
             }
             var totals = SimulatorTotals()
-            lint.addFindings(to: &totals)
+            totals.add(lint)
             #expect(totals.lintFindings == expected, "\(profile)")
             #expect(totals.lintedBlocks == UInt64(one.blocks.count))
             #expect((found > 0) == !expected.isEmpty)
@@ -161,7 +161,7 @@ import Testing
             var lint = HPACKLint(profile: .compact)
             _ = block.withUnsafeBytes { lint.check($0) }
             var totals = SimulatorTotals()
-            lint.addFindings(to: &totals)
+            totals.add(lint)
             #expect(totals.lintFindings == expected)
         }
     }

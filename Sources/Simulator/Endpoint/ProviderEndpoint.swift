@@ -2,16 +2,6 @@ internal import APNs
 internal import Glibc
 internal import Ring
 internal import Synchronization
-internal import TLS
-
-/// What the threads of an endpoint need to know whom they talk to.
-struct EndpointCredentials: Sendable {
-    let tls: TLSContext
-    let keys: [ProviderKey]
-    let topics: TopicTable
-    /// Which client certificates are accepted.
-    var certificates = ClientCertificateRule()
-}
 
 /// A local APNs: the HTTP/2 provider API on a port of this machine.
 ///

@@ -59,7 +59,7 @@ final class FastSession {
     }
 
     deinit {
-        if let lint { lint.addFindings(to: &context.totals) }
+        if let lint { context.totals.add(lint) }
     }
 
     /// Moves what waits to `target`.

@@ -17,8 +17,8 @@ internal import HPACK
 struct HPACKLint {
     private let profile: HPACKLintProfile
     private var table = LintTable()
-    private var findings: [Finding: UInt64] = [:]
-    private var blocks: UInt64 = 0
+    private(set) var findings: [Finding: UInt64] = [:]
+    private(set) var blocks: UInt64 = 0
     /// The first deviation of the block that is being walked.
     private var first: Finding?
     private var insertedNames: Set<LintName> = []
@@ -73,14 +73,6 @@ struct HPACKLint {
             report(.malformed, nil)
         }
         return first
-    }
-
-    /// Adds what was found to a thread's totals.
-    func addFindings(to totals: inout SimulatorTotals) {
-        totals.lintedBlocks += blocks
-        for (finding, count) in findings {
-            totals.lintFindings[finding.description, default: 0] += count
-        }
     }
 
     private mutating func report(_ kind: Finding.Kind, _ name: LintName?) {

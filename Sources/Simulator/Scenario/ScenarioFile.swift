@@ -31,3 +31,8 @@ extension Scenario {
         }
     }
 }
+
+extension SimulatorOptions {
+    /// The scenarios that ship, a line each with its name and what it does.
+    public static var scenarioList: String { ScenarioLibrary.list }
+}

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Frames as octets (RFC 9113 sections 4 and 6), as far as `FastSession` reads and writes them.
+/// Frames as octets (RFC 9113 sections 4 and 6), as far as the simulator reads and writes them itself.
 enum FrameBytes {
     static let data: UInt8 = 0
     static let headers: UInt8 = 1

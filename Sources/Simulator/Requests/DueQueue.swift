@@ -1,18 +1,3 @@
-/// An `apns-id` as 36 octets.
-typealias NotificationIDText = InlineArray<36, UInt8>
-
-/// An answer on its way: which stream gets it, and when.
-struct PendingAnswer {
-    var slot: UInt32
-    var generation: UInt32
-    var streamID: UInt32
-    var isAuthenticated: Bool
-    var answer: Answer
-    var identifier: NotificationIDText
-    /// A response to HEAD has no body (RFC 9110 section 9.3.2).
-    var omitsBody = false
-}
-
 /// Answers ordered by the time at which they are due; equal times in order of arrival.
 ///
 /// A binary heap of small keys over a slab of answers, so that sifting moves 24 octets a step.

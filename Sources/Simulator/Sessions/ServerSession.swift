@@ -90,7 +90,7 @@ internal import CNghttp2
         if let session = unsafe session { unsafe nghttp2_session_del(session) }
         streams.deallocateAll()
         head.deallocateArena()
-        if let lint { lint.addFindings(to: &context.totals) }
+        if let lint { context.totals.add(lint) }
     }
 
     /// Announces the settings. The order is that of APNs' own frame.

@@ -1,39 +1,3 @@
-/// How the HPACK lint goes about a deviation.
-public enum HPACKLintMode: String, Sendable, CaseIterable {
-    /// Count deviations and name them at the end.
-    case report
-    /// Answer the first deviation of a connection with GOAWAY.
-    case refuse
-    /// Do not look.
-    case off
-}
-
-/// Which discipline the HPACK lint holds a client to.
-public enum HPACKLintProfile: String, Sendable, CaseIterable {
-    /// Names of the changing headers are inserted once, all else is never inserted.
-    case strict
-    /// Constant headers and the provider token are inserted once and referred to from then on.
-    case compact
-}
-
-/// What is done about bodies that are compressed or are not JSON dictionaries.
-public enum PayloadLintMode: String, Sendable, CaseIterable {
-    /// Count them and name them at the end.
-    case report
-    /// Refuse them with 400 PayloadEmpty, on the legacy gateway with status 4.
-    case refuse
-    /// Do not look.
-    case off
-}
-
-/// How many notifications are kept for a device that is offline.
-public enum StoreRule: String, Sendable, CaseIterable {
-    /// One for each app: the newest. Apple: "APNs stores only one notification per bundle ID."
-    case app
-    /// One for each app and collapse identifier.
-    case collapseIdentifier = "collapse-id"
-}
-
 /// What a simulated APNs is asked to be.
 public struct SimulatorOptions: Sendable {
     /// Where to listen, a numeric address and a port; port 0 lets the kernel choose.
@@ -91,37 +55,8 @@ public struct SimulatorOptions: Sendable {
     /// Where the feedback service listens; nil: nowhere.
     public var feedbackListen: String?
 
-    /// The scenarios that ship, a line each with its name and what it does.
-    public static var scenarioList: String { ScenarioLibrary.list }
-
     /// The defaults, with certificates and keys in `state`.
     public init(state: String) {
         self.state = state
     }
-}
-
-/// Limits of the simulator that no option moves.
-enum SimulatorLimits {
-    /// Connections a thread; more are closed as soon as they are accepted.
-    static let connectionsPerThread = 4096
-    /// SETTINGS_MAX_HEADER_LIST_SIZE, as APNs announces it.
-    static let headerListSize = 8000
-    /// Octets of one header block on the wire, all its frames together.
-    static let headerBlockCount = 16_384
-    /// Answers in octets that a client may leave unread, beside those of its open streams.
-    static let unreadOutputCount = 1 << 20
-    /// The largest frame that is taken, SETTINGS_MAX_FRAME_SIZE.
-    static let frameSize = 16_384
-    /// Verified provider tokens that a thread remembers.
-    static let cachedTokens = 64
-    /// For how long a connection may go without a request: about an hour was seen in the field.
-    static let idleNanoseconds: UInt64 = 3_600_000_000_000
-    /// How long a TLS handshake may take.
-    static let handshakeNanoseconds: UInt64 = 15_000_000_000
-    /// For how long answers that wait are still given once the endpoint is told to stop.
-    static let stopNanoseconds: UInt64 = 1_000_000_000
-    /// Octets that a connection holds back unread; the kernel holds the rest.
-    static let heldInputCount = 1 << 18
-    /// Device tokens that `--issue-tokens` makes at most.
-    static let issuedTokens = 10_000_000
 }

@@ -71,6 +71,14 @@ public struct SimulatorTotals: Sendable, Equatable {
         faults[action.name, default: 0] += 1
     }
 
+    /// Adds what the lint found on a connection.
+    mutating func add(_ lint: HPACKLint) {
+        lintedBlocks += lint.blocks
+        for (finding, count) in lint.findings {
+            lintFindings[finding.description, default: 0] += count
+        }
+    }
+
     mutating func add(_ other: SimulatorTotals) {
         connections += other.connections
         connectionsRefused += other.connectionsRefused

@@ -1,0 +1,2 @@
+/// An `apns-id` as 36 octets.
+typealias NotificationIDText = InlineArray<36, UInt8>
