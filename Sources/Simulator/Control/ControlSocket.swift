@@ -52,12 +52,14 @@ final class ControlSocket: Sendable {
         guard !name.isEmpty, name.count < room else {
             throw failure("the path is longer than \(room - 1) octets: name a shorter one")
         }
+        // SAFETY: the name is shorter than `sun_path`, which is zero behind it.
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: name) }
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw failure(describe(errno: errno)) }
         let size = socklen_t(MemoryLayout<sockaddr_un>.size)
         func call(_ body: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Bool {
             unsafe withUnsafePointer(to: &address) { pointer in
+                // SAFETY: every address begins like `sockaddr`; `size` says how long this one is.
                 unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                     unsafe body(descriptor, $0, size) == 0
                 }

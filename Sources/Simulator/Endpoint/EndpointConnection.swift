@@ -72,11 +72,13 @@ final class EndpointConnection {
         _ bytes: UnsafeRawBufferPointer, scratch: UnsafeMutableRawBufferPointer,
         open: (borrowing TLSSession) -> Session
     ) -> Outcome {
+        // SAFETY: `bytes` outlives the call, and with it the span.
         let input = unsafe RawSpan(_unsafeBytes: bytes)
         var offset = 0
         while true {
             var plaintext = unsafe OutputRawSpan(buffer: scratch, initializedCount: 0)
             outgoing.reserve(8192)
+            // SAFETY: `outgoing` does not grow before `replies` is finalized.
             let room = unsafe outgoing.free
             var replies = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
             let result = records.receive(
@@ -162,6 +164,7 @@ final class EndpointConnection {
         outgoing.reserve(TLSSession.sealedCount(staging.count))
         let room = unsafe outgoing.free
         var sealed = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+        // SAFETY: `staging` is not changed before it is sealed.
         let plaintext = unsafe RawSpan(_unsafeBytes: staging.bytes)
         let isSealed = records.seal(plaintext, ciphertext: &sealed)
         outgoing.count += unsafe sealed.finalize(for: room)

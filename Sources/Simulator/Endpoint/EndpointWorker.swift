@@ -229,6 +229,7 @@ internal import TLS
             return
         }
         if connection.phase == .handshaking || connection.phase == .open {
+            // SAFETY: `handle` gives the buffer back only after this.
             let bytes = unsafe ring.unsafeBytes(of: completion)
             if connection.holdsInput {
                 unsafe hold(bytes, on: connection)

@@ -116,6 +116,7 @@ final class FastSession {
         offset += taken
         guard partial.count >= 9, unsafe partial.count == FrameBytes.wholeCount(partial.bytes)
         else { return }
+        // SAFETY: no frame's handling touches `partial` before it returns.
         unsafe frame(partial.bytes)
         partial.count = 0
     }
@@ -187,6 +188,7 @@ final class FastSession {
         guard flags & FrameBytes.endHeaders != 0 else { return }
         let streamID = blockStreamID
         blockStreamID = 0
+        // SAFETY: `block` stays as it is until the next HEADERS frame.
         unsafe began(streamID, block.bytes, endsStream: blockEndsStream)
     }
 
@@ -250,6 +252,7 @@ final class FastSession {
             return
         }
         for position in stride(from: 0, to: payload.count, by: 6) {
+            // SAFETY: the payload is a multiple of 6, so each setting has all its bytes.
             let identifier = unsafe payload[position + 1]
             guard unsafe payload[position] == 0, identifier == 4 else { continue }
             initialSendWindow = unsafe Int(FrameBytes.integer(payload, at: position + 2))

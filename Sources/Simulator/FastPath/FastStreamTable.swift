@@ -41,6 +41,7 @@ struct FastStream {
     /// A place for a new stream; nil where as many are open as may be.
     mutating func insert(_ streamID: UInt32) -> Int? {
         let place = place(streamID)
+        // SAFETY: `place(_:)` masks by the table's size, here and below.
         guard count < limit, unsafe places[place].streamID == 0 else { return nil }
         count += 1
         unsafe places[place].streamID = streamID
@@ -69,6 +70,7 @@ struct FastStream {
 
     /// The stream at a place that `insert` or `find` gave.
     subscript(place: Int) -> FastStream {
+        // SAFETY: the place came from this table, which one session alone uses, on one thread.
         unsafeAddress { unsafe UnsafePointer(places + place) }
         nonmutating unsafeMutableAddress { unsafe places + place }
     }

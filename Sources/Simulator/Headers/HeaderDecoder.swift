@@ -67,6 +67,7 @@ internal import HPACK
     private func entry(at index: Int, offset: Int) throws(HPACKError) -> Entry {
         let age = index - StaticTable.count - 1
         guard age < entryCount else { throw HPACKError(code: .indexZero, offset: offset) }
+        // SAFETY: `age` is below `entryCount`; the mask keeps the place within the ring.
         return unsafe entries[(first + entryCount - 1 - age) & (Self.entryLimit - 1)]
     }
 
@@ -82,6 +83,7 @@ internal import HPACK
             return
         }
         let entry = try entry(at: index, offset: offset)
+        // SAFETY: the entry is live, so its value still lies in `values`.
         let range = Int(entry.offset)..<Int(entry.offset) + Int(entry.count)
         unsafe head.add(
             RequestHead.Name(rawValue: Int(entry.name)), nameCount: Int(entry.nameCount),
@@ -121,6 +123,7 @@ internal import HPACK
         let raw = unsafe UnsafeRawBufferPointer(
             rebasing: block[text.offset..<text.offset + text.count])
         guard text.isHuffman else { return unsafe raw }
+        // SAFETY: a code has 5 bits at least, and `scratch` is twice as long as any block.
         let count = unsafe try huffman.decode(raw, to: scratch)
         return unsafe UnsafeRawBufferPointer(rebasing: scratch[..<count])
     }
@@ -134,12 +137,14 @@ internal import HPACK
         guard entrySize <= capacity else { return }
         if unsafe valuesEnd + value.count > values.count { compact() }
         if let source = value.baseAddress {
+            // SAFETY: live values and this one fit the table, half of `values`; it lies outside.
             unsafe (values.baseAddress! + valuesEnd).copyMemory(
                 from: source, byteCount: value.count)
         }
         let entry = Entry(
             name: name.map { Int8($0.rawValue) } ?? Self.noName, nameCount: UInt16(nameCount),
             offset: UInt16(valuesEnd), count: UInt16(value.count))
+        // SAFETY: `entryLimit` entries of 32 bytes fill the table, so this place is free.
         unsafe entries[(first + entryCount) & (Self.entryLimit - 1)] = entry
         entryCount += 1
         valuesEnd += value.count
@@ -161,6 +166,7 @@ internal import HPACK
         for position in 0..<entryCount {
             let slot = (first + position) & (Self.entryLimit - 1)
             let count = unsafe Int(entries[slot].count)
+            // SAFETY: values only move towards the start; `copyMemory` lets ranges overlap.
             unsafe (values.baseAddress! + end).copyMemory(
                 from: values.baseAddress! + Int(entries[slot].offset), byteCount: count)
             unsafe entries[slot].offset = UInt16(end)

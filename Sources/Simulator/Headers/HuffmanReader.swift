@@ -20,6 +20,7 @@ internal import HPACK
             let code = first >> (16 - length)
             let free = Self.bits - length
             for rest in 0..<(1 << free) {
+                // SAFETY: `code` has `length` bits and `rest` the others: 12 in all.
                 unsafe table[code << free | rest] = UInt16(length) << 8 | UInt16(character)
             }
         }
@@ -48,6 +49,7 @@ internal import HPACK
                 ? Int(truncatingIfNeeded: bits >> UInt64(bitCount - Self.bits)) & 0xfff
                 : (Int(truncatingIfNeeded: bits << UInt64(Self.bits - bitCount)) & 0xfff)
                     | (0xfff >> bitCount)
+            // SAFETY: a window has 12 bits, as many as the table has entries.
             let entry = unsafe table[window]
             let length = Int(entry >> 8)
             guard length > 0, length <= bitCount else {
@@ -56,6 +58,7 @@ internal import HPACK
                 // A long code, or nonsense: rare, and somebody else's to tell apart.
                 return unsafe try decodeSlowly(coded, to: target)
             }
+            // SAFETY: a code has 5 bits at least, so the caller's room, 8/5, is enough.
             unsafe target[count] = UInt8(truncatingIfNeeded: entry)
             count += 1
             bitCount -= length

@@ -111,6 +111,7 @@ struct LintTable {
 enum LintText {
     /// The octets of a string; empty where its Huffman code is broken.
     static func decoded(_ text: BlockWalker.Text, in block: UnsafeRawBufferPointer) -> [UInt8] {
+        // SAFETY: the walker found the text within this block.
         let raw = unsafe UnsafeRawBufferPointer(
             rebasing: block[text.offset..<text.offset + text.count])
         guard text.isHuffman else { return unsafe Array(raw) }

@@ -81,7 +81,7 @@ final class LegacyConnection {
                             buffer: plainRoom, initializedCount: 0)
                         var replies = unsafe OutputRawSpan(
                             buffer: cipherRoom, initializedCount: 0)
-                        // Safe: `count` octets were read, and nothing else touches the arrays.
+                        // SAFETY: `count` bytes were read, and nothing else touches the arrays.
                         let bytes = unsafe RawSpan(
                             _unsafeBytes: UnsafeRawBufferPointer(rebasing: source[..<count]))
                         let result = session.receive(

@@ -73,6 +73,7 @@ struct JournalWriter: ~Copyable {
 
     private mutating func number(_ value: UInt64) {
         buffer.reserve(21)
+        // SAFETY: `reserve` made room for 20 digits and the comma.
         buffer.count += unsafe Decimal.write(value, to: buffer.base + buffer.count)
         buffer.append(UInt8(ascii: ","))
     }

@@ -165,6 +165,7 @@ struct ConnectionCredential {
     private static func isBearer(_ value: UnsafeRawBufferPointer) -> Bool {
         let scheme: StaticString = "bearer"
         for position in 0..<6 {
+            // SAFETY: the caller has seen that there are more than 7 bytes.
             guard unsafe value[position] | 0x20 == scheme.utf8Start[position] else { return false }
         }
         return unsafe value[6] == UInt8(ascii: " ")

@@ -81,6 +81,7 @@ internal import HPACK
     subscript(name: Name) -> UnsafeRawBufferPointer? {
         guard seen & (1 << UInt16(name.rawValue)) != 0 else { return nil }
         let offset = Int(offsets[name.rawValue])
+        // SAFETY: the field was seen, so its range was written since `reset`.
         return unsafe UnsafeRawBufferPointer(
             rebasing: arena[offset..<offset + Int(counts[name.rawValue])])
     }
@@ -117,6 +118,7 @@ extension UnsafeRawBufferPointer {
     @inline(__always)
     func spells(_ text: StaticString) -> Bool {
         unsafe count == text.utf8CodeUnitCount
+            // SAFETY: both are `count` bytes long; only an empty one may have no address.
             && (count == 0 || memcmp(baseAddress!, text.utf8Start, count) == 0)
     }
 

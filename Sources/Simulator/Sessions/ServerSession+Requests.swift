@@ -136,6 +136,7 @@ extension ServerSession {
             let data = unsafe nghttp2_session_get_stream_user_data(
                 session, Int32(pending.streamID))
         else { return }
+        // SAFETY: stream data is always a `StreamState` of `streams`.
         let stream = unsafe data.assumingMemoryBound(to: StreamState.self)
         if pending.isAuthenticated, !isGateOpen {
             isGateOpen = true

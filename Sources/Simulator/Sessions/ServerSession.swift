@@ -141,6 +141,7 @@ internal import CNghttp2
         if lint != nil, let end = unsafe lintBlocks(bytes) { accepted = end }
         var offset = 0
         while offset < accepted {
+            // SAFETY: there are bytes, so there is an address; `offset` is below their number.
             let base = unsafe bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
             let count = unsafe nghttp2_session_mem_recv(
                 session, base + offset, accepted - offset)
@@ -180,6 +181,7 @@ internal import CNghttp2
             var data: UnsafePointer<UInt8>?
             let count = unsafe nghttp2_session_mem_send(session, &data)
             guard count > 0, let data = unsafe data else { return }
+            // SAFETY: nghttp2 keeps it until its next call: a whole frame, 9 bytes at least.
             let frame = unsafe UnsafeRawBufferPointer(start: data, count: count)
             let start = output.count
             if let shape, !shape.isPlain, unsafe frame[3] == FrameBytes.headers {
@@ -204,6 +206,7 @@ internal import CNghttp2
         var position = 9
         while position + 6 <= frame.count {
             if unsafe frame[position] == 0, unsafe frame[position + 1] == 3 {
+                // SAFETY: `position + 6` is within the frame.
                 unsafe frame.storeBytes(
                     of: limit.bigEndian, toByteOffset: position + 2, as: UInt32.self)
             }

@@ -34,6 +34,7 @@ enum SessionCallbacks {
     private static func stream(
         _ session: OpaquePointer?, _ streamID: Int32
     ) -> UnsafeMutablePointer<StreamState>? {
+        // SAFETY: the only stream data that is ever set is a `StreamState` of the owner's slab.
         unsafe nghttp2_session_get_stream_user_data(session, streamID)?
             .assumingMemoryBound(to: StreamState.self)
     }
@@ -52,6 +53,7 @@ enum SessionCallbacks {
     private static let header: nghttp2_on_header_callback = {
         _, frame, name, nameCount, value, valueCount, _, data in
         guard let frame = unsafe frame, unsafe isRequest(frame) else { return 0 }
+        // SAFETY: nghttp2 keeps both texts until the callback returns; they are copied by then.
         unsafe owner(data).receivedHeader(
             name: UnsafeRawBufferPointer(start: name, count: nameCount),
             value: UnsafeRawBufferPointer(start: value, count: valueCount))
@@ -60,6 +62,7 @@ enum SessionCallbacks {
 
     private static let data: nghttp2_on_data_chunk_recv_callback = {
         session, _, streamID, bytes, count, data in
+        // SAFETY: `bytes` is used within the callback only.
         unsafe owner(data).receivedData(
             stream(session, streamID), UnsafeRawBufferPointer(start: bytes, count: count))
         return 0
@@ -114,6 +117,8 @@ enum ResponseSubmission {
     ) {
         unsafe withUnsafeTemporaryAllocation(byteCount: 256, alignment: 16) { scratch in
             let base = scratch.baseAddress!
+            // SAFETY: of 256 bytes: status from 0, identifier from 32, unique ID from 72,
+            // retry-after from 108, body from 128; each is shorter than the way to the next.
             let statusCount = unsafe Decimal.write(UInt64(pending.answer.status), to: base)
             let identifier = unsafe base + 32
             for position in 0..<36 {
@@ -186,10 +191,12 @@ enum ResponseSubmission {
         _, _, target, room, flags, source, data in
         // A scenario may want a body in many small frames.
         let most = unsafe SessionCallbacks.owner(data).context.run?.scenario.answers.dataOctets
+        // SAFETY: `submit` set it; the slab keeps it in place until the stream has closed.
         let stream = unsafe source!.pointee.ptr.assumingMemoryBound(to: StreamState.self)
         let offset = unsafe stream.pointee.responseOffset
         let count = unsafe min(room, stream.pointee.responseCount - offset, most ?? .max)
         for position in 0..<count {
+            // SAFETY: `count` is at most `room` and what is left of the body.
             unsafe target![position] = stream.pointee.responseBody[offset + position]
         }
         unsafe stream.pointee.responseOffset += count

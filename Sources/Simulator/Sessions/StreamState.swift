@@ -38,6 +38,7 @@ struct StreamState {
     mutating func setToken(_ digits: UnsafeRawBufferPointer) {
         precondition(digits.count <= 200)
         tokenCount = digits.count
+        // SAFETY: `digits` has as many, and `token` 200.
         for position in 0..<tokenCount { unsafe token[position] = digits[position] }
     }
 

@@ -19,6 +19,7 @@ internal import Glibc
         guard capacity - count < room else { return }
         let grown = max(capacity * 2, count + room)
         let memory = UnsafeMutableRawPointer.allocate(byteCount: grown, alignment: 16)
+        // SAFETY: `count` never exceeds `capacity`, and the new memory is larger.
         unsafe memory.copyMemory(from: base, byteCount: count)
         unsafe base.deallocate()
         unsafe base = unsafe memory
@@ -27,11 +28,13 @@ internal import Glibc
 
     /// The room behind the octets that wait.
     var free: UnsafeMutableRawBufferPointer {
+        // SAFETY: a view of this buffer's own memory: of no use once it grows or is gone.
         unsafe UnsafeMutableRawBufferPointer(start: base + count, count: capacity - count)
     }
 
     /// The octets that wait.
     var bytes: UnsafeRawBufferPointer {
+        // SAFETY: a view like `free`; the first `count` bytes were written.
         unsafe UnsafeRawBufferPointer(start: base, count: count)
     }
 
@@ -40,6 +43,7 @@ internal import Glibc
     mutating func append(_ octets: UnsafeRawBufferPointer) {
         guard let source = octets.baseAddress else { return }
         reserve(octets.count)
+        // SAFETY: `reserve` made the room; `octets` lie outside of this buffer.
         unsafe (base + count).copyMemory(from: source, byteCount: octets.count)
         count += octets.count
     }
@@ -55,6 +59,7 @@ internal import Glibc
     @inline(__always)
     mutating func append(_ octet: UInt8) {
         reserve(1)
+        // SAFETY: `reserve` made the room.
         unsafe base.storeBytes(of: octet, toByteOffset: count, as: UInt8.self)
         count += 1
     }

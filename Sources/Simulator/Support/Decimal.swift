@@ -10,6 +10,7 @@ enum Decimal {
         }
         rest = value
         for position in (0..<count).reversed() {
+            // SAFETY: `position` is below the number of digits, for which the caller has room.
             unsafe target.storeBytes(
                 of: UInt8(truncatingIfNeeded: rest % 10) + 0x30, toByteOffset: position,
                 as: UInt8.self)

@@ -55,6 +55,7 @@ final class EndpointThread: Sendable {
         let error = unsafe pthread_create(
             &handle, nil,
             { argument in
+                // SAFETY: the thread's only argument, retained once for it above.
                 let start = unsafe Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue()
                 start.run()
                 return nil

@@ -151,6 +151,7 @@ final class WorkerContext {
     /// The request's `apns-id`, or a new one in upper case as APNs makes them.
     func identifier(_ head: borrowing RequestHead) -> NotificationIDText {
         if let given = unsafe head[.identifier], unsafe RequestChecks.isUUID(given) {
+            // SAFETY: a UUID has the 36 bytes that the text has.
             return NotificationIDText { position in unsafe given[position] }
         }
         return newIdentifier()
@@ -170,6 +171,7 @@ final class WorkerContext {
             let shift = UInt64(position % 16) * 4
             var nibble = Int((position < 18 ? high : low) >> shift & 0xf)
             if position == 19 { nibble = 8 | nibble & 3 }
+            // SAFETY: four bits choose one of 16 digits.
             return unsafe digits.utf8Start[nibble]
         }
     }
