@@ -77,6 +77,9 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     /// Whether APNs uses this text; the others are ours.
     public var isFromAPNs: Bool { rawValue < 128 }
 
+    /// Whether a row that ended by it may have been processed: its response was lost.
+    public var leavesDoubt: Bool { self == .timeout || self == .connectionLost }
+
     /// Whether the provider API uses this text in an answer's body.
     public var isOfProviderAPI: Bool { rawValue < 96 }
 

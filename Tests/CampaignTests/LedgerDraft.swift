@@ -65,10 +65,10 @@ extension LedgerWriter {
     /// Settles a row without a token and with plain values.
     mutating func settled(
         row: UInt64, _ state: RowState, token: [UInt8] = [], attempts: Int = 1,
-        at: UInt64 = testTime
+        reason: UInt8 = 7, at: UInt64 = testTime
     ) {
         settled(
-            row: row, state: state, status: state == .rejected ? 410 : 0, reason: 7,
+            row: row, state: state, status: state == .rejected ? 410 : 0, reason: reason,
             attempts: attempts, token: token.span.bytes, tokenIsText: false, nowMilliseconds: at)
     }
 }

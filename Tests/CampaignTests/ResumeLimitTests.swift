@@ -1,3 +1,4 @@
+import APNs
 import Support
 import Testing
 
@@ -67,6 +68,31 @@ import Testing
                 == ["0: 1026222222, 1 sent", "10: 1626222222, 0 sent"])
         #expect(
             try plan(limit: 4, .resend, [.failed, .unknown]) == ["0: 1030111111, 3 sent"])
+    }
+
+    @Test func `a row that failed and may have been processed stays in doubt while it is not sent`()
+        throws
+    {
+        func plan(limit: UInt64?) throws -> String {
+            let draft = testDraft()
+            draft.writer.reserve(testChunk(0, 3), nowMilliseconds: testTime)
+            draft.writer.settled(row: 0, .failed)
+            for (row, reason) in [(1, Reason.timeout), (2, .connectionLost)] as [(UInt64, Reason)] {
+                draft.writer.settled(row: row, .failed, reason: reason.rawValue)
+            }
+            draft.write()
+            let index = try LedgerIndex(
+                segments: [draft.segment], campaign: testCampaign,
+                rows: CampaignRows(limit: limit))
+            var plan = ResumePlan(index: index, lostRows: .record, reopens: .failed)
+            while let work = try plan.next() {
+                guard case .chunk(let work) = work else { continue }
+                return work.dispositions.map { "\($0.rawValue)" }.joined()
+            }
+            return ""
+        }
+        #expect(try plan(limit: nil) == "033")
+        #expect(try plan(limit: 1) == "022")
     }
 
     @Test func `the rows of a campaign are those before the limit, and those that may be sent`()

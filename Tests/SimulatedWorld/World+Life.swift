@@ -188,6 +188,7 @@ extension World {
         let count = links[link].countAtClient
         if let offset = server.goAwayOffset, offset <= count, links[link].goAwayToldAt == nil {
             links[link].goAwayToldAt = clock
+            learnedTrouble(ofAddress: links[link].address)
             if !links[link].isDeaf, links[link].noRequestsSince == nil {
                 links[link].noRequestsSince = (clock, "its server said GOAWAY")
             }
@@ -195,6 +196,8 @@ extension World {
         if let last = server.goAwayLast, last.offset <= count, links[link].lastStream == nil {
             links[link].lastStream = last.stream
             links[link].lastStreamToldAt = clock
+            // It disowns what is still on its way, too.
+            links[link].refusal.mayBeRefused(clock)
         }
         while let refusal = server.refusals.first, refusal.offset <= count {
             links[link].refused.append((refusal.stream, clock))

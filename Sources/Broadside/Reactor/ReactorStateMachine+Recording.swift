@@ -41,7 +41,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// When verdicts that wait now are to be written at the latest; nil where none wait.
     var nextWriteDue: UInt64? {
-        guard !ledger.writeIsInFlight else { return nil }
+        guard !ledger.writeIsInFlight, !ledgerState.hasFailed else { return nil }
         return ledgerState.pendingSince.map { $0 + Self.verdictHold + Self.verdictSlack }
     }
 

@@ -191,10 +191,19 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .again(let due):
             retryQueue.insert(dueNanoseconds: due, tag: tag)
         case .failed:
-            unsafe settle(
-                tag, state: .failed, status: state.pointee.lastStatus,
-                reasonCode: state.pointee.lastReason, now: now)
+            settleFailed(tag, now: now)
         }
+    }
+
+    /// Settles a row whose attempts are used up. One that may have been processed says so by its reason,
+    /// whatever its last response was: a run that opens it again must not take it for unsent.
+    private mutating func settleFailed(_ tag: RowTag, now: Now) {
+        let state = unsafe slab.state(tag)
+        var (status, reason) = unsafe (state.pointee.lastStatus, state.pointee.lastReason)
+        if unsafe state.pointee.mayHaveBeenSent, Reason(rawValue: reason)?.leavesDoubt != true {
+            (status, reason) = (0, Reason.connectionLost.rawValue)
+        }
+        settle(tag, state: .failed, status: status, reasonCode: reason, now: now)
     }
 
     /// The answer will not come: the row may have been sent, or not.

@@ -1,3 +1,5 @@
+import APNs
+
 /// What a resume does with rows in doubt (`--on-lost`).
 public enum LostRowPolicy: Sendable {
     /// They become `unknown`.
@@ -104,7 +106,7 @@ public struct ResumePlan: ~Copyable {
         work.chunk.reopens = reopens
         for place in verdicts.rows.indices {
             let row = verdicts.rows[place]
-            let disposition = disposition(of: row.state, row: chunk.firstRow + UInt64(place))
+            let disposition = disposition(of: row, number: chunk.firstRow + UInt64(place))
             work.dispositions.append(disposition)
             let isKept = !row.state.isSettled || disposition == .becomesUnknown
             work.attempts.append(isKept ? row.attempts : 0)
@@ -114,26 +116,35 @@ public struct ResumePlan: ~Copyable {
         return work.sendCount + work.unknownCount > 0 ? work : nil
     }
 
-    private func disposition(of state: RowState, row: UInt64) -> RowDisposition {
-        guard index.rows.selection.contains(row) else { return .settled }
-        guard row < index.rows.end else { return dispositionBeyondLimit(of: state) }
-        switch state {
+    private func disposition(of row: RowVerdict, number: UInt64) -> RowDisposition {
+        guard index.rows.selection.contains(number) else { return .settled }
+        // A row that failed may have been processed before that.
+        let isDoubtful =
+            row.state == .failed && Reason(rawValue: row.reason)?.leavesDoubt == true
+        guard number < index.rows.end else {
+            return dispositionBeyondLimit(of: row.state, isDoubtful: isDoubtful)
+        }
+        switch row.state {
         case .remaining: return .send
         case .inDoubt:
             return lostRows == .resend || reopens.contains(RowState.unknown)
                 ? .sendAgain : .becomesUnknown
-        case .unknown: return reopens.contains(state) ? .sendAgain : .settled
-        default: return reopens.contains(state) ? .send : .settled
+        case .unknown: return reopens.contains(row.state) ? .sendAgain : .settled
+        case .failed where isDoubtful: return reopens.contains(row.state) ? .sendAgain : .settled
+        default: return reopens.contains(row.state) ? .send : .settled
         }
     }
 
     /// What becomes of rows that are not to be sent whatever they are. A reservation of their chunk
     /// opens those in the states that it names: they are not left in doubt by that.
-    private func dispositionBeyondLimit(of state: RowState) -> RowDisposition {
+    private func dispositionBeyondLimit(
+        of state: RowState, isDoubtful: Bool
+    ) -> RowDisposition {
         switch state {
         case .remaining: .beyondLimit
         case .inDoubt: lostRows == .resend ? .settled : .becomesUnknown
         case .unknown: reopens.contains(state) ? .becomesUnknown : .settled
+        case .failed where isDoubtful: reopens.contains(state) ? .becomesUnknown : .settled
         default: reopens.contains(state) ? .beyondLimit : .settled
         }
     }

@@ -35,4 +35,22 @@ struct LedgerWriteTests {
         #expect(!run.writes[0].isQuiet)
         #expect(run.writes[1].isQuiet)
     }
+
+    @Test func `After the disk failed verdicts wait for nothing, and cost no turns`() throws {
+        let run = try ScriptedRun(rows: 5000) { $0.milliRatePerConnection = 1_000_000 }
+        run.reply = { ScriptedRun.row($0) % 2 == 0 ? .status(200) : .silence }
+        run.run(for: second)
+        run.holdsSyncs = true
+        run.run { !run.heldSyncs.isEmpty }
+        // Verdicts come meanwhile, and wait for others to share a write with.
+        let settled = run.settled
+        run.run { run.settled > settled + 1 }
+        run.failSyncs(errno: 5)
+        run.run { run.shared.isStopping }
+        try #require(run.requests.count > run.settled)
+        let before = run.turns
+        run.run(for: 10 * second) { run.turns - before >= 300 }
+        // Timers that need no precision are looked at 20 times a second.
+        #expect(run.turns - before < 300)
+    }
 }

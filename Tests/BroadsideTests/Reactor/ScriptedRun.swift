@@ -79,6 +79,8 @@ final class ScriptedRun {
     private(set) var writes: [(time: UInt64, isQuiet: Bool)] = []
     /// The ledger's syncs, and how often rows of the list were asked for.
     private(set) var syncs = 0
+    /// Turns of all reactors.
+    private(set) var turns = 0
     private(set) var chunkRequests = 0
     /// Provider tokens made, by when, nanoseconds since the run began.
     private(set) var renewals: [UInt64] = []
@@ -93,6 +95,10 @@ final class ScriptedRun {
     /// The limit that servers announce.
     var maxStreams: UInt32? = 1000
     var addressCount = 1
+    /// Syncs take until the test ends them.
+    var holdsSyncs = false
+    /// Reactors whose sync is under way.
+    private(set) var heldSyncs: [Int] = []
     /// So much later than they ask for it reactors get their turn.
     var lateness: UInt64 = 0
 
@@ -213,6 +219,7 @@ final class ScriptedRun {
             }
         }
         reactor.machine.turn(now)
+        turns += 1
         events += reactor.machine.takeEvents().events
         while let submission = reactor.machine.nextSubmission() {
             perform(submission, index)
@@ -268,8 +275,17 @@ final class ScriptedRun {
             complete(.wrote(result: bytes.count))
         case .sync:
             syncs += 1
+            guard !holdsSyncs else { return heldSyncs.append(index) }
             complete(.synced(result: 0))
         }
+    }
+
+    /// The disk fails at all syncs that are under way.
+    func failSyncs(errno: Int32) {
+        for index in heldSyncs {
+            reactors[index].inbox.append(.completion(.synced(result: -Int(errno))))
+        }
+        heldSyncs = []
     }
 
     // MARK: The server's side

@@ -17,6 +17,8 @@ extension World {
             learned(answer, copy, isSure: isSure)
         case .open, .reset:
             links[copy.link].trial.ended += 1
+            // The last of several in a row.
+            learnedTrouble(ofAddress: links[copy.link].address)
         }
     }
 
@@ -139,7 +141,8 @@ extension World {
             links[id].noRequestsSince = (clock, "its server calls the provider token expired")
         }
         var address = process.facts.addresses[links[id].address] ?? ServerFacts.Address()
-        if address.isOutage == false { address.isOutage = nil }
+        // A clock that is wrong pauses the address, and a new connection's response ends its outage.
+        address.isOutage = nil
         address.mayPause(clock)
         process.facts.addresses[links[id].address] = address
         process.facts.expiredMost.insert(id)
@@ -165,9 +168,10 @@ extension World {
         links[id].noRequestsSince = (clock, "its server broke HTTP/2")
     }
 
-    /// A connection ended in whatever way: its address may be left alone for a while.
-    func learnedEnd(_ id: Int) {
-        process.facts.addresses[links[id].address, default: .init()].mayPause(clock)
+    /// A connection ended in whatever way, or is of no use any more: its address may be left alone for a
+    /// while.
+    func learnedTrouble(ofAddress number: Int) {
+        process.facts.addresses[number, default: .init()].mayPause(clock)
     }
 
     /// Links of the process, and of the one before.

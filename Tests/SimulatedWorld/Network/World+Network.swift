@@ -114,7 +114,10 @@ extension World {
         let (requests, cancelled) = (taps[id].requests.count, taps[id].cancelled.count)
         let hadBlamed = taps[id].hasBlamed
         taps[id].hear(copy.dropFirst(links[id].heardAhead), at: clock)
-        for stream in taps[id].cancelled[cancelled...] { judgeCancelling(stream, link: id) }
+        for stream in taps[id].cancelled[cancelled...] {
+            judgeCancelling(stream, link: id)
+            learnedTrouble(ofAddress: links[id].address)
+        }
         judgeBlame(id, hadBlamed: hadBlamed, requests: requests)
         judgeRequests(id, after: requests)
         if copy.count > links[id].heardAhead {
@@ -219,7 +222,7 @@ extension World {
         judgePatience(id)
         judgeWaiting(id)
         journal.toldInVain(link: id, at: clock)
-        learnedEnd(id)
+        learnedTrouble(ofAddress: links[id].address)
         links[id].closedAt = clock
         endAtClient(id)
         events.insert(.closed(link: id), at: clock + random.skewedDelay(millisecond))
