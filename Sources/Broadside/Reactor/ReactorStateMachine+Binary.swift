@@ -12,7 +12,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func startBinary(_ index: Int, now: Now) {
         connections[index].binary = BinaryConnection(capacity: settings.streamsPerConnection)
         connections[index].isReady = true
-        addresses.ready(connections[index].address)
+        connections.addresses.ready(connections[index].address)
         shared.noteReady()
     }
 
@@ -27,17 +27,18 @@ extension ReactorStateMachine where Records: ~Copyable {
         var written = 0
         while written < budget, staged + most <= limit, let tag = takeRow(now) {
             let identifier = connections[index].binary.append(tag)
-            let state = unsafe slab.state(tag)
-            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: staging[staged..<limit])
+            let state = unsafe rows.slab.state(tag)
+            let room = unsafe UnsafeMutableRawBufferPointer(
+                rebasing: writer.staging[staged..<limit])
             var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-            if isPersonal {
+            if writer.isPersonal {
                 unsafe Self.write(
-                    binary, token: slab.tokenBytes(tag), payload: personalPayload(tag),
+                    binary, token: rows.slab.tokenBytes(tag), payload: personalPayload(tag),
                     identifier: identifier, into: &output)
             } else {
                 unsafe settings.payload.withUnsafeBytes { payload in
                     unsafe Self.write(
-                        binary, token: slab.tokenBytes(tag), payload: payload,
+                        binary, token: rows.slab.tokenBytes(tag), payload: payload,
                         identifier: identifier, into: &output)
                 }
             }
@@ -50,12 +51,12 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// A row's own payload, written from its pieces; good until the next row's.
     private func personalPayload(_ tag: RowTag) -> UnsafeRawBufferPointer {
-        let shape = unsafe slab.state(tag).pointee.personal
-        let pieces = unsafe slab.pieces(tag, scratch: piecesScratch)
-        unsafe personalizer.writePayload(
-            shape, pieces: pieces.baseAddress!, to: payloadScratch.baseAddress!)
+        let shape = unsafe rows.slab.state(tag).pointee.personal
+        let pieces = unsafe rows.slab.pieces(tag, scratch: writer.piecesScratch)
+        unsafe writer.personalizer.writePayload(
+            shape, pieces: pieces.baseAddress!, to: writer.payloadScratch.baseAddress!)
         return unsafe UnsafeRawBufferPointer(
-            rebasing: payloadScratch[..<Int(shape.payloadCount)])
+            rebasing: writer.payloadScratch[..<Int(shape.payloadCount)])
     }
 
     /// Notifications that the kernel has and of which the gateway has said nothing for long enough
@@ -70,7 +71,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         if connections[index].sealedCount == 0 { connections[index].binary.noteFlushed() }
         while let tag = connections[index].binary.oldest, connections[index].binary.isOldestSent {
-            let sent = unsafe slab.state(tag).pointee.sentNanoseconds
+            let sent = unsafe rows.slab.state(tag).pointee.sentNanoseconds
             guard now.nanoseconds > sent, now.nanoseconds - sent > binary.silence else { return }
             _ = connections[index].binary.popOldest()
             confirm(tag, connection: index, now: now)
@@ -88,7 +89,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Takes what the gateway says: it is the last of this connection.
     mutating func handlePacket(_ index: Int, in bytes: RawSpan, now: Now) {
         guard let octets = connections[index].binary.receive(bytes) else { return }
-        let address = addresses.entries[connections[index].address].address
+        let address = connections.addresses.entries[connections[index].address].address
         guard let packet = BinaryErrorPacket(octets) else {
             let trouble = ConnectionTrouble(
                 .protocol, with: "\(address)",
@@ -99,22 +100,22 @@ extension ReactorStateMachine where Records: ~Copyable {
         follow(packet, index, now: now)
         // All that is still out was written behind the one that is named: discarded, so sent again.
         while let tag = connections[index].binary.popOldest() {
-            inFlight -= 1
+            rows.inFlight -= 1
             sendElsewhere(tag)
         }
         if connections[index].answers == 0 {
-            addresses.failed(
+            connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
                 random: &random)
         } else {
-            addresses.succeeded(connections[index].address, now: now.nanoseconds)
+            connections.addresses.succeeded(connections[index].address, now: now.nanoseconds)
         }
         beginClose(index, now: now)
     }
 
     /// Settles what the packet tells of the rows up to the one that it names.
     private mutating func follow(_ packet: BinaryErrorPacket, _ index: Int, now: Now) {
-        let address = addresses.entries[connections[index].address].address
+        let address = connections.addresses.entries[connections[index].address].address
         let meaning = packet.meaning
         shared.note(
             ConnectionTrouble(
@@ -152,7 +153,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     private mutating func confirm(_ tag: RowTag, connection index: Int, now: Now) {
         noteUntimedAnswer(index, now: now)
-        inFlight -= 1
+        rows.inFlight -= 1
         settleAccepted(tag, now: now)
     }
 
@@ -160,7 +161,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func noteUntimedAnswer(_ index: Int, now: Now) {
         connections[index].noteAnswer(now)
         connections[index].tally.noteAnswer()
-        statistics.untimedAnswers += 1
+        metrics.statistics.untimedAnswers += 1
     }
 
     private mutating func refuse(
@@ -168,14 +169,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     ) {
         noteUntimedAnswer(index, now: now)
         shared.noteAnswer(now)
-        inFlight -= 1
+        rows.inFlight -= 1
         let meaning = packet.meaning
-        let state = unsafe slab.state(tag)
+        let state = unsafe rows.slab.state(tag)
         unsafe state.pointee.lastStatus = UInt16(packet.status)
         unsafe state.pointee.lastReason = meaning.reason.rawValue
         // Guards count answers in their order.
-        shared.count(accepted: acceptedSinceReport)
-        acceptedSinceReport = 0
+        metrics.reportAccepted(to: shared)
         switch meaning.row {
         case .remainUnsettled:
             holdBack(tag, now: now)

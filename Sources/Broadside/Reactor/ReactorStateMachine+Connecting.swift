@@ -25,7 +25,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// to the run's ten a second (docs/decisions/0007).
     mutating func openConnections(_ now: Now) {
         guard case .running = phase, !shared.isStopping, hasWork else {
-            addresses.stopWaiting()
+            connections.addresses.stopWaiting()
             return
         }
         var active = 0
@@ -39,42 +39,44 @@ extension ReactorStateMachine where Records: ~Copyable {
             case .open, .draining, .flushing, .closing: break
             }
         }
-        guard active < connectionShare, idle > 0 else {
-            addresses.stopWaiting()
+        guard active < connections.share, idle > 0 else {
+            connections.addresses.stopWaiting()
             return
         }
-        switch addresses.resolution {
+        switch connections.addresses.resolution {
         case .asked:
             return
         case .fresh(let until) where now.nanoseconds < until:
             break
         case .none, .fresh:
-            if let due = addresses.nextAttempt, due > now.nanoseconds { return }
-            addresses.resolution = .asked
+            if let due = connections.addresses.nextAttempt, due > now.nanoseconds { return }
+            connections.addresses.resolution = .asked
             submissions.append(.resolve)
             return
         }
         for index in 0..<connections.count where connections[index].phase == .idle {
-            guard active < connectionShare, underWay < Self.handshakesLimit else { return }
+            guard active < connections.share, underWay < Self.handshakesLimit else { return }
             active += 1
             underWay += 1
-            let isFirst = connectionsBegun < firstConnections
+            let isFirst = connections.begun < connections.initialCount
             if !isFirst, let due = shared.churn.take(now: now.nanoseconds) {
-                addresses.wait(until: due)
+                connections.addresses.wait(until: due)
                 return
             }
-            guard let address = addresses.pick(for: index, now: now.nanoseconds) else {
+            guard let address = connections.addresses.pick(for: index, now: now.nanoseconds) else {
                 if !isFirst { shared.churn.giveBack(now: now.nanoseconds) }
                 return
             }
-            connectionsBegun += 1
+            connections.begun += 1
             connections[index].begin(
-                address: address, number: UInt64(reactor) << 32 | UInt64(connectionsBegun),
-                refusals: addresses.entries[address].refusals, configuration: configuration,
+                address: address, number: UInt64(reactor) << 32 | UInt64(connections.begun),
+                refusals: connections.addresses.entries[address].refusals,
+                configuration: connections.configuration,
                 now: now.nanoseconds)
             connections[index].sessionVersion = shared.sessionVersion
             unsafe submissions.append(
-                .connect(connection: index, address: addresses.entries[address].address))
+                .connect(connection: index, address: connections.addresses.entries[address].address)
+            )
         }
     }
 
@@ -85,13 +87,14 @@ extension ReactorStateMachine where Records: ~Copyable {
             for index in 0..<connections.count where connections[index].phase != .idle {
                 used.insert(connections[index].address)
             }
-            addresses.update(found, now: now.nanoseconds, isInUse: used.contains)
+            connections.addresses.update(found, now: now.nanoseconds, isInUse: used.contains)
         case .failure(let failure):
             shared.note(ConnectionTrouble(.resolve, failure.message))
-            addresses.resolution = .none
-            addresses.wait(until: now.nanoseconds + second)
-            resolutionFailures += 1
-            if resolutionFailures >= Self.hopelessAttempts, addresses.entries.isEmpty,
+            connections.addresses.resolution = .none
+            connections.addresses.wait(until: now.nanoseconds + second)
+            connections.resolutionFailures += 1
+            if connections.resolutionFailures >= Self.hopelessAttempts,
+                connections.addresses.entries.isEmpty,
                 !settings.giveUpAfterIsExplicit
             {
                 shared.stop(.gaveUp(ConnectionTrouble(.resolve, failure.message)))
@@ -102,17 +105,16 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func connected(_ index: Int, errno: Int32, now: Now) {
         guard connections[index].phase == .connecting else { return }
         guard errno == 0 else {
-            fail(index, troubleOfEnd(index, errno: errno), isLasting: false, now: now)
+            fail(index, connections.troubleOfEnd(index, errno: errno), isLasting: false, now: now)
             return
         }
         do {
-            connections[index].records = try Records(recipe: recipe)
+            connections[index].records = try Records(recipe: connections.recipe)
         } catch {
-            fail(index, trouble(index, error), isLasting: error.isLasting, now: now)
+            fail(index, connections.trouble(index, error), isLasting: error.isLasting, now: now)
             return
         }
-        statistics.connectionsOpened += 1
-        noteReconnect()
+        metrics.noteConnection(share: connections.share)
         connections[index].enter(.handshaking, now: connections[index].phaseSince)
         submissions.append(.receive(connection: index))
         // The client speaks first, in TLS as in HTTP/2.
@@ -125,7 +127,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             beginClose(index, now: now)
             return
         }
-        fail(index, troubleOfEnd(index, errno: errno), isLasting: false, now: now)
+        fail(index, connections.troubleOfEnd(index, errno: errno), isLasting: false, now: now)
     }
 
     /// Either side has said goodbye and nothing is awaited: that the server closes is no failure
@@ -153,7 +155,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 return
             }
             let errno = Int32(truncatingIfNeeded: -result)
-            fail(index, troubleOfEnd(index, errno: errno), isLasting: false, now: now)
+            fail(index, connections.troubleOfEnd(index, errno: errno), isLasting: false, now: now)
             return
         }
         connections[index].sentCount += result
@@ -181,7 +183,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let servedWell =
             connections[index].answers > 0 && connections[index].phase != .connecting
         if isLasting || !servedWell || !connections[index].http.isDraining {
-            addresses.failed(
+            connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
                 lasting: isLasting ? trouble : nil, random: &random)
         }
@@ -200,9 +202,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private mutating func lose(_ tag: RowTag, with index: Int, now: Now) {
-        inFlight -= 1
+        rows.inFlight -= 1
         // Written at the same instant may have been before: in doubt.
-        if unsafe slab.state(tag).pointee.sentNanoseconds > connections[index].handedOver {
+        if unsafe rows.slab.state(tag).pointee.sentNanoseconds > connections[index].handedOver {
             sendElsewhere(tag)
         } else {
             lose(tag, reason: .connectionLost, now: now)
@@ -210,7 +212,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     mutating func beginClose(_ index: Int, now: Now) {
-        addresses.ended(index)
+        connections.addresses.ended(index)
         connections[index].enter(.closing, now: now.nanoseconds)
         submissions.append(.close(connection: index))
     }
@@ -218,17 +220,17 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// No requests go out on the connection any more; it closes when its answers are in.
     mutating func drain(_ index: Int, now: Now) {
         guard connections[index].phase == .open else { return }
-        addresses.ended(index)
+        connections.addresses.ended(index)
         connections[index].enter(.draining, now: now.nanoseconds)
     }
 
     /// The connection lives, but answers nothing: another one takes its place, after a while.
     mutating func replaceUseless(_ index: Int, _ what: String, now: Now) {
         guard connections[index].phase == .open else { return }
-        let trouble = trouble(index, what, step: .silent)
+        let trouble = connections.trouble(index, what, step: .silent)
         shared.note(trouble)
         noteFailure(index, trouble, now: now)
-        addresses.failed(
+        connections.addresses.failed(
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
             random: &random)
         drain(index, now: now)
@@ -238,7 +240,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func flush(_ index: Int, now: Now) {
         tell(
             .connectionClosed, .info, connection: index,
-            "\(place(index)): closed after \(connections[index].answers) answers", now: now)
+            "\(connections.peer(index)): closed after \(connections[index].answers) answers",
+            now: now)
         if settings.binary == nil { connections[index].http.shutdown() }
         connections[index].enter(.flushing, now: now.nanoseconds)
     }
@@ -246,23 +249,16 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Ends the run where no address will ever do.
     mutating func giveUpIfHopeless() {
         // What stands already may carry the run to its end.
-        guard !hasReadyConnection else { return }
-        if let trouble = addresses.lastingFailure {
+        guard !connections.hasReady else { return }
+        if let trouble = connections.addresses.lastingFailure {
             shared.stop(.gaveUp(trouble))
         } else if !settings.giveUpAfterIsExplicit, !shared.anyReady,
-            addresses.areAllUnreachable(after: Self.hopelessAttempts)
+            connections.addresses.areAllUnreachable(after: Self.hopelessAttempts)
         {
             shared.stop(
                 .gaveUp(
                     shared.lastTrouble
                         ?? ConnectionTrouble(.connect, "no address could be reached")))
         }
-    }
-
-    /// The reactor's share of the rate: divided anew among the reactors that have rows.
-    mutating func shareRate(_ now: Now) {
-        let share =
-            shared.isPaused ? 0 : shared.milliRate.map { $0 / UInt64(shared.hungryReactors) }
-        if share != pacer.milliRate { pacer.setRate(milliRate: share, now: now.nanoseconds) }
     }
 }

@@ -10,20 +10,16 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Watches whether this reactor can send; where it can't for long and others can, its rows go to
     /// them.
     mutating func exchangeRows(_ now: Now) {
-        let isAble = (0..<connections.count).contains { index in
-            connections[index].phase == .open && connections[index].isReady
-        }
-        if isAble == (disabledSince != nil) {
-            disabledSince = isAble ? nil : now.nanoseconds
+        if let isAble = connections.noteAbility(now: now.nanoseconds) {
             shared.exchange.note(reactor, isAble: isAble)
         }
-        guard case .running = phase, settings.reactors > 1, let since = disabledSince,
+        guard case .running = phase, settings.reactors > 1, let since = connections.disabledSince,
             now.nanoseconds - min(now.nanoseconds, since) >= Self.patience
         else { return }
         var room = min(shared.exchange.room(for: reactor), Self.rowsAtOnce)
         while room > 0, let tag = takeOwnRow(now) {
             guard giveAway(tag) else {
-                again.append(tag, in: slab)
+                rows.requeue(tag)
                 return
             }
             room -= 1
@@ -32,22 +28,22 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// The next row that this reactor would send, were it able to.
     private mutating func takeOwnRow(_ now: Now) -> RowTag? {
-        if let tag = again.popFirst(in: slab) { return tag }
-        return retryQueue.popDue(now: now.nanoseconds) ?? takeListRow(now)
+        rows.takeAgain(now: now.nanoseconds) ?? takeListRow(now)
     }
 
     private mutating func giveAway(_ tag: RowTag) -> Bool {
         let row = unsafe RowExchange.Row(
-            state: slab.state(tag).pointee, token: Array(slab.tokenBytes(tag)),
-            pieces: isPersonal ? Array(slab.pieces(tag, scratch: piecesScratch)) : [])
+            state: rows.slab.state(tag).pointee, token: Array(rows.slab.tokenBytes(tag)),
+            pieces: writer.isPersonal
+                ? Array(rows.slab.pieces(tag, scratch: writer.piecesScratch)) : [])
         guard shared.exchange.put(row, from: reactor) else { return false }
-        slab.free(tag)
+        rows.slab.free(tag)
         return true
     }
 
     /// A row that another reactor could not send.
     mutating func takeExchangedRow() -> RowTag? {
-        guard shared.exchange.hasRows, !slab.isFull else { return nil }
+        guard shared.exchange.hasRows, !rows.slab.isFull else { return nil }
         return takeRowOfOthers()
     }
 
@@ -55,13 +51,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     @inline(never)
     private mutating func takeRowOfOthers() -> RowTag? {
         guard let row = shared.exchange.take() else { return nil }
-        let tag = slab.take()
-        unsafe slab.state(tag).initialize(to: row.state)
-        unsafe slab.state(tag).pointee.firstBlock = .max
-        unsafe slab.token(tag).copyMemory(from: row.token, byteCount: row.token.count)
-        if isPersonal {
+        let tag = rows.slab.take()
+        unsafe rows.slab.state(tag).initialize(to: row.state)
+        unsafe rows.slab.state(tag).pointee.firstBlock = .max
+        unsafe rows.slab.token(tag).copyMemory(from: row.token, byteCount: row.token.count)
+        if writer.isPersonal {
             unsafe row.pieces.withUnsafeBytes { pieces in
-                unsafe slab.keep(pieces, shape: row.state.personal, of: tag)
+                unsafe rows.slab.keep(pieces, shape: row.state.personal, of: tag)
             }
         }
         return tag

@@ -37,19 +37,22 @@ extension ReactorStateMachine where Records: ~Copyable {
         func tell(_ kind: ReactorMeasure.Kind, _ count: Int, _ limit: Int) {
             body(ReactorMeasure(kind: kind, count: count, limit: limit))
         }
-        tell(.rows, slab.count, slab.capacity)
-        tell(.waiting, retryQueue.count, slab.capacity)
-        tell(.inFlight, inFlight, slab.capacity)
-        tell(.held, held.count, HeldRows.limit + 1)
+        tell(.rows, rows.slab.count, rows.slab.capacity)
+        tell(.waiting, rows.retries.count, rows.slab.capacity)
+        tell(.inFlight, rows.inFlight, rows.slab.capacity)
+        tell(.held, rows.held.count, HeldRows.limit + 1)
         tell(.slots, connections.count, connections.capacity)
         tell(.submissions, submissions.count, connections.capacity * 4 + 16)
-        tell(.chunks, chunks.aheadCount, ChunkShelf.aheadMost)
-        tell(.templates, templates.count, TemplateCache<RequestTemplate>.limit)
+        tell(.chunks, rows.chunks.aheadCount, ChunkShelf.aheadMost)
+        tell(.templates, writer.templates.count, TemplateCache<RequestTemplate>.limit)
         tell(
-            .personalTemplates, personalTemplates.count, TemplateCache<PersonalTemplate>.limit)
-        tell(.events, events.events.count, EventBuffer.limit)
-        tell(.addresses, addresses.entries.count, AddressBook.entriesLimit + connections.count)
-        tell(.reasons, statistics.reasons.texts.count, ReasonCounts.textsLimit + 1)
+            .personalTemplates, writer.personalTemplates.count,
+            TemplateCache<PersonalTemplate>.limit)
+        tell(.events, metrics.events.events.count, EventBuffer.limit)
+        tell(
+            .addresses, connections.addresses.entries.count,
+            AddressBook.entriesLimit + connections.count)
+        tell(.reasons, metrics.statistics.reasons.texts.count, ReasonCounts.textsLimit + 1)
         let exchanged = shared.exchange.counts
         tell(.exchangedRows, exchanged.rows, shared.exchange.limit)
         tell(.exchangedPieces, exchanged.pieces, RowExchange.piecesLimit)
@@ -57,7 +60,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             tell(.outgoing, connections[index].sealedCount, Self.outgoingLimit)
             tell(.streams, connections[index].http.openStreamCount, settings.streamsPerConnection)
             let http = connections[index].http.measures
-            tell(.control, http.controlOctets, configuration.outputLimit)
+            tell(.control, http.controlOctets, connections.configuration.outputLimit)
             tell(.parts, http.parts, http.partsLimit)
             tell(.bodies, http.bodies, http.bodiesLimit)
         }
@@ -68,7 +71,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Rows in each condition that a row in hand may be in.
     package var rowsInHand: (all: Int, inFlight: Int, again: Int, waiting: Int) {
-        (slab.count, inFlight, again.count, retryQueue.count + held.count)
+        (rows.slab.count, rows.inFlight, rows.requeued.count, rows.retries.count + rows.held.count)
     }
 
     /// Requests that were written to connections and are not answered.
@@ -77,5 +80,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// True where what waits for the disk keeps requests from being made.
-    package var isBacklogHigh: Bool { ledger.pendingByteCount >= settings.limits.ledgerBacklog }
+    package var isBacklogHigh: Bool {
+        recorder.ledger.pendingByteCount >= settings.limits.ledgerBacklog
+    }
 }

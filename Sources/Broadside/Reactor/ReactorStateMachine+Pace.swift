@@ -72,24 +72,24 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func endPaceWindow(_ index: Int, now: Now) {
         let finding = connections[index].pace.endWindow(
             now: now.nanoseconds, allowed: connections[index].http.streamLimit,
-            hint: paceWatch.base, lag: paceWatch.lag)
-        paceWatch.base = min(paceWatch.base, connections[index].pace.base)
+            hint: connections.paceWatch.base, lag: connections.paceWatch.lag)
+        connections.paceWatch.base = min(connections.paceWatch.base, connections[index].pace.base)
         guard let finding else { return }
-        statistics.pace.note(finding)
+        metrics.statistics.pace.note(finding)
         guard now.nanoseconds >= connections[index].nextPaceWord else { return }
         connections[index].nextPaceWord = now.nanoseconds + PaceWatch.tellInterval
         tell(
             .pace, .info, connection: index,
-            "\(place(index)): answers slow down under load, \(finding.words)", now: now)
+            "\(connections.peer(index)): answers slow down under load, \(finding.words)", now: now)
     }
 
     /// Where the reactor did not run although it was time, latencies are not the server's.
     mutating func noteAbsence(_ now: Now) {
-        guard now.nanoseconds > nextDeadline + PaceWatch.absence,
-            now.nanoseconds != paceWatch.lastAbsence
+        guard now.nanoseconds > timers.nextDeadline + PaceWatch.absence,
+            now.nanoseconds != connections.paceWatch.lastAbsence
         else { return }
-        paceWatch.lastAbsence = now.nanoseconds
-        let absence = now.nanoseconds - paceWatch.lastTurn
+        connections.paceWatch.lastAbsence = now.nanoseconds
+        let absence = now.nanoseconds - connections.paceWatch.lastTurn
         for index in 0..<connections.count {
             connections[index].pace.noteAbsence(nanoseconds: absence)
         }
@@ -97,9 +97,10 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// What connections that are gone knew is forgotten.
     mutating func renewPaceBase() {
-        paceWatch.base = .max
+        connections.paceWatch.base = .max
         for index in 0..<connections.count where connections[index].isReady {
-            paceWatch.base = min(paceWatch.base, connections[index].pace.base)
+            connections.paceWatch.base = min(
+                connections.paceWatch.base, connections[index].pace.base)
         }
     }
 }

@@ -10,80 +10,65 @@ import Support
 /// the row is `remaining`. So such rows wait for no sync and for no connection, and stretches of them
 /// go by as fast as the list is read.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// The most rows that go by in one turn without being sent: responses wait meanwhile.
-    static var passLimit: Int { 8_192 }
-
     /// True where rows may go by, or be read ahead of their sync, without anything else happening.
     private var mayPass: Bool {
         guard case .running = phase, !shared.isStopping, !shared.isPaused else { return false }
-        return ledger.pendingByteCount < settings.limits.ledgerBacklog
-            && held.count < min(chunkRows.aheadLimit, HeldRows.limit)
+        return recorder.ledger.pendingByteCount < settings.limits.ledgerBacklog
+            && rows.held.count < min(rows.chunkRows.aheadLimit, HeldRows.limit)
     }
 
     /// Goes on with the list where its next rows wait for a sync: those that need no request are
     /// settled, the others are held. A row that may be sent now is left to the connections.
     mutating func passRows(_ now: Now) {
-        while mayPass, passed < Self.passLimit, !hasListRow, let tag = readListRow(now) {
+        while mayPass, rows.passed < RowSupply.passLimit, !hasListRow, let tag = readListRow(now) {
             hold(tag)
         }
-        if passed >= Self.passLimit { passAgain = true }
+        if rows.passed >= RowSupply.passLimit { rows.passAgain = true }
     }
 
     /// True where a row of the list may be sent now, or may turn out to need no request.
-    var hasListRow: Bool {
-        if held.count > 0 { return isHeldRowSynced }
-        return chunks.hasRow(syncedPosition: ledger.syncedPosition)
-    }
-
-    @inline(never)
-    private var isHeldRowSynced: Bool {
-        held.reservedAt.map { $0 <= ledger.syncedPosition } ?? false
-    }
+    var hasListRow: Bool { rows.hasListRow(synced: recorder.synced) }
 
     /// The next row of the list; nil where none may be sent.
     mutating func takeListRow(_ now: Now) -> RowTag? {
         guard hasListRow else { return nil }
-        if held.count > 0 { return takeHeldRow() }
+        if rows.held.count > 0 { return rows.takeHeldRow() }
         guard let tag = readListRow(now) else { return nil }
         // Rows that went by may have ended a chunk that was synced.
-        guard chunks.reservedAt > ledger.syncedPosition else { return tag }
+        guard rows.chunks.reservedAt > recorder.ledger.syncedPosition else { return tag }
         hold(tag)
         return nil
     }
 
-    // What is rare stays out of the function that runs for each row: it counts references.
-
-    @inline(never)
-    private mutating func takeHeldRow() -> RowTag? { held.popFirst(in: slab) }
-
     /// Keeps a row until its reservation is synced.
     @inline(never)
     private mutating func hold(_ tag: RowTag) {
-        held.append(tag, reservedAt: chunks.reservedAt, in: slab)
-        ledgerState.wanted = max(ledgerState.wanted, chunks.reservedAt)
+        recorder.want(rows.hold(tag))
     }
 
     /// Reads on to the next row that is to be sent, whether its reservation is synced or not; settles
     /// those before it.
     private mutating func readListRow(_ now: Now) -> RowTag? {
-        while !slab.isFull, passed < Self.passLimit, !rowsRead.isOver, let row = chunks.nextRow() {
+        while !rows.slab.isFull, rows.passed < RowSupply.passLimit, !rows.rowsRead.isOver,
+            let row = rows.chunks.nextRow()
+        {
             if row.disposition == .settled {
-                passed += 1
+                rows.passed += 1
                 continue
             }
-            let tag = slab.take()
-            let state = unsafe slab.state(tag)
+            let tag = rows.slab.take()
+            let state = unsafe rows.slab.state(tag)
             unsafe state.pointee.row = row.number
             unsafe state.pointee.attempts = row.attempts
-            chunkRows.taken += 1
+            rows.chunkRows.taken += 1
             let isToSend = isToSend(row, tag, now: now)
             if isToSend {
                 unsafe state.pointee.mayHaveBeenSent = row.disposition == .sendAgain
-                chunkRows.sent += 1
-                chunks.noteRequest()
+                rows.chunkRows.sent += 1
+                rows.chunks.noteRequest()
                 return tag
             }
-            passed += 1
+            rows.passed += 1
         }
         return nil
     }
@@ -92,7 +77,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func isToSend(_ row: ShelfRow, _ tag: RowTag, now: Now) -> Bool {
         if let reason = readToken(of: row, into: tag) {
             recordInvalid(row, reason, tag, now: now)
-            slab.free(tag)
+            rows.slab.free(tag)
             noteRead(isInvalid: true)
             return false
         }
@@ -100,7 +85,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         switch row.disposition {
         case .becomesUnknown:
             // An earlier run may have sent it and did not live to hear the answer.
-            canaryReport.lostBefore += 1
+            metrics.canaryReport.lostBefore += 1
             settle(
                 tag, state: .unknown, status: 0,
                 reasonCode: Reason.connectionLost.rawValue, now: now)
@@ -108,7 +93,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             let reason: Reason = row.disposition == .duplicate ? .duplicate : .suppressed
             settle(tag, state: .skipped, status: 0, reasonCode: reason.rawValue, now: now)
         case .send, .sendAgain, .settled, .beyondLimit:
-            if isPersonal { invalid = personalize(tag) }
+            if writer.isPersonal { invalid = personalize(tag) }
             guard let invalid else {
                 noteRead(isInvalid: false)
                 return true
@@ -121,11 +106,11 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     private mutating func readToken(of row: ShelfRow, into tag: RowTag) -> Reason? {
         let room = unsafe UnsafeMutableRawBufferPointer(
-            start: slab.token(tag), count: RowSlab.tokenDigitsLimit)
+            start: rows.slab.token(tag), count: RowSlab.tokenDigitsLimit)
         var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-        let reason = chunks.readToken(row.token, into: &digits)
+        let reason = rows.chunks.readToken(row.token, into: &digits)
         let count = unsafe digits.finalize(for: room)
-        unsafe slab.state(tag).pointee.tokenCount = UInt8(count)
+        unsafe rows.slab.state(tag).pointee.tokenCount = UInt8(count)
         return reason
     }
 
@@ -134,22 +119,22 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ row: ShelfRow, _ reason: Reason, _ tag: RowTag, now: Now
     ) {
         let room = unsafe UnsafeMutableRawBufferPointer(
-            start: slab.token(tag), count: RowSlab.tokenDigitsLimit)
-        let count = unsafe chunks.copyText(row.token, into: room)
-        unsafe ledger.settled(
+            start: rows.slab.token(tag), count: RowSlab.tokenDigitsLimit)
+        let count = unsafe rows.chunks.copyText(row.token, into: room)
+        unsafe recorder.ledger.settled(
             row: row.number, state: .invalid, status: 0, reason: reason.rawValue,
             reasonText: nil, attempts: 0,
             token: RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: room[..<count])),
             tokenIsText: true, nowMilliseconds: now.wallMilliseconds)
-        statistics.count(.invalid, reason: reason.rawValue)
+        metrics.statistics.count(.invalid, reason: reason.rawValue)
     }
 
     /// Counts a row for `--max-invalid`; where a judgement is due it is made before the next row.
     @inline(__always)
     private mutating func noteRead(isInvalid: Bool) {
-        rowsRead.rows += 1
-        if isInvalid { rowsRead.invalid += 1 }
-        if rowsRead.rows >= rowsRead.lease { reportRowsRead(isIdle: false) }
+        rows.rowsRead.rows += 1
+        if isInvalid { rows.rowsRead.invalid += 1 }
+        if rows.rowsRead.rows >= rows.rowsRead.lease { reportRowsRead(isIdle: false) }
     }
 
     /// Tells the run which rows were read since the last time.
@@ -157,21 +142,12 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// - Parameter isIdle: No more are read for now: others may have what is left until the judgement.
     @inline(never)
     mutating func reportRowsRead(isIdle: Bool) {
-        rowsRead.lease = shared.count(
-            rowsRead: rowsRead.rows, invalid: rowsRead.invalid, lease: rowsRead.lease,
+        rows.rowsRead.lease = shared.count(
+            rowsRead: rows.rowsRead.rows, invalid: rows.rowsRead.invalid,
+            lease: rows.rowsRead.lease,
             reactors: isIdle ? 0 : settings.reactors)
-        rowsRead.rows = 0
-        rowsRead.invalid = 0
-        rowsRead.isOver = shared.isStopping
+        rows.rowsRead.rows = 0
+        rows.rowsRead.invalid = 0
+        rows.rowsRead.isOver = shared.isStopping
     }
-}
-
-/// Rows that a reactor read since it told the run.
-struct RowsRead {
-    var rows: UInt64 = 0
-    var invalid: UInt64 = 0
-    /// So many rows are read at most before the run is told; one where it is 0.
-    var lease: UInt64 = 0
-    /// The run stops: no further row of the list is read.
-    var isOver = false
 }

@@ -10,11 +10,11 @@ extension ReactorStateMachine where Records: ~Copyable {
     ///
     /// - Returns: Why it can't be sent; nil where it can.
     mutating func personalize(_ tag: RowTag) -> Reason? {
-        switch chunks.personalize(with: &personalizer) {
+        switch rows.chunks.personalize(with: &writer.personalizer) {
         case .invalid(let reason):
             return reason
         case .made(let shape):
-            unsafe slab.keep(personalizer.lastPieces, shape: shape, of: tag)
+            unsafe rows.slab.keep(writer.personalizer.lastPieces, shape: shape, of: tag)
             return nil
         }
     }
@@ -32,12 +32,12 @@ extension ReactorStateMachine where Records: ~Copyable {
     ) -> Int {
         var written = 0
         while written < budget, let tag = takeRow(now) {
-            let count = unsafe Int(slab.state(tag).pointee.personal.payloadCount)
+            let count = unsafe Int(rows.slab.state(tag).pointee.personal.payloadCount)
             var sends = count
             if connections[index].http.requestCapacity(payloadCount: count) == 0 {
                 guard connections[index].http.mustSendInParts(payloadCount: count) else {
                     connections[index].limitedBy = .window
-                    again.prepend(tag, in: slab)
+                    rows.putBack(tag)
                     break
                 }
                 sends = 0
@@ -46,7 +46,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 writePersonal(
                     tag, index, isWhole: sends == count, staged: &staged, limit: limit, now: now)
             else {
-                again.prepend(tag, in: slab)
+                rows.putBack(tag)
                 break
             }
             written += 1
@@ -60,7 +60,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func writePersonal(
         _ tag: RowTag, _ index: Int, isWhole: Bool, staged: inout Int, limit: Int, now: Now
     ) -> Bool {
-        let state = unsafe slab.state(tag)
+        let state = unsafe rows.slab.state(tag)
         let shape = unsafe state.pointee.personal
         let payloadCount = Int(shape.payloadCount)
         var mirror = connections[index].mirror
@@ -83,20 +83,20 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         connections[index].mirror = mirror
         if !isKept { refreshTemplateKey(index) }
-        let pieces = unsafe slab.pieces(tag, scratch: piecesScratch)
+        let pieces = unsafe rows.slab.pieces(tag, scratch: writer.piecesScratch)
         let collapse = unsafe UnsafeRawBufferPointer(
             rebasing: pieces[(pieces.count - Int(shape.collapseCount))...])
-        let at = unsafe staging.baseAddress! + staged
+        let at = unsafe writer.staging.baseAddress! + staged
         staged += unsafe template.write(
-            token: slab.tokenBytes(tag), row: state.pointee.row, collapse: collapse,
+            token: rows.slab.tokenBytes(tag), row: state.pointee.row, collapse: collapse,
             streamID: streamID, dataCount: dataCount, payloadCount: payloadCount, to: at)
-        let body = unsafe staging.baseAddress! + staged
+        let body = unsafe writer.staging.baseAddress! + staged
         if dataCount == payloadCount {
-            unsafe personalizer.writePayload(shape, pieces: pieces.baseAddress!, to: body)
+            unsafe writer.personalizer.writePayload(shape, pieces: pieces.baseAddress!, to: body)
         } else {
-            unsafe personalizer.writePayload(
-                shape, pieces: pieces.baseAddress!, to: payloadScratch.baseAddress!)
-            unsafe body.copyMemory(from: payloadScratch.baseAddress!, byteCount: dataCount)
+            unsafe writer.personalizer.writePayload(
+                shape, pieces: pieces.baseAddress!, to: writer.payloadScratch.baseAddress!)
+            unsafe body.copyMemory(from: writer.payloadScratch.baseAddress!, byteCount: dataCount)
         }
         staged += dataCount
         unsafe noteSent(state, now: now)
@@ -109,29 +109,32 @@ extension ReactorStateMachine where Records: ~Copyable {
     ) -> (template: PersonalTemplate, isKept: Bool) {
         var key = connections[index].templateKey
         key?.hasPersonalCollapse = collapseCount > 0
-        if let key, let template = personalTemplates.template(for: key) { return (template, true) }
+        if let key, let template = writer.personalTemplates.template(for: key) {
+            return (template, true)
+        }
         let (template, changedTable) = settings.personalTemplate(
             authorization: shared.authorization(), collapseCount: collapseCount,
             mirror: &mirror)
         guard !changedTable, let key else { return (template, false) }
-        personalTemplates.insert(template, for: key)
+        writer.personalTemplates.insert(template, for: key)
         return (template, true)
     }
 
     /// Goes on with bodies that a window had cut: written again from the row's pieces, which are the
     /// same as ever.
     mutating func stagePersonalContinuations(_ index: Int, staged: inout Int, limit: Int) {
-        while unsafe limit - staged > RequestTemplate.frameHeaderCount + payloadScratch.count {
+        while unsafe limit - staged > RequestTemplate.frameHeaderCount + writer.payloadScratch.count
+        {
             guard let piece = connections[index].http.nextContinuation() else { return }
-            let shape = unsafe slab.state(piece.tag).pointee.personal
-            let pieces = unsafe slab.pieces(piece.tag, scratch: piecesScratch)
-            unsafe personalizer.writePayload(
-                shape, pieces: pieces.baseAddress!, to: payloadScratch.baseAddress!)
-            let at = unsafe staging.baseAddress! + staged
+            let shape = unsafe rows.slab.state(piece.tag).pointee.personal
+            let pieces = unsafe rows.slab.pieces(piece.tag, scratch: writer.piecesScratch)
+            unsafe writer.personalizer.writePayload(
+                shape, pieces: pieces.baseAddress!, to: writer.payloadScratch.baseAddress!)
+            let at = unsafe writer.staging.baseAddress! + staged
             unsafe FrameHeaderPatch.data(
                 count: piece.count, isLast: piece.isLast, streamID: piece.streamID, at: at)
             unsafe (at + RequestTemplate.frameHeaderCount).copyMemory(
-                from: payloadScratch.baseAddress! + piece.offset, byteCount: piece.count)
+                from: writer.payloadScratch.baseAddress! + piece.offset, byteCount: piece.count)
             staged += RequestTemplate.frameHeaderCount + piece.count
         }
     }

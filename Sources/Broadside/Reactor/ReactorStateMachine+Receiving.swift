@@ -50,7 +50,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 receiveEnded(index, errno: 0, now: now)
                 return
             case .failed(let error):
-                fail(index, trouble(index, error), isLasting: error.isLasting, now: now)
+                fail(index, connections.trouble(index, error), isLasting: error.isLasting, now: now)
                 return
             }
         }
@@ -70,18 +70,19 @@ extension ReactorStateMachine where Records: ~Copyable {
         while let event = connections[index].http.nextEvent(in: bytes, at: &offset) {
             switch event {
             case .response(let tag, 200):
-                let sent = unsafe slab.state(tag).pointee.sentNanoseconds
+                let sent = unsafe rows.slab.state(tag).pointee.sentNanoseconds
                 connections[index].noteAnswer(now, sent: sent)
                 connections[index].pace.noteAnswer(sent: sent, now: now.nanoseconds)
                 if connections[index].answers == 1 {
-                    addresses.succeeded(connections[index].address, now: now.nanoseconds)
+                    connections.addresses.succeeded(
+                        connections[index].address, now: now.nanoseconds)
                 }
-                inFlight -= 1
+                rows.inFlight -= 1
                 accept(tag, now: now)
             case .response(let tag, let status):
                 connections[index].noteAnswer(
-                    now, sent: unsafe slab.state(tag).pointee.sentNanoseconds)
-                inFlight -= 1
+                    now, sent: unsafe rows.slab.state(tag).pointee.sentNanoseconds)
+                rows.inFlight -= 1
                 refuse(tag, status: status, connection: index, now: now)
             case .ready:
                 connections[index].isReady = true
@@ -90,18 +91,18 @@ extension ReactorStateMachine where Records: ~Copyable {
                 let streams = connections[index].http.streamLimit
                 tell(
                     .connectionOpen, .info, connection: index,
-                    "\(place(index)): open, at most \(streams) stream\(streams == 1 ? "" : "s")",
+                    "\(connections.peer(index)): open, at most \(streams) stream\(streams == 1 ? "" : "s")",
                     now: now)
-                addresses.ready(connections[index].address)
+                connections.addresses.ready(connections[index].address)
                 shared.noteReady()
                 followSettings(index)
             case .settingsChanged:
                 followSettings(index)
             case .notProcessed(let tag):
-                inFlight -= 1
+                rows.inFlight -= 1
                 sendLater(tag, refusedOn: index, now: now)
             case .reset(let tag, _):
-                inFlight -= 1
+                rows.inFlight -= 1
                 lose(tag, reason: .connectionLost, now: now)
                 connections[index].lossesInARow += 1
                 if connections[index].lossesInARow == Self.lossesLimit {
@@ -131,12 +132,12 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func failViolation(
         _ index: Int, _ error: ConnectionError, now: Now
     ) {
-        let trouble = trouble(
+        let trouble = connections.trouble(
             index, "the server broke HTTP/2: \(error.message)", step: .protocol)
         shared.note(trouble)
         noteBroken(index, trouble, now: now)
         noteFailure(index, trouble, now: now)
-        addresses.failed(
+        connections.addresses.failed(
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
             random: &random)
         loseStreams(index, now: now)
@@ -144,7 +145,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             beginClose(index, now: now)
             return
         }
-        addresses.ended(index)
+        connections.addresses.ended(index)
         connections[index].enter(.flushing, now: now.nanoseconds)
     }
 
@@ -155,20 +156,19 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard !connections[index].isBroken else { return }
         connections[index].isBroken = true
         // Responses and errors count in their order.
-        shared.count(accepted: acceptedSinceReport)
-        acceptedSinceReport = 0
+        metrics.reportAccepted(to: shared)
         shared.noteBroken(trouble, now)
     }
 
     private mutating func followGoAway(_ index: Int, code: ErrorCode, now: Now) {
-        statistics.goAways += 1
+        metrics.statistics.goAways += 1
         let answer = reasonOfGoAway(index)
         noteGoAway(index, code: code, reason: answer?.text, now: now)
         if let answer {
             shared.note(
-                trouble(index, "GOAWAY with reason \(answer.text)", step: .refused))
+                connections.trouble(index, "GOAWAY with reason \(answer.text)", step: .refused))
         } else if code != .noError {
-            var trouble = trouble(index, "GOAWAY with error \(code)", step: .refused)
+            var trouble = connections.trouble(index, "GOAWAY with error \(code)", step: .refused)
             shared.note(trouble)
             trouble.kind = .protocol
             if code.isProtocolError { noteBroken(index, trouble, now: now) }
@@ -177,13 +177,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .refusesCredential:
             shared.stop(.refused(.init(status: 0, reason: answer, isCredential: true)))
         case .renewProviderToken:
-            followExpired(index, usedVersion: authorizationVersion, now: now)
+            followExpired(index, usedVersion: writer.authorizationVersion, now: now)
         default:
             break
         }
         // Ended in order after at least one answer: replaced at once. Anything else waits.
         if code != .noError || connections[index].answers == 0 {
-            addresses.failed(
+            connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
                 random: &random)
         }

@@ -28,14 +28,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         // A successor that could not be opened yet leaves a gap: it is filled first, so that a
         // changed credential that does not work leaves all but one connection in place.
-        guard active >= connectionShare || !hasWork else { return }
+        guard active >= connections.share || !hasWork else { return }
         drain(outdated, now: now)
-    }
-
-    /// True while a connection stands that may carry requests.
-    var hasReadyConnection: Bool {
-        (0..<connections.count).contains {
-            connections[$0].phase == .open && connections[$0].isReady
-        }
     }
 }

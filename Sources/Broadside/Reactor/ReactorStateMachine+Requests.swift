@@ -7,11 +7,7 @@ import Support
 extension ReactorStateMachine where Records: ~Copyable {
     mutating func refreshTemplateKey(_ index: Int) {
         let version = shared.authorizationVersion
-        if version != authorizationVersion {
-            templates.removeAll(olderThan: version)
-            personalTemplates.removeAll(olderThan: version)
-            authorizationVersion = version
-        }
+        writer.follow(authorizationVersion: version)
         connections[index].templateKey = connections[index].mirror.layout.map {
             TemplateKey(layout: $0, authorizationVersion: version)
         }
@@ -21,24 +17,25 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ index: Int, budget: Int, staged: inout Int, limit: Int, now: Now
     ) -> Int {
         guard let key = connections[index].templateKey,
-            let template = templates.template(for: key)
+            let template = writer.templates.template(for: key)
         else {
             return writeFirstRequest(index, staged: &staged, limit: limit, now: now)
         }
         let most = template.requestCountLimit
         let payloadCount = settings.payload.count
         var written = 0
-        var at = unsafe staging.baseAddress! + staged
-        let end = unsafe staging.baseAddress! + limit - most
+        var at = unsafe writer.staging.baseAddress! + staged
+        let end = unsafe writer.staging.baseAddress! + limit - most
         while written < budget, unsafe at <= end, let tag = takeRow(now) {
-            let state = unsafe slab.state(tag)
+            let state = unsafe rows.slab.state(tag)
             let streamID = connections[index].http.openStream(tag: tag, payloadCount: payloadCount)
             unsafe at += template.write(
-                token: slab.tokenBytes(tag), row: state.pointee.row, streamID: streamID, to: at)
+                token: rows.slab.tokenBytes(tag), row: state.pointee.row, streamID: streamID, to: at
+            )
             unsafe noteSent(state, now: now)
             written += 1
         }
-        staged = unsafe at - staging.baseAddress!
+        staged = unsafe at - writer.staging.baseAddress!
         return written
     }
 
@@ -52,7 +49,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let (template, changedTable) = settings.template(
             authorization: shared.authorization(), mirror: &mirror)
         if !changedTable, let key = connections[index].templateKey {
-            templates.insert(template, for: key)
+            writer.templates.insert(template, for: key)
             return writeRequests(index, budget: 1, staged: &staged, limit: limit, now: now)
         }
         defer { template.deallocate() }
@@ -60,12 +57,12 @@ extension ReactorStateMachine where Records: ~Copyable {
             return 0
         }
         connections[index].mirror = mirror
-        let state = unsafe slab.state(tag)
+        let state = unsafe rows.slab.state(tag)
         let streamID = connections[index].http.openStream(
             tag: tag, payloadCount: settings.payload.count)
         staged += unsafe template.write(
-            token: slab.tokenBytes(tag), row: state.pointee.row, streamID: streamID,
-            to: staging.baseAddress! + staged)
+            token: rows.slab.tokenBytes(tag), row: state.pointee.row, streamID: streamID,
+            to: writer.staging.baseAddress! + staged)
         unsafe noteSent(state, now: now)
         return 1
     }
@@ -74,7 +71,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func stagePartialRequest(
         _ index: Int, staged: inout Int, limit: Int, now: Now
     ) {
-        guard earlyAllowance() > 0, pacer.allowance(now: now.nanoseconds) > 0,
+        guard initialAllowance > 0, admission.limiter.allowance(now: now.nanoseconds) > 0,
             connections[index].pacer.allowance(now: now.nanoseconds) > 0,
             connections[index].http.mustSendInParts(payloadCount: settings.payload.count)
         else { return }
@@ -90,29 +87,26 @@ extension ReactorStateMachine where Records: ~Copyable {
             let opened = connections[index].http.openPartialStream(
                 tag: tag, payloadCount: settings.payload.count)
         else {
-            again.append(tag, in: slab)
+            rows.requeue(tag)
             return
         }
         connections[index].mirror = mirror
-        let state = unsafe slab.state(tag)
+        let state = unsafe rows.slab.state(tag)
         staged += unsafe template.write(
-            token: slab.tokenBytes(tag), row: state.pointee.row, streamID: opened.streamID,
-            dataCount: opened.allowed, to: staging.baseAddress! + staged)
+            token: rows.slab.tokenBytes(tag), row: state.pointee.row, streamID: opened.streamID,
+            dataCount: opened.allowed, to: writer.staging.baseAddress! + staged)
         unsafe noteSent(state, now: now)
-        pacer.take(1, now: now.nanoseconds)
+        admission.limiter.take(1, now: now.nanoseconds)
         connections[index].pacer.take(1, now: now.nanoseconds)
     }
 
     mutating func noteSent(_ state: UnsafeMutablePointer<PendingRow>, now: Now) {
         unsafe state.pointee.sentNanoseconds = now.nanoseconds
-        unsafe state.pointee.authorizationVersion = authorizationVersion
-        if unsafe state.pointee.firstSentNanoseconds == 0 {
-            unsafe state.pointee.firstSentNanoseconds = now.nanoseconds
-        } else {
-            statistics.retries += 1
-        }
+        unsafe state.pointee.authorizationVersion = writer.authorizationVersion
+        let isRetry = unsafe state.pointee.firstSentNanoseconds != 0
+        if !isRetry { unsafe state.pointee.firstSentNanoseconds = now.nanoseconds }
         unsafe state.pointee.attempts += 1
-        statistics.requests += 1
-        inFlight += 1
+        metrics.noteRequest(isRetry: isRetry)
+        rows.inFlight += 1
     }
 }

@@ -68,7 +68,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         var staged = 0
         if connections[index].http.pendingOutputCount > 0 {
-            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: staging[..<limit])
+            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: writer.staging[..<limit])
             var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
             connections[index].http.takeOutput(into: &output)
             staged = unsafe output.finalize(for: room)
@@ -80,7 +80,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard staged > 0 else { return false }
 
         let plaintext = unsafe RawSpan(
-            _unsafeBytes: UnsafeRawBufferPointer(rebasing: staging[..<staged]))
+            _unsafeBytes: UnsafeRawBufferPointer(rebasing: writer.staging[..<staged]))
         let target = unsafe UnsafeMutableRawBufferPointer(
             start: connections[index].outgoing + connections[index].sealedCount,
             count: connections[index].outgoingRoom)
@@ -94,16 +94,20 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// TLS takes no more. Apart from the hot path, which makes no text.
     @inline(never)
     private mutating func failToSeal(_ index: Int, now: Now) {
-        fail(index, trouble(index, "TLS can't go on sending"), isLasting: false, now: now)
+        fail(
+            index, connections.trouble(index, "TLS can't go on sending"), isLasting: false, now: now
+        )
     }
 
     /// Goes on with bodies that a window had cut.
     private mutating func stageContinuations(_ index: Int, staged: inout Int, limit: Int) {
-        if isPersonal { return stagePersonalContinuations(index, staged: &staged, limit: limit) }
+        if writer.isPersonal {
+            return stagePersonalContinuations(index, staged: &staged, limit: limit)
+        }
         while limit - staged > RequestTemplate.frameHeaderCount + settings.payload.count {
             guard let piece = connections[index].http.nextContinuation() else { return }
             unsafe settings.payload.withUnsafeBytes { payload in
-                let at = unsafe staging.baseAddress! + staged
+                let at = unsafe writer.staging.baseAddress! + staged
                 unsafe FrameHeaderPatch.length(piece.count, at: at)
                 unsafe at.storeBytes(of: 0, toByteOffset: 3, as: UInt8.self)
                 unsafe at.storeBytes(of: piece.isLast ? 1 : 0, toByteOffset: 4, as: UInt8.self)
@@ -120,7 +124,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ index: Int, staged: inout Int, limit: Int, now: Now
     ) {
         guard case .running = phase else { return }
-        guard ledger.pendingByteCount < settings.limits.ledgerBacklog else {
+        guard recorder.ledger.pendingByteCount < settings.limits.ledgerBacklog else {
             connections[index].limitedBy = .socket
             return
         }
@@ -135,9 +139,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         guard hasRowReady(now) else {
             // At the list's end a legacy gateway's silence is all that is waited for.
-            let isSilence = settings.binary != nil && inFlight > 0 && chunks.isExhausted
+            let isSilence = settings.binary != nil && rows.inFlight > 0 && rows.chunks.isExhausted
             connections[index].limitedBy =
-                retryQueue.count > 0 ? .retry : isSilence ? .streams : .input
+                rows.retries.count > 0 ? .retry : isSilence ? .streams : .input
             return
         }
         let room = paceRoom(index, now: now)
@@ -154,22 +158,22 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].limitedBy =
                 connections[index].http.openStreamCount >= connections[index].http.streamLimit
                 ? .streams : .window
-            if !isPersonal {
+            if !writer.isPersonal {
                 stagePartialRequest(index, staged: &staged, limit: limit, now: now)
             }
             return
         }
-        var budget = min(capacity, room, earlyAllowance(), tryable)
+        var budget = min(capacity, room, initialAllowance, tryable)
         guard budget > 0 else {
             connections[index].limitedBy = .streams
             return
         }
         let paced = min(
-            pacer.allowance(now: now.nanoseconds),
+            admission.limiter.allowance(now: now.nanoseconds),
             connections[index].pacer.allowance(now: now.nanoseconds))
-        guard paced >= min(pacer.quantum, connections[index].pacer.quantum) else {
+        guard paced >= min(admission.limiter.quantum, connections[index].pacer.quantum) else {
             connections[index].limitedBy = .rate
-            waitForPace(index, now: now)
+            admission.waitForRate(of: connections[index].pacer, now: now.nanoseconds)
             return
         }
         budget = min(budget, paced)
@@ -181,48 +185,32 @@ extension ReactorStateMachine where Records: ~Copyable {
         } else {
             refreshTemplateKey(index)
             written =
-                isPersonal
+                writer.isPersonal
                 ? writePersonalRequests(
                     index, budget: budget, staged: &staged, limit: limit, now: now)
                 : writeRequests(index, budget: budget, staged: &staged, limit: limit, now: now)
         }
-        pacer.take(written, now: now.nanoseconds)
+        admission.limiter.take(written, now: now.nanoseconds)
         connections[index].pacer.take(written, now: now.nanoseconds)
         if written == min(capacity, room) { connections[index].limitedBy = .streams }
-        if written == paced { waitForPace(index, now: now) }
+        if written == paced {
+            admission.waitForRate(of: connections[index].pacer, now: now.nanoseconds)
+        }
     }
 
     /// How many requests the server and its windows leave room for.
     private func requestCapacity(_ index: Int) -> Int {
         if settings.binary != nil { return connections[index].binary.room }
-        if isPersonal { return personalCapacity(index) }
+        if writer.isPersonal { return personalCapacity(index) }
         return connections[index].http.requestCapacity(payloadCount: settings.payload.count)
     }
 
-    /// Both paces have to let a request through: the run's and the connection's.
-    private mutating func waitForPace(_ index: Int, now: Now) {
-        let count = min(pacer.quantum, connections[index].pacer.quantum)
-        guard let run = pacer.nextAllowed(count, now: now.nanoseconds),
-            let connection = connections[index].pacer.nextAllowed(count, now: now.nanoseconds)
-        else { return }
-        nextPaced = min(nextPaced, max(run, connection))
-    }
-
-    /// Until the first notification was accepted few requests are in flight, and fewer with each
-    /// refusal: a wrong setting is found out at little cost.
-    mutating func earlyAllowance() -> Int {
-        if shared.anyAccepted { return .max }
-        let wanted = max(1, settings.abortAfter / settings.reactors) - earlyLeaves
-        if wanted > 0 {
-            earlyLeaves += shared.takeEarlyLeaves(wanted, limit: settings.abortAfter)
+    /// Requests that may be made so far as nothing was accepted yet.
+    var initialAllowance: Int {
+        mutating get {
+            admission.initialAllowance(
+                of: shared, inFlight: rows.inFlight, abortAfter: settings.abortAfter,
+                reactors: settings.reactors)
         }
-        return max(0, earlyLeaves - inFlight)
-    }
-
-    /// Lets other reactors have what is not in flight here.
-    mutating func giveBackEarlyLeaves() {
-        guard earlyLeaves > inFlight else { return }
-        shared.giveBackEarlyLeaves(earlyLeaves - inFlight)
-        earlyLeaves = inFlight
     }
 }

@@ -14,16 +14,14 @@ extension ReactorStateMachine where Records: ~Copyable {
     package var slotCount: Int { connections.capacity }
 
     /// The segment's length once all is written.
-    package var ledgerByteCount: UInt64 { ledger.writtenPosition }
+    package var ledgerByteCount: UInt64 { recorder.ledger.writtenPosition }
 
     /// The counters as others may see them now.
     package func snapshot() -> RunStatistics {
-        var snapshot = statistics
-        snapshot.inFlight = inFlight
-        snapshot.pausedAddresses = addresses.troubledCount
-        snapshot.openConnections = (0..<connections.count).count {
-            connections[$0].isReady && connections[$0].isListening
-        }
+        var snapshot = metrics.statistics
+        snapshot.inFlight = rows.inFlight
+        snapshot.pausedAddresses = connections.addresses.troubledCount
+        snapshot.openConnections = connections.openCount
         return snapshot
     }
 
@@ -51,19 +49,16 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func endIfDone(_ now: Now) {
         switch phase {
         case .running:
-            guard inFlight == 0, !hasWork, shared.exchange.leave(reactor) else { return }
+            guard rows.inFlight == 0, !hasWork, shared.exchange.leave(reactor) else { return }
             beginClosing(now)
         case .draining:
-            guard inFlight == 0, chunks.asked == 0 else { return }
+            guard rows.inFlight == 0, rows.chunks.asked == 0 else { return }
             releaseEverything(now)
             beginClosing(now)
         case .closing(let since):
             let isLate = now.nanoseconds - since > Self.closeLimit
-            let areClosed = (0..<connections.count).allSatisfy {
-                connections[$0].phase == .idle
-            }
-            guard isLedgerSafe, areClosed || isLate else { return }
-            leaveHungry()
+            guard recorder.isSafe, connections.areAllClosed || isLate else { return }
+            admission.leave(shared)
             phase = .finished
         case .finished:
             break
@@ -88,21 +83,12 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Rows that were reserved and not sent, or refused and waiting for another try, stay
     /// `remaining`: said in the ledger, so that they are not in doubt.
     private mutating func releaseEverything(_ now: Now) {
-        while let tag = again.popFirst(in: slab) { release(tag, now: now) }
-        while let entry = retryQueue.popFirst() { release(entry.tag, now: now) }
-        while let tag = held.popFirst(in: slab) { release(tag, now: now) }
-        while !slab.isFull, let tag = takeExchangedRow() { release(tag, now: now) }
-        while let range = chunks.takeUnsentRange() {
-            ledger.release(
+        while let tag = rows.takeUnsent() { release(tag, now: now) }
+        while !rows.slab.isFull, let tag = takeExchangedRow() { release(tag, now: now) }
+        while let range = rows.chunks.takeUnsentRange() {
+            recorder.ledger.release(
                 row: range.firstRow, count: range.count, attempts: 0,
                 nowMilliseconds: now.wallMilliseconds)
-        }
-    }
-
-    private mutating func leaveHungry() {
-        if isCountedHungry {
-            isCountedHungry = false
-            shared.leaveHungry()
         }
     }
 }

@@ -36,7 +36,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     package func report() -> ReactorReport {
         var report = ReactorReport()
         report.statistics = snapshot()
-        report.latency = latency.counts
+        report.latency = metrics.latency.counts
         let limit = max(1, ConnectionTally.rowsLimit / settings.reactors)
         for index in 0..<connections.count where connections[index].tally != ConnectionTally() {
             if report.connections.count < limit {
@@ -51,7 +51,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Hands over what is worth a line in the log.
-    mutating func takeEvents() -> EventBuffer { events.takeAll() }
+    mutating func takeEvents() -> EventBuffer { metrics.events.takeAll() }
 
     /// The connection slot's number in the run, from 1.
     private func number(of index: Int) -> Int { reactor * connections.capacity + index + 1 }
@@ -61,11 +61,11 @@ extension ReactorStateMachine where Records: ~Copyable {
         status: UInt16? = nil, reason: String? = nil, now: Now
     ) {
         var fields = RunEvent.Fields()
-        fields.endpoint = "\(addresses.entries[connections[index].address].address)"
+        fields.endpoint = "\(connections.addresses.entries[connections[index].address].address)"
         fields.status = status
         fields.reason = reason
         fields.count = connections[index].answers
-        events.append(
+        metrics.events.append(
             RunEvent(
                 kind, level, connection: number(of: index), message,
                 milliseconds: now.wallMilliseconds, fields: fields))
@@ -80,7 +80,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let isOrderly = code == .noError && connections[index].answers > 0
         tell(
             .goAway, isOrderly ? .notice : .warning, connection: index,
-            "\(place(index)): GOAWAY \(text) after \(connections[index].answers) answers",
+            "\(connections.peer(index)): GOAWAY \(text) after \(connections[index].answers) answers",
             reason: reason, now: now)
     }
 
@@ -90,14 +90,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard connections[index].phase == .open else { return }
         tell(
             .connectionDrained, .notice, connection: index,
-            "\(place(index)): drained after \(connections[index].answers) answers because of "
+            "\(connections.peer(index)): drained after \(connections[index].answers) answers because of "
                 + "\(status) \(reason?.text ?? "without a known reason")",
             status: status, reason: reason?.text, now: now)
     }
 
     /// A connection that is of no use any more.
     mutating func noteFailure(_ index: Int, _ trouble: ConnectionTrouble, now: Now) {
-        statistics.failures += 1
+        metrics.statistics.failures += 1
         connections[index].tally.failures += 1
         connections[index].tally.lastFailure = trouble.message
         tell(.connectionLost, .warning, connection: index, trouble.message, now: now)

@@ -18,18 +18,20 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func unprovenBudget(_ index: Int, now: Now) -> Int {
         let until = connections[index].refusals.until
         if until > now.nanoseconds {
-            nextPaced = min(nextPaced, until)
+            admission.wake(at: until)
             return 0
         }
         guard settings.binary == nil, connections[index].answers == 0 else { return .max }
         // Without a row to try it with, leave to try the address stays with others.
         guard hasRowReady(now) else { return .max }
-        switch addresses.leave(connections[index].address, slot: index, now: now.nanoseconds) {
+        switch connections.addresses.leave(
+            connections[index].address, slot: index, now: now.nanoseconds)
+        {
         case .free: return .max
         // One request; what follows depends on its response.
         case .trial: return max(0, 1 - connections[index].openCount)
         case .none(let until):
-            if let until { nextPaced = min(nextPaced, until) }
+            if let until { admission.wake(at: until) }
             return 0
         }
     }
@@ -40,6 +42,6 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].answers == 0, connections[index].openCount == 0,
             shared.addressHealth.hasTrouble, !hasRowReady(now)
         else { return }
-        addresses.ended(index)
+        connections.addresses.ended(index)
     }
 }

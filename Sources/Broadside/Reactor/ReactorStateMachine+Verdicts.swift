@@ -8,32 +8,32 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// A function of its own, so that tests can look at its machine code.
     @inline(never)
     mutating func accept(_ tag: RowTag, now: Now) {
-        let taken = unsafe now.nanoseconds - slab.state(tag).pointee.sentNanoseconds
-        latency.record(taken)
+        let taken = unsafe now.nanoseconds - rows.slab.state(tag).pointee.sentNanoseconds
+        metrics.latency.record(taken)
         patience.noteAnswer(nanoseconds: taken)
         settleAccepted(tag, now: now)
     }
 
     /// Records an acceptance.
     mutating func settleAccepted(_ tag: RowTag, now: Now) {
-        let state = unsafe slab.state(tag)
-        let token = unsafe RawSpan(_unsafeBytes: slab.tokenBytes(tag))
-        unsafe ledger.accepted(
+        let state = unsafe rows.slab.state(tag)
+        let token = unsafe RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag))
+        unsafe recorder.ledger.accepted(
             row: state.pointee.row, fingerprint: TokenText.fingerprint(token),
             attempts: Int(state.pointee.attempts), nowMilliseconds: now.wallMilliseconds)
-        statistics.accepted += 1
-        acceptedSinceReport += 1
-        if acceptedSinceReport == 1 {
+        metrics.statistics.accepted += 1
+        metrics.acceptedSinceReport += 1
+        if metrics.acceptedSinceReport == 1 {
             shared.noteAccepted(now)
         }
-        slab.free(tag)
+        rows.slab.free(tag)
     }
 
     /// Any other status: what it means stands in one table, `AnswerClass`.
     mutating func refuse(_ tag: RowTag, status: UInt16, connection index: Int, now: Now) {
         shared.noteAnswer(now)
-        let state = unsafe slab.state(tag)
-        unsafe latency.record(now.nanoseconds - state.pointee.sentNanoseconds)
+        let state = unsafe rows.slab.state(tag)
+        unsafe metrics.latency.record(now.nanoseconds - state.pointee.sentNanoseconds)
         let body = connections[index].responseReason
         let reason = body.reason
         let retryAfter = connections[index].http.retryAfter
@@ -43,16 +43,15 @@ extension ReactorStateMachine where Records: ~Copyable {
         unsafe state.pointee.lastReason = reason?.rawValue ?? 0
 
         // Guards count answers in their order.
-        shared.count(accepted: acceptedSinceReport)
-        acceptedSinceReport = 0
+        metrics.reportAccepted(to: shared)
 
-        if answer.row != .rejected { statistics.pushbacks += 1 }
+        if answer.row != .rejected { metrics.statistics.pushbacks += 1 }
         switch answer.row {
         case .accepted:
             preconditionFailure("200 is handled before")
         case .rejected:
             // A device that is gone says nothing about the campaign.
-            if status != 410 { canaryReport.refused += 1 }
+            if status != 410 { metrics.canaryReport.refused += 1 }
             settleRejected(tag, status: status, body: body, connection: index, now: now)
         case .remainUnsettled:
             holdBack(tag, now: now)
@@ -61,7 +60,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 holdBack(tag, now: now)
             } else {
                 unsafe state.pointee.hadInvalidToken = true
-                again.append(tag, in: slab)
+                rows.requeue(tag)
             }
         case .retryNotCounted:
             sendElsewhere(tag)
@@ -77,11 +76,11 @@ extension ReactorStateMachine where Records: ~Copyable {
                 now, usedVersion: state.pointee.authorizationVersion,
                 giveUpAfter: settings.giveUpAfter)
             unsafe state.pointee.attempts -= 1
-            retryQueue.insert(
+            rows.retries.insert(
                 dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
         }
         if answer.connection != .drainAndReplace, connections[index].answers == 1 {
-            addresses.succeeded(connections[index].address, now: now.nanoseconds)
+            connections.addresses.succeeded(connections[index].address, now: now.nanoseconds)
         }
         if answer.connection != .none { noteDrain(index, status: status, reason: reason, now: now) }
         switch answer.connection {
@@ -90,7 +89,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .close:
             drain(index, now: now)
         case .drainAndReplace:
-            addresses.failed(
+            connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
                 lasting: nil, isOutage: true, random: &random)
             drain(index, now: now)
@@ -105,7 +104,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard let retryAfter, retryAfter >= settings.giveUpAfter else { return }
         let words = reason.map { " \($0.text)" } ?? ""
         shared.note(
-            trouble(
+            connections.trouble(
                 index, "\(status)\(words) with Retry-After: \(retryAfter / second) s",
                 step: .longWait))
     }
@@ -113,15 +112,15 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// The credential was refused, not the row: it stays `remaining`, and is not sent again in this
     /// run.
     mutating func holdBack(_ tag: RowTag, now: Now) {
-        statistics.heldBack += 1
+        metrics.statistics.heldBack += 1
         release(tag, now: now)
     }
 
     private mutating func renew(_ tag: RowTag, connection index: Int, now: Now) {
-        let state = unsafe slab.state(tag)
+        let state = unsafe rows.slab.state(tag)
         unsafe state.pointee.attempts -= 1
         if unsafe followExpired(index, usedVersion: state.pointee.authorizationVersion, now: now) {
-            again.append(tag, in: slab)
+            rows.requeue(tag)
         } else {
             holdBack(tag, now: now)
         }
@@ -139,7 +138,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             return true
         case .elsewhere:
             // One server with a wrong clock: it is asked again later, by one request.
-            addresses.failed(
+            connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
                 isOutage: true, random: &random)
             return true
@@ -154,9 +153,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// The server did not process the request: it goes first on whichever connection comes next,
     /// and the attempt does not count.
     mutating func sendElsewhere(_ tag: RowTag) {
-        let state = unsafe slab.state(tag)
+        let state = unsafe rows.slab.state(tag)
         unsafe state.pointee.attempts -= 1
-        again.append(tag, in: slab)
+        rows.requeue(tag)
     }
 
     /// The server did not process the request, and may not process the next either: the row waits,
@@ -166,9 +165,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         let due = connections[index].refusals.refused(now: now.nanoseconds)
         connections[index].answersAtRefusal = connections[index].answers
         // Successors of the connection take the pause up.
-        addresses.note(connections[index].refusals, connections[index].address)
-        unsafe slab.state(tag).pointee.attempts -= 1
-        retryQueue.insert(dueNanoseconds: due, tag: tag)
+        connections.addresses.note(connections[index].refusals, connections[index].address)
+        unsafe rows.slab.state(tag).pointee.attempts -= 1
+        rows.retries.insert(dueNanoseconds: due, tag: tag)
     }
 
     /// With any response on the connection the pause is over, and begins anew with the next refusal.
@@ -177,19 +176,19 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].refusals != RefusalBackoff()
         else { return }
         connections[index].refusals = RefusalBackoff()
-        addresses.note(RefusalBackoff(), connections[index].address)
+        connections.addresses.note(RefusalBackoff(), connections[index].address)
     }
 
     /// The row was refused for now.
     mutating func retryLater(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
-        let state = unsafe slab.state(tag)
+        let state = unsafe rows.slab.state(tag)
         let verdict = unsafe settings.retryPolicy.verdict(
             attempts: Int(state.pointee.attempts),
             firstAttempt: state.pointee.firstSentNanoseconds, now: now.nanoseconds,
             retryAfterNanoseconds: retryAfter, random: &random)
         switch verdict {
         case .again(let due):
-            retryQueue.insert(dueNanoseconds: due, tag: tag)
+            rows.retries.insert(dueNanoseconds: due, tag: tag)
         case .failed:
             settleFailed(tag, now: now)
         }
@@ -198,7 +197,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Settles a row whose attempts are used up. One that may have been processed says so by its reason,
     /// whatever its last response was: a run that opens it again must not take it for unsent.
     private mutating func settleFailed(_ tag: RowTag, now: Now) {
-        let state = unsafe slab.state(tag)
+        let state = unsafe rows.slab.state(tag)
         var (status, reason) = unsafe (state.pointee.lastStatus, state.pointee.lastReason)
         if unsafe state.pointee.mayHaveBeenSent, Reason(rawValue: reason)?.leavesDoubt != true {
             (status, reason) = (0, Reason.connectionLost.rawValue)
@@ -212,7 +211,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func lose(
         _ tag: RowTag, status: UInt16 = 0, reason: Reason, retryAfter: UInt64? = nil, now: Now
     ) {
-        let state = unsafe slab.state(tag)
+        let state = unsafe rows.slab.state(tag)
         unsafe state.pointee.lastReason = reason.rawValue
         unsafe state.pointee.lastStatus = status
         switch settings.onLost {
@@ -246,9 +245,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         // A reason that this version does not know: its own words are kept.
         // The record that is being made next has not begun: its memory serves for the words.
-        let count = unsafe connections[index].copyResponse(range, into: staging)
+        let count = unsafe connections[index].copyResponse(range, into: writer.staging)
         let text = unsafe RawSpan(
-            _unsafeBytes: UnsafeRawBufferPointer(rebasing: staging[..<count]))
+            _unsafeBytes: UnsafeRawBufferPointer(rebasing: writer.staging[..<count]))
         settleRejected(tag, status: status, text: text, timestamp: timestamp, now: now)
     }
 
@@ -256,40 +255,40 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func settleRejected(
         _ tag: RowTag, status: UInt16, text: RawSpan, timestamp: UInt64? = nil, now: Now
     ) {
-        let state = unsafe slab.state(tag)
-        unsafe ledger.settled(
+        let state = unsafe rows.slab.state(tag)
+        unsafe recorder.ledger.settled(
             row: state.pointee.row, state: .rejected, status: status, reason: 0, reasonText: text,
             attempts: Int(state.pointee.attempts), timestamp: timestamp,
-            token: RawSpan(_unsafeBytes: slab.tokenBytes(tag)), tokenIsText: false,
+            token: RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag)), tokenIsText: false,
             nowMilliseconds: now.wallMilliseconds)
-        statistics.count(.rejected, reasonText: text)
-        slab.free(tag)
+        metrics.statistics.count(.rejected, reasonText: text)
+        rows.slab.free(tag)
     }
 
     mutating func settle(
         _ tag: RowTag, state rowState: RowState, status: UInt16, reasonCode: UInt8,
         timestamp: UInt64? = nil, now: Now
     ) {
-        let state = unsafe slab.state(tag)
-        unsafe ledger.settled(
+        let state = unsafe rows.slab.state(tag)
+        unsafe recorder.ledger.settled(
             row: state.pointee.row, state: rowState, status: status, reason: reasonCode,
             reasonText: nil, attempts: Int(state.pointee.attempts), timestamp: timestamp,
-            token: RawSpan(_unsafeBytes: slab.tokenBytes(tag)), tokenIsText: false,
+            token: RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag)), tokenIsText: false,
             nowMilliseconds: now.wallMilliseconds)
-        statistics.count(rowState, reason: reasonCode)
-        slab.free(tag)
+        metrics.statistics.count(rowState, reason: reasonCode)
+        rows.slab.free(tag)
     }
 
     /// Records that the row was not sent, or was refused and may be sent again by another run. A row
     /// that may have been sent is not released: it stays in doubt, and the policy of the run that
     /// takes it up decides.
     mutating func release(_ tag: RowTag, now: Now) {
-        let state = unsafe slab.state(tag)
+        let state = unsafe rows.slab.state(tag)
         if unsafe !state.pointee.mayHaveBeenSent {
-            unsafe ledger.release(
+            unsafe recorder.ledger.release(
                 row: state.pointee.row, count: 1, attempts: Int(state.pointee.attempts),
                 nowMilliseconds: now.wallMilliseconds)
         }
-        slab.free(tag)
+        rows.slab.free(tag)
     }
 }

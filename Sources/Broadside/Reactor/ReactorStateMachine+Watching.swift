@@ -38,8 +38,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         replaceOutdated(now)
         exchangeRows(now)
         // Nobody answers what a pause keeps from being asked.
-        guard case .running = phase, hasWork || inFlight > 0, !shared.isPaused else { return }
-        let last = max(shared.lastAnswer ?? 0, startedAt, shared.lastPauseEnd)
+        guard case .running = phase, hasWork || rows.inFlight > 0, !shared.isPaused else { return }
+        let last = max(shared.lastAnswer ?? 0, timers.startedAt, shared.lastPauseEnd)
         if now.nanoseconds > last, now.nanoseconds - last > settings.giveUpAfter {
             shared.stop(
                 .noResponse(seconds: settings.giveUpAfter / second, last: shared.lastTrouble))
@@ -75,8 +75,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     mutating func failSilent(_ index: Int, _ what: String, now: Now) {
-        let step = step(index)
-        let trouble = trouble(index, what, step: step == .lost ? .silent : step)
+        let step = connections.step(index)
+        let trouble = connections.trouble(index, what, step: step == .lost ? .silent : step)
         fail(index, trouble, isLasting: false, now: now)
     }
 
@@ -93,7 +93,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             now.nanoseconds - since > Self.slowWrite
         else { return }
         func restart(_ tag: RowTag) {
-            let state = unsafe slab.state(tag)
+            let state = unsafe rows.slab.state(tag)
             if unsafe state.pointee.sentNanoseconds >= since {
                 unsafe state.pointee.sentNanoseconds = now.nanoseconds
             }
@@ -106,13 +106,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// in our buffer does not run: how long they may do so has a limit of its own.
     private mutating func cancelOverdue(_ index: Int, now: Now) {
         while let oldest = connections[index].http.oldestOpenStream() {
-            let sent = unsafe slab.state(oldest.tag).pointee.sentNanoseconds
+            let sent = unsafe rows.slab.state(oldest.tag).pointee.sentNanoseconds
             if let since = connections[index].waitingSince, sent >= since { return }
             guard now.nanoseconds > sent, now.nanoseconds - sent > settings.requestTimeout else {
                 return
             }
             connections[index].http.cancelStream(oldest.streamID)
-            inFlight -= 1
+            rows.inFlight -= 1
             lose(oldest.tag, reason: .timeout, now: now)
             if connections[index].lastAnswered <= sent {
                 replaceUseless(index, "no request is answered in time", now: now)
@@ -136,7 +136,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// True where a request could go out, in pieces at least.
     private func hasRoom(_ index: Int) -> Bool {
-        if isPersonal { return personalCapacity(index) > 0 }
+        if writer.isPersonal { return personalCapacity(index) > 0 }
         let count = settings.payload.count
         return connections[index].http.requestCapacity(payloadCount: count) > 0
             || connections[index].http.mustSendInParts(payloadCount: count)

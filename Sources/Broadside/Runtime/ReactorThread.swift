@@ -123,8 +123,8 @@ final class ReactorThread: @unchecked Sendable {
             failure = cause
         }
         statistics = machine.snapshot()
-        statistics.fallbacks = machine.personalizer.fallbackCounts
-        latency.add(machine.latency)
+        statistics.fallbacks = machine.writer.personalizer.fallbackCounts
+        latency.add(machine.metrics.latency)
         segmentByteCount = machine.ledgerByteCount
     }
 }

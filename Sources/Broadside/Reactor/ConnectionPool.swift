@@ -1,0 +1,170 @@
+import Campaign
+import HTTP2
+import Ring
+import Support
+
+/// The connections of a reactor: their slots, the addresses that they go to, and how many there are to
+/// be.
+///
+/// Slots lie in memory that never moves. There are as many as have been of use, so that those which
+/// never are cost nothing.
+@safe struct ConnectionPool<Records: RecordLayer & ~Copyable>: ~Copyable {
+    private let memory: UnsafeMutablePointer<Connection<Records>>
+    /// The most slots that there may be.
+    let capacity: Int
+    private(set) var count = 0
+
+    /// What a connection's record layer and its protocol are made with.
+    let recipe: Records.Recipe
+    let configuration: ClientConnectionStateMachine.Configuration
+    /// The server behind a proxy, for messages; nil without one.
+    let tunnelTarget: String?
+    var addresses: AddressBook
+    /// Connections that this reactor keeps up, and those that it opens at its start.
+    var share: Int
+    let initialCount: Int
+    /// The run's target that the share is of.
+    var targetVersion: UInt32 = 0
+    /// Attempts at a connection so far.
+    var begun = 0
+    var resolutionFailures = 0
+    /// Where the round over the connections starts, so that none is always first.
+    private var rotation = 0
+    /// Since when no connection is ready, monotonic nanoseconds; nil while one is.
+    private(set) var disabledSince: UInt64?
+    /// What `--pace adaptive` knows of them together.
+    var paceWatch: PaceWatch
+
+    /// A draining connection and its replacement live side by side.
+    static var slotsEachConnection: Int { 2 }
+
+    init(
+        settings: ReactorSettings, recipe: Records.Recipe, addresses: AddressBook,
+        initialCount: Int, now: Now
+    ) {
+        capacity = settings.connections * Self.slotsEachConnection
+        unsafe memory = .allocate(capacity: capacity)
+        self.recipe = recipe
+        configuration = ClientConnectionStateMachine.Configuration(
+            maxStreams: settings.streamsPerConnection,
+            gateUntilFirstAnswer: settings.usesProviderToken)
+        tunnelTarget = settings.tunnelTarget
+        self.addresses = addresses
+        share = initialCount
+        self.initialCount = initialCount
+        disabledSince = now.nanoseconds
+        paceWatch = PaceWatch(now: now)
+    }
+
+    deinit {
+        unsafe memory.deinitialize(count: count)
+        unsafe memory.deallocate()
+    }
+
+    /// Makes slots until there are enough for the share, and one connection at least: a turn goes round
+    /// them.
+    mutating func grow(make: () -> Connection<Records>) {
+        let wanted = max(1, share) * Self.slotsEachConnection
+        precondition(wanted <= capacity)
+        while count < wanted {
+            // Memory below `capacity` that was not initialized before.
+            unsafe (memory + count).initialize(to: make())
+            count += 1
+        }
+    }
+
+    subscript(index: Int) -> Connection<Records> {
+        unsafeAddress {
+            precondition(index >= 0 && index < count)
+            return unsafe UnsafePointer(memory + index)
+        }
+        nonmutating unsafeMutableAddress {
+            precondition(index >= 0 && index < count)
+            return unsafe memory + index
+        }
+    }
+
+    /// The slot that a turn looks at after so many others.
+    func slot(_ step: Int) -> Int { (rotation + step) % count }
+
+    /// The next turn begins with another slot.
+    mutating func rotate() { rotation = (rotation + 1) % count }
+
+    // MARK: What stands
+
+    /// True while a connection stands that may carry requests.
+    var hasReady: Bool {
+        (0..<count).contains { self[$0].phase == .open && self[$0].isReady }
+    }
+
+    /// Connections that the kernel made and that carry requests or soon will.
+    var standingCount: Int {
+        (0..<count).count { self[$0].phase == .handshaking || self[$0].phase == .open }
+    }
+
+    /// Connections that count towards the share.
+    var activeCount: Int { (0..<count).count { self[$0].isActive } }
+
+    /// Connections over which responses may still come.
+    var openCount: Int { (0..<count).count { self[$0].isReady && self[$0].isListening } }
+
+    /// Requests that were written to connections and are not answered.
+    var openRequests: Int { (0..<count).reduce(0) { $0 + self[$1].openCount } }
+
+    /// True if every slot is free.
+    var areAllClosed: Bool { (0..<count).allSatisfy { self[$0].phase == .idle } }
+
+    /// Notes whether a connection can carry requests.
+    ///
+    /// - Returns: What it is now, if that changed.
+    mutating func noteAbility(now: UInt64) -> Bool? {
+        let isAble = hasReady
+        guard isAble == (disabledSince != nil) else { return nil }
+        disabledSince = isAble ? nil : now
+        return isAble
+    }
+
+    // MARK: In words
+
+    /// Who is at a connection's other end, for messages: behind a proxy the proxy alone until its
+    /// tunnel stands.
+    func peer(_ index: Int) -> String {
+        let address = addresses.entries[self[index].address].address
+        guard let tunnelTarget else { return "\(address)" }
+        let isProxys = self[index].phase == .connecting || self[index].records?.closedEarly != nil
+        return isProxys ? "the proxy \(address)" : "\(tunnelTarget) through the proxy \(address)"
+    }
+
+    /// The step in which a connection that fails now is.
+    func step(_ index: Int) -> ConnectionTrouble.Kind {
+        let isProxys = tunnelTarget != nil
+        switch self[index].phase {
+        case .idle, .connecting: return isProxys ? .proxy : .connect
+        case .handshaking: return self[index].records?.closedEarly != nil ? .proxy : .tls
+        case .open where !self[index].isReady: return .protocol
+        case .open, .draining, .flushing, .closing: return .lost
+        }
+    }
+
+    /// What went wrong with a connection now.
+    func trouble(
+        _ index: Int, _ problem: String, step: ConnectionTrouble.Kind? = nil
+    ) -> ConnectionTrouble {
+        ConnectionTrouble(step ?? self.step(index), with: peer(index), problem)
+    }
+
+    /// A record layer's trouble.
+    func trouble(_ index: Int, _ error: RecordLayerError) -> ConnectionTrouble {
+        error.namesPlace
+            ? ConnectionTrouble(step(index), error.message) : trouble(index, error.message)
+    }
+
+    /// A connection that ended without a word of ours.
+    func troubleOfEnd(_ index: Int, errno: Int32) -> ConnectionTrouble {
+        if errno == 0, let error = self[index].records?.closedEarly {
+            return ConnectionTrouble(step(index), error.message)
+        }
+        return trouble(
+            index, errno == 0 ? "the server closed the connection" : describe(errno: errno))
+    }
+}

@@ -1,0 +1,53 @@
+import Support
+
+/// The instants that a reactor goes by, monotonic nanoseconds.
+struct ReactorTimers {
+    let startedAt: UInt64
+    private(set) var lastTurn: UInt64
+    private var nextScan: UInt64 = 0
+    /// The process was stopped, and no scan has been made since.
+    private var hasStalled = false
+    /// When the driver has to call again at the latest.
+    var nextDeadline: UInt64
+
+    /// Timers that need no precision are looked at this often.
+    static var scanInterval: UInt64 { 50 * millisecond }
+    /// After so long without a turn the process was stopped: turns are a scan apart at most.
+    static var stallLimit: UInt64 { second }
+    /// So long after a stall what came meanwhile has been taken in.
+    static var stallGrace: UInt64 { second }
+
+    init(now: Now) {
+        startedAt = now.nanoseconds
+        lastTurn = now.nanoseconds
+        nextDeadline = now.nanoseconds
+    }
+
+    /// When the next scan is made, if nothing comes before.
+    var scanDue: UInt64 { nextScan }
+
+    /// A process that was stopped (SIGSTOP, a debugger, a frozen container) takes in first what came
+    /// meanwhile: only then the scan may call a response, or a sign of life, missing.
+    mutating func noteStall(now: UInt64) {
+        guard now > lastTurn, now - lastTurn > Self.stallLimit, !hasStalled else { return }
+        hasStalled = true
+        nextScan = now + Self.stallGrace
+    }
+
+    /// True if it is time for a scan; the next one's time begins.
+    mutating func takeScan(now: UInt64) -> Bool {
+        guard now >= nextScan else { return false }
+        nextScan = now + Self.scanInterval
+        hasStalled = false
+        return true
+    }
+
+    /// The time since the last call that gave one; nil below a millisecond: turns come faster than that
+    /// under load, and a sample of each would cost more than it tells.
+    mutating func takeElapsed(now: UInt64) -> UInt64? {
+        let elapsed = now - lastTurn
+        guard elapsed >= millisecond else { return nil }
+        lastTurn = now
+        return elapsed
+    }
+}

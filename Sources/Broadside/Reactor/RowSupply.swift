@@ -1,0 +1,138 @@
+import Campaign
+import Support
+
+/// The rows that a reactor has in its hands, from the list to their verdict.
+///
+///     list --> chunks --> held ----.
+///                 |  (their sync)  v
+///                 '-----------> next row --> in flight --> verdict
+///                                  ^             |
+///                  requeued, retries '-----------'
+///
+/// Owns the rows' memory (`slab`), and every queue that a row may wait in.
+struct RowSupply: ~Copyable {
+    var slab: RowSlab
+    /// Rows that a server did not process or that a renewed token lets go: first in line.
+    var requeued = RowLine()
+    /// Rows that wait for another attempt.
+    var retries: RetryQueue
+    var chunks: ChunkShelf
+    var chunkRows: ChunkRows
+    /// Rows that wait for the sync of their reservation.
+    var held = HeldRows()
+    /// Requests that are written and not answered.
+    var inFlight = 0
+    /// Rows that went by in this turn without being sent, and whether that ended before they did.
+    var passed = 0
+    var passAgain = false
+    /// For `--max-invalid`.
+    var rowsRead = RowsRead()
+
+    /// The most rows that go by in one turn without being sent: responses wait meanwhile.
+    static var passLimit: Int { 8_192 }
+
+    init(
+        settings: ReactorSettings, perSecond: Int?, pool: ChunkPool, layout: RowLayout,
+        fieldLimit: Int
+    ) {
+        chunks = ChunkShelf(pool: pool, layout: layout)
+        chunkRows = ChunkRows(reactors: settings.reactors, perSecond: perSecond)
+        let flights = min(
+            settings.connections * settings.streamsPerConnection, settings.limits.flightRows)
+        let capacity = flights + settings.limits.retryRows
+        // Half a block for each row in flight, and what all may share: rows with much of their own
+        // are fewer at a time.
+        let blockCount = flights / 2 + RowSlab.sharedBlocks / settings.reactors + 64
+        slab = RowSlab(
+            capacity: capacity, piecesLimit: fieldLimit,
+            blockCount: settings.personal == nil ? 0 : blockCount)
+        retries = RetryQueue(capacity: capacity)
+    }
+
+    /// A turn begins.
+    mutating func beginTurn(now: UInt64) {
+        chunkRows.adapt(now: now)
+        passed = 0
+        passAgain = false
+    }
+
+    // MARK: What there is
+
+    /// True while rows are left that this reactor sends or waits for, but for those that others hand
+    /// over.
+    var hasWork: Bool {
+        !requeued.isEmpty || retries.count > 0 || held.count > 0 || !chunks.isExhausted
+    }
+
+    /// True if a row of the list may be sent now, or may turn out to need no request.
+    ///
+    /// - Parameter synced: The ledger's position up to which all would survive a power cut.
+    func hasListRow(synced: UInt64) -> Bool {
+        if held.count > 0 { return isHeldRowSynced(synced) }
+        return chunks.hasRow(syncedPosition: synced)
+    }
+
+    @inline(never)
+    private func isHeldRowSynced(_ synced: UInt64) -> Bool {
+        held.reservedAt.map { $0 <= synced } ?? false
+    }
+
+    /// True if a row that waits for nothing is here already: it has its place in the slab.
+    func hasRowInHand(synced: UInt64, now: UInt64) -> Bool {
+        if !requeued.isEmpty { return true }
+        if let due = retries.nextDue, due <= now { return true }
+        return held.count > 0 && hasListRow(synced: synced)
+    }
+
+    /// True if rows are held that may be sent as soon as what is written is synced.
+    func waitsForSync(synced: UInt64, written: UInt64) -> Bool {
+        guard let reservedAt = held.reservedAt else { return false }
+        return reservedAt > synced && reservedAt <= written
+    }
+
+    // MARK: Rows on their way
+
+    // What is rare stays out of the function that runs for each row: it counts references.
+
+    @inline(never)
+    mutating func takeHeldRow() -> RowTag? { held.popFirst(in: slab) }
+
+    /// Keeps a row of the chunk in use until its reservation is synced.
+    ///
+    /// - Returns: The ledger's position that it waits for.
+    @inline(never)
+    mutating func hold(_ tag: RowTag) -> UInt64 {
+        held.append(tag, reservedAt: chunks.reservedAt, in: slab)
+        return chunks.reservedAt
+    }
+
+    /// Puts a row first in line for whichever connection comes next.
+    mutating func requeue(_ tag: RowTag) { requeued.append(tag, in: slab) }
+
+    /// Puts a row that was taken back where it was.
+    mutating func putBack(_ tag: RowTag) { requeued.prepend(tag, in: slab) }
+
+    /// A row that was handed back, or that is due for another attempt.
+    @inline(__always)
+    mutating func takeAgain(now: UInt64) -> RowTag? {
+        if let tag = requeued.popFirst(in: slab) { return tag }
+        return retries.popDue(now: now)
+    }
+
+    /// Any row that waits for a request, the list's left out; nil if none is left.
+    mutating func takeUnsent() -> RowTag? {
+        if let tag = requeued.popFirst(in: slab) { return tag }
+        if let entry = retries.popFirst() { return entry.tag }
+        return held.popFirst(in: slab)
+    }
+}
+
+/// Rows that a reactor read since it told the run.
+struct RowsRead {
+    var rows: UInt64 = 0
+    var invalid: UInt64 = 0
+    /// So many rows are read at most before the run is told; one where it is 0.
+    var lease: UInt64 = 0
+    /// The run stops: no further row of the list is read.
+    var isOver = false
+}
