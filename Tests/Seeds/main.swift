@@ -70,8 +70,10 @@ var failures: [UInt64] = []
 var coverage = Coverage()
 nameSeedsThatTrap()
 giveMemoryBack()
+var leftBehind = LeftBehind()
 for seed in seeds {
     runningSeed = seed
+    leftBehind.noteWorld()
     let result = runSeed(seed, telling: isTelling ? .everything : .nothing)
     coverage.add(result.coverage)
     if let failure = result.failure {
@@ -92,9 +94,12 @@ print("\(seeds.count - failures.count) passed, \(failures.count) failed")
 if !failures.isEmpty {
     print("failing seeds: \(failures.map(String.init).joined(separator: " "))")
 }
+if let excess = leftBehind.excess {
+    print("each world leaves \(excess) bytes behind")
+}
 if coverageFile == "-" {
     print(coverage.table(least: least))
 } else if let coverageFile {
     writeText(coverage.text, coverageFile)
 }
-if !failures.isEmpty { exitWith(1) }
+if !failures.isEmpty || leftBehind.excess != nil { exitWith(1) }

@@ -57,7 +57,8 @@ import Support
     }
 
     deinit {
-        unsafe memory.deinitialize(count: count)
+        // `deinitialize(count:)` ends nothing that cannot be copied once it is optimized (Swift 6.3).
+        for index in 0..<count { _ = unsafe (memory + index).move() }
         unsafe memory.deallocate()
     }
 

@@ -130,14 +130,11 @@ final class ScriptedRun {
             milliRate: nil, abortAfter: abortAfter, maxBadTokensPercent: maxBadTokensPercent,
             rowsRead: InvalidRowsGuard(maximumPercent: maxInvalid),
             sign: tokenAge == nil ? nil : sign)
-        var settings = ReactorSettings(
-            campaign: Self.campaign, authority: Array("apns.test".utf8),
-            topic: Array("com.example.app".utf8), pushType: Array("alert".utf8), priority: nil,
-            expiration: nil, collapseIdentifier: nil, payload: Array(#"{"aps":{}}"#.utf8),
-            connections: connections, streamsPerConnection: 1000, milliRatePerConnection: nil,
-            usesProviderToken: tokenAge != nil, onLost: .record, retryPolicy: RetryPolicy(),
-            requestTimeout: 30 * second, giveUpAfter: 60 * second, giveUpAfterIsExplicit: true,
-            abortAfter: abortAfter, reactors: reactors, seed: 1)
+        var settings = Self.settings
+        settings.connections = connections
+        settings.usesProviderToken = tokenAge != nil
+        settings.abortAfter = abortAfter
+        settings.reactors = reactors
         configure(&settings)
         let pool = ChunkPool(reactors: reactors)
         let text = text ?? (0..<rows).map { Self.token($0) + "\n" }.joined()
@@ -154,6 +151,16 @@ final class ScriptedRun {
                         chunkPool: pool, layout: .lines, seed: 7, now: Self.start)))
         }
     }
+
+    /// One reactor with one connection, and a client certificate.
+    static let settings = ReactorSettings(
+        campaign: campaign, authority: Array("apns.test".utf8),
+        topic: Array("com.example.app".utf8), pushType: Array("alert".utf8), priority: nil,
+        expiration: nil, collapseIdentifier: nil, payload: Array(#"{"aps":{}}"#.utf8),
+        connections: 1, streamsPerConnection: 1000, milliRatePerConnection: nil,
+        usesProviderToken: false, onLost: .record, retryPolicy: RetryPolicy(),
+        requestTimeout: 30 * second, giveUpAfter: 60 * second, giveUpAfterIsExplicit: true,
+        abortAfter: 50, reactors: 1, seed: 1)
 
     static func token(_ row: Int) -> String {
         let digits = String(row, radix: 16)

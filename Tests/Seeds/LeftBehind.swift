@@ -1,0 +1,33 @@
+import Glibc
+
+/// What worlds leave behind in memory: reactors, connections and ledgers are to end with them.
+struct LeftBehind {
+    private var worlds = 0
+    /// Resident bytes after the first worlds, of which the largest one sets what stays in use.
+    private var base = 0
+
+    private static let warmUp = 100
+    /// Fewer worlds say nothing.
+    private static let worldsLeast = 400
+    /// Bytes per world by which a process may grow. The buffers of one reactor's connections are more.
+    private static let limit = 32_768
+
+    /// Another world is about to begin.
+    mutating func noteWorld() {
+        if worlds == Self.warmUp { base = Self.residentBytes }
+        worlds += 1
+    }
+
+    /// Bytes that each world left behind, if that is too much.
+    var excess: Int? {
+        guard worlds >= Self.worldsLeast else { return nil }
+        let each = (Self.residentBytes - base) / (worlds - Self.warmUp)
+        return each > Self.limit ? each : nil
+    }
+
+    private static var residentBytes: Int {
+        let fields = readText("/proc/self/statm")?.split(separator: " ") ?? []
+        let pages = fields.count > 1 ? Int(fields[1]) ?? 0 : 0
+        return pages * Int(getpagesize())
+    }
+}
