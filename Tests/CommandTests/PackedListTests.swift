@@ -64,36 +64,111 @@ struct PackedListTests {
         #expect(try Packing.unpack(path, in: directory) == expected)
     }
 
-    @Test("What is cut off or damaged is exit 5, and nothing is written")
+    /// Every command that reads a list whole before it does anything with it, and what it would write.
+    private func readers(of list: String) throws -> [[String]] {
+        let good = try directory.write(tokens.token(0) + "\n", to: "good.txt")
+        let payload = try directory.write(Campaign.payload, to: "payload.json")
+        let authority = try TestAuthority.shared()
+        let send = [
+            "send", "--payload", payload, "--topic", Campaign.topic, "--endpoint", "127.0.0.1:1",
+            "--ca-file", authority.caFile, "--auth-key", authority.authKey, "--key-id",
+            Campaign.keyID, "--team-id", Campaign.teamID, "--progress", "none",
+        ]
+        let output = "\(directory.path)/out"
+        return [
+            ["tokens", "check", "--tokens", list],
+            ["tokens", "check", "--tokens", list, "--duplicates"],
+            ["tokens", "dedupe", "--tokens", list, "--output", output],
+            ["prune", "--ledger", ledger, "--tokens", list, "--output", output],
+            send + ["--dry-run", "--tokens", list],
+            send + ["--dry-run", "--tokens", list, "--duplicates", "skip"],
+            send + ["--ledger", output, "--tokens", list, "--duplicates", "skip"],
+            send + ["--dry-run", "--tokens", good, "--suppress", list],
+            send + ["--ledger", output, "--tokens", good, "--suppress", list],
+        ]
+    }
+
+    private var ledger: String { "\(directory.path)/dead" }
+
+    /// A ledger for `prune`, of a run that found nobody.
+    private func makeLedger() throws {
+        let campaign = try Campaign(rows: 1)
+        let server = try RecordingServer()
+        #expect(try campaign.send(to: server.endpoint).exitCode == 0)
+        try FileManager.default.copyItem(atPath: campaign.ledger, toPath: ledger)
+    }
+
+    /// The same list in the place of a file, and through standard input where a command takes that.
+    private func expectRefused(_ list: String, _ says: String) throws {
+        let output = "\(directory.path)/out"
+        for arguments in try readers(of: list) {
+            let file = try Broadside.run(arguments, in: directory, limit: 60)
+            #expect(file.exitCode == 2, "\(arguments): \(file.errors)")
+            #expect(file.errorLines.count == 1 && file.output.isEmpty, "\(file.errors)")
+            #expect(file.errors.contains(list) && file.errors.contains(says), "\(file.errors)")
+            #expect(access(output, F_OK) != 0, "\(arguments)")
+            guard let place = arguments.firstIndex(of: "--tokens"), arguments[place + 1] == list
+            else { continue }
+            var piped = arguments
+            piped[place + 1] = "-"
+            let input = try Broadside.run(piped, in: directory, input: list, limit: 60)
+            #expect(input.exitCode == 2, "\(piped): \(input.errors)")
+            let name = "--tokens \(list)"
+            #expect(
+                input.errors == file.errors.replacing(name, with: "standard input"),
+                "\(input.errors)")
+            #expect(access(output, F_OK) != 0, "\(piped)")
+        }
+    }
+
+    @Test("What is cut off or damaged is a wrong file for all commands, and nothing is written")
     func broken() throws {
+        try makeLedger()
         let random = (0..<60_000).map { _ in
             Array("0123456789abcdef\n".utf8)[Int.random(in: 0...16)]
         }
+        let rows = (0..<3_000).map { tokens.token($0) + "\n" }.joined()
         for packing in [Packing.gzip, .zstd] {
-            let file = try packing.write(random, to: "list.txt", in: directory)
+            // Far behind the rows that are looked at before a list is used.
+            let file = try packing.write(
+                Array(rows.utf8) + random, to: "list.txt", in: directory)
             var packed = Array(try Data(contentsOf: URL(filePath: file)))
             let cut = try directory.write(Array(packed.dropLast(7)), to: "cut\(packing.ending)")
-            packed[packed.count / 2] ^= 0x10
+            packed[packed.count * 2 / 3] ^= 0x10
             let damaged = try directory.write(packed, to: "damaged\(packing.ending)")
             let empty = try directory.write("", to: "empty\(packing.ending)")
-            let text = try directory.write("aabb\n", to: "text\(packing.ending)")
-            for (list, code, says) in [
-                (cut, Int32(5), "is cut off"), (damaged, 5, "is damaged"), (empty, 5, "is cut off"),
-                (text, 2, "is no \(packing.rawValue) file"),
+            try expectRefused(cut, "is cut off")
+            try expectRefused(damaged, "is damaged")
+            // Nothing that comes through a pipe has no name that promises more.
+            for (list, says) in [
+                (empty, "is cut off"),
+                (
+                    try directory.write("aabb\n", to: "text\(packing.ending)"),
+                    "is no \(packing.rawValue) file"
+                ),
             ] {
-                let output = "\(directory.path)/out"
-                for arguments in [
-                    ["check", "--tokens", list], ["check", "--tokens", list, "--duplicates"],
-                    ["dedupe", "--tokens", list, "--output", output],
-                ] {
-                    let finished = try tokens(arguments)
-                    #expect(finished.exitCode == code && finished.output.isEmpty)
-                    #expect(finished.errorLines.count == 1, "\(finished.errors)")
-                    #expect(
-                        finished.errors.contains(list) && finished.errors.contains(says),
-                        "\(finished.errors)")
-                    #expect(access(output, F_OK) != 0)
-                }
+                let refused = try tokens(["check", "--tokens", list])
+                #expect(refused.exitCode == 2 && refused.errors.contains(says), "\(refused.errors)")
+            }
+        }
+        // A checksum that does not fit is found at the end alone.
+        let file = try Packing.gzip.write(Array(rows.utf8), to: "sum", in: directory)
+        var packed = Array(try Data(contentsOf: URL(filePath: file)))
+        packed[packed.count - 8] ^= 1
+        try expectRefused(try directory.write(packed, to: "sum.gz"), "is damaged")
+    }
+
+    @Test("What is compressed twice is refused, as a file and from standard input, in one sentence")
+    func twice() throws {
+        try makeLedger()
+        let rows = (0..<300).map { tokens.token($0) + "\n" }.joined()
+        for inner in [Packing.gzip, .zstd] {
+            let once = try inner.write(Array(rows.utf8), to: "once.txt", in: directory)
+            let bytes = Array(try Data(contentsOf: URL(filePath: once)))
+            for outer in [Packing.gzip, .zstd] {
+                let list = try outer.write(bytes, to: "twice.txt", in: directory)
+                try expectRefused(
+                    list, "is compressed twice (\(inner.rawValue) within \(outer.rawValue)): ")
             }
         }
     }

@@ -231,7 +231,7 @@ final class ListBytes: Sendable {
                 return count
             } catch {
                 // What is called damaged may be half of another file.
-                if error.exitCode == ExitCode.disk { try checkUnchanged() }
+                if error.isDamage || error.exitCode == ExitCode.disk { try checkUnchanged() }
                 throw error
             }
         }

@@ -9,6 +9,8 @@ package struct ListPartReader: LedgerListReader {
     private let source: ListSource
     /// The gap that `source` is in, as far as it was not read; nil: it stands elsewhere.
     private var gap: ListGap?
+    /// The list is cut off or damaged.
+    private var damage: BroadsideError?
     private var lines: [UInt64] = []
     /// Tokens one after the other; `ends` says where each one ends.
     private var tokens: [UInt8] = []
@@ -32,7 +34,7 @@ package struct ListPartReader: LedgerListReader {
         do throws(BroadsideError) {
             if let read = try source.read(chunk) { return read }
         } catch {
-            throw LedgerError(.inputOutput, detail: error.message)
+            throw unreadable(error)
         }
         throw LedgerError(
             .badList,
@@ -62,6 +64,12 @@ package struct ListPartReader: LedgerListReader {
         }
     }
 
+    /// A list that can't be read on; one that is damaged is not the one that was sent.
+    private mutating func unreadable(_ error: BroadsideError) -> LedgerError {
+        if error.isDamage { damage = error }
+        return LedgerError(error.isDamage ? .badList : .inputOutput, detail: error.message)
+    }
+
     private mutating func check(
         line: UInt64, _ look: (inout Self) throws(LedgerError) -> Void
     ) throws(BroadsideError) {
@@ -69,6 +77,7 @@ package struct ListPartReader: LedgerListReader {
             try look(&self)
         } catch {
             try list.checkUnchanged()
+            if let damage { throw damage }
             guard error.code == .badList else {
                 throw BroadsideError(list.name, ": \(error)", exitCode: ExitCode.disk)
             }
@@ -97,7 +106,7 @@ package struct ListPartReader: LedgerListReader {
         do throws(BroadsideError) {
             found = try source.cutRows(atMost: 1)
         } catch {
-            throw LedgerError(.inputOutput, detail: error.message)
+            throw unreadable(error)
         }
         guard let found else { return }
         source.giveBack(found)
@@ -117,7 +126,7 @@ package struct ListPartReader: LedgerListReader {
         do throws(BroadsideError) {
             read = try source.cutRows(atMost: .max)
         } catch {
-            throw LedgerError(.inputOutput, detail: error.message)
+            throw unreadable(error)
         }
         guard let read else { return nil }
         let reservation = read.reservation

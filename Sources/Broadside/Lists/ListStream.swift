@@ -35,6 +35,8 @@ import Support
     private var windowStart: UInt64 = 0
     private var windowCount = 0
     private var isAtEnd = false
+    /// Whether the first decoded bytes were looked at.
+    private var isBeginningSeen = false
     /// Why it can't be read on: found once all before it was handed out.
     private var failure: BroadsideError?
 
@@ -113,6 +115,7 @@ import Support
         windowStart = 0
         windowCount = 0
         isAtEnd = false
+        isBeginningSeen = false
         failure = nil
     }
 
@@ -149,12 +152,31 @@ import Support
             guard let progress = try unsafe decompressor?.decode(source, into: room) else { return }
             inputRange = (inputRange.lowerBound + progress.consumed)..<inputRange.upperBound
             windowCount += progress.produced
-            guard isInputAtEnd, progress.produced == 0 else { return }
+            let isOver = isInputAtEnd && progress.produced == 0
+            inspectBeginning(isWhole: isOver)
+            guard isOver, failure == nil else { return }
             isAtEnd = decompressor?.mayEnd ?? true
             if !isAtEnd { failure = cutOff }
         } catch {
             failure = unreadable(error)
         }
+    }
+
+    /// What was compressed twice is no list of rows, wherever it comes from: a copy of standard input is
+    /// opened like a file, which would be decompressed again.
+    ///
+    /// - Parameter isWhole: Whether nothing follows what is in the window.
+    private func inspectBeginning(isWhole: Bool) {
+        let markByteCount = 4
+        guard !isBeginningSeen, isWhole || windowCount >= markByteCount else { return }
+        isBeginningSeen = true
+        let beginning = unsafe Array(window[..<min(windowCount, markByteCount)])
+        guard let compression, let inner = ListCompression.detect(beginning) else { return }
+        windowCount = 0
+        failure = .request(
+            name,
+            " is compressed twice (\(inner.rawValue) within \(compression.rawValue)): decompress it "
+                + "once, as \(compression.rawValue) -d does")
     }
 
     /// Waits for a pipe's next octets. What comes from a pipe may come slowly, or never end: a signal
@@ -196,27 +218,27 @@ import Support
         "after \(windowStart + UInt64(windowCount)) bytes of the list"
     }
 
+    // Whoever reads before a run has begun was given a wrong file. A run that comes upon it later calls
+    // it an error while running, whatever the exit code here.
+
     private var cutOff: BroadsideError {
-        BroadsideError(
+        .damaged(
             name,
             " is cut off: its \(compression?.rawValue ?? "") data ends too early, \(place): "
-                + "put the whole file in its place",
-            exitCode: 5)
+                + "put the whole file in its place")
     }
 
     private func unreadable(_ fault: ListDecompressor.Fault) -> BroadsideError {
         switch fault {
         case .corrupt(let words):
-            BroadsideError(
-                name, " is damaged \(place): \(words): put the file in its place as it was packed",
-                exitCode: 5)
+            .damaged(
+                name, " is damaged \(place): \(words): put the file in its place as it was packed")
         case .windowTooLarge:
-            BroadsideError(
+            .request(
                 name,
                 " needs a window of more than "
                     + "\(ListDecompressor.windowByteCountMax >> 20) MiB to be unpacked: pack it "
-                    + "without --long and with a level up to 19",
-                exitCode: windowStart == 0 && windowCount == 0 ? 2 : 5)
+                    + "without --long and with a level up to 19")
         }
     }
 }

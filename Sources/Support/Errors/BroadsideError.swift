@@ -8,6 +8,8 @@ public struct BroadsideError: Error, Sendable {
     public private(set) var option: String?
     /// A file is not what it was when it was opened.
     package private(set) var isChange = false
+    /// A file is not what its writer wrote.
+    package private(set) var isDamage = false
 
     /// An error with the exit code that it leads to.
     public init(_ message: String, exitCode: Int32) {
@@ -48,6 +50,15 @@ public struct BroadsideError: Error, Sendable {
     /// - Parameter problem: What follows the file's name in the message, its blank or colon first.
     package static func request(_ name: InputName, _ problem: String) -> BroadsideError {
         BroadsideError(name, problem, exitCode: ExitCode.badRequest)
+    }
+
+    /// A file that the request names is cut off or damaged; nothing was sent.
+    ///
+    /// - Parameter problem: What follows the file's name in the message, its blank or colon first.
+    package static func damaged(_ name: InputName, _ problem: String) -> BroadsideError {
+        var error = BroadsideError.request(name, problem)
+        error.isDamage = true
+        return error
     }
 
     /// A file changed while it was read.
