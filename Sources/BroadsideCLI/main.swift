@@ -7,6 +7,7 @@ holdStandardDescriptors()
 signal(SIGPIPE, SIG_IGN)
 // A limit on the size of files (RLIMIT_FSIZE) is a failed write, like a full disk: said, and tidied up.
 signal(SIGXFSZ, SIG_IGN)
+endQuietlyOnQuit()
 BenchChild.endWithBench()
 var code: Int32
 do {

@@ -46,6 +46,36 @@ struct SignalTests {
         #expect(try SendSummary(json: again.output).accepted == 20_000)
     }
 
+    @Test("SIGQUIT ends it by the system's default: no text, the ledger as after any kill")
+    func quit() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 3_000)
+        // Where tests run in the background of a shell the signal is ignored, and would stay so.
+        let start = """
+            import os, resource, signal, sys
+            signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            os.execv(sys.argv[1], sys.argv[1:])
+            """
+        let process = try Subprocess(
+            "python3",
+            ["-c", start, try Broadside.path()]
+                + campaign.arguments(to: server.endpoint, ["--rate", "500"]),
+            in: campaign.directory)
+        try process.wait { (try? campaign.statistics().accepted) ?? 0 >= 100 }
+        process.send(signal: SIGQUIT)
+        let ended = try process.wait(limit: 120)
+        #expect(ended.exitCode == -SIGQUIT)
+        #expect(ended.errors.isEmpty && ended.output.isEmpty, "\(ended.errors.prefix(500))")
+        #expect(try campaign.ledger("verify").exitCode == 0)
+
+        let resumed = try campaign.send(to: server.endpoint, ["--resume", "--summary", "-"])
+        #expect(resumed.exitCode == 0 || resumed.exitCode == 6, "\(resumed.errors)")
+        let whole = try SendSummary(json: resumed.output)
+        #expect(whole.accepted + whole.unknown == 3_000)
+        #expect(try server.tally(campaign.tokens).repeated == 0)
+    }
+
     @Test("A second signal ends it at once, and what was not answered is in doubt")
     func stopTwice() throws {
         let server = try RecordingServer("stall")
