@@ -2,4 +2,4 @@
 @_exported public import Support
 
 /// The version of the engine and of the command.
-public let broadsideVersion = "0.1.0"
+public let broadsideVersion = "0.2.0-dev"

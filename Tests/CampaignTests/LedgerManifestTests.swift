@@ -21,7 +21,7 @@ import Testing
         #expect(read == original)
         #expect(read.campaign == "00000000000000ab" && read.campaignNumber == 0xAB)
         #expect(read.recordedLengths == [1: [SegmentLength(reactor: 0, byteCount: 4096)]])
-        #expect(String(decoding: original.encoded(), as: UTF8.self).contains("\"version\" : 1"))
+        #expect(String(decoding: original.encoded(), as: UTF8.self).contains("\"version\" : 2"))
     }
 
     @Test func `a flipped bit or a cut makes no other manifest`() {
@@ -41,14 +41,61 @@ import Testing
 
     @Test func `a newer version is named as such`() {
         var octets = manifest().encoded()
-        let place = octets.firstRange(of: Array("\"version\" : 1".utf8))!
-        octets[place.upperBound - 1] = 0x32
+        let place = octets.firstRange(of: Array("\"version\" : 2".utf8))!
+        octets[place.upperBound - 1] = 0x33
         do throws(LedgerError) {
             _ = try Manifest(decoding: octets)
             Issue.record("no error")
         } catch {
-            #expect(error.code == .unsupportedVersion)
+            #expect(error.code == .unsupportedVersion && error.detail == "format 3")
         }
+    }
+
+    @Test func `the first version is read, and saved as the one of today`() throws {
+        let older = manifest().encoded(version: 1)
+        #expect(String(decoding: older, as: UTF8.self).contains("\"version\" : 1"))
+        var read = try Manifest(decoding: older)
+        #expect(read.version == 1)
+        let again = try Manifest(decoding: read.encoded())
+        #expect(again.version == 1)
+        _ = read.beginEpoch(atMilliseconds: testTime + 9)
+        #expect(try Manifest(decoding: read.encoded()).version == Manifest.currentVersion)
+    }
+
+    @Test("A field more is another format: a version that does not know it must be able to say so")
+    func fields() throws {
+        var manifest = manifest()
+        (manifest.name, manifest.shards, manifest.canaryRowCount) = ("n", ["s"], 1)
+        (manifest.rowCount, manifest.rowsLimit) = (1, 1)
+        (manifest.listHash, manifest.headerHash) = ("h", "h")
+        manifest.part = ListGap(
+            firstRow: 0, byteOffset: 0, firstLine: 1, endRow: 1, endByteOffset: 1)
+        manifest.noteCourse(isInListOrder: true, segmentCount: 1)
+        manifest.endEpoch(
+            lengths: [], isFinished: false, stop: StopRecord(.signal, wasAnswered: true))
+        let text = String(decoding: manifest.encoded(), as: UTF8.self)
+        let keys = Set(
+            text.split(separator: "\n").compactMap { line in
+                line.split(separator: "\"", omittingEmptySubsequences: false).dropFirst().first
+                    .flatMap { line.contains("\" : ") ? String($0) : nil }
+            })
+        // Whoever adds one raises `Manifest.currentVersion`, and writes both down here.
+        #expect(Manifest.currentVersion == 2)
+        #expect(
+            keys == [
+                "version", "campaign", "identity", "firstStartedAtMilliseconds",
+                "expirationSeconds", "name", "listPath", "part", "shards", "canaryPassed",
+                "canaryRowCount", "epochs", "isFinished", "rowCount", "rowsLimit", "listHash",
+                "headerHash", "counters", "checksum",
+                // Of the identity.
+                "columns", "environment", "listByteCount", "listFormat", "payloadSHA256",
+                "priority", "pushType", "topic", "expiration",
+                // Of a part, a run and its end.
+                "firstRow", "byteOffset", "firstLine", "endRow", "endByteOffset", "number",
+                "startedAtMilliseconds", "segments", "reactor", "byteCount", "segmentCount",
+                "segmentsAreMade", "isInListOrder", "stop", "kind", "wasAnswered", "retries",
+                "reconnects", "connections",
+            ])
     }
 
     @Test func `a run that is taken up keeps the lengths found, one that ended its own`() {

@@ -56,6 +56,143 @@ import Testing
         if name != "lock" { #expect(try campaign.ledger("verify").exitCode == 0) }
     }
 
+    /// What reads a ledger, and what resumes it.
+    private static let readers = [
+        ["ledger", "stats"], ["ledger", "export"], ["ledger", "verify"],
+        ["ledger", "find", "--token", "00"], ["prune"], ["report"], ["resume"],
+    ]
+
+    private func read(
+        _ campaign: Campaign, _ reader: [String], _ server: RecordingServer, _ more: [String]
+    ) throws -> Finished {
+        let output = "\(campaign.directory.path)/output"
+        switch reader[0] {
+        case "resume": return try campaign.send(to: server.endpoint, more + ["--resume"])
+        case "prune":
+            return try Broadside.run(
+                [
+                    "prune", "--ledger", campaign.ledger, "--tokens", campaign.list, "--output",
+                    output,
+                ],
+                in: campaign.directory)
+        case "report":
+            return try Broadside.run(
+                ["report", "--ledger", campaign.ledger, "--output", output], in: campaign.directory)
+        default:
+            return try Broadside.run(
+                reader + ["--ledger", campaign.ledger], in: campaign.directory)
+        }
+    }
+
+    @Test(arguments: ["manifest.json", "segment-0001-00", "skips"], [false, true])
+    func `No file is read through a link, or from a pipe, that lies in a ledger`(
+        name: String, isPipe: Bool
+    ) throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 50)
+        let more = ["--suppress", try campaign.directory.write("aabb\n", to: "out.txt")]
+        let first = try campaign.send(to: server.endpoint, more + ["--limit", "10"])
+        #expect(first.exitCode == 0, "\(first.errors)")
+        let file = "\(campaign.ledger)/\(name)"
+        let moved = "\(campaign.directory.path)/moved"
+        #expect(rename(file, moved) == 0)
+        #expect((isPipe ? mkfifo(file, 0o600) : symlink(moved, file)) == 0)
+        let what = isPipe ? "is not a regular file" : "is a symbolic link"
+        for reader in Self.readers where name != "skips" || reader == ["resume"] {
+            let refused = try read(campaign, reader, server, more)
+            #expect(refused.exitCode == 2, "\(reader): \(refused.errors)")
+            #expect(refused.errorLines.count == 1, "\(refused.errors)")
+            #expect(refused.errors.contains("\(file) \(what)"), "\(refused.errors)")
+        }
+        #expect(unlink(file) == 0 && rename(moved, file) == 0)
+        let resumed = try campaign.send(to: server.endpoint, more + ["--resume"])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
+    @Test func `A copy of standard input is not read through a link`() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 50)
+        func send(_ more: [String]) throws -> Finished {
+            try Broadside.run(
+                campaign.arguments(to: server.endpoint, ["--tokens", "-"] + more),
+                in: campaign.directory, input: campaign.list)
+        }
+        #expect(try send(["--limit", "10"]).exitCode == 0)
+        let spool = "\(campaign.ledger)/tokens"
+        #expect(unlink(spool) == 0 && symlink(campaign.list, spool) == 0)
+        for refused in [try send(["--resume"]), try campaign.ledger("export")] {
+            #expect(refused.exitCode == 2, "\(refused.errors)")
+            #expect(refused.errors.contains("\(spool) is a symbolic link"), "\(refused.errors)")
+        }
+    }
+
+    @Test(arguments: ["telemetry.json", "provider-token", "manifest.copy"])
+    func `What a run does without counts as none where it is a link`(name: String) throws {
+        let server = try RecordingServer()
+        let campaign = try interrupted(server)
+        let file = "\(campaign.ledger)/\(name)"
+        let moved = "\(campaign.directory.path)/moved"
+        #expect(rename(file, moved) == 0 && symlink(moved, file) == 0)
+        let before = try Data(contentsOf: URL(filePath: moved))
+        #expect(try read(campaign, ["report"], server, []).exitCode == 0)
+        #expect(try retried(campaign, server).exitCode == 0)
+        #expect(try Data(contentsOf: URL(filePath: moved)) == before)
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
+    /// Gives a file of the ledger a format of later days, with a checksum that fits.
+    private func makeNewer(_ campaign: Campaign, segment: Bool) throws {
+        let script = """
+            import glob, json, struct, sys, zlib
+            ledger = sys.argv[1]
+            if sys.argv[2] == 'segment':
+                path = ledger + '/segment-0001-00'
+                bytes = bytearray(open(path, 'rb').read())
+                bytes[8:10] = struct.pack('<H', 9)
+                bytes[28:32] = struct.pack('<I', zlib.crc32(bytes[:28]))
+                open(path, 'wb').write(bytes)
+            else:
+                for name in ('manifest.json', 'manifest.copy'):
+                    manifest = json.load(open(ledger + '/' + name))
+                    manifest['version'] = 99
+                    manifest['somethingNew'] = True
+                    open(ledger + '/' + name, 'w').write(json.dumps(manifest))
+            """
+        try Subprocess.run(
+            "python3", ["-c", script, campaign.ledger, segment ? "segment" : "manifest"],
+            in: campaign.directory)
+    }
+
+    @Test(arguments: [false, true])
+    func `A ledger of a later format is said to be one, and left alone`(segment: Bool) throws {
+        let server = try RecordingServer()
+        let campaign = try interrupted(server)
+        try makeNewer(campaign, segment: segment)
+        let total = try server.tally(campaign.tokens).total
+        let says = segment ? "segment-0001-00" : "manifest.json"
+        let repaired = "\(campaign.directory.path)/repaired"
+        var found = try Self.readers.map { try read(campaign, $0, server, []) }
+        found.append(try campaign.ledger("repair", ["--output", repaired]))
+        for (place, refused) in found.enumerated() {
+            #expect(refused.exitCode == 2, "\(place): \(refused.errors)")
+            #expect(refused.errorLines.count == 1, "\(refused.errors)")
+            #expect(
+                refused.errors.contains(
+                    "\(says) was written by a newer version of broadside (format "),
+                "\(place): \(refused.errors)")
+        }
+        #expect(access(repaired, F_OK) != 0)
+        #expect(try server.tally(campaign.tokens).total == total)
+        // Nothing is written over it either.
+        let over = try Broadside.run(
+            [
+                "tokens", "dedupe", "--tokens", campaign.list, "--output",
+                "\(campaign.ledger)/manifest.json",
+            ], in: campaign.directory)
+        #expect(over.exitCode == 2, "\(over.errors)")
+    }
+
     @Test(arguments: ["--summary", "--report", "--metrics"])
     func `No output is written through a link at a name that can be guessed`(option: String) throws
     {

@@ -70,8 +70,7 @@ struct ProviderTokenFile {
     // MARK: The file
 
     private func lines() -> [String] {
-        let path = directory.path + "/" + Self.name
-        guard let bytes = try? readFile(path, option: "ledger", limit: 1 << 16),
+        guard let bytes = try? directory.readSmallFile(Self.name, limit: 1 << 16),
             bytes.last == 0x0a
         else { return [] }
         return bytes.split(separator: 0x0a).map { String(decoding: $0, as: UTF8.self) }

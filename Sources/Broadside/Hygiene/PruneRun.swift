@@ -56,7 +56,7 @@ public enum PruneRun {
                 do {
                     try dead.insertDead(of: &verdicts, reasons: options.reasons)
                 } catch {
-                    throw BroadsideError(option: "ledger", "\(path): \(error)", exitCode: 5)
+                    throw LedgerReading.unreadable(error, directory)
                 }
                 hasSilence = hasSilence || verdicts.acceptsBySilence
                 ledgers.append((path, verdicts))
@@ -76,7 +76,7 @@ public enum PruneRun {
             do {
                 try dead.rescueLiving(of: ledger.verdicts, reasons: options.reasons)
             } catch {
-                throw BroadsideError(option: "ledger", "\(ledger.path): \(error)", exitCode: 5)
+                throw LedgerReading.unreadable(error, .unlocked(ledger.path))
             }
         }
         dead.seal()

@@ -21,13 +21,13 @@ final class FileBytes: LedgerBytes, Sendable {
     private let patience: ReadingPatience
     let byteCount: UInt64
 
-    init(_ path: String, _ patience: ReadingPatience) throws(BroadsideError) {
+    /// - Parameters:
+    ///   - descriptor: Its own from now on.
+    ///   - path: How messages call it.
+    init(_ descriptor: Int32, path: String, _ patience: ReadingPatience) {
+        self.descriptor = descriptor
         self.path = path
         self.patience = patience
-        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
-        }
         var information = stat()
         unsafe fstat(descriptor, &information)
         byteCount = UInt64(information.st_size)

@@ -9,15 +9,25 @@ extension LedgerDirectory {
     ) throws(BroadsideError) -> (LedgerDirectory, Manifest) {
         let directory = try openToRead(path)
         let names = [manifestName, manifestCopyName, ".\(manifestName).new"]
+        var newer: BroadsideError?
         // Whatever happened to it: a manifest of an earlier moment is true, of that moment.
         for name in names where fileExists("\(path)/\(name)") {
-            guard let bytes = try? readFile("\(path)/\(name)", option: "ledger", limit: 1 << 24),
-                var manifest = try? Manifest(decoding: bytes)
-            else { continue }
+            guard let bytes = try? directory.readSmallFile(name, limit: manifestLimit) else {
+                continue
+            }
+            var manifest: Manifest
+            do {
+                manifest = try Manifest(decoding: bytes)
+            } catch {
+                // A damaged byte may say so, too.
+                newer = newer ?? newerVersion(error, path)
+                continue
+            }
             if name != manifestName { manifest.assumeSegmentsMade() }
             try directory.lock()
             return (directory, manifest)
         }
+        if let newer { throw newer }
         // Says what is wrong: not a ledger, or one without a sound manifest.
         let lost = try directory.lostManifest()
         guard directory.hasManifest || lost != nil else {
@@ -42,7 +52,7 @@ extension LedgerDirectory {
         for name in try names().sorted() {
             guard let (epoch, reactor) = LedgerFormat.parseSegmentName(name) else { continue }
             do throws(BroadsideError) {
-                let bytes = DamagedBytes(try FileBytes("\(path)/\(name)", patience))
+                let bytes = DamagedBytes(try fileBytes(name))
                 segments.append(LedgerSegment(epoch: epoch, reactor: reactor, bytes: bytes))
             } catch {
                 unreadable.append("lost \(name): \(error.message)")

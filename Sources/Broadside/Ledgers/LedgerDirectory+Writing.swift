@@ -8,7 +8,7 @@ extension LedgerDirectory {
     /// Opens the directory itself. Who may write to it can have a run replace any file of its user's,
     /// or read what was sent to whom, so nobody else may.
     func openFolder(mustBeOwn: Bool) throws(BroadsideError) {
-        folder = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if folder < 0 { folder = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         var information = stat()
         guard folder >= 0, unsafe fstat(folder, &information) == 0 else {
             throw BroadsideError(

@@ -126,8 +126,16 @@ final class LedgerDirectory {
             return names.contains("lock") && names.allSatisfy { preparations.contains($0) }
         }
         if names.contains("lock") { return true }
-        let bytes = try? readFile(path + "/manifest.json", option: "ledger", limit: 1 << 24)
-        return bytes.flatMap { try? Manifest(decoding: $0) } != nil
+        guard
+            let bytes = try? LedgerDirectory(path: path).readSmallFile(
+                manifestName, limit: manifestLimit)
+        else { return false }
+        do {
+            _ = try Manifest(decoding: bytes)
+            return true
+        } catch {
+            return error.code == .unsupportedVersion
+        }
     }
 
     /// Whether a run left something here: what it sent, or what it prepared before its first row.
@@ -140,6 +148,8 @@ final class LedgerDirectory {
     static let spoolName = "tokens"
     /// What the ledger is about.
     static let manifestName = "manifest.json"
+    /// No manifest has more bytes.
+    static let manifestLimit = 1 << 24
     /// A second one of that, for a repair.
     static let manifestCopyName = "manifest.copy"
     /// Rows that are not sent because the token is suppressed or a duplicate.
@@ -178,12 +188,7 @@ final class LedgerDirectory {
         lockDescriptor = unsafe openat(
             folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard lockDescriptor >= 0 else {
-            if errno == ELOOP {
-                throw .usage(
-                    "ledger",
-                    "\(path)/lock is a symbolic link, which no run made: look who did, "
-                        + "and remove it")
-            }
+            if errno == ELOOP { throw isLink("lock") }
             throw BroadsideError(
                 option:
                     "ledger", "\(path): \(describe(errno: errno)): it must be writable", exitCode: 5
@@ -201,17 +206,6 @@ final class LedgerDirectory {
                     "ledger", "\(path) is in use by another process: wait for its end",
                 exitCode: ExitCode.inUse)
         }
-    }
-
-    /// True while a run holds the directory's lock.
-    var isInUse: Bool {
-        let descriptor = unsafe open(path + "/lock", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        // Shared, and for a moment: two readers don't take each other for a run.
-        guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return errno == EWOULDBLOCK }
-        flock(descriptor, LOCK_UN)
-        return false
     }
 
     // MARK: Manifest
@@ -253,10 +247,11 @@ final class LedgerDirectory {
                         + "send with --resume begins it"
                     : "--ledger \(path) holds no manifest.json: it is no ledger, name one")
         }
-        let bytes = try readFile(path + "/manifest.json", option: "ledger", limit: 1 << 24)
+        let bytes = try readSmallFile(Self.manifestName, limit: Self.manifestLimit)
         do {
             return try Manifest(decoding: bytes)
         } catch {
+            if let newer = Self.newerVersion(error, path) { throw newer }
             throw BroadsideError(option: "ledger", "\(path)/manifest.json: \(error)", exitCode: 5)
         }
     }
@@ -288,7 +283,7 @@ final class LedgerDirectory {
             segments.append(
                 LedgerSegment(
                     epoch: epoch, reactor: reactor,
-                    bytes: try FileBytes("\(path)/\(name)", patience)))
+                    bytes: try fileBytes(name)))
         }
         return segments.sorted { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }
     }

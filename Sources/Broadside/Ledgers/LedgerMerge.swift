@@ -71,7 +71,7 @@ public enum LedgerMerge {
     private static func compareLists(
         _ ledgers: [Source], tokens: String?
     ) throws(BroadsideError) {
-        let places = tokens.map { [$0] } ?? places(of: ledgers)
+        let places = if let tokens { [tokens] } else { try places(of: ledgers) }
         for place in places {
             let list = try ledgers[0].manifest.openList(at: place)
             var other: (path: String, detail: String)?
@@ -109,10 +109,10 @@ public enum LedgerMerge {
     }
 
     /// Where the list may be.
-    private static func places(of ledgers: [Source]) -> [String] {
+    private static func places(of ledgers: [Source]) throws(BroadsideError) -> [String] {
         var places: [String] = []
         for ledger in ledgers {
-            let spool = ledger.container.hasSpool ? ledger.container.spoolPath : nil
+            let spool = try ledger.container.spool()
             guard let path = spool ?? ledger.manifest.listPath, fileExists(path),
                 !places.contains(path)
             else { continue }
@@ -138,7 +138,7 @@ public enum LedgerMerge {
         do throws(LedgerError) {
             _ = try LedgerVerification(checking: segments, manifest: manifest)
         } catch {
-            throw BroadsideError("\(directory.path): \(error)", exitCode: 5)
+            throw LedgerReading.unreadable(error, directory)
         }
     }
 }
@@ -189,7 +189,7 @@ extension LedgerDirectory {
     func copyFile(
         _ name: String, to target: String, byteCount: UInt64? = nil
     ) throws(BroadsideError) {
-        let source = try FileBytes("\(path)/\(name)", patience)
+        let source = try fileBytes(name)
         let copy = "\(target)/\(name)"
         let descriptor = unsafe open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {

@@ -141,7 +141,7 @@ public struct LedgerReading {
 
     func openList(_ tokens: String?) throws(BroadsideError) -> TokenList? {
         if let tokens { return try manifest.openList(at: tokens) }
-        let spool = directory.hasSpool ? directory.spoolPath : nil
+        let spool = try directory.spool()
         guard let path = manifest.listPath ?? spool, fileExists(path) else {
             return nil
         }
@@ -171,6 +171,7 @@ public struct LedgerReading {
         _ error: LedgerError, _ directory: LedgerDirectory
     ) -> BroadsideError {
         if error.code == .interrupted { return SignalWatch.stopped }
+        if let newer = LedgerDirectory.newerVersion(error, directory.path) { return newer }
         let advice = error.code.isDamage ? ": \(directory.repairAdvice)" : ""
         return BroadsideError(
             option: "ledger", "\(directory.path): \(error)\(advice)", exitCode: 5)

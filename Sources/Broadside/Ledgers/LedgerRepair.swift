@@ -142,7 +142,7 @@ private struct Repair {
 
     private func openList(_ salvage: LedgerSalvage) throws(BroadsideError) -> TokenList {
         let manifest = salvage.repairedManifest(lengths: [:], isFinished: false)
-        let spool = directory.hasSpool ? directory.spoolPath : nil
+        let spool = try directory.spool()
         guard let path = tokens ?? spool ?? manifest.listPath, fileExists(path) else {
             throw .usage(
                 "ledger",

@@ -11,9 +11,9 @@ extension SkipSearch {
         let name = LedgerDirectory.skipsName
         let path = "\(directory.path)/\(name)"
         if !isNew {
-            let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-            if descriptor >= 0,
-                let known = try SkipList(descriptor: descriptor, name: path, search: self)
+            if fileExists(path),
+                let known = try SkipList(
+                    descriptor: directory.openFile(name), name: path, search: self)
             {
                 return known
             }

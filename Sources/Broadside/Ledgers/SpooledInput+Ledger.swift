@@ -8,14 +8,14 @@ extension SpooledInput {
     /// - Returns: The path of the copy.
     static func spool(into directory: LedgerDirectory) throws(BroadsideError) -> String {
         if directory.hasManifest {
-            guard directory.hasSpool else {
+            guard let spool = try directory.spool() else {
                 throw .usage(
                     "tokens",
                     "-: the campaign of --ledger \(directory.path) was begun with a file: "
                         + "name it")
             }
             try checkSame(directory)
-            return directory.spoolPath
+            return spool
         }
         let input = try ListBytes(opening: ListBytes.standardInput, option: "tokens")
         let descriptor = try directory.createFile(LedgerDirectory.spoolName)

@@ -206,9 +206,8 @@ struct Telemetry: Codable, Sendable {
 
     /// What a directory keeps; nil where there is none, or none that can be read.
     static func read(from directory: LedgerDirectory) -> Telemetry? {
-        let path = "\(directory.path)/\(fileName)"
-        guard fileExists(path),
-            let bytes = try? readFile(path, option: "ledger", limit: byteLimit)
+        guard
+            let bytes = try? directory.readSmallFile(fileName, limit: byteLimit)
         else { return nil }
         return Telemetry(decoding: bytes)
     }

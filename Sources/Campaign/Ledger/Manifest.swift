@@ -9,8 +9,9 @@ internal import FoundationEssentials
 /// A run that takes up a ledger syncs the segments that it found, records their lengths and only
 /// then acts on what it read: nothing that it relied on can be lost unnoticed later on.
 public struct Manifest: Codable, Hashable, Sendable {
-    /// The version of the format that this code writes.
-    public static let currentVersion = 1
+    /// The version of the format that this code writes. It rises with each field that is added: a version
+    /// that does not know it could not tell the checksum's fit.
+    public static let currentVersion = 2
 
     /// One run of the campaign.
     public struct Epoch: Codable, Hashable, Sendable {
@@ -125,6 +126,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         if let last = epochs.indices.last, epochs[last].segments == nil {
             epochs[last].segments = lengths
         }
+        version = Manifest.currentVersion
         let number = (epochs.last?.number ?? 0) + 1
         epochs.append(Epoch(number: number, startedAtMilliseconds: milliseconds))
         isFinished = false
@@ -200,6 +202,7 @@ public struct Manifest: Codable, Hashable, Sendable {
 
     /// Describes runs anew, as a repair found them.
     mutating func replaceEpochs(_ found: [Epoch], isFinished: Bool) {
+        version = Manifest.currentVersion
         epochs = found
         self.isFinished = isFinished
     }
@@ -220,6 +223,13 @@ public struct Manifest: Codable, Hashable, Sendable {
         return lengths
     }
 
+    /// The octets as another version of the format has them, for tests.
+    func encoded(version: Int) -> [UInt8] {
+        var copy = self
+        copy.version = version
+        return copy.encoded()
+    }
+
     /// The octets of `manifest.json`.
     public func encoded() -> [UInt8] {
         var copy = self
@@ -235,12 +245,14 @@ public struct Manifest: Codable, Hashable, Sendable {
         do {
             let data = Data(octets)
             let version = try JSONDecoder().decode(Version.self, from: data).version
-            guard version <= Manifest.currentVersion else { throw LedgerError(.unsupportedVersion) }
+            guard version <= Manifest.currentVersion else {
+                throw LedgerError(.unsupportedVersion, detail: "format \(version)")
+            }
             self = try JSONDecoder().decode(Manifest.self, from: data)
         } catch let error as LedgerError {
             throw error
         } catch {
-            throw LedgerError(.badManifest, detail: "it is no manifest of version 1")
+            throw LedgerError(.badManifest, detail: "it is not a manifest")
         }
         guard checksum == computedChecksum() else {
             throw LedgerError(.badManifest, detail: "its checksum does not fit")

@@ -113,7 +113,8 @@ struct SoundSegment {
             reactor: UInt16(truncatingIfNeeded: found.1 >> 16))
         guard found == own else { return false }
         if version > LedgerFormat.version {
-            throw LedgerError(.unsupportedVersion, segment: segment.name)
+            throw LedgerError(
+                .unsupportedVersion, segment: segment.name, detail: "format \(version)")
         }
         throw LedgerError(
             .badSegmentHeader, segment: segment.name, detail: "it belongs to another run")

@@ -22,6 +22,15 @@ package func readFile(
     }
     defer { close(descriptor) }
     let stamp = mustStay ? FileStamp(descriptor: descriptor) : nil
+    let bytes = try readFile(descriptor, shownAs: name, limit: limit)
+    if let how = stamp?.change(descriptor: descriptor, path: path) { throw .changed(name, how) }
+    return bytes
+}
+
+/// The rest of a small file that is open.
+package func readFile(
+    _ descriptor: Int32, shownAs name: InputName, limit: Int
+) throws(BroadsideError) -> [UInt8] {
     var bytes: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 65_536)
     while true {
@@ -29,12 +38,7 @@ package func readFile(
         guard count >= 0 else {
             throw .request(name, ": \(describe(errno: errno)): name a readable file")
         }
-        if count == 0 {
-            if let how = stamp?.change(descriptor: descriptor, path: path) {
-                throw .changed(name, how)
-            }
-            return bytes
-        }
+        if count == 0 { return bytes }
         bytes += piece[..<count]
         guard bytes.count <= limit else {
             throw .request(name, ": larger than \(limit) bytes: is it the right file?")

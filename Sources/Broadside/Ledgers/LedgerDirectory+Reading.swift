@@ -1,0 +1,76 @@
+import Campaign
+internal import Glibc
+import Support
+
+// What is read of a ledger's directory, through its descriptor. A link there is nothing that a run made:
+// what it leads to may be anybody's.
+
+extension LedgerDirectory {
+    /// Opens a file of the directory to be read; follows no link, and waits for no pipe.
+    func openFile(_ name: String) throws(BroadsideError) -> Int32 {
+        if folder < 0 { try openFolder(mustBeOwn: false) }
+        let descriptor = unsafe openat(
+            folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            if errno == ELOOP { throw isLink(name) }
+            throw BroadsideError("\(path)/\(name): \(describe(errno: errno))", exitCode: 5)
+        }
+        guard FileIdentity(descriptor: descriptor)?.isRegular == true else {
+            close(descriptor)
+            throw .usage(
+                "ledger",
+                "\(path)/\(name) is not a regular file, so no run made it: look who did, and remove "
+                    + "it")
+        }
+        return descriptor
+    }
+
+    /// A small file of the directory, whole.
+    func readSmallFile(_ name: String, limit: Int) throws(BroadsideError) -> [UInt8] {
+        let descriptor = try openFile(name)
+        defer { close(descriptor) }
+        return try readFile(
+            descriptor, shownAs: InputName("\(path)/\(name)", option: "ledger"), limit: limit)
+    }
+
+    /// A file of the directory, to be read at any place.
+    func fileBytes(_ name: String) throws(BroadsideError) -> FileBytes {
+        FileBytes(try openFile(name), path: "\(path)/\(name)", patience)
+    }
+
+    /// Where a list that came from standard input is to be read; nil where there is none.
+    func spool() throws(BroadsideError) -> String? {
+        guard hasSpool else { return nil }
+        // Opened again by its path: whoever may exchange it meanwhile may write into it as well.
+        close(try openFile(Self.spoolName))
+        return spoolPath
+    }
+
+    /// True while a run holds the directory's lock.
+    var isInUse: Bool {
+        guard let descriptor = try? openFile("lock") else { return false }
+        defer { close(descriptor) }
+        // Shared, and for a moment: two readers don't take each other for a run.
+        guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return errno == EWOULDBLOCK }
+        flock(descriptor, LOCK_UN)
+        return false
+    }
+
+    /// What is said of a symbolic link where a file should be.
+    func isLink(_ name: String) -> BroadsideError {
+        .usage(
+            "ledger",
+            "\(path)/\(name) is a symbolic link, which no run made: look who did, and put the file "
+                + "itself there")
+    }
+
+    /// Why a ledger of a later format is not read; nil for other errors.
+    static func newerVersion(_ error: LedgerError, _ path: String) -> BroadsideError? {
+        guard error.code == .unsupportedVersion else { return nil }
+        let what = error.segment.isEmpty ? manifestName : error.segment
+        return .usage(
+            "ledger",
+            "\(path): \(what) was written by a newer version of broadside\(error.detail.isEmpty ? "" : " (\(error.detail))"): "
+                + "this is \(broadsideVersion), use that one")
+    }
+}
