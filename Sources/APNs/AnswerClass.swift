@@ -7,13 +7,16 @@
 ///     dead token        410, ExpiredToken                        rejected       -          -
 ///     bad token         BadDeviceToken                           rejected       -          badDeviceToken
 ///     wrong topic       DeviceTokenNotForTopic                   rejected       -          wrongTopicToken
-///     bad row           MissingDeviceToken, 413                  rejected       -          -
-///     bad request       other 400, 404, 405, unknown 4xx         rejected       -          refusesRequest
+///     bad row           MissingDeviceToken                       rejected       -          -
+///     too large         413                                      rejected       -          refusesPayload
+///     bad request       other 400, 404, 405, unknown 3xx and 4xx rejected       -          refusesRequest
 ///     credential        403, TopicDisallowed                     remains        (close)    refusesCredential
 ///     token invalid     InvalidProviderToken                     once, remains  -          refusesCredential
 ///     token expired     ExpiredProviderToken                     renewed token  close      renewProviderToken
 ///     too many updates  TooManyProviderTokenUpdates              previous token -          freezeRenewal
 ///     busy              429                                      after a delay  -          -
+///     not processed     408, 421, 425                            after a delay  -          -
+///     strange success   other 2xx                                in doubt       -          refusesRequest
 ///     server trouble    5xx, IdleTimeout, UnrelatedKeyIdInToken  after a delay  replace    pauseAddress
 ///     lost behind       502, 504                               in doubt       replace    pauseAddress
 public struct AnswerClass: Sendable, Equatable {
@@ -55,6 +58,9 @@ public struct AnswerClass: Sendable, Equatable {
         case accepted
         /// The request as such is refused; counts for `--abort-after`.
         case refusesRequest
+        /// The payload is refused; counts for `--abort-after` as a refused request where all rows have
+        /// the same one, else only until a notification was accepted.
+        case refusesPayload
         /// The credential is refused; counts for `--abort-after`.
         case refusesCredential
         /// BadDeviceToken; counts for `--max-bad-tokens`, and for the first answers.
@@ -84,6 +90,7 @@ public struct AnswerClass: Sendable, Equatable {
 
     static var accepted: AnswerClass { .init(.accepted, .none, .accepted) }
     static var rejected: AnswerClass { .init(.rejected, .none, .none) }
+    static var tooLarge: AnswerClass { .init(.rejected, .none, .refusesPayload) }
     static var badToken: AnswerClass { .init(.rejected, .none, .badDeviceToken) }
     static var wrongTopic: AnswerClass { .init(.rejected, .none, .wrongTopicToken) }
     static var badRequest: AnswerClass { .init(.rejected, .none, .refusesRequest) }
@@ -101,6 +108,9 @@ public struct AnswerClass: Sendable, Equatable {
         .init(.retryAfterDelay, .drainAndReplace, .pauseAddress)
     }
 
+    /// A status by which a server says that it took the request, and that APNs never sends: nobody knows
+    /// what became of the notification. A server that says nothing else is not APNs.
+    static var strangeSuccess: AnswerClass { .init(.responseLost, .none, .refusesRequest) }
     static var lostBehind: AnswerClass { .init(.responseLost, .drainAndReplace, .pauseAddress) }
 
     /// A stream that the server did not act on (REFUSED_STREAM, or above a GOAWAY's last stream).
@@ -115,7 +125,9 @@ public struct AnswerClass: Sendable, Equatable {
     /// accepts, 410 is always a dead token, and 5xx is always the server's own trouble, so that no
     /// row is settled by a server that is falling over. 502 and 504 are what a gateway says that has
     /// passed the request on and "received an invalid response", or none in time (RFC 9110 sections
-    /// 15.6.3 and 15.6.5): the notification may be on its way.
+    /// 15.6.3 and 15.6.5): the notification may be on its way. So it may after any other 2xx. 408, 421 and
+    /// 425 say of the request that it was not processed and may be sent again (sections 15.5.9 and
+    /// 15.5.20, RFC 8470 section 5.2).
     ///
     /// - Parameters:
     ///   - status: the `:status` of the response.
@@ -123,6 +135,7 @@ public struct AnswerClass: Sendable, Equatable {
     public static func classify(status: UInt16, reason: Reason?) -> AnswerClass {
         switch status {
         case 200: return .accepted
+        case _ where isStrangeSuccess(status): return .strangeSuccess
         case 410: return .rejected
         case 502, 504: return .lostBehind
         // RFC 9110, section 15: a status outside 100 to 599 is to be taken for a 5xx.
@@ -133,10 +146,15 @@ public struct AnswerClass: Sendable, Equatable {
         // "New reasons appear": the status class decides.
         switch status {
         case 403: return .credential
-        case 413: return .rejected
-        case 429: return .busy
+        case 408, 421, 425, 429: return .busy
+        case 413: return .tooLarge
         default: return .badRequest
         }
+    }
+
+    /// Whether a server says by a status that it took a request, and APNs never would.
+    public static func isStrangeSuccess(_ status: UInt16) -> Bool {
+        (201..<300).contains(status)
     }
 
     /// What a GOAWAY's reason says about the credential; the connection ends in any case.
@@ -152,8 +170,8 @@ public struct AnswerClass: Sendable, Equatable {
 
     private static func classify(reason: Reason) -> AnswerClass? {
         switch reason {
-        case .expiredToken, .unregistered, .missingDeviceToken, .payloadTooLarge:
-            .rejected
+        case .expiredToken, .unregistered, .missingDeviceToken: .rejected
+        case .payloadTooLarge: .tooLarge
         case .badDeviceToken: .badToken
         case .deviceTokenNotForTopic: .wrongTopic
         case .badCollapseID, .badExpirationDate, .badMessageID, .badPriority, .badTopic,

@@ -25,8 +25,8 @@ import Testing
         check(400, .badDeviceToken, (.rejected, .none, .badDeviceToken))
         check(400, .deviceTokenNotForTopic, (.rejected, .none, .wrongTopicToken))
         check(400, .missingDeviceToken, (.rejected, .none, .none))
-        check(413, .payloadTooLarge, (.rejected, .none, .none))
-        check(413, nil, (.rejected, .none, .none))
+        check(413, .payloadTooLarge, (.rejected, .none, .refusesPayload))
+        check(413, nil, (.rejected, .none, .refusesPayload))
     }
 
     @Test func requests() {
@@ -62,6 +62,9 @@ import Testing
     @Test func delays() {
         check(429, .tooManyRequests, (.retryAfterDelay, .none, .none))
         check(429, nil, (.retryAfterDelay, .none, .none))
+        for status: UInt16 in [408, 421, 425] {
+            check(status, nil, (.retryAfterDelay, .none, .none))
+        }
         for (status, reason): (UInt16, Reason?) in [
             (500, .internalServerError), (500, nil), (501, nil), (503, .serviceUnavailable),
             (503, .shutdown), (503, .badDeviceToken), (400, .idleTimeout), (600, nil), (999, nil),
@@ -77,6 +80,17 @@ import Testing
         for status: UInt16 in [502, 504] {
             for reason: Reason? in [nil, .serviceUnavailable, .badDeviceToken] {
                 check(status, reason, (.responseLost, .drainAndReplace, .pauseAddress))
+            }
+        }
+    }
+
+    @Test(
+        "What says that it was taken, and is not 200, is neither accepted nor refused nor sent again"
+    )
+    func strangeSuccesses() {
+        for status: UInt16 in 201..<300 {
+            for reason: Reason? in [nil, .badDeviceToken, .unregistered, .tooManyRequests] {
+                check(status, reason, (.responseLost, .none, .refusesRequest))
             }
         }
     }

@@ -18,6 +18,60 @@ struct RefusedCampaignTests {
         #expect(summary.remaining == 2000 - summary.rejected && summary.accepted == 0)
     }
 
+    @Test(
+        "A payload that a server calls too large is refused for all rows: the run stops",
+        arguments: [false, true])
+    func tooLarge(isPersonal: Bool) throws {
+        let server = try RecordingServer(
+            "reason", ["--reason", "PayloadTooLarge", "--status", "413"])
+        let campaign = try Campaign(
+            rows: 2000,
+            payload: isPersonal ? #"{"aps":{"alert":"for {{token}}"}}"# : Campaign.payload)
+        let list = "token\n" + (0..<2000).map { campaign.tokens.token($0) + "\n" }.joined()
+        let sent = try campaign.send(
+            to: server.endpoint,
+            [
+                "--tokens", try campaign.directory.write(list, to: "list.csv"), "--connections",
+                "2",
+                "--abort-after", "30", "--summary", "-",
+            ])
+        #expect(sent.exitCode == 4, "\(sent.errors)")
+        #expect(sent.errors.contains("413 PayloadTooLarge"), "\(sent.errors)")
+        #expect(sent.errors.contains("make the payload shorter"), "\(sent.errors)")
+        let summary = try SendSummary(json: sent.output)
+        #expect(summary.rejected == 30 && summary.remaining == 1970, "\(summary)")
+    }
+
+    @Test(
+        "A server that takes requests by a status that APNs never sends: unknown, not sent again",
+        arguments: [201, 202, 204])
+    func strangeSuccess(status: Int) throws {
+        let server = try RecordingServer("reason", ["--reason", "", "--status", "\(status)"])
+        let campaign = try Campaign(rows: 500)
+        let options = ["--connections", "2", "--abort-after", "30", "--summary", "-"]
+        let sent = try campaign.send(to: server.endpoint, options)
+        #expect(sent.exitCode == 4, "\(sent.errors)")
+        #expect(sent.errors.contains("the server says \(status) "), "\(sent.errors)")
+        #expect(sent.errors.contains("--state unknown"), "\(sent.errors)")
+        let first = try SendSummary(json: sent.output)
+        #expect(first.unknown == 30 && first.rejected == 0 && first.remaining == 470, "\(first)")
+        #expect(try server.tally(campaign.tokens).repeated == 0)
+        let kept = "\(campaign.directory.path)/kept"
+        let pruned = try Broadside.run(
+            ["prune", "--ledger", campaign.ledger, "--tokens", campaign.list, "--output", kept],
+            in: campaign.directory)
+        #expect(pruned.exitCode == 0, "\(pruned.errors)")
+        let taken = try Packing.unpack(kept, in: campaign.directory)
+        #expect(taken == campaign.tokens.list())
+
+        let sound = try RecordingServer()
+        let resumed = try campaign.send(to: sound.endpoint, options + ["--resume"])
+        #expect(resumed.exitCode == 6, "\(resumed.errors)")
+        let whole = try SendSummary(json: resumed.output)
+        #expect(whole.accepted == 470 && whole.unknown == 30, "\(whole)")
+        #expect(try sound.tally(campaign.tokens).total == 470)
+    }
+
     @Test("A wrong key leaves all rows, and the right one under the same name sends them")
     func wrongKey() throws {
         let server = try Simulation()

@@ -10,7 +10,7 @@
 ///     4       missing payload          rejected                refusesRequest
 ///     5       invalid token size       rejected                -
 ///     6       invalid topic size       remains                 refusesCredential
-///     7       invalid payload size     rejected                -
+///     7       invalid payload size     rejected                refusesPayload
 ///     8       invalid token            rejected                badDeviceToken
 ///     10      shutdown                 accepted: the last one  -
 ///     128     protocol error           rejected                refusesRequest
@@ -66,6 +66,7 @@ public enum BinaryStatus: UInt8, Sendable, CaseIterable {
         switch self {
         case .missingTopic, .invalidTopicSize: .refusesCredential
         case .missingPayload, .protocolError: .refusesRequest
+        case .invalidPayloadSize: .refusesPayload
         case .invalidToken: .badDeviceToken
         default: .none
         }

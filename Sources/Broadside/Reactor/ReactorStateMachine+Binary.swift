@@ -128,7 +128,8 @@ extension ReactorStateMachine where Records: ~Copyable {
                 .errorPacket, .warning, connection: index,
                 "\(address): error \(packet.status) names no notification: what is out is in doubt",
                 now: now)
-            shared.count(meaning.campaign, status: UInt16(packet.status), reason: meaning.reason)
+            shared.count(
+                heard(meaning.campaign), status: UInt16(packet.status), reason: meaning.reason)
             loseStreams(index, now: now)
             return
         }
@@ -186,7 +187,8 @@ extension ReactorStateMachine where Records: ~Copyable {
                 tag, state: .rejected, status: UInt16(packet.status),
                 reasonCode: meaning.reason.rawValue, now: now)
         }
-        shared.count(meaning.campaign, status: UInt16(packet.status), reason: meaning.reason)
+        shared.count(
+            heard(meaning.campaign), status: UInt16(packet.status), reason: meaning.reason)
     }
 
     /// Lays one notification down: see `BinaryNotification` for its form.

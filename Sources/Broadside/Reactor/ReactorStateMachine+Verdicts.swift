@@ -95,7 +95,12 @@ extension ReactorStateMachine where Records: ~Copyable {
             drain(index, now: now)
         }
         noteWait(index, status: status, reason: reason, retryAfter: retryAfter)
-        shared.count(answer.campaign, status: status, reason: reason)
+        shared.count(heard(answer.campaign), status: status, reason: reason)
+    }
+
+    /// What the campaign learns: a payload that all rows have is refused for all of them.
+    func heard(_ signal: AnswerClass.CampaignSignal) -> AnswerClass.CampaignSignal {
+        signal == .refusesPayload && !writer.isPersonal ? .refusesRequest : signal
     }
 
     /// Remembers, for the message of a run that gives up, that a server wants to be left alone for

@@ -92,7 +92,11 @@ struct StopAdvice {
     init(outcome: String?, message: String?, _ circumstances: Circumstances) {
         self.circumstances = circumstances
         guard outcome == Summary.Outcome.aborted.rawValue else {
-            resume("continue where it ended: the same command line with --resume")
+            resume(
+                outcome == nil
+                    ? "the latest run left no word about its end: it was killed, or its disk took no "
+                        + "more; once there is room, the same command line with --resume continues"
+                    : "continue where it ended: the same command line with --resume")
             return
         }
         // What refused the campaign once would do so again.
@@ -183,6 +187,12 @@ struct StopAdvice {
                     .withFlag("content-length"))
             return
         }
+        if let refusal, AnswerClass.isStrangeSuccess(refusal.status) {
+            export(
+                "is this APNs? put --endpoint right, and --resume continues; see which rows may have "
+                    + "been sent", ["--state", "unknown"])
+            return
+        }
         guard let refusal, refusal.isCredential else {
             export(
                 "\(Self.refusedOption(refusal?.reason)), and begin a new ledger: what was refused so "
@@ -271,6 +281,7 @@ struct StopAdvice {
         case .badTopic, .missingTopic: "put --topic right"
         case .invalidPushType: "put --push-type right"
         case .payloadEmpty: "put --payload right"
+        case .payloadTooLarge: "make the payload shorter than this server takes"
         case .badPath, .methodNotAllowed: "is this APNs? put --endpoint right"
         default: "put the request's headers right"
         }

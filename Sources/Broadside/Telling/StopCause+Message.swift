@@ -1,3 +1,4 @@
+import APNs
 import Campaign
 import Support
 
@@ -18,6 +19,9 @@ extension StopCause {
                 "no answer for \(seconds) s" + (last.map { " (\($0.sentence))" } ?? ""), place)
         case .brokenServer(let trouble):
             Self.gaveUp("one connection after the other breaks: \(trouble.sentence)", place)
+        case .refused(let refusal) where AnswerClass.isStrangeSuccess(refusal.status):
+            "the server says \(refusal.status) to one request after the other, which APNs never does: "
+                + "what became of these rows is unknown"
         case .refused(let refusal):
             refusal.status == 0
                 ? "APNs refuses the credential (\(refusal.text))"
@@ -32,7 +36,7 @@ extension StopCause {
             "\(grouped(count)) of the first \(grouped(rows)) rows are invalid"
         case .canaryRefused(let count, let answered):
             "\(count) of the canary's \(answered) rows are refused or invalid"
-        case .canaryUnanswered: "no row of the canary was answered"
+        case .canaryUnanswered: "too few of the canary's rows were answered"
         case .expiredToken(let isSupplied):
             isSupplied
                 ? "the provider token of --auth-token-file has expired"

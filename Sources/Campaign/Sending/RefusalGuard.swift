@@ -70,6 +70,7 @@ public import APNs
         noteInWindow(isBad: signal == .badDeviceToken)
         switch signal {
         case .refusesRequest, .refusesCredential: refusedInARow += 1
+        case .refusesPayload where !hasAccepted: refusedInARow += 1
         default: refusedInARow = 0
         }
         if signal != .badDeviceToken, signal != .wrongTopicToken { isAllBadTokens = false }

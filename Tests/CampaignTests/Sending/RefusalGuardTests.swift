@@ -30,6 +30,20 @@ import Testing
         #expect(causes(abortAfter: 1, [(.refusesRequest, 1)]) == (.refusedInARow, 1))
     }
 
+    @Test(
+        "Payloads of rows that are too large stop a campaign only as long as nothing was accepted")
+    func countsPayloads() {
+        #expect(causes([(.refusesPayload, 60)]) == (.refusedInARow, 50))
+        #expect(causes([(.refusesPayload, 20), (.refusesRequest, 40)]) == (.refusedInARow, 50))
+        #expect(causes([(.accepted, 1), (.refusesPayload, 9_000)]).cause == nil)
+        #expect(
+            causes([
+                (.accepted, 1), (.refusesRequest, 40), (.refusesPayload, 1), (.refusesRequest, 40),
+            ])
+            .cause == nil)
+        #expect(causes(abortAfter: 0, [(.refusesPayload, 9_000)]).cause == nil)
+    }
+
     @Test func noticesAWrongEnvironment() {
         #expect(causes([(.badDeviceToken, 25), (.wrongTopicToken, 30)]) == (.onlyBadTokens, 50))
         #expect(causes([(.badDeviceToken, 49), (.none, 1), (.badDeviceToken, 500)]).cause == nil)
