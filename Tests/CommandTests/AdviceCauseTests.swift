@@ -175,7 +175,7 @@ struct AdviceCauseTests: AdviceReading {
         default:
             endpoint = try scene.hostile("rst-each")
             more = ["--canary", "10"]
-            (says, resumed) = ("no row of the canary was answered", 6)
+            (says, resumed) = ("too few of the canary's rows were answered", 6)
         }
         return Ending(
             run: try scene.campaign.send(to: endpoint, more), says: says, exitCode: 1,

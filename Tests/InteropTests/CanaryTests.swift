@@ -57,6 +57,28 @@ struct CanaryTests {
         #expect(manifest.contains("\"canaryPassed\" : true"))
     }
 
+    @Test("A canary of which half is lost does not pass; a resume sends others in their place")
+    func lost() throws {
+        let server = try RecordingServer(
+            "cut", ["--hostile", "1", "--after", "60"], script: "hostile.py")
+        let campaign = try Campaign(rows: Self.rows)
+        let options = ["--connections", "1", "--canary", "120", "--summary", "-"]
+        let sent = try campaign.send(to: server.endpoint, options)
+        #expect(sent.exitCode == 3, "\(sent.errors)")
+        #expect(
+            sent.errors.contains("too few of the canary's rows were answered"), "\(sent.errors)")
+        let first = try SendSummary(json: sent.output)
+        #expect(first.accepted + first.unknown == 120 && first.unknown > 24, "\(first)")
+        #expect(first.remaining == Self.rows - 120, "\(first)")
+
+        let resumed = try campaign.send(to: server.endpoint, options + ["--resume"])
+        #expect(resumed.exitCode == 6, "\(resumed.errors)")
+        let whole = try SendSummary(json: resumed.output)
+        #expect(whole.accepted == Self.rows - first.unknown, "\(whole)")
+        #expect(whole.unknown == first.unknown && whole.remaining == 0, "\(whole)")
+        #expect(try server.tally(campaign.tokens).repeated == 0)
+    }
+
     @Test("The canary of a part by row numbers is of that part's rows", arguments: [1, 3])
     func part(of index: Int) throws {
         let server = try Simulation(["--bad-token", "0.5"])

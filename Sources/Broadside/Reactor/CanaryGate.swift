@@ -6,12 +6,14 @@ internal import Synchronization
 ///     asking ──all rows handed out──▶ holding ──all done, at most P percent refused──▶ passed
 ///        ▲                              │  │
 ///        │                              │  ├──more than P percent refused──▶ refused: exit 4
-///        └───some could not be sent─────┘  └──not one was answered──▶ unanswered: the run stops
+///        └───some could not be sent─────┘  └──with those that were not answered more than P
+///                                             percent──▶ unanswered: the run stops
 ///
 /// The list's source says which rows belong to it, the reactors say what became of them; while it is
 /// pending no other rows are in anybody's hands, so that every row that is done is one of its own.
-/// A row that is invalid counts as answered, and refused. Rows that are skipped have others take their
-/// place.
+/// A row that was sent and not answered for good (lost, or failed) is no success: it counts against the
+/// canary like one that is refused. A row that is invalid counts as answered, and refused. Rows that are
+/// skipped have others take their place.
 package final class CanaryGate: Sendable {
     /// How the canary stands.
     package enum Verdict: Sendable, Equatable {
@@ -19,7 +21,7 @@ package final class CanaryGate: Sendable {
         case passed
         /// More were refused than may be.
         case refused(count: UInt64, answered: UInt64)
-        /// All rows are done and none was answered.
+        /// All rows are done, and too few of them were answered to tell, or none.
         case unanswered
     }
 
@@ -125,6 +127,10 @@ package final class CanaryGate: Sendable {
         if state.answered == 0 { return state.lost == 0 ? .passed : .unanswered }
         let isTooMany =
             Double(state.refused) * 100 > maximumRefusedPercent * Double(state.answered)
-        return isTooMany ? .refused(count: state.refused, answered: state.answered) : .passed
+        if isTooMany { return .refused(count: state.refused, answered: state.answered) }
+        let sent = state.answered + state.lost
+        let isUntold =
+            Double(state.refused + state.lost) * 100 > maximumRefusedPercent * Double(sent)
+        return isUntold ? .unanswered : .passed
     }
 }

@@ -195,7 +195,7 @@ enum SendCommand {
                 "send N rows first, spread over a plain file, and wait for their answers"),
             .percentage(
                 "canary-max-rejected", \.canaryMaxRejected,
-                "stop when more than P percent of the canary's rows are refused or invalid, 410 not counted"
+                "stop when more than P percent of the canary's rows are refused, invalid or not answered, 410 not counted"
             ),
             .duration(
                 "deadline", \.deadline,

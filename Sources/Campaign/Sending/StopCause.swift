@@ -29,7 +29,8 @@ public enum StopCause: Sendable, Hashable {
     case tooManyInvalid(count: UInt64, rows: UInt64)
     /// More than `--canary-max-rejected` of the canary's responses refuse.
     case canaryRefused(count: UInt64, answered: UInt64)
-    /// No row of the canary was answered.
+    /// With the rows of the canary that were not answered, more than `--canary-max-rejected` of them are
+    /// no success, or none was answered.
     case canaryUnanswered
     /// APNs calls a provider token expired that cannot be renewed.
     case expiredToken(isSupplied: Bool)

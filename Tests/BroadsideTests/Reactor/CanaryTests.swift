@@ -111,6 +111,24 @@ import Testing
         #expect(count(first + second + (try rows(source))) == 1000)
     }
 
+    @Test(arguments: [
+        // What was lost counts against it; what is refused comes first.
+        (0, 20, CanaryGate.Verdict.passed), (0, 21, .unanswered), (0, 50, .unanswered),
+        (10, 10, .passed), (10, 11, .unanswered), (19, 5, .refused(count: 19, answered: 90)),
+    ])
+    func `Rows that were not answered are no success`(
+        refused: Int, lost: Int, verdict: CanaryGate.Verdict
+    ) {
+        let rows: UInt64 = refused == 19 ? 95 : 100
+        let gate = CanaryGate(rows: rows, maximumRefusedPercent: 20)
+        gate.handedOut(Int(rows))
+        gate.exhausted(isListOver: false)
+        #expect(
+            gate.note(
+                done: rows, answered: rows - UInt64(lost), refused: UInt64(refused),
+                lost: UInt64(lost)) == verdict)
+    }
+
     @Test func `Where no row was answered it does not pass`() {
         let gate = CanaryGate(rows: 2, maximumRefusedPercent: 100)
         gate.handedOut(2)
