@@ -124,6 +124,27 @@ import Testing
             command.doctor.text(at: "/") == "cd '/srv/a b' && broadside doctor --campaign c.json5")
     }
 
+    @Test func `A server that says yes by another status is asked whether it is APNs`() {
+        let refusal = Self.refusal(nil, 202, isCredential: false)
+        let advice = Self.advice(.refused(refusal))
+        #expect(advice.steps.count == 1 && advice.steps[0].text.hasPrefix("is this APNs?"))
+        #expect(
+            advice.steps[0].command == "broadside ledger export --ledger tonight --state unknown")
+        #expect(StopCause.refused(refusal).message.hasPrefix("the server says 202 "))
+    }
+
+    @Test func `Of a run that left no word it is said what may have ended it`() {
+        let advice = StopAdvice(
+            outcome: nil, message: nil,
+            .init(
+                wasAnswered: true, hasEndpoint: false, environment: "production",
+                isBinary: false, ledger: "tonight", command: Self.command))
+        #expect(advice.steps.map(\.command) == [Self.resume])
+        #expect(
+            advice.steps[0].text.contains("was killed")
+                && advice.steps[0].text.contains("its disk took no more"))
+    }
+
     @Test func `Without the run's command line the words still say what to do`() {
         let advice = Self.advice(.signal, command: nil)
         #expect(advice.lastWords == "--resume continues")
