@@ -31,7 +31,7 @@ package struct FileStamp: Equatable, Sendable {
             let how = now.byteCount < byteCount ? "shorter" : "longer"
             return "it is \(how), \(now.byteCount) bytes, not \(byteCount)"
         }
-        if now != self { return "it was written to" }
+        if now != self { return "it was written to, or touched" }
         guard let path else { return nil }
         var information = stat()
         guard unsafe stat(path, &information) == 0 else { return nil }
