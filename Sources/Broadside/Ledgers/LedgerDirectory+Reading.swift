@@ -13,6 +13,10 @@ extension LedgerDirectory {
             folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno == ELOOP { throw isLink(name) }
+            if errno == EACCES {
+                throw .usage(
+                    "ledger", "\(path)/\(name): \(describe(errno: errno)): run as its owner")
+            }
             throw BroadsideError("\(path)/\(name): \(describe(errno: errno))", exitCode: 5)
         }
         guard FileIdentity(descriptor: descriptor)?.isRegular == true else {
