@@ -224,4 +224,16 @@ struct AnswerMeaningTests {
         // Not one was taken for accepted.
         #expect(try run.rows().allSatisfy { $0.state != .accepted })
     }
+
+    @Test("A payload that all rows have is refused for all of them, whatever was accepted before")
+    func largePayload() throws {
+        let run = try ScriptedRun(rows: 20, tokenAge: 1800, abortAfter: 4)
+        run.maxStreams = 1
+        run.reply = { request in
+            ScriptedRun.row(request) < 5 ? .status(200) : .status(413, "PayloadTooLarge")
+        }
+        run.run()
+        #expect(run.requests.count == 9 && run.isFinished)
+        #expect(run.shared.stopCause?.isAbort == true)
+    }
 }
