@@ -75,7 +75,7 @@ extension World {
             // Whoever reads a kilobyte a second may not have got to the PING: it waits behind others.
             !(links[id].isSlow && links[id].heardAhead > 0),
             let failure = process.shared.lastTrouble?.message, failure.contains("PING"),
-            links[id].isOpenAtServer
+            links[id].isOpenAtServer, servers[id]?.hasMisbehaved != true
         else { return }
         fail("link \(id) lives, and is closed: \(failure)")
     }
