@@ -70,6 +70,8 @@ final class SimulatedProcess {
     var stoppedAt: UInt64?
     /// The trouble that the trace has told of.
     var toldTrouble: String?
+    /// The end of a connection for which its server is to blame.
+    var excusedTrouble: String?
     /// Rows that were handed out while the canary was pending, those left out that are not sent.
     var canaryRows: [Int] = []
     /// The last of all rows that were looked at for the canary, those that are no token included.

@@ -75,8 +75,13 @@ extension World {
             // Whoever reads a kilobyte a second may not have got to the PING: it waits behind others.
             !(links[id].isSlow && links[id].heardAhead > 0),
             let failure = process.shared.lastTrouble?.message, failure.contains("PING"),
-            links[id].isOpenAtServer, servers[id]?.hasMisbehaved != true
+            links[id].isOpenAtServer, failure != process.excusedTrouble
         else { return }
+        // A server that broke HTTP/2 answers nothing after it; its trouble is the last for a while.
+        guard servers[id]?.hasMisbehaved != true else {
+            process.excusedTrouble = failure
+            return
+        }
         fail("link \(id) lives, and is closed: \(failure)")
     }
 
