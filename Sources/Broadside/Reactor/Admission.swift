@@ -69,4 +69,10 @@ struct Admission {
         run.giveBackEarlyLeaves(initialPermits - inFlight)
         initialPermits = inFlight
     }
+
+    /// What does not hold although it always has to; nil if all is well.
+    func brokenInvariant(abortAfter: Int) -> String? {
+        (0...abortAfter).contains(initialPermits)
+            ? nil : "\(initialPermits) permits of \(abortAfter)"
+    }
 }

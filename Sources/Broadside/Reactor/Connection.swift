@@ -195,4 +195,15 @@ import Support
         phaseSince = now
         isSaturated = false
     }
+
+    /// What does not hold although it always has to; nil if all is well.
+    var brokenInvariant: String? {
+        guard sentCount >= 0, sentCount <= sealedCount, sealedCount <= outgoingCapacity else {
+            return "\(sentCount) of \(sealedCount) bytes sent, room for \(outgoingCapacity)"
+        }
+        if phase == .idle, openCount > 0 || isSending { return "a free slot is in use" }
+        if phase == .closing, openCount > 0 { return "\(openCount) requests on a closed socket" }
+        if waitingSince != nil, sealedCount == 0 { return "nothing waits, since \(waitingSince!)" }
+        return nil
+    }
 }

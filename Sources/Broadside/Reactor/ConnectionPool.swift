@@ -125,6 +125,18 @@ import Support
         return isAble
     }
 
+    /// What does not hold although it always has to; nil if all is well.
+    func brokenInvariant(inFlight: Int) -> String? {
+        if openRequests != inFlight {
+            return "\(openRequests) open requests, \(inFlight) in flight"
+        }
+        if activeCount > share { return "\(activeCount) connections, \(share) are to be" }
+        for index in 0..<count {
+            if let broken = self[index].brokenInvariant { return "connection \(index): \(broken)" }
+        }
+        return nil
+    }
+
     // MARK: In words
 
     /// Who is at a connection's other end, for messages: behind a proxy the proxy alone until its

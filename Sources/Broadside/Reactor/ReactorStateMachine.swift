@@ -157,6 +157,7 @@ import TLS
         endIfDone(now)
         recorder.flush(ledgerDemand, now: now.nanoseconds, into: &submissions)
         timers.nextDeadline = deadline(now)
+        assert(brokenInvariant == nil, brokenInvariant ?? "")
     }
 
     /// What each connection's time since the last look went to.

@@ -125,6 +125,20 @@ struct RowSupply: ~Copyable {
         if let entry = retries.popFirst() { return entry.tag }
         return held.popFirst(in: slab)
     }
+
+    /// What does not hold although it always has to; nil if all is well.
+    var brokenInvariant: String? {
+        let waiting = requeued.count + retries.count + held.count
+        if inFlight < 0 { return "\(inFlight) rows in flight" }
+        // Each row is in one condition, and in no two.
+        if slab.count != inFlight + waiting {
+            return "\(slab.count) rows in hand, \(inFlight) in flight and \(waiting) waiting"
+        }
+        if slab.count > slab.capacity { return "\(slab.count) rows in \(slab.capacity) slots" }
+        if held.count > HeldRows.limit + 1 { return "\(held.count) rows ahead of their sync" }
+        if chunks.aheadCount > ChunkShelf.aheadMost { return "\(chunks.aheadCount) chunks ahead" }
+        return nil
+    }
 }
 
 /// Rows that a reactor read since it told the run.

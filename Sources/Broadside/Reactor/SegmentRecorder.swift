@@ -114,4 +114,14 @@ struct SegmentRecorder: ~Copyable {
         ledger.syncCompleted(upTo: position)
         return nil
     }
+
+    /// What does not hold although it always has to; nil if all is well.
+    var brokenInvariant: String? {
+        let positions = [ledger.syncedPosition, ledger.writtenPosition, ledger.appendedPosition]
+        if positions != positions.sorted() { return "synced, written, recorded up to \(positions)" }
+        if let syncing, syncing > ledger.writtenPosition {
+            return "a sync up to \(syncing) of \(ledger.writtenPosition) bytes"
+        }
+        return wanted <= ledger.appendedPosition ? nil : "nothing was recorded at \(wanted)"
+    }
 }

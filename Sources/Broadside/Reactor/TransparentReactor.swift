@@ -24,6 +24,7 @@ package struct TransparentReactor: ~Copyable {
     package var rowsInHand: (all: Int, inFlight: Int, again: Int, waiting: Int) {
         machine.rowsInHand
     }
+    package var brokenInvariant: String? { machine.brokenInvariant }
     /// The counters alone, without what `snapshot` looks up.
     package var statistics: RunStatistics { machine.statistics }
 

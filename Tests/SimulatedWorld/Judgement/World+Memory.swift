@@ -8,6 +8,9 @@ extension World {
             guard measure.count > Self.ownLimit(measure) else { return }
             fail("reactor \(reactor.index) has \(measure.count) \(measure.kind.rawValue)")
         }
+        if let broken = reactor.machine.brokenInvariant {
+            fail("reactor \(reactor.index): \(broken)")
+        }
         let rows = reactor.machine.rowsInHand
         let most = scenario.placesMost
         if rows.all > most { fail("\(rows.all) rows in hand where \(most) may be") }
