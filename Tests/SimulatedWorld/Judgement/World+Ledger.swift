@@ -151,6 +151,16 @@ extension World {
         judgeAttempts(rows, process)
     }
 
+    /// Requests of a process whose payload, or whose credential, was refused.
+    private func refusedPayloads(_ process: SimulatedProcess) -> Int {
+        journal.copies.count { copy in
+            guard copy.epoch == process.epoch, copy.toldAt != nil,
+                case .answered(let answer) = copy.resolution
+            else { return false }
+            return answer.status == 413 || answer.status == 403
+        }
+    }
+
     /// A process stops early only where the weather gives it reason to.
     private func judgeCause(_ cause: StopCause, _ process: SimulatedProcess) {
         let weather = process.weather
@@ -160,6 +170,8 @@ extension World {
             isJustified = true
         case .canaryRefused:
             isJustified = process.shared.canary?.verdict.isRefusal == true
+        case .refused(let refusal) where refusal.status == 413:
+            isJustified = refusedPayloads(process) >= scenario.abortAfter
         case .refused, .heldBack, .onlyBadTokens, .tooManyBadTokens:
             isJustified = weather.credential > 0
         case .tooManyInvalid(let count, let rows):
@@ -196,7 +208,9 @@ extension World {
             isJustified = false
         }
         let isRefusal = process.shared.canary?.verdict.isRefusal == true || cause.isInvalidList
-        if !isJustified || (process.epoch > scenario.weathers.count && !isRefusal) {
+        var isPayload = false
+        if case .refused(let refusal) = cause { isPayload = refusal.status == 413 }
+        if !isJustified || (process.epoch > scenario.weathers.count && !isRefusal && !isPayload) {
             fail("the process stops without reason: \(cause)")
         }
     }
