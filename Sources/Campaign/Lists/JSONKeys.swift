@@ -13,7 +13,10 @@ public enum JSONKeys {
         do throws(APNsError) {
             guard try tokenizer.next(in: text)?.kind == .objectStart else { return [] }
             while keys.count < countMax, let token = try tokenizer.next(in: text) {
-                if token.kind == .objectEnd, tokenizer.depth < path.count { path.removeLast() }
+                // The one under the last key of the path is over, none inside an array.
+                if token.kind == .objectEnd, !path.isEmpty, tokenizer.depth == path.count {
+                    path.removeLast()
+                }
                 guard token.kind == .key, tokenizer.depth == path.count + 1 else { continue }
                 let octets = unsafe text.withUnsafeBytes { unsafe Array($0[token.range]) }
                 path.append(String(decoding: octets, as: UTF8.self))
