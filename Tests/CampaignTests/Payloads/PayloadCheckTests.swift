@@ -34,6 +34,43 @@ import Testing
                 == "p.json, line 1, column 8: \(APNsError.Code.unexpectedCharacter.rawValue)")
     }
 
+    @Test(
+        arguments: [
+            ("", nil, "is empty"), ("\u{feff}{}", 1, "byte-order mark"),
+            ("\u{feff}", 1, "byte-order mark"), ("\u{fefe}{}", 1, "is no JSON object"),
+            ("\u{fe3f}{}", 1, "is no JSON object"), ("\u{ebff}{}", 1, "is no JSON object"),
+            ("[1]", 1, "is no JSON object"), (" \t\r7", 4, "is no JSON object"),
+            ("\"{}\"", 1, "is no JSON object"), ("null", 1, "is no JSON object"),
+            ("{} {}", 4, "JSON"), ("{\"a\" 1}", 6, "JSON"), ("{\"a\":1", 7, "JSON"),
+            (" ", 2, "JSON"), ("{\"é\":\u{1f389}}", 6, "JSON"),
+        ] as [(String, Int?, String)])
+    func `Each mistake is named for what it is, where it is`(
+        text: String, column: Int?, words: String
+    ) {
+        let problem = problem(text)
+        #expect(problem?.column == column && (problem?.line == nil) == (column == nil))
+        #expect(
+            problem?.message.contains(words) == true || words == "JSON", "\(problem as Any)")
+    }
+
+    @Test func `What rows fill in comes on top of a template's constant part`() throws {
+        func problem(_ filler: Int, _ text: String) throws -> PayloadCheck.Problem? {
+            let octets = Array((text + String(repeating: "x", count: filler) + "\"}").utf8)
+            let template = try PayloadTemplate(octets.span.bytes)
+            return PayloadCheck.sizeProblem(template, pushType: .alert)
+        }
+        let (personal, constant) = ("{\"a\":\"{{n}}", "{\"a\":\"")
+        for (text, hint) in [(personal, true), (constant, false)] {
+            #expect(try problem(4_088, text) == nil)
+            let found = try problem(4_089, text)
+            #expect(
+                found?.message.hasPrefix("has 4097 octets: push type alert allows 4096") == true)
+            #expect(found?.message.hasSuffix("without what rows fill in") == hint)
+            #expect(found?.line == nil && found?.column == nil)
+            #expect(found?.description(file: "p.json").hasPrefix("p.json: has 4097") == true)
+        }
+    }
+
     @Test func knowsTheLimits() {
         #expect(PayloadCheck.sizeProblem(count: 4_096, pushType: .alert) == nil)
         #expect(PayloadCheck.sizeProblem(count: 4_097, pushType: .alert) != nil)

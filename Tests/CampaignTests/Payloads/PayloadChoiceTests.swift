@@ -1,0 +1,138 @@
+import APNs
+import Testing
+
+@testable import Campaign
+
+/// `--payload-by`: which payload a row gets, and what is counted of those that get none of their own.
+@Suite struct PayloadChoiceTests {
+    /// What became of each row of a column.
+    private struct Outcome {
+        /// The name of the row's payload, or why it has none.
+        var payloads: [String] = []
+        var counts = FallbackCounts()
+    }
+
+    /// The payload of the value `de` is `{"p":"de"}`; that of others, if they have one, `{"p":""}`.
+    private func choose(
+        _ values: [String], names: [String], hasFallback: Bool = true,
+        payload: (String) -> String = { "{\"p\":\"\($0)\"}" }
+    ) throws -> Outcome {
+        let all = names + (hasFallback ? [""] : [])
+        let templates = try all.map { try PayloadTemplate(Array(payload($0).utf8).span.bytes) }
+        let places = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, $0) })
+        let set = PayloadSet(
+            templates: templates,
+            choice: .init(
+                column: "lang", names: places, fallback: hasFallback ? names.count : nil),
+            collapse: nil, limit: 4096)
+        #expect(set.isPersonal && set.choice?.hasFallback == hasFallback)
+        let layout = try RowLayout(format: .csv, names: ["lang"], header: Array("x,lang".utf8))
+        var personalizer = RowPersonalizer(set, layout: layout)
+        var reader = RowReader(layout: layout)
+        let pool = ChunkPool(limit: 2)
+        var cutter = RowCutter(format: .csv, pool: pool)
+        var outcome = Outcome()
+        let rows = values.map { "1,\($0)\n" }.joined()
+        cut(&cutter, pool: pool, pieces: [Array("x,lang\n\(rows)2\n".utf8)]) { chunk in
+            reader.open(chunk)
+            while reader.next() != nil {
+                switch personalizer.personalize(reader) {
+                case .made(let shape): outcome.payloads.append(all[Int(shape.template)])
+                case .invalid(let reason): outcome.payloads.append(reason.text)
+                }
+            }
+            _ = reader.close()
+        }
+        #expect(outcome.payloads.popLast() == "MissingColumn")
+        outcome.counts = personalizer.fallbackCounts
+        return outcome
+    }
+
+    @Test func `A row gets the payload of its value, or of ever less of it`() throws {
+        let names = ["de", "de-AT", "en", "en_GB", "fr", "pt-BR", "pt_BR", "zh_Hant"]
+        let expected = [
+            ("de", "de"), ("de-AT", "de-AT"), ("de_AT", "de-AT"), ("de-CH", "de"), ("de_CH", "de"),
+            ("de-AT-1996", "de-AT"), ("de-CH-1996", "de"), ("en_GB", "en_GB"), ("en-GB", "en_GB"),
+            ("en-US", "en"), ("fr", "fr"), ("pt-BR", "pt-BR"), ("pt_BR", "pt_BR"),
+            ("zh-Hant", "zh_Hant"), ("zh_Hant_TW", "zh_Hant"), ("zh-Hant-TW", "zh_Hant"),
+            // What merely begins like a name, or differs in case, is another value.
+            ("d", ""), ("dee", ""), ("DE", ""), ("pt", ""), ("zh", ""), ("zh-Hans", ""),
+            ("-de", ""), ("a", ""), ("zz", ""), ("dé", ""), ("\"\"", ""), ("-", ""), ("de-", "de"),
+            ("fr_", "fr"), ("fr-_-", "fr"),
+        ]
+        let found = try choose(expected.map(\.0), names: names)
+        for (place, (value, name)) in expected.enumerated() {
+            #expect(found.payloads[place] == name, "\(value)")
+        }
+        #expect(found.counts.rows == UInt64(expected.count { $0.1.isEmpty }))
+    }
+
+    @Test func `Each of many names is found, and nothing between them`() throws {
+        for count in [1, 2, 3, 7, 64, 201] {
+            let names = (0..<count).map { "n\(3 * $0 + 1)" }
+            let found = try choose(names, names: names)
+            #expect(found.payloads == names)
+            #expect(found.counts == FallbackCounts())
+            let others = (0..<count).flatMap { ["n\(3 * $0)", "n\(3 * $0 + 2)"] }
+            let none = try choose(others, names: names, hasFallback: false)
+            #expect(none.payloads == others.map { _ in "NoPayload" })
+        }
+    }
+
+    @Test func `Rows without a payload of their own are counted by value`() throws {
+        let values = ["it", "en", "es", "it", "de", "it", "es-MX"]
+        for hasFallback in [true, false] {
+            let found = try choose(values, names: ["en", "de"], hasFallback: hasFallback)
+            #expect(found.counts.byValue == ["it": 3, "es": 1, "es-MX": 1])
+            #expect(found.counts.others == 0 && found.counts.rows == 5)
+        }
+    }
+
+    @Test func `A row that is not sent for another reason is not counted`() throws {
+        // No value of the column is a boolean.
+        let found = try choose(["it", "en"], names: ["en"]) {
+            $0.isEmpty ? "{\"n\":\"{{lang:bool}}\"}" : "{}"
+        }
+        #expect(found.payloads == ["BadValue", "en"])
+        #expect(found.counts == FallbackCounts())
+    }
+
+    @Test func `Only so many values are told apart, and the others are counted together`() throws {
+        let limit = FallbackTally.valueLimit
+        let values = (0..<limit + 3).map { "v\($0)" }
+        let found = try choose(values + values, names: ["en"], hasFallback: false)
+        #expect(found.counts.byValue.count == limit)
+        #expect(found.counts.byValue["v0"] == 2 && found.counts.byValue["v\(limit - 1)"] == 2)
+        #expect(found.counts.byValue["v\(limit)"] == nil)
+        #expect(found.counts.others == 6)
+        #expect(found.counts.rows == UInt64(values.count * 2))
+        var sum = found.counts
+        sum.add(try choose(["v0", "w"], names: ["en"]).counts)
+        #expect(sum.byValue["v0"] == 3 && sum.byValue["w"] == 1 && sum.others == 6)
+        sum.add(found.counts)
+        #expect(sum.others == 12 && sum.byValue["v1"] == 4)
+    }
+
+    @Test func `A long value is shown by its beginning, and no character is cut in two`() throws {
+        let long = String(repeating: "x", count: 40)
+        for (value, shown) in [
+            (String(repeating: "x", count: 32), String(repeating: "x", count: 32)),
+            (String(repeating: "x", count: 33), String(repeating: "x", count: 32) + "..."),
+            (String(repeating: "é", count: 16), String(repeating: "é", count: 16)),
+            (
+                "a" + String(repeating: "é", count: 16),
+                "a" + String(repeating: "é", count: 15) + "..."
+            ),
+            (
+                String(repeating: "x", count: 30) + "\u{1f389}",
+                String(repeating: "x", count: 30) + "..."
+            ),
+        ] {
+            let counts = try choose([value], names: ["en"]).counts
+            #expect(counts.byValue == [shown: 1])
+        }
+        // Two that begin alike are two, under one name.
+        let counts = try choose([long + "a", long + "b"], names: ["en"]).counts
+        #expect(counts.byValue == [String(repeating: "x", count: 32) + "...": 2])
+    }
+}

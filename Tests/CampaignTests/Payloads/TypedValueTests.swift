@@ -1,0 +1,39 @@
+import Testing
+
+@testable import Campaign
+
+/// The texts of a list that stand for numbers and booleans.
+@Suite struct TypedValueTests {
+    @Test(
+        arguments: [
+            ("0", 0), ("7", 7), ("-7", -7), ("+7", 7), ("  42 ", 42), ("007", 7), ("-0", 0),
+            ("9223372036854775807", .max), ("-9223372036854775808", .min),
+            ("9223372036854775808", nil), ("-9223372036854775809", nil),
+            ("92233720368547758070", nil), ("", nil), (" ", nil), ("-", nil), ("+", nil),
+            ("+-7", nil),
+            ("7-", nil), ("1.0", nil), ("1e3", nil), ("1 2", nil), ("/", nil), (":", nil),
+            ("0x1", nil),
+            ("\t7", nil), ("７", nil),
+        ] as [(String, Int64?)])
+    func `A whole number of 64 bits is read, and nothing else`(text: String, value: Int64?) {
+        #expect(TypedValue.integer(Array(text.utf8).span.bytes) == value)
+        let written = value.map { Array("\($0)".utf8) }
+        #expect(TypedValue.written(Array(text.utf8), as: .integer) == written)
+    }
+
+    @Test(
+        arguments: [
+            ("1", true), ("0", false), ("true", true), ("TRUE", true), ("True", true),
+            ("tRUe", true),
+            ("false", false), ("FALSE", false), (" 1 ", true), (" false", false), ("2", nil),
+            ("", nil),
+            (" ", nil), ("01", nil), ("t", nil), ("tru", nil), ("truee", nil), ("fals", nil),
+            ("falsee", nil), ("yes", nil), ("trve", nil), ("faLze", nil), ("1 1", nil),
+        ] as [(String, Bool?)])
+    func `A boolean is one of two words in any case, 1 or 0`(text: String, value: Bool?) {
+        #expect(TypedValue.boolean(Array(text.utf8).span.bytes) == value)
+        let written = value.map { Array($0 ? "true".utf8 : "false".utf8) }
+        #expect(TypedValue.written(Array(text.utf8), as: .boolean) == written)
+        #expect(TypedValue.written(Array(text.utf8), as: .text) == Array(text.utf8))
+    }
+}
