@@ -69,6 +69,27 @@ import Testing
         #expect(count == 1)
     }
 
+    @Test(
+        arguments: [
+            ("\"aa\nbb\n", 2), ("aa\n\"b\nb\",\"c\nd", 4), ("aa\n\nb,\"x\n\n", 4),
+            ("\"a\n\n\"\n\"b\n\",c\nd,\"e", 7), ("\"a\n\",\"b\n\n\",\"c\n", 5), ("a\n\"", 3),
+            ("\"a\nb\",c\n", nil), ("a\n\"b\nb\"x,\"\n", nil), ("5\" disk", nil), ("", nil),
+        ] as [(String, UInt64?)])
+    func `An unclosed quote is told by the line on which it opens`(
+        rows: String, line: UInt64?
+    ) {
+        let list = Array("token,name\n\(rows)".utf8)
+        for pieceSize in [1, 3, 1_000] {
+            for rowLimit in [1, .max] {
+                let pool = ChunkPool(limit: 2)
+                var cutter = RowCutter(format: .csv, pool: pool, rowLimit: rowLimit)
+                cut(&cutter, pool: pool, pieces: split(list, pieceSize: pieceSize)) { _ in }
+                let (isOpen, found) = (cutter.endedInsideQuotes, cutter.unclosedQuoteLine)
+                #expect(isOpen == (line != nil) && found == line)
+            }
+        }
+    }
+
     /// Records written by the grammar and read again, with any chunk limit and any pieces.
     @Test(arguments: 0..<20 as Range<UInt64>) func readsWhatTheGrammarWrites(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)

@@ -1,0 +1,83 @@
+import APNs
+import Campaign
+import Testing
+
+/// What `tokens` counts of a list.
+@Suite struct ListSurveyTests {
+    /// - Returns: The counts, and the token of each row as it would be sent; nil where it has none.
+    private func survey(
+        _ text: String, format: ListFormat, header: String = ""
+    ) throws -> (counts: ListSurvey.Counts, tokens: [String?]) {
+        let layout = try RowLayout(format: format, names: ["token"], header: Array(header.utf8))
+        var reader = RowReader(layout: layout)
+        var survey = ListSurvey()
+        var tokens: [String?] = []
+        let pool = ChunkPool(limit: 2)
+        var cutter = RowCutter(format: format, pool: pool)
+        let list = Array(((header.isEmpty ? "" : header + "\n") + text).utf8)
+        cut(&cutter, pool: pool, pieces: [list]) { chunk in
+            reader.open(chunk)
+            while let row = reader.next() {
+                let count = survey.take(row, of: reader)
+                tokens.append(
+                    count == 0
+                        ? nil : String(decoding: octets(survey.token(count)), as: UTF8.self))
+            }
+            _ = reader.close()
+        }
+        return (survey.counts, tokens)
+    }
+
+    private let digits = String(repeating: "0a1b9f", count: 10) + "cdef"
+
+    @Test func `Tokens are counted by what they are and how they are written`() throws {
+        let short = String(digits.prefix(62))
+        let long = digits + "ab"
+        let list = [
+            digits, digits.uppercased(), " \(digits)\t", "<\(digits)>", short, long,
+            "<\(long.uppercased())>", String(digits.dropLast()) + "F", "oops", digits + "g",
+        ]
+        let found = try survey(list.joined(separator: "\n"), format: .lines)
+        #expect(
+            found.tokens == [
+                digits, digits, digits, digits, short, long, long, String(digits.dropLast()) + "f",
+                nil, nil,
+            ])
+        let counts = found.counts
+        #expect(counts.rows == 10 && counts.valid == 8 && counts.invalid == 2)
+        #expect(counts.malformed == 2 && counts.withoutColumn == 0 && counts.malformedRows == 0)
+        #expect(counts.withCapitals == 3 && counts.decorated == 3 && counts.suspicious == 1)
+        #expect(counts.byDigitCount.count == 201)
+        #expect(
+            counts.byDigitCount.indices.filter { counts.byDigitCount[$0] > 0 } == [62, 64, 66])
+        #expect(counts.byDigitCount[64] == 5 && counts.byDigitCount[66] == 2)
+        #expect(counts.firstBadRows.map(\.line) == [9, 10])
+        let texts = counts.firstBadRows.map { String(decoding: $0.text, as: UTF8.self) }
+        #expect(texts == [list[8], list[9]])
+        #expect(counts.firstMalformedRowLine == nil)
+    }
+
+    @Test func `Rows that are no tokens are told apart, and the first are kept`() throws {
+        let rows = ["x", "x,\(digits)", "x,\"\(digits)\"y", "x,nothing", "x,\"\(digits)\"z", "x,"]
+        let found = try survey(
+            rows.joined(separator: "\n"), format: .csv, header: "name,token")
+        let counts = found.counts
+        #expect(counts.rows == 6 && counts.valid == 1 && counts.invalid == 5)
+        #expect(counts.withoutColumn == 1 && counts.malformedRows == 2 && counts.malformed == 2)
+        #expect(counts.firstMalformedRowLine == 4)
+        #expect(counts.firstBadRows.map(\.line) == [2, 4, 5, 6, 7])
+        #expect(
+            counts.firstBadRows.map(\.reason) == [
+                .missingColumn, .malformedRow, .malformedToken, .malformedRow, .malformedToken,
+            ])
+        let texts = counts.firstBadRows.map { String(decoding: $0.text, as: UTF8.self) }
+        #expect(texts == ["", rows[2], "nothing", rows[4], ""])
+        let many = try survey(
+            (0..<30).map { "bad \($0)" }.joined(separator: "\n"), format: .lines
+        ).counts
+        #expect(many.malformed == 30 && many.firstBadRows.count == 10)
+        #expect(many.firstBadRows.last?.line == 10)
+        let long = try survey(String(repeating: "x", count: 5_000), format: .lines).counts
+        #expect(long.firstBadRows.first?.text.count == 1_024)
+    }
+}
