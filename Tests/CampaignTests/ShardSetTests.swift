@@ -63,6 +63,47 @@ import Testing
         }
     }
 
+    @Test func `What shards say adds up in the merged ledger's manifest`() {
+        func part(_ index: UInt32, rowCount: UInt64?) -> Manifest {
+            var part = shard(index, of: 3, isByRow: true)
+            part.firstStartedAtMilliseconds = 70 - UInt64(index) * 10
+            part.identity.listByteCount = index == 1 ? nil : 100
+            part.expirationSeconds = UInt64(index)
+            part.rowCount = rowCount
+            part.counters.retries = UInt64(index)
+            part.counters.reconnects = UInt64(index) * 10
+            part.counters.connections = UInt64(index) * 100
+            part.canaryPassed = true
+            part.finish(true)
+            return part
+        }
+        func merged(_ shards: [Manifest]) -> Manifest {
+            Manifest(campaign: 9, merging: shards, names: shards.indices.map { "d\($0)" })
+        }
+        let parts = [part(1, rowCount: 28), part(2, rowCount: 30), part(3, rowCount: 29)]
+        let whole = merged(parts)
+        #expect(whole.counters.retries == 6 && whole.counters.reconnects == 60)
+        #expect(whole.counters.connections == 600 && whole.rowCount == 30)
+        #expect(whole.firstStartedAtMilliseconds == 40 && whole.expirationSeconds == 1)
+        #expect(whole.identity.shard == nil && whole.identity.listByteCount == 100)
+        #expect(whole.shards == ["d0", "d1", "d2"] && whole.campaignNumber == 9)
+        #expect(whole.canaryPassed && whole.isFinished)
+        for place in parts.indices {
+            var some = parts
+            some[place].finish(false)
+            #expect(!merged(some).isFinished && merged(some).canaryPassed)
+            some = parts
+            some[place].canaryPassed = false
+            #expect(!merged(some).canaryPassed && merged(some).isFinished)
+            some = parts
+            some[place].rowCount = nil
+            #expect(merged(some).rowCount == nil)
+            some = parts
+            some[place].rowsLimit = 99
+            #expect(merged(some).rowCount == nil)
+        }
+    }
+
     @Test func `Rows of a selection are counted in any range`() {
         for divisor: UInt64 in 1...5 {
             for remainder in 0..<divisor {
