@@ -6,6 +6,23 @@ import Testing
 @Suite struct StreamEndTests {
     // MARK: Ids
 
+    @Test func `Each request without an answer is told by its tag`() {
+        let peer = Peer.ready()
+        func tags() -> Set<UInt32> {
+            var tags: Set<UInt32> = []
+            peer.machine.forEachOpenStream { tags.insert($0) }
+            return tags
+        }
+        #expect(tags().isEmpty)
+        let streams = peer.open(10, 11, 12, 13)
+        #expect(tags() == [10, 11, 12, 13])
+        peer.receive(.headers(streams[1], [0x88]))
+        peer.machine.cancelStream(streams[3])
+        #expect(tags() == [10, 12])
+        while peer.machine.takeOpenStream() != nil {}
+        #expect(tags().isEmpty)
+    }
+
     @Test func slowStreamsAreSteppedOver() {
         let peer = Peer.ready(maxStreams: 4)
         #expect(peer.open(1) == [1])
