@@ -37,6 +37,21 @@ struct UnsentRequestTests {
         return run
     }
 
+    @Test func `The time to answer counts from the write, not from queueing`() throws {
+        let run = try ScriptedRun(rows: 3) { $0.requestTimeout = 12 * second }
+        run.reply = { _ in .silence }
+        run.run { run.links.count == 1 }
+        run.hold(0)
+        run.run(for: 8 * second)
+        let written = run.time
+        #expect(run.requests.isEmpty && written >= 8 * second)
+        run.letGo(0)
+        run.run()
+        #expect(run.requests.count == 3)
+        #expect(run.time >= written + 12 * second && run.time < written + 13 * second)
+        #expect(try run.rows().allSatisfy { $0.state == .unknown && $0.reason == "Timeout" })
+    }
+
     private func judge(_ run: ScriptedRun) throws {
         let lost = ScriptedRun.Row(
             state: .unknown, status: 0, reason: "ConnectionLost", attempts: 1)
