@@ -43,7 +43,11 @@ final class ScriptedRun {
         var isDeaf = false
         /// What the network has been given and does not take; nil: it takes all at once.
         var held: [UInt8]?
+        /// The network takes nothing any more, and says why.
+        var sendErrno: Int?
         let server = ScriptedServer()
+        /// What a legacy gateway reads.
+        var notifications = BinaryNotificationReader()
     }
 
     private enum Delivery {
@@ -75,6 +79,9 @@ final class ScriptedRun {
     private var reactors: [Reactor] = []
     private(set) var links: [Link] = []
     private(set) var requests: [ScriptedServer.Request] = []
+    /// What legacy gateways were sent, by connection.
+    private(set) var notifications: [(link: Int, notification: BinaryNotification)] = []
+    private let isBinary: Bool
     /// The ledger's writes: when, nanoseconds since the run began, and whether nothing waited for it.
     private(set) var writes: [(time: UInt64, isQuiet: Bool)] = []
     /// The ledger's syncs, and how often rows of the list were asked for.
@@ -136,6 +143,7 @@ final class ScriptedRun {
         settings.abortAfter = abortAfter
         settings.reactors = reactors
         configure(&settings)
+        isBinary = settings.binary != nil
         let pool = ChunkPool(reactors: reactors)
         let text = text ?? (0..<rows).map { Self.token($0) + "\n" }.joined()
         source = try ListSource(
@@ -262,11 +270,14 @@ final class ScriptedRun {
             }
         case .receive(let slot):
             let link = reactor.linkOfSlot[slot]!
-            if case .open = opening(link) {
+            if case .open = opening(link), !isBinary {
                 say(ScriptedServer.settings(maxStreams: maxStreams), on: link)
             }
         case .send(let slot, let bytes):
             let link = reactor.linkOfSlot[slot]!
+            if let errno = links[link].sendErrno {
+                return complete(.sent(connection: slot, result: -errno))
+            }
             guard links[link].held == nil else {
                 links[link].held! += bytes
                 return
@@ -320,11 +331,15 @@ final class ScriptedRun {
         arrived(held, link: link)
     }
 
+    /// From now on each attempt to send fails.
+    func breakSends(_ link: Int, errno: Int) { links[link].sendErrno = errno }
+
     /// From now on the server answers no PING.
     func deafen(_ link: Int) { links[link].isDeaf = true }
 
     private func arrived(_ bytes: [UInt8], link: Int) {
         if case .noSettings = opening(link) { return }
+        guard !isBinary else { return notified(bytes, link: link) }
         for event in links[link].server.take(bytes) {
             switch event {
             case .request(let stream, let token, let authorization):
@@ -350,6 +365,16 @@ final class ScriptedRun {
                 say(ScriptedServer.windowUpdate(count), on: link)
             case .data, .goAway: break
             }
+        }
+    }
+
+    private func notified(_ bytes: [UInt8], link: Int) {
+        links[link].notifications.append(bytes)
+        while let event = links[link].notifications.next() {
+            guard case .notification(let notification) = event else {
+                preconditionFailure("a gateway cannot read \(event)")
+            }
+            notifications.append((link, notification))
         }
     }
 
