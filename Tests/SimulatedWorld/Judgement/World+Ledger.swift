@@ -146,7 +146,7 @@ extension World {
             return
         }
         judgeLeftOver(states, process)
-        judgeCounts(states, process)
+        judgeCounts(rows, process)
         judgeAnswersRecorded(states, process)
         judgeAttempts(rows, process)
     }
@@ -254,24 +254,6 @@ extension World {
         else { return }
         for (number, state) in states.enumerated() where state == .failed || state == .unknown {
             fail("row \(number) is \(state.name) although all is calm")
-        }
-    }
-
-    private func judgeCounts(_ states: [RowState], _ process: SimulatedProcess) {
-        let counted = process.reactors.reduce(UInt64(0)) { $0 + $1.machine.snapshot().settled }
-        let settled = states.indices.count {
-            let before = process.statesAtStart[$0]
-            return states[$0].isSettled
-                && (!before.isSettled || process.reopens.contains(before))
-        }
-        // A process that is stopped did not come to all rows that it was to open again.
-        let isStopped = process.shared.stopCause != nil
-        let passedOver = states.indices.count {
-            process.reopens.contains(states[$0]) && states[$0] == process.statesAtStart[$0]
-        }
-        let least = isStopped ? settled - passedOver : settled
-        if Int(counted) > settled || Int(counted) < least {
-            fail("the process counted \(counted) settled rows, the ledger \(settled)")
         }
     }
 

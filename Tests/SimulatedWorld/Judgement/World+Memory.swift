@@ -4,12 +4,20 @@ extension World {
     /// After each step: whatever a reactor owns is within its limit, and each row in its hands is in
     /// one condition.
     func judgeMemory(_ reactor: SimulatedReactor) {
+        var told = 0
+        var slots = 0
         reactor.machine.forEachMeasure { measure in
+            told += 1
+            if measure.kind == .slots { slots = measure.count }
             guard measure.count > Self.ownLimit(measure) else { return }
             fail("reactor \(reactor.index) has \(measure.count) \(measure.kind.rawValue)")
         }
         if let broken = reactor.machine.brokenInvariant {
             fail("reactor \(reactor.index): \(broken)")
+        }
+        // What nobody tells is not looked at.
+        if told != Self.reactorMeasures + Self.slotMeasures * slots {
+            fail("reactor \(reactor.index) tells \(told) measures of \(slots) slots")
         }
         let rows = reactor.machine.rowsInHand
         let most = scenario.placesMost
@@ -20,6 +28,10 @@ extension World {
         let open = reactor.machine.openRequests
         if open != rows.inFlight { fail("\(rows.inFlight) rows in flight, \(open) open requests") }
     }
+
+    /// What a reactor tells of itself, and of each connection slot.
+    private static let reactorMeasures = 14
+    private static let slotMeasures = 5
 
     /// Limits that the documents promise hold whatever the engine thinks of them.
     private static func ownLimit(_ measure: ReactorMeasure) -> Int {
