@@ -85,6 +85,25 @@ import Testing
                 == [#"{"a":"ab"}"#, "PayloadTooLarge", "PayloadTooLarge"])
     }
 
+    @Test(arguments: [1, 255, 256])
+    func `As many placeholders as there may be leave room for a payload as long as may be`(
+        count: Int
+    ) throws {
+        let text = "{\"a\":\"\(String(repeating: "{{x}}", count: count))\"}"
+        let id = String(repeating: "c", count: 64)
+        for length in [1, 7, 15] {
+            let value = String(repeating: "v", count: length)
+            let whole = "{\"a\":\"\(String(repeating: value, count: count))\"}"
+            for (limit, expected) in [
+                (whole.utf8.count, whole + id), (whole.utf8.count - 1, "PayloadTooLarge"),
+            ] {
+                let found = try rendered(
+                    text, csv: "x,y\n\(value),\(id)\n", collapse: "{{y}}", limit: limit)
+                #expect(found == [expected])
+            }
+        }
+    }
+
     @Test("Text that is not UTF-8 is no value")
     func encoding() throws {
         let set = PayloadSet(

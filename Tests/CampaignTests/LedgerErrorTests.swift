@@ -1,0 +1,33 @@
+import Testing
+
+@testable import Campaign
+
+/// What is said of faults in a ledger, and which of them a repair is for.
+@Suite struct LedgerErrorTests {
+    /// Each code, and whether bytes that were synced are lost or changed.
+    private static let codes: [(code: LedgerError.Code, isDamage: Bool)] = [
+        (.inputOutput, false), (.interrupted, false), (.badSegmentHeader, true),
+        (.unsupportedVersion, false), (.damagedBlock, true), (.malformedRecord, true),
+        (.missingTail, true), (.missingSegment, true), (.strangeSegment, true),
+        (.overlappingReservations, false), (.changedChunk, false), (.unreservedRow, false),
+        (.settledTwice, false), (.unsettledRow, false), (.badManifest, false), (.badList, false),
+    ]
+
+    @Test func `Damage is what disks and copies lose, and nothing else`() {
+        for (code, isDamage) in Self.codes { #expect(code.isDamage == isDamage, "\(code)") }
+        #expect(Set(Self.codes.map(\.code.words)).count == Self.codes.count)
+    }
+
+    @Test func `A fault is one line: where it is, what it is, and what was found`() {
+        let words = LedgerError.Code.damagedBlock.words
+        let segment = "segment-0001-00"
+        #expect(LedgerError(.damagedBlock).description == "ledger: \(words)")
+        #expect(LedgerError(.damagedBlock, detail: "x").description == "ledger: \(words): x")
+        #expect(
+            LedgerError(.damagedBlock, segment: segment, offset: 40).description
+                == "\(segment) at byte 40: \(words)")
+        #expect(
+            LedgerError(.damagedBlock, segment: segment, offset: 40, detail: "x").description
+                == "\(segment) at byte 40: \(words): x")
+    }
+}
