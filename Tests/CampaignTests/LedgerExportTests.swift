@@ -66,6 +66,34 @@ struct TestList: LedgerListReader {
         return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
+    @Test(arguments: ExportFormat.allCases)
+    func `a part of a merged export has no header, and notes where each row ends`(
+        format: ExportFormat
+    ) throws {
+        var export = LedgerExport(
+            of: try index(), states: Set(RowState.allCases), format: format, isPart: true,
+            reasonText: { "Reason\($0)" },
+            appendNotificationID: { row, output in output.append(contentsOf: "id-\(row)".utf8) })
+        var list = TestList()
+        var numbers: [UInt64] = []
+        var text: [UInt8] = []
+        while true {
+            var output: [UInt8] = []
+            let isMore = try export.next(list: &list, into: &output)
+            let (rows, nextRow) = (export.rows, export.nextRow)
+            #expect(rows.last?.end ?? 0 == output.count)
+            for row in rows { #expect(output[row.end - 1] == 0x0a && row.number < nextRow) }
+            numbers += rows.map(\.number)
+            text += output
+            export.forgetRows()
+            guard isMore else { break }
+        }
+        #expect(numbers == (0..<21).map { $0 })
+        let whole = try self.export(TestList(), format, Set(RowState.allCases))
+        let lines = String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)
+        #expect(lines == Array(whole.dropFirst(format == .csv ? 1 : 0)))
+    }
+
     @Test func `settled rows come in list order, as CSV`() throws {
         let header =
             "line,token,state,status,reason,apns_timestamp_ms,attempts,apns_id,settled_at_ms"

@@ -167,6 +167,29 @@ import Testing
         (0..<count).map { 0x61 + UInt8(($0 * 5 + $0 / 6 + row) % 6) }
     }
 
+    @Test func `an acceptance reads the same after any number of attempts`() throws {
+        let attempts = [1, 2, 14, 15, 16, 17, 400, 65_535, 70_000]
+        let draft = testDraft()
+        draft.writer.reserve(testChunk(0, attempts.count), nowMilliseconds: testTime)
+        for (row, count) in attempts.enumerated() {
+            draft.writer.accepted(
+                row: UInt64(row), fingerprint: UInt64(row) + 7, attempts: count,
+                nowMilliseconds: testTime + UInt64(row))
+        }
+        draft.write()
+        let verdicts = try allVerdicts(testIndex([draft]))
+        for (row, count) in attempts.enumerated() {
+            let verdict = try #require(verdicts[UInt64(row)])
+            #expect(verdict.state == .accepted && verdict.status == 200 && verdict.reason == 0)
+            #expect(verdict.attempts == min(count, 65_535) && verdict.timestamp == nil)
+            #expect(verdict.settledAtMilliseconds == testTime + UInt64(row))
+            guard case .fingerprint(UInt64(row) + 7) = verdict.token else {
+                Issue.record("another token: \(verdict.token)")
+                continue
+            }
+        }
+    }
+
     @Test func `tokens, texts and times come back`() throws {
         let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
         draft.writer.reserve(testChunk(0, 300), nowMilliseconds: testTime)

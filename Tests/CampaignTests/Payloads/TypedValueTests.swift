@@ -36,4 +36,15 @@ import Testing
         #expect(TypedValue.written(Array(text.utf8), as: .boolean) == written)
         #expect(TypedValue.written(Array(text.utf8), as: .text) == Array(text.utf8))
     }
+
+    @Test(
+        arguments: [
+            ("plain é", "plain é"), (#"a\u00e9b\ud83c\udf89c"#, "aéb🎉c"), (#"\u0041\u0042"#, "AB"),
+            (#"x\u0041\n\u0042y"#, "xA\nBy"), (#"\"\\\/\b\f\n\r\t"#, "\"\\/\u{8}\u{c}\n\r\t"),
+            (#"\ud800x"#, "\u{fffd}x"), (#"\udf89\u0041"#, "\u{fffd}A"), (#"é\u0041é"#, "éAé"),
+            ("", ""), (#"\u0000"#, "\u{0}"),
+        ])
+    func `A JSON string says what it is without its escapes`(inside: String, text: String) {
+        #expect(JSONText.decoded(Array(inside.utf8)) == text)
+    }
 }
