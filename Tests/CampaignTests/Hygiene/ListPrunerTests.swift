@@ -115,6 +115,26 @@ import Testing
         }
     }
 
+    @Test(arguments: [ListFormat.lines, .csv])
+    func `Of a window all rows that are whole are dealt with`(format: ListFormat) throws {
+        let header = format == .csv ? "token\n" : ""
+        let whole = header + "\(first)\n\(second)\n\(third)\n"
+        for part in ["", "ab", format == .csv ? "\"a\nb\n" : "c"] {
+            var pruner = ListPruner(
+                dead: try deadTokens([verdictLedger([died(second)])]),
+                layout: try RowLayout(
+                    format: format, names: ["token"], header: Array("token".utf8)),
+                collectsRemoved: false)
+            var window = Array((whole + part).utf8)
+            var removed: [UInt8] = []
+            let outcome = window.withUnsafeMutableBytes {
+                pruner.process($0, isLast: false, removed: &removed)
+            }
+            #expect(outcome.consumedCount == whole.utf8.count)
+            #expect(outcome.keptCount == whole.utf8.count - 65)
+        }
+    }
+
     @Test(arguments: 0..<60)
     func `Random lists equal a naive pruning, however they come`(seed: Int) throws {
         var random = SeededRandom(seed: UInt64(seed))

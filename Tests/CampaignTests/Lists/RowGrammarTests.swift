@@ -177,6 +177,7 @@ import Testing
             ("\"a;b\",token\n", .csv), ("\"a,b\";token\n", .semicolonCSV), ("token\n1;2", .csv),
             ("a;b,token\n", .csv), ("a,b;token\n", .semicolonCSV),
             ("\u{feff}\na;token", .semicolonCSV),
+            ("  \n \n id;token\n1,2", .semicolonCSV),
             ("a,b;c\n", .csv), ("\"a\nb\";token\n", .semicolonCSV),
         ] {
             #expect(

@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func `A row gets the payload of its value, or of ever less of it`() throws {
-        let names = ["de", "de-AT", "en", "en_GB", "fr", "pt-BR", "pt_BR", "zh_Hant"]
+        let names = ["de", "de-AT", "en", "en_GB", "fr", "pt-BR", "pt_BR", "x", "zh_Hant"]
         let expected = [
             ("de", "de"), ("de-AT", "de-AT"), ("de_AT", "de-AT"), ("de-CH", "de"), ("de_CH", "de"),
             ("de-AT-1996", "de-AT"), ("de-CH-1996", "de"), ("en_GB", "en_GB"), ("en-GB", "en_GB"),
@@ -58,7 +58,7 @@ import Testing
             // What merely begins like a name, or differs in case, is another value.
             ("d", ""), ("dee", ""), ("DE", ""), ("pt", ""), ("zh", ""), ("zh-Hans", ""),
             ("-de", ""), ("a", ""), ("zz", ""), ("dé", ""), ("\"\"", ""), ("-", ""), ("de-", "de"),
-            ("fr_", "fr"), ("fr-_-", "fr"),
+            ("fr_", "fr"), ("x-y", "x"), ("xy", ""), ("x", "x"), ("fr-_-", "fr"),
         ]
         let found = try choose(expected.map(\.0), names: names)
         for (place, (value, name)) in expected.enumerated() {

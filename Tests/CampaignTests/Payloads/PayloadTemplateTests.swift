@@ -104,6 +104,17 @@ import Testing
         }
     }
 
+    @Test func `What JSON does not allow in a string is escaped, and nothing else`() throws {
+        for (value, escaped) in [
+            ("\u{1}\u{b}\u{1f}", "\\u0001\\u000b\\u001f"), ("\u{10}\u{1a}", "\\u0010\\u001a"),
+            ("\u{8}\t\u{c}", "\\b\\t\\f"), ("\\/", "\\\\/"),
+            ("\u{7f}é\u{1f389}", "\u{7f}é\u{1f389}"),
+        ] {
+            let found = try rendered("{\"a\":\"{{x}}\"}", csv: "x\n\(value)\n")
+            #expect(found == ["{\"a\":\"\(escaped)\"}"])
+        }
+    }
+
     @Test("Text that is not UTF-8 is no value")
     func encoding() throws {
         let set = PayloadSet(
