@@ -56,7 +56,7 @@ struct AdviceCauseTests: AdviceReading {
     @Test(arguments: AdviceCause.allCases)
     func `The advice for each cause is true`(cause: AdviceCause) throws {
         let rows = [
-            AdviceCause.heldBack: 20, .canaryUnanswered: 300, .tooManyBadTokens: 12_000,
+            AdviceCause.heldBack: 20, .canaryUnanswered: 300, .tooManyBadTokens: 18_000,
             .tooManyInvalid: 12_000, .ledgerFailed: 20_000, .listFailed: 60_000,
         ]
         let scene = try Scene(rows: rows[cause] ?? 2000)
