@@ -2,7 +2,7 @@ import Glibc
 
 /// Swift's runtime takes SIGQUIT for a crash, and writes pages of backtraces. It is a person's key
 /// (Ctrl-\) or another program's word: the process ends by it, by the system's default, and leaves the
-/// ledger as any kill does. Where it was ignored by whoever started the process it stays so.
+/// ledger as any kill does. If the parent process ignored it, it stays ignored.
 func endQuietlyOnQuit() {
     var action = sigaction()
     guard unsafe sigaction(SIGQUIT, nil, &action) == 0,

@@ -26,7 +26,7 @@ struct LeftBehind {
     }
 
     private static var residentBytes: Int {
-        // What is free and not given back yet is no loss.
+        // Free memory that was not returned yet is not a leak.
         typealias MallocTrim = @convention(c) (_ pad: Int) -> Int32
         if let trim = dlsym(nil, "malloc_trim") {
             _ = unsafeBitCast(trim, to: MallocTrim.self)(0)

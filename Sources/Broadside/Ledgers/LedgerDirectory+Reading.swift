@@ -45,7 +45,7 @@ extension LedgerDirectory {
     /// Where a list that came from standard input is to be read; nil where there is none.
     func spool() throws(BroadsideError) -> String? {
         guard hasSpool else { return nil }
-        // Opened again by its path: whoever may exchange it meanwhile may write into it as well.
+        // Opened again by its path: a process that may exchange it meanwhile may write into it as well.
         close(try openFile(Self.spoolName))
         return spoolPath
     }

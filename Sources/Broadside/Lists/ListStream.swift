@@ -162,7 +162,7 @@ import Support
         }
     }
 
-    /// What was compressed twice is no list of rows, wherever it comes from: a copy of standard input is
+    /// What was compressed twice is not a list of rows, wherever it comes from: a copy of standard input is
     /// opened like a file, which would be decompressed again.
     ///
     /// - Parameter isWhole: Whether nothing follows what is in the window.

@@ -11,7 +11,7 @@ internal import Synchronization
 ///
 /// The list's source says which rows belong to it, the reactors say what became of them; while it is
 /// pending no other rows are in anybody's hands, so that every row that is done is one of its own.
-/// A row that was sent and not answered for good (lost, or failed) is no success: it counts against the
+/// A row that was sent and not answered for good (lost, or failed) is not a success: it counts against the
 /// canary like one that is refused. A row that is invalid counts as answered, and refused. Rows that are
 /// skipped have others take their place.
 package final class CanaryGate: Sendable {

@@ -6,10 +6,10 @@ import Support
 ///
 ///     recorded --5 ms, or 32 KiB, or a reservation--> written --rows wait for it--> synced
 ///
-/// One write and one sync are under way at a time.
+/// One write and one sync are in flight at a time.
 struct SegmentRecorder: ~Copyable {
     var ledger: LedgerWriter
-    /// The position that the sync under way will make safe.
+    /// The position that the sync in flight will make durable.
     private var syncing: UInt64?
     /// All before this position has to be synced: rows wait for their reservation, or the run ends.
     private var wanted: UInt64 = 0

@@ -50,12 +50,12 @@ final class ScriptedRun {
         var notifications = BinaryNotificationReader()
     }
 
-    private enum Delivery {
+    enum Delivery {
         case completion(ReactorCompletion)
         case bytes(link: Int, [UInt8])
     }
 
-    private final class Reactor {
+    final class Reactor {
         var machine: ReactorStateMachine<TransparentRecords>
         var inbox: [Delivery] = []
         var linkOfSlot: [Int: Int] = [:]
@@ -76,7 +76,7 @@ final class ScriptedRun {
 
     let shared: SharedRun
     private let source: ListSource
-    private var reactors: [Reactor] = []
+    private(set) var reactors: [Reactor] = []
     private(set) var links: [Link] = []
     private(set) var requests: [ScriptedServer.Request] = []
     /// What legacy gateways were sent, by connection.
@@ -104,7 +104,7 @@ final class ScriptedRun {
     var addressCount = 1
     /// Syncs take until the test ends them.
     var holdsSyncs = false
-    /// Reactors whose sync is under way.
+    /// Reactors whose sync is in flight.
     private(set) var heldSyncs: [Int] = []
     /// So much later than they ask for it reactors get their turn.
     var lateness: UInt64 = 0
@@ -298,7 +298,7 @@ final class ScriptedRun {
         }
     }
 
-    /// The disk fails at all syncs that are under way.
+    /// The disk fails at all syncs that are in flight.
     func failSyncs(errno: Int32) {
         for index in heldSyncs {
             reactors[index].inbox.append(.completion(.synced(result: -Int(errno))))
@@ -376,41 +376,5 @@ final class ScriptedRun {
             }
             notifications.append((link, notification))
         }
-    }
-
-    // MARK: What came of it
-
-    /// What the ledger says of each row that it has.
-    func rows() throws -> [Row] {
-        let index = try LedgerIndex(
-            segments: reactors.enumerated().map {
-                LedgerSegment(
-                    epoch: 1, reactor: UInt16($0.offset), bytes: LedgerMemory($0.element.segment))
-            }, campaign: Self.campaign, recordedLengths: [:])
-        var rows: [Row] = []
-        var verdicts = ChunkVerdicts(of: index)
-        for chunk in 0..<index.chunkCount {
-            try verdicts.load(chunk: chunk)
-            for verdict in verdicts.rows {
-                rows.append(
-                    Row(
-                        state: verdict.state, status: Int(verdict.status),
-                        reason: Reason(rawValue: verdict.reason)?.text,
-                        attempts: Int(verdict.attempts)))
-            }
-        }
-        return rows
-    }
-}
-
-extension ScriptedRun {
-    /// What a run says at its end: what happened, and what to do about it.
-    func lastLine(_ cause: StopCause) -> String {
-        let advice = StopAdvice(
-            cause,
-            .init(
-                wasAnswered: shared.lastAnswer != nil, hasEndpoint: false,
-                environment: "production", isBinary: false, ledger: "tonight"))
-        return cause.message + ": " + (advice.lastWords ?? "")
     }
 }
