@@ -187,6 +187,9 @@ final class ScriptedRun {
 
     var settled: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().settled } }
 
+    /// Connections that failed.
+    var failures: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().failures } }
+
     var heldBack: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack } }
 
     /// How much of the connections' time went to one cause, nanoseconds.

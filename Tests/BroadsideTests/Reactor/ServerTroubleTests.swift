@@ -197,6 +197,16 @@ struct ServerTroubleTests {
 
     private static let violation = ScriptedServer.frame(type: 1, flags: 5, stream: 1, [0xbe])
 
+    @Test func `A connection that breaks the protocol counts as a failure, and is told once`() throws {
+        let run = try ScriptedRun(rows: 5)
+        run.reply = { _ in .silence }
+        run.run { !run.requests.isEmpty }
+        run.say(Self.violation, on: 0)
+        run.run { run.links.count == 2 }
+        #expect(run.failures == 1)
+        #expect(run.events.count { $0.kind == .connectionLost } == 1)
+    }
+
     @Test(arguments: [1, 2])
     func `Three connections that break the protocol in a row end the run`(reactors: Int) throws {
         let run = try ScriptedRun(rows: 5000, reactors: reactors, connections: 1)
