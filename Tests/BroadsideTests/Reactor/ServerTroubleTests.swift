@@ -197,7 +197,7 @@ struct ServerTroubleTests {
 
     private static let violation = ScriptedServer.frame(type: 1, flags: 5, stream: 1, [0xbe])
 
-    @Test func `A connection that breaks the protocol counts as a failure, and is told once`() throws {
+    @Test func `Breaking the protocol counts as a failure of the connection, told once`() throws {
         let run = try ScriptedRun(rows: 5)
         run.reply = { _ in .silence }
         run.run { !run.requests.isEmpty }
