@@ -60,7 +60,7 @@ struct CanaryTests {
     @Test("A canary of which half is lost does not pass; a resume sends others in their place")
     func lost() throws {
         let server = try RecordingServer(
-            "cut", ["--hostile", "1", "--after", "60"], script: "hostile.py")
+            "keep-half", ["--hostile", "1", "--after", "60"], script: "hostile.py")
         let campaign = try Campaign(rows: Self.rows)
         let options = ["--connections", "1", "--canary", "120", "--summary", "-"]
         let sent = try campaign.send(to: server.endpoint, options)
@@ -68,7 +68,7 @@ struct CanaryTests {
         #expect(
             sent.errors.contains("too few of the canary's rows were answered"), "\(sent.errors)")
         let first = try SendSummary(json: sent.output)
-        #expect(first.accepted + first.unknown == 120 && first.unknown > 24, "\(first)")
+        #expect(first.accepted == 60 && first.unknown == 60, "\(first)")
         #expect(first.remaining == Self.rows - 120, "\(first)")
 
         let resumed = try campaign.send(to: server.endpoint, options + ["--resume"])

@@ -359,6 +359,14 @@ def cut(self, stream):
 
 
 @hostile
+def keep_half(self, stream):
+    """As many requests as were accepted before get no answer; then TCP ends."""
+    self.kept = getattr(self, "kept", 0) + 1
+    if self.kept == self.options.after:
+        self.break_off()
+
+
+@hostile
 def plaintext(self, stream):
     os.write(self.socket.fileno(), b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
     self.swallow()
