@@ -159,6 +159,7 @@ extension World {
             trace.mix(bytes[...])
             note { "r\(reactor.index) <- link \(link): \(bytes.count) bytes" }
             links[link].countAtClient += bytes.count
+            links[link].bytesToldAt = clock
             if let server = servers[link] { hear(server, link) }
             // Memory of exactly this size, so that a read beyond it can be noticed.
             bytes.withUnsafeBytes { buffer in

@@ -51,9 +51,15 @@ public final class World {
     private(set) var failure: String?
 
     static let wallStart: UInt64 = 1_760_000_000_000
-    /// Steps after which a run in which no row is settled counts as endless.
-    static let stepLimit = 3_000_000
-    static let lifeLimit: UInt64 = 4 * 3600 * second
+    /// Steps after which a run in which no row is settled counts as endless. Where APNs takes no new
+    /// provider token, all rows are tried again every second for 20 minutes.
+    private var stepLimit: Int { process.weather.refusesTokensFrom > 0 ? 12_000_000 : 3_000_000 }
+    /// Nanoseconds within which a process ends. Where each connection is closed behind a few requests,
+    /// or a single one, and loses them, its address is left alone for up to 75 s each time.
+    private var lifeLimit: UInt64 {
+        let rows = process.weather.requestsPerConnection > 0 ? scenario.list.tokens.count : 0
+        return max(4 * 3600, UInt64(rows) * 75) * second
+    }
 
     init(scenario: Scenario, telling: Telling) {
         self.scenario = scenario
@@ -167,7 +173,7 @@ public final class World {
     }
 
     private func live() {
-        let limit = clock + Self.lifeLimit
+        let limit = clock + lifeLimit
         while failure == nil, !process.isOver {
             guard let (time, event) = events.popFirst() else {
                 fail("nothing will ever happen again")
@@ -176,7 +182,7 @@ public final class World {
             clock = max(clock, time)
             steps += 1
             if steps & 0xffff == 0 { judgeProgress() }
-            if clock > limit { fail("no end within four hours: \(leftOver)") }
+            if clock > limit { fail("no end within \(lifeLimit / second) s: \(leftOver)") }
             if steps & 0xff == 0 { judgeLiveness() }
             handle(event, at: time)
             process.steps += 1
@@ -191,8 +197,8 @@ public final class World {
         if settled != process.progress.settled || process.progress.step == 0 {
             process.progress = (settled, steps)
         }
-        if steps - process.progress.step > Self.stepLimit {
-            fail("no row is settled within \(Self.stepLimit) steps: \(leftOver)")
+        if steps - process.progress.step > stepLimit {
+            fail("no row is settled within \(stepLimit) steps: \(leftOver)")
         }
     }
 

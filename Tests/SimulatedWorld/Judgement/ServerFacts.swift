@@ -36,7 +36,9 @@ struct ServerFacts {
     /// Connections in a row that broke HTTP/2 without an accepted row in between, at least and at most,
     /// and when they did.
     var brokenLeast = 0
-    var brokenMost = 0
+    private(set) var brokenMost = 0
+    /// Which series of such connections it is: an accepted row ends one.
+    private(set) var series = 0
     var brokenTimesLeast: [UInt64] = []
     var brokenTimesMost: [UInt64] = []
     /// Connections in a row that called a young provider token expired, at least and at most.
@@ -64,6 +66,18 @@ struct ServerFacts {
         brokenMost += 1
         brokenTimesMost.append(now)
         if brokenMost >= 3 || Self.isTenWithinMinute(brokenTimesMost) { mayBeBroken = true }
+    }
+
+    /// What was noted before the end of a series may count behind it.
+    mutating func mayBreakLater() {
+        brokenMost += 1
+        if brokenMost >= 3 { mayBeBroken = true }
+    }
+
+    /// A row was accepted for sure.
+    mutating func endSeries() {
+        brokenMost = 0
+        series += 1
     }
 
     mutating func surelyBroke(_ now: UInt64) {

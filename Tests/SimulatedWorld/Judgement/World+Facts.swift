@@ -10,6 +10,9 @@ extension World {
         let isSure =
             !link.isDeaf && link.brokenAt == nil && !copy.isToldInVain && !copy.isCancelled
             && !wasCancelled(link: copy.link, stream: copy.stream)
+        note {
+            "link \(copy.link): row \(copy.row) is told \(copy.resolution)\(isSure ? "" : ", perhaps")"
+        }
         switch copy.resolution {
         case .notProcessed:
             learnedRefusal(copy.link, row: copy.row, isSure: isSure)
@@ -62,7 +65,7 @@ extension World {
         }
         if answer.status == 200 {
             process.facts.brokenLeast = 0
-            if isSure { process.facts.brokenMost = 0 }
+            if isSure { process.facts.endSeries() }
         }
         if isSure { noteRowPause(answer, row: copy.row) }
         if answer.status >= 500 {
@@ -159,8 +162,14 @@ extension World {
     /// - Parameter isSure: Whether it has all of it, and no way not to notice.
     func learnedViolation(_ id: Int, isSure: Bool) {
         if links[id].brokenAt == nil {
+            note { "link \(id): the client is told what breaks HTTP/2" }
             links[id].brokenAt = clock
+            links[id].brokenInSeries = process.facts.series
             process.facts.mayBreak(clock)
+        } else if links[id].brokenInSeries != process.facts.series {
+            // A row was accepted between the first and the last byte of it: it may count behind that.
+            links[id].brokenInSeries = process.facts.series
+            process.facts.mayBreakLater()
         }
         guard isSure, !links[id].isDeaf, !links[id].isSurelyBroken else { return }
         links[id].isSurelyBroken = true

@@ -195,8 +195,11 @@ extension World {
             // A body that windows let through a little at a time may not be there in time.
             let isStarved =
                 Int(weather.initialWindow) < scenario.payload.count && weather.windowDelay >= second
-            // A connection that takes next to nothing is found out after 30 s; so may be the next.
-            let isSlow = weather.slowReading > 0 && scenario.giveUpAfter < 60 * second
+            // A connection that takes next to nothing, or whose window is lost, is found out after 30 s
+            // to 40 s; so may be the next.
+            let isSlow =
+                (weather.slowReading > 0 || weather.windowLoss > 0)
+                && scenario.giveUpAfter < 60 * second
             isJustified =
                 trouble > 0 || weather.hostility != nil || isStarved || isSlow
                 || weather.requestsPerConnection > 0

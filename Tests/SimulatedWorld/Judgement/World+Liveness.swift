@@ -25,14 +25,17 @@ extension World {
     ///
     /// What is in flight is awaited, 30 s; a server that hung does so for 30 s more; an address is left
     /// alone for 75 s, a row for 60 s; APNs takes no new provider token for 20 minutes. Then all rows
-    /// go at the rate that is in force, on a single slow connection at worst.
+    /// go at the rate that is in force, on a single slow connection at worst: where a server reads a
+    /// kilobyte a second, a payload takes as many milliseconds as it has bytes.
     private var calmLimit: UInt64 {
         let rows = UInt64(scenario.list.tokens.count)
         let slowest = process.rates.compactMap(\.rate).min() ?? UInt64.max
         let perRow = max(second / slowest, second / (scenario.ratePerConnection ?? .max))
+        let isRead = links[process.firstLink...].contains(where: \.isSlow)
+        let reading = isRead ? UInt64(scenario.payload.count + 300) * millisecond : 0
         let isFrozen =
             process.weather.refusesTokensFrom > 0 || process.weather.expiresTokensBefore > 0
-        return 600 * second + rows * (perRow + second / 2) + (isFrozen ? 1500 * second : 0)
+        return 600 * second + rows * (perRow + reading + second / 2) + (isFrozen ? 1500 * second : 0)
     }
 
     func judgeLiveness() {

@@ -69,6 +69,8 @@ struct Link {
     var isDeaf = false
     /// When the client learned last that its bytes were taken.
     var sentToldAt: UInt64 = 0
+    /// When it was last handed bytes of the server's.
+    var bytesToldAt: UInt64 = 0
     /// Responses that it was told, and when it was told a GOAWAY first.
     var responses = 0
     var goAwayToldAt: UInt64?
@@ -76,6 +78,8 @@ struct Link {
     var noRequestsSince: (time: UInt64, why: String)?
     /// When its server broke HTTP/2, and whether the client has to notice.
     var brokenAt: UInt64?
+    /// In which series of such connections that counted last.
+    var brokenInSeries = 0
     var isSurelyBroken = false
     /// How long it is left alone after refusals, and when the last one was told.
     var refusal = RefusalModel()

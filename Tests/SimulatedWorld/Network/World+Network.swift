@@ -236,8 +236,10 @@ extension World {
 
     private func endAtClient(_ id: Int) {
         links[id].isOpenAtClient = false
+        // What ends it may have been read before the news that the bytes were taken.
+        let isHeardFirst = links[id].sentToldAt == clock && links[id].bytesToldAt == clock
         links[id].endedWhileSending =
-            links[id].pendingSend != nil
+            links[id].pendingSend != nil || isHeardFirst
             || (links[id].endWasTold && clock - links[id].lastSendDone < 50_000)
         if let pending = links[id].pendingSend {
             // The kernel may have taken some of it.
