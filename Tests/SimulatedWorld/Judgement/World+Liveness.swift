@@ -35,7 +35,8 @@ extension World {
         let reading = isRead ? UInt64(scenario.payload.count + 300) * millisecond : 0
         let isFrozen =
             process.weather.refusesTokensFrom > 0 || process.weather.expiresTokensBefore > 0
-        return 600 * second + rows * (perRow + reading + second / 2) + (isFrozen ? 1500 * second : 0)
+        let waiting = (isFrozen ? 2100 : 600) * second
+        return waiting + rows * (perRow + reading + second / 2)
     }
 
     func judgeLiveness() {

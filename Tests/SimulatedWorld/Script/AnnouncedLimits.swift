@@ -83,7 +83,7 @@ extension SimulatedServer {
     /// Octets of a body that are still to come.
     private func missingCount(_ stream: Int32) -> Int {
         guard let state = streams[stream] else { return 0 }
-        return max(0, expectedPayload(stream).count - state.body.count)
+        return max(0, expectedCount(stream) - state.body.count)
     }
 
     /// What the client may send on a stream; below zero after the initial size was lowered.

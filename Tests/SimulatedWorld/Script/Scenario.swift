@@ -151,6 +151,16 @@ struct Scenario {
         return personal(Array(repeating: text, count: repetitions).flatMap { $0 })
     }
 
+    /// How many bytes that are.
+    func payloadCount(row: Int) -> Int {
+        guard repetitions > 0 else { return payload.count }
+        let text = list.texts[row]
+        return Self.frameCount + payload.count + repetitions * (text.count + text.count { $0 == 0x09 })
+    }
+
+    /// Bytes around the payload and the text.
+    private static let frameCount = #"{"x":,"t":""}"#.utf8.count
+
     private func personal(_ text: [UInt8]) -> [UInt8] {
         Array(#"{"x":"#.utf8) + payload + Array(#","t":""#.utf8) + text + Array(#""}"#.utf8)
     }

@@ -39,7 +39,7 @@ extension SimulatedServer {
 
     /// Lets a body that is cut by a small window go on, a little at a time.
     private func starve(_ stream: Int32) {
-        let missing = expectedPayload(stream).count - Int(weather.initialWindow)
+        let missing = expectedCount(stream) - Int(weather.initialWindow)
         guard missing > 0 else { return }
         var opened = 0
         var delay: UInt64 = 0
@@ -49,6 +49,12 @@ extension SimulatedServer {
             world.schedule(.openWindow(stream: stream, count: step), link: link, after: delay)
             opened += step
         }
+    }
+
+    /// Bytes of what a stream's request has to carry.
+    func expectedCount(_ stream: Int32) -> Int {
+        guard let copy = streams[stream]?.copy else { return world.scenario.payload.count }
+        return world.scenario.payloadCount(row: world.journal.copies[copy].row)
     }
 
     func expectedPayload(_ stream: Int32) -> [UInt8] {
