@@ -155,7 +155,8 @@ struct Scenario {
     func payloadCount(row: Int) -> Int {
         guard repetitions > 0 else { return payload.count }
         let text = list.texts[row]
-        return Self.frameCount + payload.count + repetitions * (text.count + text.count { $0 == 0x09 })
+        let escaped = text.count + text.count { $0 == 0x09 }
+        return Self.frameCount + payload.count + repetitions * escaped
     }
 
     /// Bytes around the payload and the text.
