@@ -96,6 +96,10 @@ final class SimulatedProcess {
     var triedAt: UInt64
     /// When the credentials were read again last.
     var reloadedAt: UInt64 = 0
+    /// Responses that it was told: when, and whether it surely took them for what they are.
+    var responses: [(copy: Int, time: UInt64, isSure: Bool)] = []
+    /// When each request was made, in order.
+    var requestsMadeAt: [UInt64] = []
     /// Connections begun, by reactor.
     var connectionsBegun: [Int: Int] = [:]
 

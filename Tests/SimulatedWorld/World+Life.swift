@@ -189,6 +189,7 @@ extension World {
         let count = links[link].countAtClient
         if let offset = server.goAwayOffset, offset <= count, links[link].goAwayToldAt == nil {
             links[link].goAwayToldAt = clock
+            links[link].hasSurelyGoneAway = !links[link].isDeaf && links[link].brokenAt == nil
             learnedTrouble(ofAddress: links[link].address)
             if !links[link].isDeaf, links[link].noRequestsSince == nil {
                 links[link].noRequestsSince = (clock, "its server said GOAWAY")
@@ -229,5 +230,6 @@ extension World {
         guard fresh > 0 else { return }
         reactor.countedRequests = requests
         process.requestTimes.append((clock, fresh))
+        if isLonely { process.requestsMadeAt += repeatElement(clock, count: fresh) }
     }
 }

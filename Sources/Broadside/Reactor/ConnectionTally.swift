@@ -4,14 +4,14 @@ package struct ConnectionTally: Sendable, Equatable, Codable {
     /// The slot's number in the run, as the log has it; nil where it was not asked for.
     var number: Int?
     /// Connections that stood here; those after the first are reconnects.
-    var opened: UInt64 = 0
+    package var opened: UInt64 = 0
     /// Requests that were answered.
-    var answers: UInt64 = 0
-    var latencySumNanoseconds: UInt64 = 0
-    var latencyMaximumNanoseconds: UInt64 = 0
-    var goAways: UInt64 = 0
+    package var answers: UInt64 = 0
+    package var latencySumNanoseconds: UInt64 = 0
+    package var latencyMaximumNanoseconds: UInt64 = 0
+    package var goAways: UInt64 = 0
     /// Connections that ended otherwise than in order.
-    var failures: UInt64 = 0
+    package var failures: UInt64 = 0
     /// What the last GOAWAY said.
     var lastGoAway: String?
     /// Why the last connection that failed did.
@@ -19,6 +19,8 @@ package struct ConnectionTally: Sendable, Equatable, Codable {
 
     /// Rows that are kept apart; what comes after them is summed up in one more.
     static let rowsLimit = 128
+
+    package init() {}
 
     @inline(__always)
     mutating func noteAnswer(latencyNanoseconds: UInt64) {
@@ -32,7 +34,7 @@ package struct ConnectionTally: Sendable, Equatable, Codable {
     /// A request was answered, nobody knows how fast.
     mutating func noteAnswer() { answers &+= 1 }
 
-    mutating func add(_ other: ConnectionTally) {
+    package mutating func add(_ other: ConnectionTally) {
         opened += other.opened
         answers += other.answers
         latencySumNanoseconds &+= other.latencySumNanoseconds

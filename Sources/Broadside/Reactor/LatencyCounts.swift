@@ -21,7 +21,7 @@ package struct LatencyCounts: Sendable, Equatable {
     }
 
     /// Adds what others counted.
-    mutating func add(_ other: LatencyCounts) {
+    package mutating func add(_ other: LatencyCounts) {
         if buckets.isEmpty {
             buckets = other.buckets
         } else {
@@ -43,7 +43,7 @@ package struct LatencyCounts: Sendable, Equatable {
     }
 
     /// The value below which the given share of answers lies, nanoseconds; nil without answers.
-    func quantile(_ share: Double) -> UInt64? {
+    package func quantile(_ share: Double) -> UInt64? {
         guard count > 0 else { return nil }
         let rank = max(1, UInt64((share * Double(count)).rounded(.up)))
         var seen: UInt64 = 0

@@ -9,6 +9,7 @@ extension World {
         for reactor in process.reactors { counted.add(reactor.machine.snapshot()) }
         judgeSettled(rows, counted, process)
         judgeRequestCounts(counted, process)
+        judgeReports(counted, process)
         // A client asks for what a connection says once it is made.
         let made = links[process.firstLink...].count(where: \.isReceiving)
         if counted.connectionsOpened != UInt64(made) {

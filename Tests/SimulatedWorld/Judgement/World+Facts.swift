@@ -17,6 +17,7 @@ extension World {
         case .notProcessed:
             learnedRefusal(copy.link, row: copy.row, isSure: isSure)
         case .answered(let answer):
+            process.responses.append((index, clock, isSure))
             learned(answer, copy, isSure: isSure)
         case .open, .reset:
             links[copy.link].trial.ended += 1

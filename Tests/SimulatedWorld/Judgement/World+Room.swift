@@ -19,6 +19,7 @@ extension World {
             fail("no connection is tried for 80 s, although rows wait")
         }
         reactor.lackedRows = false
+        judgeOpenConnections(reactor)
         for id in reactor.linkOfSlot.values.sorted() {
             judgeBroken(id)
             let link = links[id]

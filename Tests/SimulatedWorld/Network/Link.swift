@@ -74,6 +74,10 @@ struct Link {
     /// Responses that it was told, and when it was told a GOAWAY first.
     var responses = 0
     var goAwayToldAt: UInt64?
+    /// It was told one that it could not miss.
+    var hasSurelyGoneAway = false
+    /// GOAWAYs that its server has sent.
+    var goAwayCount = 0
     /// Since when it must not get a request, and why.
     var noRequestsSince: (time: UInt64, why: String)?
     /// When its server broke HTTP/2, and whether the client has to notice.

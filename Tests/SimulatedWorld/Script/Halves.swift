@@ -80,6 +80,7 @@ extension SimulatedServer {
         pump()
         let last = random.chance(0.5) ? Int32.max : namedLast + 2 * Int32(1 + random.below(9))
         let bytes = frame(7, 0, 0, Self.bytes(of: last) + [0, 0, 0, 0])
+        world.links[link].goAwayCount += 1
         sentCount += bytes.count
         world.serverSent(link: link, bytes)
     }

@@ -157,6 +157,7 @@ extension SimulatedServer {
             world.fail("nghttp2 ends link \(link) with error \(code)")
         }
         hasFreshGoAway = true
+        world.links[link].goAwayCount += 1
         if last < Int32.max { freshGoAway = last }
         for stream in order where stream > last {
             guard let copy = streams[stream]?.copy else { continue }
