@@ -23,6 +23,7 @@ struct AddressBook {
 
     /// What all reactors know of the addresses.
     let health: AddressHealth
+    private let lossy: LossyAddresses
     /// Whose book this is.
     let reactor: Int
     private(set) var entries: [Entry] = []
@@ -37,8 +38,9 @@ struct AddressBook {
     /// that connections use come on top.
     static let entriesLimit = 256
 
-    init(health: AddressHealth, reactor: Int) {
+    init(health: AddressHealth, lossy: LossyAddresses, reactor: Int) {
         self.health = health
+        self.lossy = lossy
         self.reactor = reactor
     }
 
@@ -126,6 +128,17 @@ struct AddressBook {
         entries[index].wasReady = true
         health.ready(entries[index].address)
     }
+
+    /// Whether connections to an address lost rows.
+    func isLossy(_ index: Int) -> Bool { lossy.contains(entries[index].address) }
+
+    /// A connection ended without an orderly goodbye: `LossyAddresses`.
+    func connectionEnded(_ index: Int, lost: Int, responses: UInt64) {
+        lossy.connectionEnded(entries[index].address, lost: lost, responses: responses)
+    }
+
+    /// A connection's responses were worth all its streams.
+    func proved(_ index: Int) { lossy.proved(entries[index].address) }
 
     /// Requests were refused on a connection to the address, or none were for a while.
     mutating func note(_ refusals: RefusalBackoff, _ index: Int) {

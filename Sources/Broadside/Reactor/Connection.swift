@@ -68,6 +68,8 @@ import Support
     var refusals = RefusalBackoff()
     /// The responses that it had when one was refused last.
     var answersAtRefusal: UInt64 = 0
+    /// Its address loses rows: it has as many requests in flight as its responses are worth.
+    var mustProve = false
     /// Which of the run's connections it is.
     var number: UInt64 = 0
     /// It was counted as ended by the server's protocol error.
@@ -141,6 +143,7 @@ import Support
         self.refusals = refusals
         answersAtRefusal = 0
         isBroken = false
+        mustProve = false
         records = nil
         http = ClientConnectionStateMachine(configuration: configuration)
         binary = BinaryConnection(capacity: 0)

@@ -195,20 +195,29 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Every request that is still out is in doubt, but for those that never left our buffer: nothing
     /// of the connection is given to the driver any more, so nobody will ever have seen them.
     mutating func loseStreams(_ index: Int, now: Now) {
-        while let tag = connections[index].binary.popOldest() { lose(tag, with: index, now: now) }
+        var lost = 0
+        while let tag = connections[index].binary.popOldest() {
+            _ = lose(tag, with: index, now: now)
+        }
         while let tag = connections[index].http.takeOpenStream() {
-            lose(tag, with: index, now: now)
+            if lose(tag, with: index, now: now) { lost += 1 }
+        }
+        if lost > 0 {
+            connections.addresses.connectionEnded(
+                connections[index].address, lost: lost, responses: connections[index].answers)
         }
     }
 
-    private mutating func lose(_ tag: RowTag, with index: Int, now: Now) {
+    /// - Returns: Whether the request may have been seen.
+    private mutating func lose(_ tag: RowTag, with index: Int, now: Now) -> Bool {
         rows.inFlight -= 1
         // Written at the same instant may have been before: in doubt.
         if unsafe rows.slab.state(tag).pointee.sentNanoseconds > connections[index].handedOver {
             sendElsewhere(tag)
-        } else {
-            lose(tag, reason: .connectionLost, now: now)
+            return false
         }
+        lose(tag, reason: .connectionLost, now: now)
+        return true
     }
 
     mutating func beginClose(_ index: Int, now: Now) {

@@ -94,6 +94,8 @@ extension ReactorStateMachine where Records: ~Copyable {
                     "\(connections.peer(index)): open, at most \(streams) stream\(streams == 1 ? "" : "s")",
                     now: now)
                 connections.addresses.ready(connections[index].address)
+                connections[index].mustProve = connections.addresses.isLossy(
+                    connections[index].address)
                 shared.noteReady()
                 followSettings(index)
             case .settingsChanged:

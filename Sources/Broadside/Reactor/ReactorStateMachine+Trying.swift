@@ -1,17 +1,32 @@
 import Campaign
+import HTTP2
 import Support
 
 /// Connections whose server has to show first that it is good: after refusals, after trouble of its
-/// address.
+/// address, after connections to it that lost rows.
 extension ReactorStateMachine where Records: ~Copyable {
     /// How many requests may be made on a connection, so far as its server's past goes.
     ///
-    /// Nearly always one comparison: the rest is for connections without a response since their start
-    /// or since a refusal.
+    /// Nearly always two comparisons: the rest is for connections without a response since their start
+    /// or since a refusal, and for those to an address that loses rows.
     @inline(__always)
     mutating func tryBudget(_ index: Int, now: Now) -> Int {
-        if connections[index].answers != connections[index].answersAtRefusal { return .max }
-        return unprovenBudget(index, now: now)
+        if connections[index].answers != connections[index].answersAtRefusal {
+            return connections[index].mustProve ? provingBudget(index) : .max
+        }
+        let budget = unprovenBudget(index, now: now)
+        return connections[index].mustProve ? min(budget, provingBudget(index)) : budget
+    }
+
+    /// Requests that a connection's responses are worth, less those in flight.
+    @inline(never)
+    private func provingBudget(_ index: Int) -> Int {
+        let worth = LossyAddresses.worth(responses: connections[index].answers)
+        if worth > 1, worth >= connections[index].http.streamLimit {
+            connections[index].mustProve = false
+            connections.addresses.proved(connections[index].address)
+        }
+        return max(0, worth - connections[index].openCount)
     }
 
     @inline(never)

@@ -181,6 +181,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].refusals != RefusalBackoff()
         else { return }
         connections[index].refusals = RefusalBackoff()
+        // This may come late: of one that drains, its successor knows better.
+        guard connections[index].phase == .open else { return }
         connections.addresses.note(RefusalBackoff(), connections[index].address)
     }
 

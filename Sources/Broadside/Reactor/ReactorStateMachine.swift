@@ -59,7 +59,8 @@ import TLS
         self.reactor = reactor
         connections = ConnectionPool(
             settings: settings, recipe: recipe,
-            addresses: AddressBook(health: shared.addressHealth, reactor: reactor),
+            addresses: AddressBook(
+                health: shared.addressHealth, lossy: shared.lossyAddresses, reactor: reactor),
             initialCount: shared.connectionTarget?.first[reactor] ?? settings.connections,
             now: now)
         rows = RowSupply(

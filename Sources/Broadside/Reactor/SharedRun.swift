@@ -25,6 +25,7 @@ package final class SharedRun: Sendable {
     let state: Mutex<State>
     /// How the endpoint's addresses fare.
     let addressHealth = AddressHealth()
+    let lossyAddresses = LossyAddresses()
     /// How many connections may be made in place of others.
     let churn = ConnectionChurn()
     /// Rows of reactors that can't send them.

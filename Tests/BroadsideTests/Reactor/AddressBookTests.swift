@@ -10,7 +10,8 @@ import Testing
     private var random = SplitMix64(seed: 1)
 
     private func book(_ count: UInt32 = 1) -> AddressBook {
-        var book = AddressBook(health: AddressHealth(), reactor: 0)
+        var book = AddressBook(
+            health: AddressHealth(), lossy: LossyAddresses(), reactor: 0)
         book.update(addresses(0..<count), now: 0) { _ in false }
         return book
     }

@@ -42,7 +42,8 @@ import Testing
             settings.connections = 3
             var pool = ConnectionPool<CountedRecords>(
                 settings: settings, recipe: living,
-                addresses: AddressBook(health: AddressHealth(), reactor: 0), initialCount: 3,
+                addresses: AddressBook(
+                    health: AddressHealth(), lossy: LossyAddresses(), reactor: 0), initialCount: 3,
                 now: ScriptedRun.start)
             pool.grow { Connection(pacer: Pacer(milliRate: nil, now: 0), outgoingCapacity: 64) }
             #expect(pool.count == 6)
