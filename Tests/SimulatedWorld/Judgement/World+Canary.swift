@@ -63,7 +63,8 @@ extension World {
             guard copy.epoch == process.epoch, rows.contains(copy.row), copy.toldAt != nil,
                 !copy.isToldInVain, case .answered(let answer) = copy.resolution
             else { return false }
-            return !answer.allowsRetryLater && !wasCancelled(link: copy.link, stream: copy.stream)
+            return !answer.allowsRetryLater && !answer.leavesDoubt
+                && !wasCancelled(link: copy.link, stream: copy.stream)
         }
     }
 

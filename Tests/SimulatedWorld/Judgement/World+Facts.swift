@@ -86,7 +86,8 @@ extension World {
         let least: UInt64
         switch answer.status {
         case 429 where answer.reason == "TooManyProviderTokenUpdates": least = second
-        case 429, 500...: least = second / 4
+        case 502, 504: return
+        case 408, 421, 425, 429, 500...: least = second / 4
         default: return
         }
         let asked = UInt64(answer.retryAfter ?? 0) * second

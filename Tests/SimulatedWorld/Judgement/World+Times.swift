@@ -59,16 +59,22 @@ extension World {
         }
     }
 
-    /// A row that failed by a response has that one's status, reason and time; what was lost has none,
-    /// and a time at which a request was out, or at which a process took the ledger up.
+    /// A row that failed by a response has that one's status, reason and time, and so has one by whose
+    /// response nobody knows what became of it; what was lost has none, and a time at which a
+    /// request was out, or at which a process took the ledger up.
     private func judgeLost(_ row: LedgerRow, number: Int, copies: [Journal.Copy]) {
         if row.timestamp != nil { fail("row \(number) is \(row.state.name) with a time of APNs'") }
-        if row.state == .failed, row.status != 0 {
+        if row.status != 0 {
             let isTold = wasTold(copies, at: row.settledAt) {
-                $0.status == row.status && $0.reason == row.reason && $0.allowsRetryLater
+                let isLost = $0.leavesDoubt && row.reason == "ConnectionLost"
+                let isRefused =
+                    $0.allowsRetryLater && $0.reason ?? "" == row.reason && row.state == .failed
+                return $0.status == row.status && (isLost || isRefused)
             }
             if !isTold {
-                fail("row \(number) failed (\(row.status) \(row.reason)): nothing said so then")
+                fail(
+                    "row \(number) is \(row.state.name) (\(row.status) \(row.reason)): nothing said "
+                        + "so then")
             }
             return
         }

@@ -107,6 +107,7 @@ struct Scenario {
                 weather.add(hostility, isAlone: (seed / 3 + UInt64(process)) % 3 > 0)
             }
             weather.halves = Halves(seed: seed, process: process)
+            weather.oddStatuses = OddStatuses(seed: seed, process: process)
             return weather
         }
         canary =

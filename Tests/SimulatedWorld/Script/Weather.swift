@@ -76,6 +76,7 @@ struct Weather {
     var hostility: Hostility?
     /// Responses in part, and other things that are half right.
     var halves = Halves.none
+    var oddStatuses = OddStatuses.none
 
     // The operator.
     var signal = 0.0

@@ -74,7 +74,7 @@ struct Journal {
         let resends = world.scenario.onLost == .resend || world.process.reopensUnknown
         if case .notProcessed = copy.resolution, isTold { return nil }
         if case .answered(let answer) = copy.resolution, isTold {
-            if answer.allowsRetry { return nil }
+            if answer.allowsRetry || (answer.leavesDoubt && resends) { return nil }
             if answer.allowsRetryLater, copy.epoch < epoch { return nil }
             let isUncertain =
                 copy.epoch < epoch || copy.isToldInVain || copy.isCancelled

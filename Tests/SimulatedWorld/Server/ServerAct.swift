@@ -46,7 +46,7 @@ struct ServerAnswer {
     /// True where the engine may send the row again in the same process.
     var allowsRetry: Bool {
         switch status {
-        case 429, 500, 503: true
+        case 408, 421, 425, 429, 500, 503: true
         case 403: reason == "InvalidProviderToken" || reason == "ExpiredProviderToken"
         default: false
         }
@@ -54,6 +54,10 @@ struct ServerAnswer {
 
     /// True where the engine leaves the row to a later process.
     var allowsRetryLater: Bool { status == 403 || allowsRetry }
+
+    /// True where nobody knows what became of the notification: APNs never says so, and what somebody
+    /// on the way says may be said of a request that was passed on.
+    var leavesDoubt: Bool { (201..<300).contains(status) || status == 502 || status == 504 }
 
     var body: [UInt8] {
         guard let reason else { return [] }
@@ -119,6 +123,9 @@ extension Weather {
         }
         if random.chance(earlyAnswer) {
             return .earlyAnswer(ServerAnswer(status: 413, reason: "PayloadTooLarge"))
+        }
+        if oddStatuses.chance > 0, random.chance(oddStatuses.chance) {
+            return .answer(OddStatuses.draw(&random))
         }
         let deserved = Self.deserved(by: token, copy: copy)
         if halves.chance > 0, random.chance(halves.chance) {
