@@ -8,9 +8,11 @@ extension World {
         epoch: Int, weather: Weather, reopens: ReopenedStates, random: inout WorldRandom
     ) -> SimulatedProcess? {
         let segments = segments.flatMap { $0 }.map(\.ledgerSegment)
+        let limit = scenario.limit(epoch: epoch)
         do {
             let index = try LedgerIndex(
-                segments: segments, campaign: scenario.campaign, recordedLengths: manifestLengths)
+                segments: segments, campaign: scenario.campaign, recordedLengths: manifestLengths,
+                rows: CampaignRows(limit: limit))
             let states = try readLedger(index).map(\.state)
             for row in states.indices where states[row] == .inDoubt { wasInDoubt[row] = true }
             for previous in 1..<max(1, epoch) {
@@ -29,7 +31,7 @@ extension World {
             let list = try ListSource(
                 list: TokenList(lines: scenario.list.bytes, layout: scenario.list.layout),
                 pool: pool, plan: plan,
-                rowsLimit: nil, canary: shared.canary)
+                rowsLimit: limit, canary: shared.canary)
             let process = SimulatedProcess(
                 epoch: epoch, weather: weather, shared: shared, reopens: reopens,
                 list: list, statesAtStart: states, startedAt: clock)

@@ -36,7 +36,8 @@ extension World {
         if count < rows, Double(count) * 100 <= scenario.maxInvalid * Double(rows) {
             fail("the run stops for \(count) invalid rows of \(rows)")
         }
-        let total = UInt64(scenario.list.tokens.count)
+        let total =
+            scenario.limit(epoch: process.epoch) ?? UInt64(scenario.list.tokens.count)
         var judgement = Self.invalidSchedule.first
         while Self.invalidSchedule.judgement(after: judgement) <= rows {
             judgement = Self.invalidSchedule.judgement(after: judgement)
@@ -67,7 +68,8 @@ extension World {
         guard isOrdered(process) else { return nil }
         var rows = InvalidRowsGuard(
             maximumPercent: scenario.maxInvalid, schedule: Self.invalidSchedule)
-        for token in scenario.list.tokens {
+        let limit = scenario.limit(epoch: process.epoch).map { Int($0) } ?? .max
+        for token in scenario.list.tokens.prefix(limit) {
             if let verdict = rows.note(isInvalid: token == nil) { return verdict }
         }
         switch rows.finish() {

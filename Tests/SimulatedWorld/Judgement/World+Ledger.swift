@@ -242,7 +242,8 @@ extension World {
     private func judgeLeftOver(_ states: [RowState], _ process: SimulatedProcess) {
         let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack }
         let isStopped = process.shared.stopCause != nil
-        for (number, state) in states.enumerated() where !state.isSettled {
+        let limit = scenario.limit(epoch: process.epoch).map { Int($0) } ?? states.count
+        for (number, state) in states.enumerated().prefix(limit) where !state.isSettled {
             if state == .inDoubt, scenario.onLost == .record, isStopped,
                 process.statesAtStart[number] == .inDoubt
             {

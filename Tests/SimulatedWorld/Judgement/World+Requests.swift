@@ -29,6 +29,9 @@ extension World {
             return nil
         }
         let row = Int(id.row)
+        if let limit = scenario.limit(epoch: links[link].epoch), id.row >= limit {
+            fail("row \(row) is sent, and the limit is \(limit)")
+        }
         guard let token = scenario.list.tokens[row] else {
             fail("row \(row), which is no token, was sent")
             return nil

@@ -144,6 +144,15 @@ struct Scenario {
         epoch <= weathers.count ? weathers[epoch - 1] : .calm
     }
 
+    /// `--limit` of a process; nil: all rows are its. By a generator of its own. Not together with what
+    /// judges the list as a whole.
+    func limit(epoch: Int) -> UInt64? {
+        guard epoch <= weathers.count, maxInvalid == 100, canary == nil else { return nil }
+        var random = WorldRandom(seed: seed ^ 0x6c69_6d69_7473_0001 &+ UInt64(epoch) << 32)
+        guard random.chance(0.2) else { return nil }
+        return UInt64(random.between(1...max(1, list.tokens.count)))
+    }
+
     /// What a row's request has to carry.
     func payload(row: Int) -> [UInt8] {
         guard repetitions > 0 else { return payload }
