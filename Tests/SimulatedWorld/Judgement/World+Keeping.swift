@@ -19,6 +19,12 @@ extension World {
         if let (time, why) = links[id].noRequestsSince, time <= since {
             fail("link \(id) gets a request although \(why)")
         }
+        // The only connection is replaced as soon as the credentials were read again.
+        if isLonely, links[id].openedAt < process.reloadedAt,
+            process.reloadedAt + second < since
+        {
+            fail("link \(id) gets a request, and is older than the credentials")
+        }
         if links[id].refusedAt <= since, links[id].refusal.least > clock {
             let left = (links[id].refusal.least - clock) / 1000
             fail("link \(id) gets a request \(left) us early after a refusal")
