@@ -42,7 +42,7 @@ package struct BinarySettings: Sendable {
 ///     written --- silence for long enough, or an error that names a later one ---> accepted
 ///        |------- an error names it ---> what its status means
 ///        |------- an error names an earlier one ---> discarded: again, on another connection
-///        '------- the connection ends without an error packet ---> in doubt
+///        '------- the connection ends without an error packet, or within one ---> in doubt
 @safe struct BinaryConnection: ~Copyable {
     private let tags: UnsafeMutablePointer<RowTag>
     private let capacity: Int
@@ -52,7 +52,8 @@ package struct BinarySettings: Sendable {
     /// The first identifier that was not handed to the kernel as a whole yet.
     private(set) var unsentIdentifier: UInt32 = 1
     private var packet: [UInt8] = []
-    /// Nothing can be written any more; what the gateway says about it may still arrive.
+    /// Nothing can be written any more; what the gateway says about it, or the rest of it, may still
+    /// arrive.
     var isBroken = false
 
     /// - Parameter capacity: The most rows that may be out.

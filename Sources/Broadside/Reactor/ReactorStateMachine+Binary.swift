@@ -5,7 +5,7 @@ import Support
 /// The legacy gateway's protocol: notifications one behind the other, silence for success, one error
 /// packet and the end for failure (Apple, "Binary Provider API", archived; Technical Note TN2265).
 extension ReactorStateMachine where Records: ~Copyable {
-    /// A connection that takes nothing any more gets so long to say why.
+    /// A connection that takes nothing any more gets so long to say why, to the end.
     private static var brokenLimit: UInt64 { 2 * second }
 
     /// TLS stands, and the gateway says nothing: notifications may follow.
@@ -86,9 +86,24 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].enter(.draining, now: now.nanoseconds)
     }
 
+    /// The gateway has begun to say what is wrong: it discards what else it gets, and its silence is over.
+    private mutating func awaitPacket(_ index: Int, now: Now) {
+        guard !connections[index].binary.isBroken else { return }
+        switch connections[index].phase {
+        case .open, .draining:
+            connections[index].binary.isBroken = true
+            connections[index].enter(.draining, now: now.nanoseconds)
+        case .idle, .connecting, .handshaking, .flushing, .closing:
+            break
+        }
+    }
+
     /// Takes what the gateway says: it is the last of this connection.
     mutating func handlePacket(_ index: Int, in bytes: RawSpan, now: Now) {
-        guard let octets = connections[index].binary.receive(bytes) else { return }
+        guard let octets = connections[index].binary.receive(bytes) else {
+            awaitPacket(index, now: now)
+            return
+        }
         let address = connections.addresses.entries[connections[index].address].address
         guard let packet = BinaryErrorPacket(octets) else {
             let trouble = ConnectionTrouble(

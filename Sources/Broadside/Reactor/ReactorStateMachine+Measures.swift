@@ -58,7 +58,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         tell(.exchangedPieces, exchanged.pieces, RowExchange.piecesLimit)
         for index in 0..<connections.count {
             tell(.outgoing, connections[index].sealedCount, Self.outgoingLimit)
-            tell(.streams, connections[index].http.openStreamCount, settings.streamsPerConnection)
+            tell(.streams, connections[index].openCount, settings.streamsPerConnection)
             let http = connections[index].http.measures
             tell(.control, http.controlOctets, connections.configuration.outputLimit)
             tell(.parts, http.parts, http.partsLimit)

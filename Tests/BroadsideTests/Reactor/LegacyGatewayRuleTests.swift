@@ -199,6 +199,34 @@ struct LegacyGatewayRuleTests {
     }
 
     @Test(arguments: [false, true])
+    func `A gateway that has begun to speak gets no more, and is not silent any more`(
+        ends: Bool
+    ) throws {
+        let run = try gatewayRun(rows: 120, inFlight: 60)
+        run.run { run.settled == 50 }
+        run.run(for: 4 * second)
+        let sent = run.notifications.count
+        #expect(sent > 55 && sent < 120 && run.settled == 50)
+        run.say(Array(packet(8, 55).prefix(5)), on: 0)
+        let begun = run.time
+        // They are old enough meanwhile for silence to be believed, but for that.
+        run.run(for: 3 * second / 2)
+        #expect(run.notifications.count { $0.link == 0 } == sent && run.settled == 50)
+        if ends { run.say([55], on: 0) }
+        run.run()
+        let states = try run.rows().map(\.state)
+        if ends {
+            #expect(states.enumerated().allSatisfy { $1 == ($0 == 54 ? .rejected : .accepted) })
+        } else {
+            #expect(states.prefix(50).allSatisfy { $0 == .accepted })
+            #expect(states[50..<sent].allSatisfy { $0 == .unknown })
+            #expect(states[sent...].allSatisfy { $0 == .accepted })
+            let waited = run.links[0].closed! - begun
+            #expect(waited > 2 * second && waited < 2 * second + Self.slack)
+        }
+    }
+
+    @Test(arguments: [false, true])
     func `A gateway that takes no more is heard out before its rows are given up`(
         says: Bool
     ) throws {
