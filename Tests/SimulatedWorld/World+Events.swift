@@ -32,6 +32,7 @@ extension World {
         case .endToServer(let link):
             links[link].isOpenAtServer = false
             servers[link] = nil
+            gateways[link] = nil
         case .bytesToClient(let link, let bytes):
             bytesArrived(bytes, atClientOf: link)
         case .endToClient(let link, let errno):
@@ -39,10 +40,18 @@ extension World {
         case .closed(let link):
             closed(link)
         case .server(let link, let act):
-            guard links[link].isOpenAtServer, let server = servers[link] else { return }
+            guard links[link].isOpenAtServer else { return }
+            guard servers[link] != nil || gateways[link] != nil else { return }
             trace.step(time: clock, kind: 4, link)
             note { "link \(link): server \(act)" }
-            server.perform(act)
+            servers[link]?.perform(act)
+            gateways[link]?.perform(act)
+        case .gatewaySpeaks(let link):
+            trace.step(time: clock, kind: 10, link)
+            gateways[link]?.speak()
+        case .gatewayLeaves(let link):
+            trace.step(time: clock, kind: 11, link)
+            gateways[link]?.sayGoodbye()
         case .writeDone(let reactor, let epoch):
             guard epoch == process.epoch else { return }
             writeDone(process.reactors[reactor])
@@ -83,7 +92,8 @@ extension World {
     /// Until when what a server gets or does has to wait.
     private func stallEnd(of event: WorldEvent) -> UInt64? {
         switch event {
-        case .bytesToServer(let link, _, _), .endToServer(let link), .server(let link, _):
+        case .bytesToServer(let link, _, _), .endToServer(let link), .server(let link, _),
+            .gatewaySpeaks(let link), .gatewayLeaves(let link):
             links[link].stalledUntil
         default: nil
         }

@@ -163,6 +163,7 @@ extension World {
             links[link].countAtClient += bytes.count
             links[link].bytesToldAt = clock
             if let server = servers[link] { hear(server, link) }
+            if let gateway = gateways[link] { hear(gateway, link) }
             // Memory of exactly this size, so that a read beyond it can be noticed.
             bytes.withUnsafeBytes { buffer in
                 reactor.machine.received(
@@ -177,13 +178,18 @@ extension World {
         case .sent(let slot, let result):
             guard let id = reactor.linkOfSlot[slot] else { return }
             links[id].sentToldAt = clock
-            if result <= 0 { links[id].isDeaf = true }
+            if result <= 0 { noteDeafness(id) }
         case .receiveEnded(let slot, _):
             guard let id = reactor.linkOfSlot[slot] else { return }
-            links[id].isDeaf = true
+            noteDeafness(id)
         default:
             break
         }
+    }
+
+    private func noteDeafness(_ id: Int) {
+        links[id].isDeaf = true
+        links[id].deafAt = links[id].deafAt ?? clock
     }
 
     /// What the bytes that the client has now tell it.

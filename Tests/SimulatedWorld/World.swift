@@ -19,10 +19,13 @@ public final class World {
     var trace: Trace
     var links: [Link] = []
     var servers: [SimulatedServer?] = []
+    var gateways: [SimulatedGateway?] = []
     var taps: [FrameTap] = []
     var segments: [[SimulatedSegment]] = []
     var manifestLengths: [UInt32: [SegmentLength]] = [:]
     var journal: Journal
+    /// The row of each token, where it is the token that says which row a notification is.
+    let rowOfToken: [[UInt8]: Int]
     /// The life that goes on now.
     private(set) var process: SimulatedProcess!
     /// What the ledger said when a process last ended in order.
@@ -65,6 +68,7 @@ public final class World {
         self.scenario = scenario
         random = scenario.random
         tokenAge = scenario.tokenAge
+        rowOfToken = scenario.gateway == nil ? [:] : scenario.list.rowOfToken
         trace = Trace(telling)
         wasInDoubt = Array(repeating: false, count: scenario.list.tokens.count)
         journal = Journal(rowCount: scenario.list.tokens.count)
@@ -120,7 +124,9 @@ public final class World {
         let weather = scenario.weather(epoch: epoch)
         let isCalm = epoch > scenario.weathers.count
         var weatherNow = weather
-        if weather.hostility?.kind == .wrongClock {
+        if scenario.gateway != nil {
+            // A gateway knows no provider tokens.
+        } else if weather.hostility?.kind == .wrongClock {
             // What becomes of a token that is too old, or too new, is told by other seeds.
         } else if !isCalm, random.chance(0.25) {
             weatherNow.expiresTokensBefore = now.wallMilliseconds / 1000 - 1200

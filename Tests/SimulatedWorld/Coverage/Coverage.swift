@@ -6,6 +6,9 @@ public enum Fault: String, CaseIterable, Sendable {
     // Of a connection.
     case goAwayNotice, goAway, goAwayError, goAwayRaised, goAwayAlways, closed, connectionReset
     case silence, stall, halfClose, violation, secondResponse, settings, shortSend, sendBlocked
+    // Of a connection to a legacy gateway, by its last word.
+    case gatewayError, gatewayShutdown, gatewayNameless, gatewayWordless, gatewayHalf, gatewayJunk
+    case gatewayLate, gatewayStays
     // Of a process: its connections are those that stand.
     case noConnection, noName, shortWrite, writeFails, syncFails, kill, powerCut, signal
     case secondSignal, reload, newToken, newRate, growth, calm
@@ -18,14 +21,26 @@ public enum Fault: String, CaseIterable, Sendable {
         .early, .oddStatus, .headersOnly, .cutBody, .refusedAfterHeaders, .wrongLength,
     ]
 
+    private static let ofGateways: Set<Fault> = [
+        .gatewayError, .gatewayShutdown, .gatewayNameless, .gatewayWordless, .gatewayHalf,
+        .gatewayJunk, .gatewayLate, .gatewayStays,
+    ]
+
     private static let ofProcesses: Set<Fault> = [
         .noConnection, .noName, .shortWrite, .writeFails, .syncFails, .kill, .powerCut, .signal,
         .secondSignal, .reload, .newToken, .newRate, .growth, .calm,
     ]
 
+    private var isGoAway: Bool {
+        self == .goAway || self == .goAwayError || self == .goAwayAlways
+    }
+
     /// Whether it can meet a row like that: a response to what has not come whole is an early one.
     func canMeet(_ row: RowCondition) -> Bool {
-        switch row {
+        let isGateways = Fault.ofGateways.contains(self)
+        return switch row {
+        case .none where isGateways: self == .gatewayNameless
+        case .inParts where isGateways: false
         case .none: !isOfRequest && self != .goAwayAlways
         case .inParts: !isOfRequest || self == .refused || self == .early
         default: true
@@ -37,8 +52,9 @@ public enum Fault: String, CaseIterable, Sendable {
         switch (self, connection) {
         case (.noConnection, .none): false
         case (_, .none): Fault.ofProcesses.contains(self)
+        case (_, .leaving), (_, .outage):
+            !Fault.ofGateways.contains(self) && !(connection == .leaving && isGoAway)
         case (.goAwayRaised, .new), (.goAwayRaised, .proven), (.goAwayRaised, .blocked): false
-        case (.goAway, .leaving), (.goAwayError, .leaving), (.goAwayAlways, .leaving): false
         case (.sendBlocked, .new), (.sendBlocked, .proven), (.shortSend, .blocked): false
         default: true
         }

@@ -29,6 +29,12 @@ extension World {
 
     /// Of many requests in flight the first few tell enough.
     private func rowConditions(of id: Int) -> [RowCondition] {
+        if let gateway = gateways[id] {
+            let conditions = gateway.lastCopies.map {
+                condition(ofRow: journal.copies[$0].row, isWhole: true)
+            }
+            return conditions.isEmpty ? [.none] : RowCondition.allCases.filter(conditions.contains)
+        }
         guard let server = servers[id], !server.order.isEmpty else { return [.none] }
         var conditions: [RowCondition] = []
         for stream in server.order.prefix(8) {
@@ -53,7 +59,8 @@ extension World {
         if process.facts.addresses[link.address]?.isOutage == true { return .outage }
         if servers[id]?.hasSaidGoAway == true { return .leaving }
         if link.isSendBlocked { return .blocked }
-        return link.responses == 0 ? .new : .proven
+        let isSilenceLong = scenario.gateway != nil && clock - link.openedAt > 2 * scenario.silence
+        return link.responses == 0 && !isSilenceLong ? .new : .proven
     }
 }
 

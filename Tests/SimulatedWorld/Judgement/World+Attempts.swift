@@ -41,6 +41,7 @@ extension World {
     }
 
     private func knowledge(of request: SentRequest, row: Int) -> Knowledge {
+        if scenario.gateway != nil { return knowledge(ofNotification: request) }
         if wasCancelled(link: request.link, stream: request.stream) { return .counted }
         for index in journal.copiesOfRow[row] {
             let copy = journal.copies[index]
@@ -61,6 +62,17 @@ extension World {
         }
         guard let last = link.lastStream, request.stream > last else { return .counted }
         return link.lastStreamToldAt == link.closedAt ? .uncertain : .notProcessed
+    }
+
+    /// What is behind the notification that an error response names was discarded; but silence may have
+    /// been believed before the response came. All else is counted, lost or not.
+    private func knowledge(ofNotification request: SentRequest) -> Knowledge {
+        let link = links[request.link]
+        guard let word = link.word, let named = word.position, request.stream > named else {
+            return .counted
+        }
+        return word.toldAt - request.time + second / 5 > scenario.silence
+            ? .uncertain : .notProcessed
     }
 
     /// True where no request for a row may have been acted on without the client's knowing. Requests

@@ -36,6 +36,7 @@ extension World {
             let left = (pause.until - clock) / 1000
             fail("row \(request.row) goes out \(left) us early: \(pause.why)")
         }
+        if scenario.gateway != nil { judgeWindow(id) }
         judgeTrial(id, count: requests.count, since: since)
     }
 

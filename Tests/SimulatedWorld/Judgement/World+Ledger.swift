@@ -57,6 +57,10 @@ extension World {
 
     /// Holds one row of the ledger against what the servers saw and answered.
     private func judge(_ row: LedgerRow, number: Int) {
+        if scenario.gateway != nil, row.state.isSettled, let token = scenario.list.tokens[number] {
+            judgeGatewayRow(row, number: number, token: token)
+            return
+        }
         let copies = journal.copiesOfRow[number].map { journal.copies[$0] }
         judgeRecord(row, number: number, copies: copies)
         guard let token = scenario.list.tokens[number] else {
@@ -148,6 +152,7 @@ extension World {
         judgeLeftOver(states, process)
         judgeCounts(rows, process)
         judgeAnswersRecorded(states, process)
+        judgeWordsRecorded(states, process)
         judgeAttempts(rows, process)
     }
 
@@ -170,6 +175,9 @@ extension World {
             isJustified = true
         case .canaryRefused:
             isJustified = process.shared.canary?.verdict.isRefusal == true
+        case .refused where scenario.gateway != nil, .heldBack where scenario.gateway != nil,
+            .onlyBadTokens where scenario.gateway != nil:
+            isJustified = isGatewayRefusal(cause, process)
         case .refused(let refusal) where refusal.status == 413:
             isJustified = refusedPayloads(process) >= scenario.abortAfter
         case .refused, .heldBack, .onlyBadTokens, .tooManyBadTokens:
@@ -202,7 +210,8 @@ extension World {
                 (weather.slowReading > 0 || weather.windowLoss > 0)
                 && scenario.giveUpAfter < 60 * second
             isJustified =
-                trouble > 0 || weather.hostility != nil || isStarved || isSlow
+                trouble > 0 || weather.gateway.isTroubled || weather.hostility != nil || isStarved
+                || isSlow
                 || weather.requestsPerConnection > 0
                 || (cause == .canaryUnanswered && isCanaryUnanswered(process))
         case .ledgerFailed:
@@ -225,7 +234,9 @@ extension World {
         for copy in journal.copies where copy.epoch == process.epoch && !copy.isToldInVain {
             guard case .answered(let answer) = copy.resolution, let toldAt = copy.toldAt,
                 toldAt < stoppedAt, stoppedAt - toldAt < scenario.giveUpAfter,
-                !wasCancelled(link: copy.link, stream: copy.stream)
+                !wasCancelled(link: copy.link, stream: copy.stream),
+                // What a gateway's silence had settled before, its word settles no more.
+                scenario.gateway == nil || toldAt - copy.sentAt + second / 5 < scenario.silence
             else { continue }
             fail("gives up \((stoppedAt - toldAt) / second) s after the answer \(answer.status)")
         }
@@ -264,6 +275,7 @@ extension World {
 
     /// What a server answered for good, and told, is in the ledger of a process that ended in order.
     private func judgeAnswersRecorded(_ states: [RowState], _ process: SimulatedProcess) {
+        guard scenario.gateway == nil else { return }
         for copy in journal.copies where copy.epoch == process.epoch && !copy.isToldInVain {
             guard case .answered(let answer) = copy.resolution, copy.toldAt != nil,
                 !answer.allowsRetryLater, !wasCancelled(link: copy.link, stream: copy.stream)

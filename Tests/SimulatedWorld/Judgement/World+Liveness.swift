@@ -18,7 +18,10 @@ extension World {
         cover(.calm)
         process.calmSince = clock
         process.current = .calm
-        for link in links.indices.suffix(recentLinks) { servers[link]?.calmDown() }
+        for link in links.indices.suffix(recentLinks) {
+            servers[link]?.calmDown()
+            gateways[link]?.calmDown()
+        }
     }
 
     /// Nanoseconds within which a process ends once all is well.
@@ -36,7 +39,12 @@ extension World {
         let isFrozen =
             process.weather.refusesTokensFrom > 0 || process.weather.expiresTokensBefore > 0
         let waiting = (isFrozen ? 2100 : 600) * second
-        return waiting + rows * (perRow + reading + second / 2)
+        // So many rows go at a time, and a gateway's silence is waited for.
+        var silence: UInt64 = 0
+        if let window = scenario.gateway?.window {
+            silence = scenario.silence / UInt64(min(window, scenario.placesMost))
+        }
+        return waiting + rows * (perRow + reading + silence + second / 2)
     }
 
     func judgeLiveness() {

@@ -89,7 +89,7 @@ extension World {
     }
 
     /// What an earlier process settled is not sent again.
-    private func judgeRepetition(row: Int, link: Int) {
+    func judgeRepetition(row: Int, link: Int) {
         guard links[link].epoch == process.epoch else { return }
         let state = process.statesAtStart[row]
         if state.isSettled, !process.reopens.contains(state) {

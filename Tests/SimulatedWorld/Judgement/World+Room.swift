@@ -20,8 +20,10 @@ extension World {
         }
         reactor.lackedRows = false
         judgeOpenConnections(reactor)
+        if scenario.gateway != nil { judgeSilence(of: reactor) }
         for id in reactor.linkOfSlot.values.sorted() {
             judgeBroken(id)
+            judgeGateway(id)
             let link = links[id]
             let isAlive =
                 hasRows && link.isOpenAtClient && link.isOpenAtServer && !link.isSilent
@@ -31,7 +33,7 @@ extension World {
             }
             let isIdle =
                 isAlive && isQuiet(link) && maySend
-                && servers[id]?.isIdleWithRoom == true
+                && (servers[id]?.isIdleWithRoom == true || isIdleGateway(id))
             // A request that came and went between two looks counts as use.
             if link.requestsAtLook != taps[id].requests.count { links[id].idleSince = nil }
             links[id].requestsAtLook = taps[id].requests.count

@@ -85,7 +85,7 @@ extension World {
     }
 
     /// A row was settled while a process lived, after its requests of that process had left.
-    private func judgeLife(_ row: LedgerRow, number: Int) {
+    func judgeLife(_ row: LedgerRow, number: Int) {
         guard
             let life = lives.last(where: { $0.start <= row.settledAt && row.settledAt <= $0.end })
         else {

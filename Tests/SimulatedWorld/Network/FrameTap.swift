@@ -4,8 +4,12 @@ struct FrameTap {
     struct Request {
         var stream: Int32
         var row: Int
-        /// When the last of its header was submitted.
+        /// When the last of its header was submitted; of a notification, its last byte.
         var time: UInt64
+        /// Of a notification: what an error response would name it by, and the connection's bytes up to
+        /// its end.
+        var identifier: UInt32?
+        var end = 0
     }
 
     /// The first octets of every apns-id of the campaign; the row's twelve digits follow.
@@ -24,12 +28,27 @@ struct FrameTap {
     /// True once a GOAWAY with an error went out.
     private(set) var hasBlamed = false
 
+    /// Of a connection to a legacy gateway, with the row of each token; nil: it is HTTP/2's.
+    private var notifications: NotificationReader?
+    private let rowOfToken: [[UInt8]: Int]
+
     init(idPrefix: [UInt8]) {
         self.idPrefix = idPrefix
+        rowOfToken = [:]
+    }
+
+    init(rowOfToken: [[UInt8]: Int]) {
+        idPrefix = []
+        self.rowOfToken = rowOfToken
+        notifications = NotificationReader()
     }
 
     mutating func hear(_ bytes: ArraySlice<UInt8>, at time: UInt64) {
         self.time = time
+        if notifications != nil {
+            hearNotifications(bytes)
+            return
+        }
         var at = bytes.startIndex
         while at < bytes.endIndex {
             if prefaceLeft > 0 {
@@ -48,6 +67,15 @@ struct FrameTap {
                 at += 1
                 if header.count == 9 { begin() }
             }
+        }
+    }
+
+    private mutating func hearNotifications(_ bytes: ArraySlice<UInt8>) {
+        for notification in notifications!.read(bytes) {
+            requests.append(
+                Request(
+                    stream: Int32(requests.count + 1), row: rowOfToken[notification.token] ?? -1,
+                    time: time, identifier: notification.identifier, end: notification.end))
         }
     }
 

@@ -102,6 +102,14 @@ struct Link {
     var idleSince: UInt64?
     /// Requests that it had carried when that was looked at last.
     var requestsAtLook = 0
+    /// When it became so.
+    var deafAt: UInt64?
+    /// How many bytes the network had taken when, of a connection to a legacy gateway.
+    var takenTimes: [(count: Int, time: UInt64)] = []
+    /// When the client was handed the first byte of what a legacy gateway says, and its error response
+    /// once that is whole.
+    var firstWordAt: UInt64?
+    var word: HeardWord?
     /// Bytes that were handed to the client, counted against the server's evidence.
     var countAtClient = 0
 }

@@ -17,7 +17,10 @@ extension World {
         link.lastArrivalAtClient = clock
         links.append(link)
         servers.append(nil)
-        taps.append(FrameTap(idPrefix: scenario.idPrefix))
+        gateways.append(nil)
+        taps.append(
+            scenario.gateway == nil
+                ? FrameTap(idPrefix: scenario.idPrefix) : FrameTap(rowOfToken: rowOfToken))
         reactor.linkOfSlot[slot] = id
         process.triedAt = clock
         judgeChurn(reactor)
@@ -53,10 +56,19 @@ extension World {
     private func accept(_ id: Int) {
         let weather = process.current
         links[id].isOpenAtServer = true
-        let server = SimulatedServer(link: id, weather: weather, world: self, random: random.fork())
-        servers[id] = server
         func sometime(_ act: ServerAct) {
             schedule(act, link: id, after: random.skewedDelay(8 * second))
+        }
+        if scenario.gateway == nil {
+            servers[id] = SimulatedServer(
+                link: id, weather: weather, world: self, random: random.fork())
+        } else {
+            gateways[id] = SimulatedGateway(
+                link: id, weather: weather, world: self, random: random.fork())
+            if random.chance(weather.gateway.goodbye) {
+                events.insert(
+                    .gatewayLeaves(link: id), at: clock + random.skewedDelay(8 * second))
+            }
         }
         if random.chance(weather.reset) {
             sometime(random.chance(0.5) ? .resetConnection : .close)
@@ -81,7 +93,7 @@ extension World {
         for _ in 0..<random.between(1...6) where random.chance(weather.settingsChanges) {
             sometime(.changeSettings)
         }
-        server.start()
+        servers[id]?.start()
     }
 
     private func reactor(of id: Int) -> SimulatedReactor {
@@ -134,6 +146,8 @@ extension World {
         links[id].lastSendDone = clock
         if let errno = links[id].sendError {
             links[id].pendingSend = nil
+            // A connection to a gateway is kept for its last word; what lay behind never leaves.
+            if scenario.gateway != nil { links[id].endedWhileSending = true }
             deliver(
                 .completion(.sent(connection: links[id].slot, result: -Int(errno))),
                 to: reactor(of: id))
@@ -165,6 +179,7 @@ extension World {
         judgeWaiting(id)
         links[id].heardAhead -= bytes.count
         links[id].takenCount += bytes.count
+        if scenario.gateway != nil { links[id].takenTimes.append((links[id].takenCount, clock)) }
         while let first = links[id].waiting.first, first.end <= links[id].takenCount {
             links[id].waiting.removeFirst()
         }
@@ -210,10 +225,11 @@ extension World {
             links[id].isSendBlocked = false
             sendDone(id)
         }
-        guard links[id].isOpenAtServer, let server = servers[id] else { return }
+        guard links[id].isOpenAtServer, servers[id] != nil || gateways[id] != nil else { return }
         trace.step(time: clock, kind: 8, id, bytes.count)
         trace.mix(bytes[...])
-        server.receive(bytes)
+        servers[id]?.receive(bytes)
+        gateways[id]?.receive(bytes)
     }
 
     /// The client gives its socket up: what the kernel took goes out, then the end.
@@ -221,7 +237,8 @@ extension World {
         note { "link \(id): closed by the client" }
         judgePatience(id)
         judgeWaiting(id)
-        journal.toldInVain(link: id, at: clock)
+        // A gateway's word is the last of its connection: it is heard, and then that ends.
+        if scenario.gateway == nil { journal.toldInVain(link: id, at: clock) }
         learnedTrouble(ofAddress: links[id].address)
         links[id].closedAt = clock
         endAtClient(id)
@@ -239,7 +256,7 @@ extension World {
         // What ends it may have been read before the news that the bytes were taken.
         let isHeardFirst = links[id].sentToldAt == clock && links[id].bytesToldAt == clock
         links[id].endedWhileSending =
-            links[id].pendingSend != nil || isHeardFirst
+            links[id].endedWhileSending || links[id].pendingSend != nil || isHeardFirst
             || (links[id].endWasTold && clock - links[id].lastSendDone < 50_000)
         if let pending = links[id].pendingSend {
             // The kernel may have taken some of it.

@@ -18,6 +18,9 @@ enum WorldEvent {
     case endToClient(link: Int, errno: Int32)
     case closed(link: Int)
     case server(link: Int, ServerAct)
+    /// A legacy gateway says its last word, or decides to.
+    case gatewaySpeaks(link: Int)
+    case gatewayLeaves(link: Int)
     case writeDone(reactor: Int, epoch: Int)
     case syncDone(reactor: Int, epoch: Int)
     /// The operator's word to stop; the second time at once.

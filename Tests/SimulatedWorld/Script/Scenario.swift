@@ -18,6 +18,8 @@ struct Scenario {
     let expiration: [UInt8]?
     let collapseIdentifier: [UInt8]?
     let usesProviderToken: Bool
+    /// The legacy gateway that it goes to; nil: it goes over HTTP/2.
+    let gateway: ScriptedGateway?
     /// How old the provider token is at the first start, in seconds.
     let tokenAge: UInt64
     let addresses: Int
@@ -57,26 +59,35 @@ struct Scenario {
         bounds = ScriptedBounds(seed: seed)
         campaign = random.next()
         let rowCount = random.between(0...(random.pick([3, 40, 300, 300, 2500])))
+        let gateway = ScriptedGateway(seed: seed, rows: rowCount)
+        self.gateway = gateway
+        // A gateway is told no row's number: it is the token that says which one it is.
         list = SimulatedList(
-            rowCount: rowCount, hasCopies: seed / 5 % 6 == 2, random: random.fork())
-        let payloadCount = random.pick([2, 30, 242, 1000, 4096])
+            rowCount: rowCount, hasCopies: gateway == nil && seed / 5 % 6 == 2,
+            isUnique: gateway != nil, random: random.fork())
+        let drawnCount = random.pick([2, 30, 242, 1000, 4096])
+        let payloadCount = gateway?.payloadCount ?? drawnCount
         // No draw of its own, so that a seed's other decisions stay what they were.
-        repetitions = payloadCount < 4096 ? [0, 0, 0, 1, 3, 12][Int(seed / 7 % 6)] : 0
+        repetitions =
+            gateway?.repetitions
+            ?? (payloadCount < 4096 ? [0, 0, 0, 1, 3, 12][Int(seed / 7 % 6)] : 0)
         payload = Self.payload(payloadCount)
         topic = Array("com.example.news".utf8)
         expiration = random.chance(0.5) ? Array("1900000000".utf8) : nil
         collapseIdentifier = random.chance(0.5) ? Array("breaking".utf8) : nil
-        usesProviderToken = random.chance(0.7)
+        usesProviderToken = random.chance(0.7) && gateway == nil
         tokenAge = random.pick([0, 600, 1500, 2690])
         addresses = random.between(1...3)
         reactors = random.pick([1, 1, 2, 3])
         connections = random.pick([1, 2, 2, 4])
-        streams = random.pick([1, 7, 100, 100, 1000])
+        let drawnStreams = random.pick([1, 7, 100, 100, 1000])
+        streams = gateway?.window ?? drawnStreams
         rate = random.chance(0.3) ? random.pick([20, 150, 1000, 20_000]) : nil
         ratePerConnection = random.chance(0.15) ? random.pick([50, 500]) : nil
         onLost = random.chance(0.5) ? .record : .resend
         abortAfter = random.pick([5, 50, 50, 1000])
-        requestTimeout = random.pick([5, 30]) * second
+        let timeout = random.pick([5, 30]) * second
+        requestTimeout = timeout
         retryPolicy = RetryPolicy(
             maximumAttempts: random.pick([2, 5]),
             retryForNanoseconds: random.pick([0, 10, 900]) * second)
@@ -91,6 +102,13 @@ struct Scenario {
             abortAfter >= 50 && ScriptedBounds.namesReasons(seed: seed, rows: rowCount)
         weathers = (0..<random.pick([0, 1, 1, 2, 4])).map { process in
             var weather = Weather.storm(&random)
+            if gateway != nil {
+                weather.turnToGateway(
+                    GatewayWeather(
+                        seed: seed, process: process, rows: rowCount, silence: timeout / 6),
+                    seed: seed)
+                return weather
+            }
             let isUseless = weather.addUselessServers(seed: seed, canWait: canWait)
             let starvation = Starvation(
                 seed: seed, process: process, rows: rowCount, payloadCount: payloadCount)
@@ -183,13 +201,15 @@ struct Scenario {
         if seed % 5 > 1 { settings.pace = .adaptive }
         settings.connections = connectionsMost
         settings.limits = bounds.limits
+        settings.binary = gateway?.settings(silence: silence)
         guard repetitions > 0 else { return settings }
         let text = Array(String(repeating: "{{token}}", count: repetitions).utf8)
         guard let template = try? PayloadTemplate(personal(text).span.bytes) else {
             preconditionFailure("the scenario's payload is a template")
         }
         settings.personal = PayloadSet(
-            templates: [template], choice: nil, collapse: nil, limit: 4096)
+            templates: [template], choice: nil, collapse: nil,
+            limit: gateway.map { $0.command == 2 ? 2048 : 256 } ?? 4096)
         return settings
     }
 

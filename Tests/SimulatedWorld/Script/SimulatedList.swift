@@ -19,7 +19,8 @@ struct SimulatedList {
     /// How it is written.
     let layout: RowLayout
 
-    init(rowCount: Int, hasCopies: Bool, random: WorldRandom) {
+    /// - Parameter isUnique: No token comes twice, be it as short as it may.
+    init(rowCount: Int, hasCopies: Bool, isUnique: Bool = false, random: WorldRandom) {
         self.hasCopies = hasCopies
         var random = random
         var bytes: [UInt8] = []
@@ -27,6 +28,7 @@ struct SimulatedList {
         var texts: [[UInt8]] = []
         var lines: [Int] = []
         var ranges: [Range<Int>] = []
+        var seen: Set<[UInt8]> = []
         let isPlain = random.chance(0.4)
         let malformed = random.pick([0, 0, 0.01, 0.3])
         let hasColumns = random.chance(0.25)
@@ -51,7 +53,10 @@ struct SimulatedList {
                 texts.append(text)
             } else {
                 let digits = isPlain || random.chance(0.9) ? 64 : random.pick([2, 8, 66, 160, 200])
-                let drawn = Self.token(digits: digits, random: &random)
+                var drawn = Self.token(digits: digits, random: &random)
+                while isUnique, !seen.insert(drawn).inserted {
+                    drawn = Self.token(digits: 64, random: &random)
+                }
                 let isCopy = hasCopies && row > 0 && random.chance(0.3)
                 let token = isCopy ? tokens[random.below(row)] ?? drawn : drawn
                 let text = Self.written(token, isPlain: isPlain, random: &random)
@@ -75,6 +80,20 @@ struct SimulatedList {
         self.bytes = bytes
         self.tokens = tokens
         self.texts = texts
+    }
+
+    /// The row of each token's bytes.
+    var rowOfToken: [[UInt8]: Int] {
+        var rows: [[UInt8]: Int] = [:]
+        for (row, token) in tokens.enumerated() {
+            guard let token else { continue }
+            let nibbles = token.map { $0 < 58 ? $0 - 48 : $0 - 87 }
+            let bytes = stride(from: 0, to: nibbles.count, by: 2).map {
+                nibbles[$0] << 4 | nibbles[$0 + 1]
+            }
+            rows[bytes] = row
+        }
+        return rows
     }
 
     private static func token(digits: Int, random: inout WorldRandom) -> [UInt8] {

@@ -74,6 +74,8 @@ struct Weather {
     var starvation: Starvation?
     /// Servers that do one thing wrong all the time; nil: none does.
     var hostility: Hostility?
+    /// How legacy gateways fare, where the campaign goes to one.
+    var gateway = GatewayWeather()
     /// Responses in part, and other things that are half right.
     var halves = Halves.none
     var oddStatuses = OddStatuses.none

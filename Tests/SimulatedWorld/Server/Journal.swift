@@ -15,6 +15,7 @@ struct Journal {
     struct Copy {
         let row: Int
         let link: Int
+        /// With a legacy gateway: which of the connection's notifications it is, from 1.
         let stream: Int32
         let epoch: Int
         /// When the last of its header left the client.
@@ -39,8 +40,11 @@ struct Journal {
     }
 
     /// A copy of a row reaches a server: whether it may is judged here.
+    ///
+    /// - Parameter isDiscarded: A legacy gateway does not act on it, so that it is nobody's second.
     mutating func arrived(
-        row: Int, link: Int, stream: Int32, tokenIssued: UInt64?, world: World
+        row: Int, link: Int, stream: Int32, tokenIssued: UInt64?, isDiscarded: Bool = false,
+        world: World
     ) -> Int {
         let epoch = world.links[link].epoch
         let resends = world.scenario.onLost == .resend || world.process.reopensUnknown
@@ -52,7 +56,7 @@ struct Journal {
                 Copy(
                     row: row, link: link, stream: stream, epoch: epoch,
                     sentAt: world.links[link].arrivingSentAt))
-        for index in copiesOfRow[row] where !(resends && isLate) {
+        for index in copiesOfRow[row] where !(resends && isLate) && !isDiscarded {
             if let objection = objection(to: copies[index], epoch: epoch, world: world) {
                 world.fail(
                     "row \(row) was sent again on link \(link), stream \(stream), although its "

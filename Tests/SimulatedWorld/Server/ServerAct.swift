@@ -40,12 +40,15 @@ struct ServerAnswer {
     var reason: String?
     var timestamp: UInt64?
     var retryAfter: Int?
+    /// It is a legacy gateway's: the status is one of an error response.
+    var isGateways = false
 
     static let accepted = ServerAnswer(status: 200)
 
     /// True where the engine may send the row again in the same process.
     var allowsRetry: Bool {
-        switch status {
+        if isGateways { return Self.meaning(ofGateway: status) == .transient }
+        return switch status {
         case 408, 421, 425, 429, 500, 503: true
         case 403: reason == "InvalidProviderToken" || reason == "ExpiredProviderToken"
         default: false
@@ -53,11 +56,16 @@ struct ServerAnswer {
     }
 
     /// True where the engine leaves the row to a later process.
-    var allowsRetryLater: Bool { status == 403 || allowsRetry }
+    var allowsRetryLater: Bool {
+        if isGateways { return Self.meaning(ofGateway: status) != .rejected }
+        return status == 403 || allowsRetry
+    }
 
     /// True where nobody knows what became of the notification: APNs never says so, and what somebody
     /// on the way says may be said of a request that was passed on.
-    var leavesDoubt: Bool { (201..<300).contains(status) || status == 502 || status == 504 }
+    var leavesDoubt: Bool {
+        !isGateways && ((201..<300).contains(status) || status == 502 || status == 504)
+    }
 
     var body: [UInt8] {
         guard let reason else { return [] }
