@@ -178,7 +178,10 @@ extension World {
         case .sent(let slot, let result):
             guard let id = reactor.linkOfSlot[slot] else { return }
             links[id].sentToldAt = clock
-            if result <= 0 { noteDeafness(id) }
+            if result <= 0 {
+                links[id].sendFailedAt = links[id].sendFailedAt ?? clock
+                noteDeafness(id)
+            }
         case .receiveEnded(let slot, _):
             guard let id = reactor.linkOfSlot[slot] else { return }
             noteDeafness(id)

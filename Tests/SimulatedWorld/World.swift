@@ -7,7 +7,7 @@ import Support
 ///     reactors --submissions--> network, disk, list --events--> queue --completions--> reactors
 ///                                  |      ^
 ///                                  v      |
-///                               servers (nghttp2) --> journal <-- judged against --> ledger
+///               servers (nghttp2), legacy gateways --> journal <-- judged against --> ledger
 ///
 /// Nothing here looks at a clock or at anything outside; a seed that fails, fails again.
 public final class World {

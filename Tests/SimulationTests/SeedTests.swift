@@ -19,7 +19,14 @@ import Testing
         #expect(grown >= 2)
     }
 
-    @Test(arguments: [UInt64(3), 17])
+    @Test(arguments: [UInt64(21), 37, 45, 101])
+    func `Campaigns to a legacy gateway are judged, too`(seed: UInt64) {
+        let result = runSeed(seed)
+        #expect(result.failure == nil)
+        #expect(result.coverage.hasGateways)
+    }
+
+    @Test(arguments: [UInt64(3), 17, 21])
     func aSeedAlwaysTellsTheSameStory(seed: UInt64) {
         let first = runSeed(seed)
         let second = runSeed(seed)

@@ -21,7 +21,7 @@ public enum Fault: String, CaseIterable, Sendable {
         .early, .oddStatus, .headersOnly, .cutBody, .refusedAfterHeaders, .wrongLength,
     ]
 
-    private static let ofGateways: Set<Fault> = [
+    fileprivate static let ofGateways: Set<Fault> = [
         .gatewayError, .gatewayShutdown, .gatewayNameless, .gatewayWordless, .gatewayHalf,
         .gatewayJunk, .gatewayLate, .gatewayStays,
     ]
@@ -96,6 +96,13 @@ public struct Coverage: Sendable, Equatable {
     /// Adds what happened elsewhere.
     public mutating func add(_ other: Coverage) {
         for index in counts.indices { counts[index] += other.counts[index] }
+    }
+
+    /// Whether a legacy gateway said its last word, or ended a connection without one.
+    public var hasGateways: Bool {
+        Fault.ofGateways.contains { fault in
+            RowCondition.allCases.contains { count(fault, row: $0) > 0 }
+        }
     }
 
     /// The counts as text, for another process to add.

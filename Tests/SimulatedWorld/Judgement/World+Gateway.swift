@@ -90,6 +90,18 @@ extension World {
         if clock - since > limit { fail("link \(id) is kept although its gateway said its last") }
     }
 
+    /// A gateway that takes nothing any more may have said why: it is heard out, for 2 s or to the end.
+    func judgeHearing(_ id: Int) {
+        let link = links[id]
+        guard scenario.gateway != nil, let failed = link.sendFailedAt, link.firstWordAt == nil,
+            !link.endWasTold, !process.shared.isStopping, clock - failed < 2 * second
+        else { return }
+        let since = failed + second / 5 - min(failed, scenario.silence)
+        if let last = taps[id].requests.last, last.time > since {
+            fail("link \(id) is closed before its gateway could say why it takes no more")
+        }
+    }
+
     /// True where a gateway takes notifications, and all that it has counts as accepted.
     func isIdleGateway(_ id: Int) -> Bool {
         guard gateways[id]?.isGood == true else { return false }

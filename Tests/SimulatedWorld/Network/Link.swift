@@ -102,8 +102,9 @@ struct Link {
     var idleSince: UInt64?
     /// Requests that it had carried when that was looked at last.
     var requestsAtLook = 0
-    /// When it became so.
+    /// When it became so, and when it was told that a send failed.
     var deafAt: UInt64?
+    var sendFailedAt: UInt64?
     /// How many bytes the network had taken when, of a connection to a legacy gateway.
     var takenTimes: [(count: Int, time: UInt64)] = []
     /// When the client was handed the first byte of what a legacy gateway says, and its error response

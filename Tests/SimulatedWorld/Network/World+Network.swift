@@ -237,6 +237,7 @@ extension World {
         note { "link \(id): closed by the client" }
         judgePatience(id)
         judgeWaiting(id)
+        judgeHearing(id)
         // A gateway's word is the last of its connection: it is heard, and then that ends.
         if scenario.gateway == nil { journal.toldInVain(link: id, at: clock) }
         learnedTrouble(ofAddress: links[id].address)
@@ -258,6 +259,8 @@ extension World {
         links[id].endedWhileSending =
             links[id].endedWhileSending || links[id].pendingSend != nil || isHeardFirst
             || (links[id].endWasTold && clock - links[id].lastSendDone < 50_000)
+            // The last word and the news that bytes were taken may come together.
+            || (links[id].firstWordAt != nil && links[id].sentToldAt == clock)
         if let pending = links[id].pendingSend {
             // The kernel may have taken some of it.
             links[id].pendingSend = nil

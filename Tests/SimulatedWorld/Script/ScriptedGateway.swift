@@ -69,6 +69,8 @@ struct GatewayWeather {
     var transient = 0.0
     var refusing = 0.0
     var credential = 0.0
+    /// Some tokens can't be processed, however often they come.
+    var isStubborn = false
     var nameless = 0.0
     var wordless = 0.0
     var half = 0.0
@@ -107,6 +109,7 @@ struct GatewayWeather {
         let all: [GatewayEnding] = [.atOnce, .later, .reset, .never]
         endings = random.chance(0.5) ? all : [random.pick(all)]
         if random.chance(0.3) { trailing = 0.5 }
+        isStubborn = random.chance(0.3)
     }
 
     func fate(of token: [UInt8], command: Int, taken: Int, random: inout WorldRandom) -> GatewayFate
@@ -120,19 +123,23 @@ struct GatewayWeather {
         if random.chance(refusing) { return .refuse(status: random.pick([2, 4, 5, 7, 128])) }
         if random.chance(credential) { return .refuse(status: random.pick([3, 6])) }
         // Where no error has an identifier, one bad token would cost all others for ever.
-        return command > 0 && Self.isBad(token) ? .refuse(status: 8) : .take
+        guard command > 0 else { return .take }
+        let place = Self.place(token)
+        if place < 3 { return .refuse(status: 8) }
+        return isStubborn && place < 8 ? .refuse(status: 1) : .take
     }
 
-    /// Whether a token is none of the gateway's, each time that it is asked about.
-    static func isBad(_ token: [UInt8]) -> Bool {
+    /// What a token is like, each time that it is asked about: 0 up to 99.
+    private static func place(_ token: [UInt8]) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in token { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        return (hash >> 20) % 100 < 3
+        return (hash >> 20) % 100
     }
 
     /// Whether anything may be lost, or take its time, for which a run gives up.
     var isTroubled: Bool {
         transient + nameless + wordless + half + junk + goodbye > 0 || shutdownAfter > 0
+            || endings.contains { $0 == .reset } || isStubborn
     }
 }
 

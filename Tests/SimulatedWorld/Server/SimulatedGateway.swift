@@ -74,7 +74,7 @@ final class SimulatedGateway {
     /// It came behind a notification that was wrong.
     private func discard(_ copy: Int) {
         world.journal.resolve(copy, .notProcessed)
-        guard lastWord?.named != nil, let word = world.links[link].word else { return }
+        guard let word = world.links[link].word, word.position != nil else { return }
         world.journal.told(copy, at: word.toldAt, isTooLate: false)
     }
 
@@ -95,11 +95,23 @@ final class SimulatedGateway {
             end(fate, status, identifiers[last], named: last)
         case .nameless(let status):
             discard(copy)
-            let beyond = identifiers[last] &+ UInt32(random.between(1...5000))
-            end(fate, status, random.chance(0.5) ? 0 : beyond, named: nil)
+            end(fate, status, strangeIdentifier(), named: nil)
         case .wordless, .junk:
             discard(copy)
             end(fate, 0, 0, named: nil)
+        }
+    }
+
+    /// None that arrived: 0, one that is perhaps on its way, one that perhaps is written and has not left
+    /// yet, or one that will not come.
+    private func strangeIdentifier() -> UInt32 {
+        let next = UInt32(random.between(1...9))
+        let left = world.taps[link].requests.last?.identifier ?? 0
+        switch random.below(4) {
+        case 0: return 0
+        case 1: return (identifiers.last ?? 0) &+ next
+        case 2: return left &+ next
+        default: return left &+ 5000
         }
     }
 
@@ -151,8 +163,13 @@ final class SimulatedGateway {
         sentCount += response.count
         if !response.isEmpty { world.serverSent(link: link, response) }
         switch ending {
-        case .atOnce: world.serverCloses(link: link, errno: 0)
-        case .later: world.schedule(.close, link: link, after: random.skewedDelay(4 * second))
+        case .atOnce:
+            // What arrives from here on is answered by a reset, which may be there before the word is read.
+            if random.chance(0.3) { world.links[link].sendError = 32 }
+            world.serverCloses(link: link, errno: 0)
+        case .later:
+            if random.chance(0.3) { world.links[link].sendError = 32 }
+            world.schedule(.close, link: link, after: random.skewedDelay(4 * second))
         case .reset: world.serverCloses(link: link, errno: 104)
         case .never: break
         }
