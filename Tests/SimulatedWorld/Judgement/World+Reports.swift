@@ -13,8 +13,12 @@ extension World {
             for connection in report.connections { tally.add(connection) }
             latency.add(report.latency)
         }
-        judgeResponseCounts(tally, latency, counted, process)
-        judgeLatencies(latency, process)
+        if scenario.gateway == nil {
+            judgeResponseCounts(tally, latency, counted, process)
+            judgeLatencies(latency, process)
+        } else {
+            judgeUntimedCounts(tally, latency, counted, process)
+        }
         judgeConnectionCounts(tally, counted, process)
         judgeEvents(tally, process)
         judgeLimits(counted, process)
@@ -46,6 +50,23 @@ extension World {
         }
         if !(least...most).contains(counted.pushbacks) {
             fail("\(counted.pushbacks) responses count as pushbacks of \(least) to \(most)")
+        }
+    }
+
+    /// A legacy gateway's word comes at no time of its own: by silence, or with another row's error.
+    private func judgeUntimedCounts(
+        _ tally: ConnectionTally, _ latency: LatencyCounts, _ counted: RunStatistics,
+        _ process: SimulatedProcess
+    ) {
+        if latency.count != 0 || tally.answers != counted.untimedAnswers {
+            fail(
+                "connections count \(tally.answers) responses, the reactors "
+                    + "\(counted.untimedAnswers) and \(latency.count) with a latency")
+        }
+        // Each accepted row, and at most one error response each connection.
+        let most = counted.accepted + UInt64(links[process.firstLink...].count { $0.word != nil })
+        if !(counted.accepted...most).contains(tally.answers) {
+            fail("\(tally.answers) responses for \(counted.accepted) accepted rows, of \(most)")
         }
     }
 
