@@ -1,5 +1,4 @@
 package import Campaign
-internal import Glibc
 import Support
 
 /// A token list as it lies before us: its bytes, their number, how they are written and where each
@@ -93,40 +92,5 @@ package final class TokenList: Sendable {
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
         try unsafe bytes.read(at: offset, into: buffer)
-    }
-}
-
-/// Which file something is, whatever path leads to it, and what may be done with it.
-struct FileIdentity: Equatable {
-    private let device: UInt64
-    private let inode: UInt64
-    /// Its permission bits.
-    let permissions: UInt32
-    let isRegular: Bool
-    let isDirectory: Bool
-
-    private init(_ information: stat) {
-        device = UInt64(information.st_dev)
-        inode = UInt64(information.st_ino)
-        permissions = UInt32(information.st_mode & 0o777)
-        isRegular = information.st_mode & S_IFMT == S_IFREG
-        isDirectory = information.st_mode & S_IFMT == S_IFDIR
-    }
-
-    init?(descriptor: Int32) {
-        var information = stat()
-        guard unsafe fstat(descriptor, &information) == 0 else { return nil }
-        self.init(information)
-    }
-
-    /// The file at a path, links followed; nil where there is none.
-    init?(path: String) {
-        var information = stat()
-        guard unsafe stat(path, &information) == 0 else { return nil }
-        self.init(information)
-    }
-
-    static func == (first: Self, second: Self) -> Bool {
-        first.device == second.device && first.inode == second.inode
     }
 }

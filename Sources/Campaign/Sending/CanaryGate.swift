@@ -64,7 +64,7 @@ package final class CanaryGate: Sendable {
     package var isPending: Bool { pending.load(ordering: .acquiring) }
 
     /// True while no more rows are to be had: all of its own are handed out.
-    var isHolding: Bool { holding.load(ordering: .acquiring) }
+    package var isHolding: Bool { holding.load(ordering: .acquiring) }
 
     /// How it stands.
     package var verdict: Verdict { state.withLock { $0.verdict } }
@@ -100,7 +100,7 @@ package final class CanaryGate: Sendable {
     ///   - answered: How many of them APNs answered for good.
     ///   - refused: How many of these it refused, 410 left out.
     ///   - lost: Rows that were sent, and not answered for good.
-    func note(done: UInt64, answered: UInt64, refused: UInt64, lost: UInt64) -> Verdict {
+    package func note(done: UInt64, answered: UInt64, refused: UInt64, lost: UInt64) -> Verdict {
         state.withLock { state in
             state.done += done
             state.answered += answered

@@ -1,0 +1,36 @@
+internal import Glibc
+
+/// Which file something is, whatever path leads to it, and what may be done with it.
+package struct FileIdentity: Equatable {
+    private let device: UInt64
+    private let inode: UInt64
+    /// Its permission bits.
+    package let permissions: UInt32
+    package let isRegular: Bool
+    package let isDirectory: Bool
+
+    private init(_ information: stat) {
+        device = UInt64(information.st_dev)
+        inode = UInt64(information.st_ino)
+        permissions = UInt32(information.st_mode & 0o777)
+        isRegular = information.st_mode & S_IFMT == S_IFREG
+        isDirectory = information.st_mode & S_IFMT == S_IFDIR
+    }
+
+    package init?(descriptor: Int32) {
+        var information = stat()
+        guard unsafe fstat(descriptor, &information) == 0 else { return nil }
+        self.init(information)
+    }
+
+    /// The file at a path, links followed; nil where there is none.
+    package init?(path: String) {
+        var information = stat()
+        guard unsafe stat(path, &information) == 0 else { return nil }
+        self.init(information)
+    }
+
+    package static func == (first: Self, second: Self) -> Bool {
+        first.device == second.device && first.inode == second.inode
+    }
+}
