@@ -58,10 +58,16 @@ let package = Package(
         module("TLS", ["COpenSSL"]),
         module("Ring", ["CLiburing"]),
 
+        // A token list as a stream of chunks.
+        module("Lists", ["Campaign", "APNs", "TLS", "Support"]),
+
         // The engine that joins them, a local APNs, and the command.
         module(
             "Broadside",
-            ["Support", "APNs", "HPACK", "HTTP2", "Campaign", "TLS", "Ring", "CMicrohttpd"]),
+            [
+                "Lists", "Support", "APNs", "HPACK", "HTTP2", "Campaign", "TLS", "Ring",
+                "CMicrohttpd",
+            ]),
         module("Simulator", ["APNs", "HPACK", "TLS", "Ring", "CNghttp2"]),
         .executableTarget(
             name: "BroadsideCLI",
@@ -72,7 +78,8 @@ let package = Package(
         .target(
             name: "SimulatedWorld",
             dependencies: [
-                "Broadside", "Support", "APNs", "HPACK", "HTTP2", "Campaign", "Ring", "CNghttp2",
+                "Broadside", "Lists", "Support", "APNs", "HPACK", "HTTP2", "Campaign", "Ring",
+                "CNghttp2",
             ],
             path: "Tests/SimulatedWorld",
             swiftSettings: testSettings),
@@ -110,13 +117,14 @@ let package = Package(
         tests("HPACKTests", ["HPACK", "CNghttp2"]),
         tests("HTTP2Tests", ["HTTP2", "HPACK", "CNghttp2"]),
         tests("CampaignTests", ["Campaign", "Support", "APNs"]),
+        tests("ListsTests", ["Lists", "Campaign", "Support"]),
         tests("TLSTests", ["TLS"]),
         tests("RingTests", ["Ring"]),
         tests(
             "BroadsideTests",
             [
-                "Broadside", "Support", "Campaign", "HTTP2", "HPACK", "TLS", "APNs", "Ring",
-                "CNghttp2",
+                "Broadside", "Lists", "Support", "Campaign", "HTTP2", "HPACK", "TLS", "APNs",
+                "Ring", "CNghttp2",
             ]),
         tests("SimulatorTests", ["Simulator", "APNs", "HPACK", "TLS"]),
         tests("SimulationTests", ["SimulatedWorld"]),

@@ -1,2 +1,3 @@
-// Errors of the library are of its lowest module.
+// A user of the library imports it alone: what its options and results are made of comes along.
+@_exported public import Lists
 @_exported public import Support

@@ -1,6 +1,7 @@
 import APNs
 import Campaign
 import Foundation
+import Lists
 import Support
 import Testing
 

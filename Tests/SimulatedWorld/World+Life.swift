@@ -1,5 +1,6 @@
 import Broadside
 import Campaign
+import Lists
 import Ring
 
 extension World {

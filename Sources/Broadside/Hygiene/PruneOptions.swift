@@ -1,4 +1,5 @@
 public import APNs
+public import Lists
 
 /// What one prune is asked to do: the values of the command's options.
 public struct PruneOptions: Sendable {

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Lists
 public import Support
 
 /// One `prune`: a list without the tokens that ledgers call dead.

@@ -1,6 +1,7 @@
 import APNs
 import Campaign
 internal import Glibc
+import Lists
 public import Support
 
 /// What `tokens check` and `tokens dedupe` are asked to look at.

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Lists
 public import Support
 
 /// One `tokens dedupe`: a list with one row a token.

@@ -1,5 +1,6 @@
 import Campaign
 internal import Glibc
+import Lists
 public import Support
 internal import TLS
 

@@ -1,4 +1,5 @@
 import Campaign
+import Lists
 import Support
 
 /// The rows of one ledger on their way into an export, a chunk at a time.

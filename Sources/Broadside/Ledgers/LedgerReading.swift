@@ -1,6 +1,7 @@
 import APNs
 import Campaign
 internal import Glibc
+import Lists
 public import Support
 
 /// A ledger, opened to be read: what `ledger stats`, `export`, `verify` and `find` stand on. A run

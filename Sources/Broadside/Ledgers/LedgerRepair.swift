@@ -1,5 +1,6 @@
 import Campaign
 internal import Glibc
+import Lists
 public import Support
 
 /// One `ledger repair`: what is provably sound of a damaged ledger, as a ledger of its own; what may

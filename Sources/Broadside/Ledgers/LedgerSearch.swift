@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Lists
 public import Support
 
 /// A row that `ledger find` found.

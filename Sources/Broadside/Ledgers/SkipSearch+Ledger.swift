@@ -1,4 +1,5 @@
 internal import Glibc
+import Lists
 import Support
 
 extension SkipSearch {

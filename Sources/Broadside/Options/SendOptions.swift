@@ -1,4 +1,5 @@
 public import APNs
+public import Lists
 import Support
 
 /// What one send is asked to do: the values of the command's options, read but not yet checked

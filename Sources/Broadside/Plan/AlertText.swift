@@ -1,5 +1,6 @@
 import Campaign
 import FoundationEssentials
+import Lists
 import Support
 
 /// What a notification shows: its title, subtitle and body, for people to recognize a campaign by.

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Lists
 import Support
 
 /// The payload of a list's first row that has one, held against Apple's rules: what a template says

@@ -1,4 +1,5 @@
 import Campaign
+import Lists
 import Support
 
 extension SkipSearch {

@@ -209,16 +209,6 @@ struct ChunkShelf: ~Copyable {
     }
 }
 
-extension RowChunk {
-    /// What the ledger notes of a chunk before any of its rows is sent.
-    var reservation: ChunkReservation {
-        ChunkReservation(
-            firstRow: start.row, rowCount: rowCount, byteOffset: start.byteOffset,
-            byteCount: byteCount, firstLine: start.line, lineCount: lineCount, hash: hash,
-            reopens: reopens)
-    }
-}
-
 extension ChunkPool {
     /// A pool for so many reactors: each holds one chunk and has others ahead; the cutter holds two
     /// more.

@@ -1,6 +1,7 @@
 import APNs
 import Campaign
 internal import Glibc
+import Lists
 import Support
 
 /// Reads and checks everything that a run would, builds each request, connects nowhere, writes

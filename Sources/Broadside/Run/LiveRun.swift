@@ -1,6 +1,7 @@
 import APNs
 import Campaign
 internal import Glibc
+import Lists
 import Ring
 import Support
 internal import Synchronization

@@ -1,4 +1,5 @@
 import Campaign
+import Lists
 import Support
 
 /// Tells how a run goes on, and hears what its operator wants: the main thread calls it ten times a

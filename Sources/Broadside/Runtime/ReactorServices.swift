@@ -1,4 +1,5 @@
 import Campaign
+import Lists
 import Ring
 import Support
 internal import Synchronization

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Lists
 import Support
 
 /// A look at the first rows of a list before anything is connected: what is no list of this app's

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Lists
 import Support
 
 /// Looks at a run once a second and keeps what its curves are drawn from. One on the main thread;

@@ -95,3 +95,13 @@
         reopens = []
     }
 }
+
+extension RowChunk {
+    /// What the ledger notes of a chunk before any of its rows is sent.
+    public var reservation: ChunkReservation {
+        ChunkReservation(
+            firstRow: start.row, rowCount: rowCount, byteOffset: start.byteOffset,
+            byteCount: byteCount, firstLine: start.line, lineCount: lineCount, hash: hash,
+            reopens: reopens)
+    }
+}

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Lists
 import Ring
 import Support
 

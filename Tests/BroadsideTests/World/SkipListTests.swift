@@ -1,5 +1,6 @@
 import Campaign
 import Foundation
+import Lists
 import Support
 import Testing
 

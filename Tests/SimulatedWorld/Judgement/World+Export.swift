@@ -1,6 +1,7 @@
 import APNs
 import Broadside
 import Campaign
+import Lists
 
 /// What the ledger's readers make of it: `ledger export` and `prune`, with the engine's own code for
 /// both, held against what the world knows of the list and of what the servers said.

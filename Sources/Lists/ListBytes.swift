@@ -1,9 +1,9 @@
-import Campaign
+package import Campaign
 internal import Glibc
-import Support
+package import Support
 
 /// The octets of a token list, decoded, wherever they lie.
-final class ListBytes: Sendable {
+package final class ListBytes: Sendable {
     private enum Source: Sendable {
         /// A file as it is: read at any place.
         case file(descriptor: Int32, byteCount: UInt64)
@@ -21,12 +21,12 @@ final class ListBytes: Sendable {
     let path: String?
 
     /// A name that stands for standard input.
-    static let standardInput = "-"
+    package static let standardInput = "-"
 
     /// Opens a list's file, or standard input.
     ///
     /// - Parameter option: the option that names it, for messages.
-    init(opening file: String, option: String) throws(BroadsideError) {
+    package init(opening file: String, option: String) throws(BroadsideError) {
         let isInput = file == Self.standardInput
         name = isInput ? .standardInput : InputName(file, option: option)
         if let advice = Self.remoteAdvice(file, option: option) {
@@ -126,7 +126,7 @@ final class ListBytes: Sendable {
     }
 
     /// How its file is packed.
-    var compression: ListCompression? {
+    package var compression: ListCompression? {
         if case .stream(let stream, _, _) = source { return stream.compression }
         return nil
     }
@@ -147,7 +147,7 @@ final class ListBytes: Sendable {
     }
 
     /// How many octets there are, read to the end where that has to be.
-    func measure() throws(BroadsideError) -> UInt64 {
+    package func measure() throws(BroadsideError) -> UInt64 {
         var octet: UInt8 = 0
         while true {
             if let byteCount { return byteCount }
@@ -160,7 +160,7 @@ final class ListBytes: Sendable {
     }
 
     /// About how many octets there are. Digits pack to half their size.
-    var estimatedByteCount: UInt64 {
+    package var estimatedByteCount: UInt64 {
         if case .stream(let stream, _, let fileByteCount) = source {
             // Nobody knows what comes through a pipe: enough for a second core.
             return stream.decodedByteCount ?? (fileByteCount == 0 ? .max : fileByteCount * 2)

@@ -1,5 +1,5 @@
 internal import Glibc
-import Support
+package import Support
 
 /// Sorts any number of records within bounded memory: runs of them are sorted and spilled to a
 /// nameless temporary file, and merged at the end.
@@ -7,16 +7,23 @@ import Support
 ///     append … append ──▶ (full: sort, spill) ──▶ append … ──▶ merge: smallest first
 ///
 /// Short lists never touch the disk.
-struct RecordSorter: ~Copyable {
+package struct RecordSorter: ~Copyable {
     /// Four words, compared in this order.
-    struct Record: Comparable {
-        var first: UInt64
-        var second: UInt64
-        var third: UInt64
-        var fourth: UInt64
+    package struct Record: Comparable {
+        package var first: UInt64
+        package var second: UInt64
+        package var third: UInt64
+        package var fourth: UInt64
 
-        @inline(__always)
-        static func < (left: Record, right: Record) -> Bool {
+        @inlinable package init(first: UInt64, second: UInt64, third: UInt64, fourth: UInt64) {
+            self.first = first
+            self.second = second
+            self.third = third
+            self.fourth = fourth
+        }
+
+        @inlinable @inline(__always)
+        package static func < (left: Record, right: Record) -> Bool {
             if left.first != right.first { return left.first < right.first }
             if left.second != right.second { return left.second < right.second }
             if left.third != right.third { return left.third < right.third }
@@ -39,7 +46,7 @@ struct RecordSorter: ~Copyable {
     /// - Parameters:
     ///   - directory: Where to spill; looked at only where that is needed.
     ///   - limit: Records that may be in memory.
-    init(directory: String, limit: Int = RecordSorter.defaultLimit) {
+    package init(directory: String, limit: Int = RecordSorter.defaultLimit) {
         self.directory = directory
         self.limit = limit
     }
@@ -49,7 +56,7 @@ struct RecordSorter: ~Copyable {
     }
 
     /// Takes a record in.
-    mutating func append(_ record: Record) throws(BroadsideError) {
+    package mutating func append(_ record: Record) throws(BroadsideError) {
         if records.count == limit { try spill() }
         records.append(record)
     }
@@ -77,7 +84,7 @@ struct RecordSorter: ~Copyable {
     }
 
     /// Hands out all records, the smallest first, and forgets them.
-    mutating func merge(
+    package mutating func merge(
         _ visit: (Record) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
         guard descriptor >= 0 else {

@@ -1,14 +1,14 @@
 import Campaign
 internal import Glibc
-import Support
+package import Support
 
 /// Standard input, copied where it can be read again.
-enum SpooledInput {
+package enum SpooledInput {
     /// A pipe whose writer is alive and silent for so long is one that was merely left open.
     static let patienceMilliseconds = 30_000
 
     /// How standard input differs from the list; nil where it is the same, or empty.
-    static func difference(
+    package static func difference(
         of input: ListBytes, from list: ListBytes
     ) throws(BroadsideError) -> String? {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 19, alignment: 4_096)
@@ -44,7 +44,7 @@ enum SpooledInput {
     }
 
     /// Whether standard input can be read, or has ended. A pipe may be one that nobody writes to.
-    static func hasInput() throws(BroadsideError) -> Bool {
+    package static func hasInput() throws(BroadsideError) -> Bool {
         var information = stat()
         let access = fcntl(STDIN_FILENO, F_GETFL)
         guard unsafe fstat(STDIN_FILENO, &information) == 0, access >= 0,
@@ -84,7 +84,7 @@ enum SpooledInput {
         return descriptor
     }
 
-    static func copy(
+    package static func copy(
         _ input: ListBytes, to descriptor: Int32, name: String
     ) throws(BroadsideError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 4_096)

@@ -1,7 +1,7 @@
-import Support
+package import Support
 
 /// A window that goes along a list: what its user has not consumed comes again with more behind it.
-@safe struct ListWindow: ~Copyable {
+@safe package struct ListWindow: ~Copyable {
     /// Octets that are read at once.
     static let byteCount = 1 << 20
     /// The most octets that are held for the sake of one long row: more than a row may have.
@@ -14,9 +14,9 @@ import Support
     /// Where the window starts in the list.
     private(set) var offset: UInt64 = 0
     /// Whether nothing follows the window.
-    private(set) var isLast = false
+    package private(set) var isLast = false
 
-    init(_ list: TokenList) throws(BroadsideError) {
+    package init(_ list: TokenList) throws(BroadsideError) {
         self.list = list
         unsafe memory = .allocate(byteCount: Self.byteCount, alignment: 4_096)
     }
@@ -26,12 +26,12 @@ import Support
     }
 
     /// The octets in the window; they stay where they are until `consume` or `fill`.
-    var bytes: UnsafeMutableRawBufferPointer {
+    package var bytes: UnsafeMutableRawBufferPointer {
         unsafe UnsafeMutableRawBufferPointer(rebasing: memory[..<filled])
     }
 
     /// Reads on until the window is full or the list at its end; false where nothing is left.
-    mutating func fill() throws(BroadsideError) -> Bool {
+    package mutating func fill() throws(BroadsideError) -> Bool {
         if isLast { return false }
         while unsafe filled < memory.count {
             let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[filled...])
@@ -46,7 +46,7 @@ import Support
     }
 
     /// Goes on behind the first `count` octets.
-    mutating func consume(_ count: Int) {
+    package mutating func consume(_ count: Int) {
         precondition(count <= filled)
         let rest = filled - count
         if count == 0, unsafe rest == memory.count {

@@ -2,7 +2,7 @@ import Campaign
 import Support
 import Testing
 
-@testable import Broadside
+@testable import Lists
 
 /// Which rows a canary takes, what is left, and how it is judged.
 @Suite struct CanaryTests {

@@ -1,20 +1,20 @@
 package import Campaign
-import Support
+package import Support
 
 /// A token list as it lies before us: its bytes, their number, how they are written and where each
 /// row has its token. Known in full before anything is sent.
 package final class TokenList: Sendable {
     /// Its octets, decoded.
-    let bytes: ListBytes
+    package let bytes: ListBytes
     /// Where each row has its token: field 0.
-    let layout: RowLayout
+    package let layout: RowLayout
     /// Whether it is a copy of standard input.
     let isSpooled: Bool
 
-    var format: ListFormat { layout.format }
+    package var format: ListFormat { layout.format }
 
     /// The name of the token's column where none is given.
-    static let defaultTokenColumn = "token"
+    package static let defaultTokenColumn = "token"
 
     /// Opens a list and reads its header.
     ///
@@ -29,7 +29,7 @@ package final class TokenList: Sendable {
     ///   - isReadAgain: Whether one pass over it is not enough.
     ///   - isSpooled: Whether it is what a ledger keeps of standard input.
     ///   - isInspected: Whether tokens of another kind are refused; a list that was sent is not asked.
-    convenience init(
+    package convenience init(
         _ tokens: TokenSource, format: TokenListFormat?, tokenColumn: String?,
         otherColumns: [String] = [], wanted: [(name: String, place: String)] = [],
         option: String = "tokens", isReadAgain: Bool = false, isSpooled: Bool = false,
@@ -76,19 +76,19 @@ package final class TokenList: Sendable {
     }
 
     /// How messages call it.
-    var name: InputName { isSpooled ? .standardInput : bytes.name }
+    package var name: InputName { isSpooled ? .standardInput : bytes.name }
 
     /// Where it was read, absolute; nil where it is no file of the user's.
-    var path: String? { isSpooled ? nil : bytes.path }
+    package var path: String? { isSpooled ? nil : bytes.path }
 
     /// Octets of the decoded list; nil where nobody knows before its end was reached.
-    var byteCount: UInt64? { bytes.byteCount }
+    package var byteCount: UInt64? { bytes.byteCount }
 
     /// Which file it is, whatever names it has; nil where it is none.
-    var identity: FileIdentity? { bytes.identity }
+    package var identity: FileIdentity? { bytes.identity }
 
     /// Reads bytes from a place on; 0 only at the end.
-    func read(
+    package func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
         try unsafe bytes.read(at: offset, into: buffer)

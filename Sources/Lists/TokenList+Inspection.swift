@@ -1,6 +1,6 @@
 import APNs
 import Campaign
-import Support
+package import Support
 
 extension TokenList {
     /// Rows that are looked at before a list is used.
@@ -51,7 +51,7 @@ extension TokenList {
 
     /// That no row has the column that says when its token was registered: a name with a slip in it
     /// would keep the oldest rows.
-    func noRegistration(_ column: String) throws(BroadsideError) -> BroadsideError {
+    package func noRegistration(_ column: String) throws(BroadsideError) -> BroadsideError {
         .usage(
             "registered-column",
             "'\(column)': no row of \(name) has it"
@@ -59,7 +59,7 @@ extension TokenList {
     }
 
     /// Which keys a JSON Lines list has where none is the one that is wanted; nil for other lists.
-    func keyAdvice(for wanted: String) throws(BroadsideError) -> String? {
+    package func keyAdvice(for wanted: String) throws(BroadsideError) -> String? {
         guard format == .jsonl else { return nil }
         var keys: [String] = []
         try readFirstRows { (row, reader) in
@@ -82,7 +82,7 @@ extension ListSurvey.Counts {
 }
 
 /// The names of a list's columns, as a message shows them: none moves a cursor, none is a whole token.
-func shownColumns(_ columns: [String]) -> String {
+package func shownColumns(_ columns: [String]) -> String {
     let limit = 24
     let shown = columns.prefix(limit).map { column in
         let isSecret = looksLikeToken(column)

@@ -1,5 +1,5 @@
-import Campaign
-import Support
+package import Campaign
+package import Support
 
 /// One of several parts of a list (`--shard K/N`).
 public struct ListShard: Sendable, Equatable {
@@ -22,12 +22,12 @@ public struct ListShard: Sendable, Equatable {
     }
 
     /// How it is told from others of a campaign.
-    func identity(of list: TokenList) -> CampaignIdentity.Shard {
+    package func identity(of list: TokenList) -> CampaignIdentity.Shard {
         CampaignIdentity.Shard(index: index, count: count, isByRow: !list.isCutByBytes)
     }
 
     /// The last row of the list, not included, where only the shard's first rows are wanted.
-    func rowsLimit(_ limit: UInt64, part: ListGap, of list: TokenList) -> UInt64 {
+    package func rowsLimit(_ limit: UInt64, part: ListGap, of list: TokenList) -> UInt64 {
         if list.isCutByBytes { return part.firstRow + limit }
         let (rows, overflow) = (limit - 1).multipliedReportingOverflow(by: UInt64(count))
         return overflow ? .max : rows + UInt64(index)
@@ -36,7 +36,7 @@ public struct ListShard: Sendable, Equatable {
 
 extension TokenList {
     /// How it is read, in a line for people.
-    func description(_ shard: ListShard?) -> String {
+    package func description(_ shard: ListShard?) -> String {
         var text = "list         \(format.name)"
         if let compression = bytes.compression { text += " in \(compression.rawValue)" }
         if format == .semicolonCSV { text += " with ';' between columns" }
@@ -48,13 +48,13 @@ extension TokenList {
     }
 
     /// Whether shards of it are ranges of bytes; else each row is in one by its number.
-    var isCutByBytes: Bool { bytes.isPlainFile && !isSpooled }
+    package var isCutByBytes: Bool { bytes.isPlainFile && !isSpooled }
 
     /// The rows that start in the Kth of N equal ranges of bytes; all of a list that is not cut so.
     ///
     /// A row's number, its line, and whether a line end lies in quotes, are known only to who has
     /// read all before it.
-    func part(of shard: ListShard?) throws(BroadsideError) -> ListGap {
+    package func part(of shard: ListShard?) throws(BroadsideError) -> ListGap {
         guard let shard, isCutByBytes, let byteCount else { return .wholeList }
         let first = byteCount * UInt64(shard.index - 1) / UInt64(shard.count)
         let last = byteCount * UInt64(shard.index) / UInt64(shard.count)

@@ -12,7 +12,7 @@ internal import Synchronization
         case again(ChunkWork)
     }
 
-    let list: TokenList
+    package let list: TokenList
     private let pool: ChunkPool
     /// Which rows of the list are this run's.
     let rows: CampaignRows
@@ -43,14 +43,14 @@ internal import Synchronization
     private let readTo = Mutex(Progress())
 
     /// How far a list is read: rows, and the bytes that they stood in.
-    struct Progress: Sendable {
-        var rows: UInt64 = 0
-        var bytes: UInt64 = 0
+    package struct Progress: Sendable {
+        package var rows: UInt64 = 0
+        package var bytes: UInt64 = 0
         /// The list's end was seen, so that `rows` is all.
-        var isAtEnd = false
+        package var isAtEnd = false
     }
 
-    var progress: Progress { readTo.withLock { $0 } }
+    package var progress: Progress { readTo.withLock { $0 } }
 
     /// Bytes that are read at once.
     static let readSize = 256 * 1024
@@ -70,7 +70,7 @@ internal import Synchronization
             canary: canary)
     }
 
-    init(
+    package init(
         list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rows: CampaignRows,
         skips: SkipList?, canary: CanaryGate? = nil, isHashed: Bool = false
     ) throws(BroadsideError) {
@@ -181,7 +181,7 @@ internal import Synchronization
     ///
     /// - Parameter isCancelled: Asked now and then; true ends the count.
     /// - Returns: nil where it was ended.
-    func countRows(isCancelled: () -> Bool) throws(BroadsideError) -> UInt64? {
+    package func countRows(isCancelled: () -> Bool) throws(BroadsideError) -> UInt64? {
         if canary != nil {
             while !isCancelled(), let chunk = try nextOfCanary() { pool.giveBack(chunk) }
             endCanary()
@@ -198,7 +198,7 @@ internal import Synchronization
     /// The hash of the whole list; what was not read in order is read now. Call after `countRows`.
     ///
     /// - Returns: nil where it was ended, or rows behind a limit were not read at all.
-    func contentHash(isCancelled: () -> Bool) throws(BroadsideError) -> String? {
+    package func contentHash(isCancelled: () -> Bool) throws(BroadsideError) -> String? {
         guard let hash, isAtEnd, rows.limit == nil || hash.byteCount == list.byteCount else {
             return nil
         }
@@ -206,7 +206,7 @@ internal import Synchronization
     }
 
     /// Where the list ends inside quotes, what to tell of that; known at its end.
-    var openQuoteWarning: String? {
+    package var openQuoteWarning: String? {
         cutter.unclosedQuoteLine.map {
             "\(list.name) ends inside quotes that open on line \($0): all that follows them is one "
                 + "malformed row, which is not sent: close them there"
@@ -214,7 +214,7 @@ internal import Synchronization
     }
 
     /// The header's text; known once the first chunk was handed out, or the list is at its end.
-    var header: [UInt8]? { cutter.header }
+    package var header: [UInt8]? { cutter.header }
 
     private func noteProgress() {
         let position = cutter.position
@@ -257,7 +257,7 @@ internal import Synchronization
     }
 
     /// Goes to a gap's start.
-    @discardableResult func begin(_ gap: ListGap) -> ListPosition {
+    @discardableResult package func begin(_ gap: ListGap) -> ListPosition {
         seek(ListPosition(byteOffset: gap.byteOffset, row: gap.firstRow, line: gap.firstLine))
         end = gap.endByteOffset ?? .max
         return cutter.position
@@ -282,7 +282,7 @@ internal import Synchronization
     }
 
     /// Cuts rows of the gap that was begun; nil at its end.
-    func cutRows(atMost rowLimit: Int) throws(BroadsideError) -> RowChunk? {
+    package func cutRows(atMost rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         let left = rows.end - min(rows.end, cutter.position.row)
         guard left > 0 else { return nil }
         // Of so many rows, only one is this run's.

@@ -22,7 +22,7 @@ public enum TokenListFormat: String, Sendable, CaseIterable {
     }
 
     /// The format that a ledger names; its separator is found in the list again.
-    init?(identity: String) {
+    package init?(identity: String) {
         guard let format = ListFormat(rawValue: identity) else { return nil }
         self.init(rawValue: format.name)
     }

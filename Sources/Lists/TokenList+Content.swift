@@ -1,5 +1,5 @@
 import Campaign
-import Support
+package import Support
 
 extension TokenList {
     /// Octets that are read at once.
@@ -29,7 +29,7 @@ extension TokenList {
     }
 
     /// The hash of the whole list; a signal to stop ends it.
-    func contentHash() throws(BroadsideError) -> String? {
+    package func contentHash() throws(BroadsideError) -> String? {
         try contentHash { () throws(BroadsideError) in
             try SignalWatch.stopIfAsked()
             return false
@@ -37,7 +37,7 @@ extension TokenList {
     }
 
     /// The hash of its header; nil where its format has none.
-    func headerHash() throws(BroadsideError) -> String? {
+    package func headerHash() throws(BroadsideError) -> String? {
         guard format.hasHeader else { return nil }
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(list: self, pool: pool, plan: nil, rowsLimit: nil)

@@ -2,15 +2,15 @@ internal import Glibc
 import Support
 
 /// Says on a terminal how much of a list is read.
-struct ReadingProgress {
+package struct ReadingProgress {
     private let list: TokenList
     private let isShown = isatty(STDERR_FILENO) == 1
     private var nextTime: UInt64 = 0
     private var isDrawn = false
 
-    init(_ list: TokenList) { self.list = list }
+    package init(_ list: TokenList) { self.list = list }
 
-    mutating func update(_ done: UInt64) {
+    package mutating func update(_ done: UInt64) {
         guard isShown else { return }
         let now = Clock.now().nanoseconds
         guard now >= nextTime else { return }
@@ -26,7 +26,7 @@ struct ReadingProgress {
         nextTime = now + second / 4
     }
 
-    func end() {
+    package func end() {
         if isDrawn { writeProgress("\r\u{1b}[K") }
     }
 

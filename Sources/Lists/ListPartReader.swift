@@ -46,7 +46,7 @@ package struct ListPartReader: LedgerListReader {
     /// - Parameter isFinished: Whether all rows of the list, or of the part of it, were begun: there
     ///   are no others.
     /// - Throws: Exit code 2 where one has changed: what a resume would send is another list.
-    mutating func check(_ index: LedgerIndex, isFinished: Bool) throws(BroadsideError) {
+    package mutating func check(_ index: LedgerIndex, isFinished: Bool) throws(BroadsideError) {
         var previous: ChunkReservation?
         for number in 0..<index.chunkCount {
             try SignalWatch.stopIfAsked()
@@ -114,7 +114,7 @@ package struct ListPartReader: LedgerListReader {
     }
 
     /// Reads a part that was begun, and compares its hash with the ledger's.
-    mutating func check(_ chunk: ChunkReservation) throws(LedgerError) {
+    package mutating func check(_ chunk: ChunkReservation) throws(LedgerError) {
         source.giveBack(try read(chunk))
     }
 

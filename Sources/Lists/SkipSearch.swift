@@ -1,7 +1,7 @@
 import APNs
-import Campaign
+package import Campaign
 internal import Glibc
-import Support
+package import Support
 internal import TLS
 
 /// What a run does not send: tokens of a list of opt-outs, later copies of a token.
@@ -11,11 +11,11 @@ internal import TLS
 ///     list ──▶ digests, rows ┘
 ///
 /// Memory is bounded: both sorts spill to the disk. Tokens are compared by 128 bits of hash.
-struct SkipSearch {
+package struct SkipSearch {
     /// The list of opt-outs; nil: none.
     let suppress: TokenList?
     /// SHA-256 of its decoded octets, hexadecimal.
-    let suppressSHA256: String?
+    package let suppressSHA256: String?
     let skipsDuplicates: Bool
     /// What is made of each row: a copy that can't be sent makes no later one a duplicate.
     private let payloads: PayloadSet
@@ -29,7 +29,7 @@ struct SkipSearch {
     private static let stopInterval = 1 << 16
 
     /// - Returns: nil where nothing is skipped.
-    init?(
+    package init?(
         of tokens: TokenSource?, suppress file: String?, skipsDuplicates: Bool,
         tokenColumn: String?, payloads: PayloadSet
     ) throws(BroadsideError) {
@@ -97,7 +97,7 @@ struct SkipSearch {
     /// Finds the rows, and writes them to a file.
     ///
     /// - Returns: how many there are.
-    func run(
+    package func run(
         _ list: TokenList, to descriptor: Int32, name: String
     ) throws(BroadsideError) -> SkipList.Counts {
         var tokens = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
@@ -233,7 +233,7 @@ struct SkipSearch {
 
 extension SkipSearch {
     /// The rows to be skipped, in a file that is gone with the process.
-    func listAside(of list: TokenList) throws(BroadsideError) -> SkipList {
+    package func listAside(of list: TokenList) throws(BroadsideError) -> SkipList {
         let name = "a temporary file in \(temporaryDirectory())"
         let descriptor = try openNameless(in: temporaryDirectory())
         do throws(BroadsideError) {
@@ -245,7 +245,7 @@ extension SkipSearch {
         return try taken(descriptor, name: name)
     }
 
-    func taken(_ descriptor: Int32, name: String) throws(BroadsideError) -> SkipList {
+    package func taken(_ descriptor: Int32, name: String) throws(BroadsideError) -> SkipList {
         guard let list = try SkipList(descriptor: descriptor, name: name, search: self) else {
             throw BroadsideError("\(name) is not what was written there", exitCode: 5)
         }

@@ -1,7 +1,7 @@
 import APNs
 import Campaign
 internal import Glibc
-import Support
+package import Support
 
 /// The rows of a list that are settled as `skipped`, by their numbers, in a file: found once, before
 /// the first row is sent, and read along with the list. Memory does not grow with the list.
@@ -9,9 +9,9 @@ import Support
 ///     | mark | what was looked for | count | hash | row << 1 + 1 for a duplicate | … in list order
 ///
 /// Used by one thread at a time.
-@safe final class SkipList: @unchecked Sendable {
+@safe package final class SkipList: @unchecked Sendable {
     /// How many rows are skipped, by reason.
-    struct Counts: Sendable {
+    package struct Counts: Sendable {
         var suppressed: UInt64 = 0
         var duplicates: UInt64 = 0
     }
@@ -40,7 +40,7 @@ import Support
     ///   - descriptor: the file's, this list's from now on.
     ///   - search: what was looked for; another one's list is refused.
     /// - Returns: nil where it is no such list, or damaged.
-    init?(descriptor: Int32, name: String, search: SkipSearch) throws(BroadsideError) {
+    package init?(descriptor: Int32, name: String, search: SkipSearch) throws(BroadsideError) {
         self.descriptor = descriptor
         self.name = name
         var information = stat()

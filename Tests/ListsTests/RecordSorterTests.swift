@@ -1,7 +1,7 @@
 import Support
 import Testing
 
-@testable import Broadside
+@testable import Lists
 
 @Suite struct RecordSorterTests {
     @Test(arguments: [0, 1, 63, 64, 65, 5_000])
