@@ -57,20 +57,26 @@ struct LiveRun {
             skips: session.skips, canary: shared.canary,
             isHashed: session.manifest.listHash == nil)
         var threads: [ReactorThread] = []
+        var segments: [Int32] = []
         for reactor in 0..<plan.shape.reactors {
+            let segment = try session.directory.createSegment(
+                epoch: session.epoch, reactor: UInt16(reactor))
+            segments.append(segment)
             threads.append(
                 try ReactorThread(
                     reactor: reactor, settings: settings, shared: shared, services: services,
                     recipe: recipe, pool: pool, layout: list.layout,
                     campaign: session.campaign, epoch: session.epoch,
-                    segment: try session.directory.createSegment(
-                        epoch: session.epoch, reactor: UInt16(reactor)),
-                    trace: outlets.trace))
+                    segment: segment, trace: outlets.trace))
         }
         // Nothing is reserved before every segment is known to be there: one that is missing later on
         // was lost. All have their names before the first has its header.
         session.directory.syncDirectory()
-        for thread in threads { try thread.writeHeader(in: session.directory) }
+        for (reactor, segment) in segments.enumerated() {
+            try session.directory.writeHeader(
+                segment, campaign: session.campaign, epoch: session.epoch,
+                reactor: UInt16(reactor))
+        }
         try session.noteSegmentsMade()
         // From here on the list is its thread's alone.
         let alert = AlertText(plan, list)

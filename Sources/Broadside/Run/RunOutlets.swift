@@ -14,7 +14,8 @@ struct RunOutlets {
             control = nil
         }
         trace = try options.traceFrames.map { (path) throws(BroadsideError) in
-            try FrameTraceFile(path)
+            try OutputRule.checkPlace(option: "trace-frames", path: path)
+            return try FrameTraceFile(path)
         }
         metrics = try options.metrics.map { (value) throws(BroadsideError) in
             try MetricsOutlet(value)

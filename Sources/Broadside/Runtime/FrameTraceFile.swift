@@ -18,8 +18,8 @@ final class FrameTraceFile: Sendable {
     /// Bytes that are written at most; a line says so when they are used up.
     static let byteLimit = 256 << 20
 
+    /// - Parameter path: Where nothing is lost: the rule of outputs was asked before.
     init(_ path: String) throws(BroadsideError) {
-        try OutputRule.checkPlace(option: "trace-frames", path: path)
         // Reactors write to it themselves: a pipe could keep them waiting.
         guard !isSpecialFile(path) else {
             throw .usage("trace-frames", "\(path) is not a file: name a file to write to")

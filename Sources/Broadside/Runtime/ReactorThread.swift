@@ -51,12 +51,6 @@ final class ReactorThread: @unchecked Sendable {
         close(segment)
     }
 
-    /// Writes the segment's header, and awaits that it is on disk.
-    func writeHeader(in directory: LedgerDirectory) throws(BroadsideError) {
-        try directory.writeHeader(
-            segment, campaign: campaign, epoch: epoch, reactor: UInt16(reactor))
-    }
-
     /// Starts the thread; it rings the caller's bell when the reactor has ended. The caller joins it.
     /// Where no thread can be had, the reactor has ended at once, and the run stops.
     func start() {
