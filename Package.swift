@@ -61,11 +61,16 @@ let package = Package(
         // A token list as a stream of chunks.
         module("Lists", ["Campaign", "APNs", "TLS", "Support"]),
 
-        // The engine that joins them, a local APNs, and the command.
+        // Reactors and what they need of the system.
+        module(
+            "Engine",
+            ["Lists", "Campaign", "APNs", "HTTP2", "HPACK", "TLS", "Ring", "Support"]),
+
+        // The library that joins them, a local APNs, and the command.
         module(
             "Broadside",
             [
-                "Lists", "Support", "APNs", "HPACK", "HTTP2", "Campaign", "TLS", "Ring",
+                "Engine", "Lists", "Support", "APNs", "HPACK", "HTTP2", "Campaign", "TLS", "Ring",
                 "CMicrohttpd",
             ]),
         module("Simulator", ["APNs", "HPACK", "TLS", "Ring", "CNghttp2"]),
@@ -78,8 +83,8 @@ let package = Package(
         .target(
             name: "SimulatedWorld",
             dependencies: [
-                "Broadside", "Lists", "Support", "APNs", "HPACK", "HTTP2", "Campaign", "Ring",
-                "CNghttp2",
+                "Broadside", "Engine", "Lists", "Support", "APNs", "HPACK", "HTTP2", "Campaign",
+                "Ring", "CNghttp2",
             ],
             path: "Tests/SimulatedWorld",
             swiftSettings: testSettings),
@@ -92,7 +97,7 @@ let package = Package(
         // Parts of a notification's way alone, for `Benchmarks/run`.
         .executableTarget(
             name: "parts",
-            dependencies: ["Broadside", "Support", "APNs", "HPACK", "HTTP2", "Campaign"],
+            dependencies: ["Engine", "Support", "APNs", "HPACK", "HTTP2", "Campaign"],
             path: "Benchmarks/Parts",
             swiftSettings: testSettings),
 
@@ -117,14 +122,21 @@ let package = Package(
         tests("HPACKTests", ["HPACK", "CNghttp2"]),
         tests("HTTP2Tests", ["HTTP2", "HPACK", "CNghttp2"]),
         tests("CampaignTests", ["Campaign", "Support", "APNs"]),
-        tests("ListsTests", ["Lists", "Campaign", "Support"]),
+        tests("ListsTests", ["Lists", "Campaign", "APNs", "Support", "TestSupport"]),
+        tests(
+            "EngineTests",
+            [
+                "Engine", "Lists", "Campaign", "APNs", "HTTP2", "HPACK", "TLS", "Ring", "Support",
+                // For the words that a run ends with.
+                "Broadside",
+            ]),
         tests("TLSTests", ["TLS"]),
         tests("RingTests", ["Ring"]),
         tests(
             "BroadsideTests",
             [
-                "Broadside", "Lists", "Support", "Campaign", "HTTP2", "HPACK", "TLS", "APNs",
-                "Ring", "CNghttp2",
+                "Broadside", "Engine", "Lists", "Support", "Campaign", "HTTP2", "HPACK", "TLS",
+                "APNs", "Ring", "CNghttp2", "TestSupport",
             ]),
         tests("SimulatorTests", ["Simulator", "APNs", "HPACK", "TLS"]),
         tests("SimulationTests", ["SimulatedWorld"]),

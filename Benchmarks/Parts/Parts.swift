@@ -1,6 +1,6 @@
 import APNs
-import Broadside
 import Campaign
+import Engine
 import HPACK
 import HTTP2
 

@@ -45,7 +45,7 @@ struct HotFunctionTests {
         reactor("read its token", "9readToken"),
         reactor("fill a record with requests", "13stageRequests"),
         reactor("make a record", "11stageRecord"),
-        HotFunction(what: "lay down a request", pieces: ["$s9Broadside15RequestTemplateV5write"]),
+        HotFunction(what: "lay down a request", pieces: ["$s6Engine15RequestTemplateV5write"]),
         HotFunction(what: "open a stream", pieces: ["28ClientConnectionStateMachineV10openStream"]),
         HotFunction(
             what: "streams and windows left",
@@ -65,7 +65,7 @@ struct HotFunctionTests {
         HotFunction(what: "decode Huffman codes", pieces: ["$s5HPACK7HuffmanO6decode"]),
         reactor("a verdict", "6accept"),
         HotFunction(what: "its record", pieces: ["$s8Campaign12LedgerWriterV8accepted3row"]),
-        HotFunction(what: "its latency", pieces: ["$s9Broadside16LatencyHistogramV6record"]),
+        HotFunction(what: "its latency", pieces: ["$s6Engine16LatencyHistogramV6record"]),
     ]
 
     private static let machineCode = Result { try MachineCode() }

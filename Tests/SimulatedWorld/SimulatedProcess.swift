@@ -1,5 +1,6 @@
 import Broadside
 import Campaign
+import Engine
 import Lists
 
 /// What lies in a reactor's inbox until it wakes.

@@ -1,4 +1,5 @@
 import Broadside
+import Engine
 import Support
 
 /// A run that grows while it goes on: what it begins with, and when it gets more.

@@ -1,5 +1,6 @@
 import Broadside
 import Campaign
+import Engine
 import Lists
 import Ring
 

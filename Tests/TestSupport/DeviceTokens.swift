@@ -95,3 +95,9 @@ package struct Tally: Sendable, CustomStringConvertible {
     /// True where each token was seen exactly once, and nothing else was.
     package var isExact: Bool { missing == 0 && repeated == 0 && strangers == 0 }
 }
+
+/// A token of 64 digits of its own.
+package func hexToken(_ number: Int) -> String {
+    let digits = String(UInt64(number) &* 0x9e37_79b9_7f4a_7c15, radix: 16)
+    return String(repeating: "c", count: 64 - digits.count) + digits
+}

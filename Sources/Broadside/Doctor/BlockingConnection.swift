@@ -1,4 +1,5 @@
 import APNs
+import Engine
 import HPACK
 import HTTP2
 import Ring
@@ -38,7 +39,7 @@ import TLS
 
     /// Connects the socket; nothing is said yet.
     init(
-        to address: SocketAddress, recipe: TLSRecords.Recipe.Value, limitSeconds: Int
+        to address: SocketAddress, recipe: TLSRecipe.Value, limitSeconds: Int
     ) throws(Failure) {
         do throws(BlockingStream.Failure) {
             stream = try BlockingStream(

@@ -1,4 +1,5 @@
 import APNs
+import Engine
 import HPACK
 import HTTP2
 import Ring
@@ -120,7 +121,7 @@ public enum DoctorRun {
     /// The first address that takes a connection; each that does not is named.
     private static func connect(
         _ report: inout DoctorReport, _ addresses: [SocketAddress],
-        _ recipe: TLSRecords.Recipe.Value
+        _ recipe: TLSRecipe.Value
     ) -> BlockingConnection? {
         var failures: [String] = []
         var lastCode: Int32 = 0

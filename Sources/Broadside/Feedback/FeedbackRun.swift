@@ -1,4 +1,5 @@
 import APNs
+import Engine
 import Ring
 public import Support
 import TLS

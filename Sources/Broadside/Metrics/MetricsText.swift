@@ -1,3 +1,4 @@
+import Engine
 import Support
 
 /// A snapshot as Prometheus reads it (exposition format 0.0.4): base units, a HELP and a TYPE for

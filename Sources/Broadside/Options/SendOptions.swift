@@ -1,4 +1,5 @@
 public import APNs
+import Engine
 public import Lists
 import Support
 

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Engine
 import Support
 
 extension Plan {

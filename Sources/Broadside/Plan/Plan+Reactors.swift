@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Engine
 internal import HPACK
 import HTTP2
 

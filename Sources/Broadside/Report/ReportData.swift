@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Engine
 
 /// Everything that a report page shows, gathered: by a run at its end, or from a ledger alone.
 struct ReportData {

@@ -1,4 +1,5 @@
 import APNs
+import Engine
 import Support
 
 /// The tables of the report.

@@ -1,3 +1,4 @@
+import Engine
 import Support
 
 /// What the page says in words.

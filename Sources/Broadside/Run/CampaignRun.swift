@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Engine
 internal import Glibc
 import Lists
 import Ring
@@ -203,7 +204,7 @@ public enum CampaignRun {
         try WorkerThread.checkThatSystemGives(
             2 * plan.shape.reactors + Self.otherThreads + (isScraped ? 1 : 0))
         do {
-            try makeRings(plan.shape.reactors)
+            try ReactorThread.tryRings(plan.shape.reactors)
         } catch {
             throw BroadsideError("\(error)", exitCode: 1)
         }
@@ -212,15 +213,6 @@ public enum CampaignRun {
     /// Threads besides the reactors' and the metrics endpoint's: names, the list, and the output to stderr
     /// and stdout.
     private static var otherThreads: Int { 4 }
-
-    /// Makes as many rings as there are reactors, and drops them.
-    private static func makeRings(_ count: Int) throws(RingError) {
-        guard count > 0 else { return }
-        let ring = try RingDriver<TLSRecords>.makeRing()
-        try makeRings(count - 1)
-        // All of them at the same time: together they have to fit.
-        withExtendedLifetime(ring) {}
-    }
 }
 
 extension Plan {

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Engine
 import Support
 import TLS
 
@@ -9,12 +10,12 @@ final class CredentialWatch {
     private let plan: Plan
     private let directory: LedgerDirectory
     private let shared: SharedRun
-    private let recipe: TLSRecords.Recipe
+    private let recipe: TLSRecipe
     private var tokenFile: ProviderTokenFile?
     private var suppliedToken: SuppliedTokenWatch?
 
     init(
-        _ plan: Plan, directory: LedgerDirectory, shared: SharedRun, recipe: TLSRecords.Recipe,
+        _ plan: Plan, directory: LedgerDirectory, shared: SharedRun, recipe: TLSRecipe,
         now: Now
     ) {
         self.plan = plan

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Engine
 internal import Glibc
 import Lists
 import Ring
@@ -12,7 +13,7 @@ struct LiveRun {
     private let plan: Plan
     private let session: RunSession
     private let list: TokenList
-    private let recipe: TLSRecords.Recipe
+    private let recipe: TLSRecipe
     private let settings: ReactorSettings
     private let shared: SharedRun
     private let services: ReactorServices
@@ -29,7 +30,7 @@ struct LiveRun {
         self.list = list
         self.outlets = outlets
         start = Clock.now()
-        recipe = TLSRecords.Recipe(plan.route.recipe(context))
+        recipe = TLSRecipe(plan.route.recipe(context))
         settings = plan.reactorSettings(manifest: session.manifest)
         let authorization = try plan.credential.authorization(
             in: session.directory, nowSeconds: start.wallMilliseconds / 1000)

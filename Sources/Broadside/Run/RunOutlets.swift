@@ -1,3 +1,4 @@
+import Engine
 import Support
 
 /// Where a run tells of itself besides stderr and the ledger: opened before anything is sent, so

@@ -1,4 +1,5 @@
 import Campaign
+import Engine
 import Support
 
 extension RunSession {

@@ -1,4 +1,5 @@
 import Campaign
+import Engine
 import Lists
 import Support
 

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Engine
 
 /// What `send` would make of the rows of a list, without sending them.
 @safe struct RowInspector: ~Copyable {

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Engine
 internal import Glibc
 import Lists
 import Support

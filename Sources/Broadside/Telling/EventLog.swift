@@ -1,3 +1,4 @@
+import Engine
 import Support
 
 /// The event log on stderr: a line an event, as text or as JSON.

@@ -1,4 +1,5 @@
 import Campaign
+import Engine
 import Support
 
 /// Shows a run to `ConnectionGrowth`, once a second, and does what that decides.

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Engine
 import Support
 
 /// One look at a whole run: what the live view, `--progress json`, the metrics, the control socket

@@ -1,3 +1,5 @@
+import Engine
+
 /// A run's course in time: at most a fixed number of points. When they are used up, neighbours are
 /// merged in pairs, so that a long night is drawn as finely as a short one.
 struct TimeSeries: Sendable, Equatable {

@@ -2,6 +2,7 @@ import APNs
 import Campaign
 import Foundation
 import Support
+import TestSupport
 import Testing
 
 @testable import Broadside
@@ -178,12 +179,6 @@ import Testing
         #expect(failure(options)?.exitCode == 2)
         #expect(place.names == ["ledger", "list.csv"])
     }
-}
-
-/// A token of 64 digits of its own.
-func hexToken(_ number: Int) -> String {
-    let digits = String(UInt64(number) &* 0x9e37_79b9_7f4a_7c15, radix: 16)
-    return String(repeating: "c", count: 64 - digits.count) + digits
 }
 
 /// Writes a ledger of one finished run: the first tokens are Unregistered since the year 2001, the

@@ -4,6 +4,7 @@ import Support
 import Testing
 
 @testable import Broadside
+@testable import Engine
 
 /// What the page says at first sight: colours, shares, times.
 @Suite struct ReportPageTests {

@@ -5,6 +5,7 @@ import Support
 import Testing
 
 @testable import Broadside
+@testable import Engine
 
 /// `telemetry.json` is for people: whatever stands in it, nothing that reads it may trap.
 @Suite struct TelemetryDamageTests {

@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import Broadside
+@testable import Engine
 
 /// The lines that a person watches, drawn from a snapshot and a width.
 @Suite struct LiveViewTests {

@@ -3,6 +3,7 @@ import Support
 import Testing
 
 @testable import Broadside
+@testable import Engine
 
 /// The text that Prometheus reads; promtool's verdict on a real run is among the command's tests.
 @Suite struct MetricsTextTests {

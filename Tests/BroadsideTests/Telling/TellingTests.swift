@@ -4,6 +4,7 @@ import Support
 import Testing
 
 @testable import Broadside
+@testable import Engine
 @testable import Lists
 
 /// What a run keeps of its course: bounded, and true to the counts.

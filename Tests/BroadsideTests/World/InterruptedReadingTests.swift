@@ -1,6 +1,7 @@
 import Campaign
 import Foundation
 import Support
+import TestSupport
 import Testing
 
 @testable import Broadside

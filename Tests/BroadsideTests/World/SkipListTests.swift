@@ -2,6 +2,7 @@ import Campaign
 import Foundation
 import Lists
 import Support
+import TestSupport
 import Testing
 
 @testable import Broadside

@@ -1,6 +1,7 @@
 import APNs
 import Broadside
 import Campaign
+import Engine
 
 /// What a process counts for its summary, held against the ledger and the requests that left.
 extension World {

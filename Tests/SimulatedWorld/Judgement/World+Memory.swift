@@ -1,4 +1,5 @@
 import Broadside
+import Engine
 
 extension World {
     /// After each step: whatever a reactor owns is within its limit, and each row in its hands is in

@@ -1,4 +1,5 @@
 import Broadside
+import Engine
 
 /// What happens at an instant of the world.
 enum WorldEvent {

@@ -1,6 +1,7 @@
 import APNs
 import Broadside
 import Campaign
+import Engine
 import HPACK
 import Support
 

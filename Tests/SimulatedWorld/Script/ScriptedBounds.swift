@@ -1,4 +1,5 @@
 import Broadside
+import Engine
 
 /// How little a reactor may hold, in worlds whose lists are far shorter than its limits.
 struct ScriptedBounds {

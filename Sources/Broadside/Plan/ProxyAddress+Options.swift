@@ -1,0 +1,68 @@
+import APNs
+import Engine
+import Support
+import TLS
+
+extension ProxyAddress {
+    /// Reads `http://HOST:PORT`.
+    init(_ url: String) throws(BroadsideError) {
+        let scheme = "http://"
+        guard url.hasPrefix(scheme) else {
+            if url.hasPrefix("https://") || url.hasPrefix("socks") {
+                throw .usage(
+                    "proxy",
+                    "'\(Self.withoutUser(url))': only HTTP proxies are spoken to, and in "
+                        + "the clear: TLS goes through it to APNs; write http://HOST:PORT")
+            }
+            throw .usage("proxy", "'\(Self.withoutUser(url))' is no URL: write http://HOST:PORT")
+        }
+        var rest = url.dropFirst(scheme.count)
+        if rest.hasSuffix("/") { rest = rest.dropLast() }
+        guard !rest.contains("@") else {
+            throw .usage(
+                "proxy",
+                "names a user: arguments can be read by every user of this machine, so "
+                    + "write user:password into a file and give --proxy-auth-file FILE")
+        }
+        // A port that nobody wrote down is 80 to some and 3128 or 1080 to others.
+        let hasPort = rest.last.map { $0.isNumber } == true && rest.contains(":")
+        guard hasPort, let (host, port) = parseEndpoint(String(rest)) else {
+            throw .usage("proxy", "'\(url)' is no http://HOST:PORT: write host and port")
+        }
+        self.init(host: host, port: port)
+    }
+
+    /// The URL as it may be shown.
+    private static func withoutUser(_ url: String) -> Substring {
+        url.parts(atLast: "@")?.behind ?? url[...]
+    }
+
+    /// The value of Proxy-Authorization for the file's `user:password` (RFC 7617 section 2).
+    static func authorization(
+        file path: String, warnings: inout [String]
+    ) throws(BroadsideError) -> SecretBytes {
+        var text = try readSecret(path, option: "proxy-auth-file", limit: 4096, &warnings)
+        defer { text.cleanse() }
+        var pair = Array(text.prefix { $0 != 0x0a && $0 != 0x0d })
+        defer { pair.cleanse() }
+        guard pair.contains(UInt8(ascii: ":")), pair.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
+            throw .usage(
+                "proxy-auth-file",
+                "\(path): its first line is no user:password: write both with a "
+                    + "colon between")
+        }
+        var value = Array("Basic ".utf8)
+        value.reserveCapacity(16 + (pair.count + 2) / 3 * 4)
+        var encoded = Base64URL.encode(pair)
+        defer { encoded.cleanse() }
+        for octet in encoded {
+            switch octet {
+            case UInt8(ascii: "-"): value.append(UInt8(ascii: "+"))
+            case UInt8(ascii: "_"): value.append(UInt8(ascii: "/"))
+            default: value.append(octet)
+            }
+        }
+        while (value.count - 6) % 4 != 0 { value.append(UInt8(ascii: "=")) }
+        return SecretBytes(taking: &value)
+    }
+}

@@ -1,0 +1,147 @@
+internal import Glibc
+
+/// What a `LatencyHistogram` held at one moment: a value that threads hand on. Two of them make the
+/// latencies of the time between.
+package struct LatencyCounts: Sendable, Equatable {
+    /// Answers by bucket; empty while there are none.
+    var buckets: [UInt64] = []
+    package var count: UInt64 = 0
+    package var sumNanoseconds: UInt64 = 0
+    package var maximumNanoseconds: UInt64 = 0
+
+    package init() {}
+
+    init(
+        buckets: [UInt64], count: UInt64, sumNanoseconds: UInt64, maximumNanoseconds: UInt64
+    ) {
+        self.buckets = buckets
+        self.count = count
+        self.sumNanoseconds = sumNanoseconds
+        self.maximumNanoseconds = maximumNanoseconds
+    }
+
+    /// Adds what others counted.
+    package mutating func add(_ other: LatencyCounts) {
+        if buckets.isEmpty {
+            buckets = other.buckets
+        } else {
+            for index in other.buckets.indices { buckets[index] += other.buckets[index] }
+        }
+        count += other.count
+        sumNanoseconds &+= other.sumNanoseconds
+        maximumNanoseconds = max(maximumNanoseconds, other.maximumNanoseconds)
+    }
+
+    /// What was counted since an earlier look at the same histograms.
+    package func since(_ earlier: LatencyCounts) -> LatencyCounts {
+        guard !earlier.buckets.isEmpty else { return self }
+        return LatencyCounts(
+            buckets: buckets.indices.map { buckets[$0] - min(buckets[$0], earlier.buckets[$0]) },
+            count: count - min(count, earlier.count),
+            sumNanoseconds: sumNanoseconds &- earlier.sumNanoseconds,
+            maximumNanoseconds: maximumNanoseconds)
+    }
+
+    /// The value below which the given share of answers lies, nanoseconds; nil without answers.
+    package func quantile(_ share: Double) -> UInt64? {
+        guard count > 0 else { return nil }
+        let rank = max(1, UInt64((share * Double(count)).rounded(.up)))
+        var seen: UInt64 = 0
+        for index in buckets.indices {
+            seen += buckets[index]
+            if seen >= rank {
+                return min(LatencyHistogram.upperBound(of: index), maximumNanoseconds)
+            }
+        }
+        return maximumNanoseconds
+    }
+
+    /// Answers that took at most so long; exact where a bucket ends there, else off by at most 3 %
+    /// of the bound.
+    package func count(upTo nanoseconds: UInt64) -> UInt64 {
+        var seen: UInt64 = 0
+        for index in buckets.indices {
+            guard LatencyHistogram.upperBound(of: index) <= nanoseconds else { break }
+            seen += buckets[index]
+        }
+        return seen
+    }
+}
+
+extension LatencyCounts {
+    /// The quickest answers that share the first column, of all: a few that came while the thread
+    /// waited for a processor seem to have taken no time, and would have most columns for themselves.
+    private static let quickestShare = 0.001
+
+    /// The counts in so many columns, each wider than the one before by the same factor: buckets
+    /// are laid over them in proportion.
+    package func columns(_ wanted: Int) -> [(upper: UInt64, count: Double)] {
+        let used = buckets.indices.filter { buckets[$0] > 0 }
+        guard let last = used.last else { return [] }
+        var quickest: UInt64 = 0
+        let first =
+            used.first {
+                quickest += buckets[$0]
+                return Double(quickest) > Double(count) * Self.quickestShare
+            } ?? last
+        quickest -= min(quickest, buckets[first])
+        func edge(_ bucket: Int) -> Double {
+            bucket < 0 ? 0 : log2(Double(LatencyHistogram.upperBound(of: bucket)) + 1)
+        }
+        let (low, high) = (edge(first - 1), edge(last))
+        let width = (high - low) / Double(wanted)
+        var counts = [Double](repeating: 0, count: wanted)
+        counts[0] = Double(quickest)
+        for bucket in used where bucket >= first {
+            let (from, to) = (edge(bucket - 1), edge(bucket))
+            for column in 0..<wanted {
+                let start = low + width * Double(column)
+                let overlap = min(to, start + width) - max(from, start)
+                if overlap > 0 {
+                    counts[column] += Double(buckets[bucket]) * overlap / (to - from)
+                }
+            }
+        }
+        return counts.indices.map { column in
+            (UInt64(exp2(low + width * Double(column + 1))), counts[column])
+        }
+    }
+}
+
+extension LatencyCounts: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case buckets, sum, max
+    }
+
+    /// Only buckets that hold something, as pairs of number and count.
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        let pairs = buckets.indices.lazy.filter { buckets[$0] > 0 }.map {
+            [UInt64($0), buckets[$0]]
+        }
+        try container.encode(Array(pairs), forKey: .buckets)
+        try container.encode(sumNanoseconds, forKey: .sum)
+        try container.encode(maximumNanoseconds, forKey: .max)
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let pairs = try container.decode([[UInt64]].self, forKey: .buckets)
+        sumNanoseconds = try container.decode(UInt64.self, forKey: .sum)
+        maximumNanoseconds = try container.decode(UInt64.self, forKey: .max)
+        guard !pairs.isEmpty else { return }
+        guard pairs.count <= LatencyHistogram.bucketCount else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .buckets, in: container, debugDescription: "more buckets than there are")
+        }
+        buckets = Array(repeating: 0, count: LatencyHistogram.bucketCount)
+        for pair in pairs {
+            guard pair.count == 2, pair[0] < UInt64(buckets.count), pair[1] < 1 << 48 else {
+                throw DecodingError.dataCorruptedError(
+                    forKey: .buckets, in: container, debugDescription: "no bucket and its count")
+            }
+            buckets[Int(pair[0])] += pair[1]
+            count += pair[1]
+        }
+    }
+}

@@ -1,0 +1,176 @@
+internal import APNs
+internal import Glibc
+import HTTP2
+package import Support
+internal import Synchronization
+
+/// The file of `--trace-frames`: a line of JSON a frame, of all connections, of bounded size.
+package final class FrameTraceFile: Sendable {
+    private struct State {
+        var written = 0
+        var isFull = false
+    }
+
+    private let descriptor: Int32
+    private let state = Mutex(State())
+    private let connections = Atomic<Int>(0)
+
+    /// Bytes that are written at most; a line says so when they are used up.
+    static let byteLimit = 256 << 20
+
+    /// - Parameter path: Where nothing is lost: the rule of outputs was asked before.
+    package init(_ path: String) throws(BroadsideError) {
+        // Reactors write to it themselves: a pipe could keep them waiting.
+        guard !isSpecialFile(path) else {
+            throw .usage("trace-frames", "\(path) is not a file: name a file to write to")
+        }
+        descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw .usage(
+                "trace-frames", "\(path): \(describe(errno: errno)): name a place to write to")
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Numbers connections in the order in which they are made.
+    func nextConnection() -> Int { connections.add(1, ordering: .relaxed).newValue }
+
+    /// Appends whole lines. What can't be written is lost: a trace ends no run.
+    func append(_ lines: String) {
+        guard !lines.isEmpty else { return }
+        let bytes = Array(lines.utf8)
+        state.withLock { state in
+            guard !state.isFull else { return }
+            if state.written + bytes.count > Self.byteLimit {
+                state.isFull = true
+                try? writeAll(
+                    Array("{\"note\":\"the trace ends here: it has reached its limit\"}\n".utf8),
+                    to: descriptor, name: "")
+                return
+            }
+            state.written += bytes.count
+            try? writeAll(bytes, to: descriptor, name: "")
+        }
+    }
+}
+
+/// A frame as a line of the trace; nothing in it is secret.
+struct FrameTraceLine {
+    /// Characters of a reason or a server's words.
+    private static let wordsLimit = 300
+
+    static func text(
+        _ frame: TracedFrame, connection: Int, isSent: Bool, milliseconds: UInt64
+    ) -> String {
+        var line = JSONLine()
+        line.add("time", timeText(milliseconds))
+        line.add("connection", connection)
+        line.add("direction", isSent ? "sent" : "received")
+        line.add("type", name(frame.header.type))
+        line.add("stream", UInt64(frame.header.streamID))
+        line.addRaw(
+            "flags", "[\(flags(frame.header).map(JSONLine.quoted).joined(separator: ","))]")
+        line.add("length", frame.header.length)
+        if let fields = frame.fields {
+            let pairs = fields.map { name, value in
+                let text = String(decoding: name, as: UTF8.self)
+                return "[\(JSONLine.quoted(text)),\(JSONLine.quoted(shown(text, value)))]"
+            }
+            line.addRaw("headers", "[\(pairs.joined(separator: ","))]")
+        }
+        addDetail(frame, isSent: isSent, &line)
+        return line.object + "\n"
+    }
+
+    /// A value without its secret.
+    static func shown(_ name: String, _ value: [UInt8]) -> String {
+        let text = String(decoding: value, as: UTF8.self)
+        switch name {
+        case "authorization":
+            return "bearer (\(value.count) octets)"
+        case ":path":
+            guard let (folder, token) = text.parts(atLast: "/") else { return text }
+            return "\(folder)/\(token.count > 8 ? "\(token.prefix(8))..." : token)"
+        default:
+            return printable(text, limit: wordsLimit)
+        }
+    }
+
+    private static func addDetail(_ frame: TracedFrame, isSent: Bool, _ line: inout JSONLine) {
+        let payload = frame.payload
+        func number(_ offset: Int, _ count: Int) -> UInt64 {
+            payload.dropFirst(offset).prefix(count).reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        switch frame.header.type {
+        case .data where !isSent:
+            // A server's answer: a reason. What is sent may be personal and is not shown.
+            line.add("body", printable(String(decoding: payload, as: UTF8.self), limit: wordsLimit))
+        case .resetStream where payload.count == 4:
+            line.add("error", errorName(number(0, 4)))
+        case .windowUpdate where payload.count == 4:
+            line.add("increment", number(0, 4) & 0x7fff_ffff)
+        case .goAway where payload.count >= 8:
+            line.add("last_stream", number(0, 4) & 0x7fff_ffff)
+            line.add("error", errorName(number(4, 4)))
+            let words = String(decoding: payload.dropFirst(8), as: UTF8.self)
+            line.add("debug", printable(words, limit: wordsLimit))
+        case .settings:
+            let settings = stride(from: 0, to: payload.count - payload.count % 6, by: 6).map {
+                "[\(JSONLine.quoted(settingName(number($0, 2)))),\(number($0 + 2, 4))]"
+            }
+            line.addRaw("settings", "[\(settings.joined(separator: ","))]")
+        default:
+            break
+        }
+    }
+
+    private static func errorName(_ code: UInt64) -> String {
+        ErrorCode(rawValue: UInt32(code)).name?.description ?? "error \(code)"
+    }
+
+    private static func settingName(_ identifier: UInt64) -> String {
+        switch identifier {
+        case 1: "HEADER_TABLE_SIZE"
+        case 2: "ENABLE_PUSH"
+        case 3: "MAX_CONCURRENT_STREAMS"
+        case 4: "INITIAL_WINDOW_SIZE"
+        case 5: "MAX_FRAME_SIZE"
+        case 6: "MAX_HEADER_LIST_SIZE"
+        default: "setting \(identifier)"
+        }
+    }
+
+    private static func name(_ type: FrameType) -> String {
+        let names = [
+            "DATA", "HEADERS", "PRIORITY", "RST_STREAM", "SETTINGS", "PUSH_PROMISE", "PING",
+            "GOAWAY", "WINDOW_UPDATE", "CONTINUATION",
+        ]
+        let number = Int(type.rawValue)
+        return number < names.count ? names[number] : "type \(number)"
+    }
+
+    private static func flags(_ header: FrameHeader) -> [String] {
+        var names: [String] = []
+        switch header.type {
+        case .settings, .ping:
+            if header.flags.contains(.acknowledgement) { names.append("ACK") }
+        case .data, .headers, .continuation:
+            if header.type != .continuation, header.flags.contains(.endStream) {
+                names.append("END_STREAM")
+            }
+            if header.type != .data, header.flags.contains(.endHeaders) {
+                names.append("END_HEADERS")
+            }
+            if header.type != .continuation, header.flags.contains(.padded) {
+                names.append("PADDED")
+            }
+            if header.type == .headers, header.flags.contains(.priority) {
+                names.append("PRIORITY")
+            }
+        default:
+            break
+        }
+        return names
+    }
+}

@@ -1,0 +1,112 @@
+import Campaign
+package import Lists
+import Ring
+package import Support
+internal import Synchronization
+
+/// What blocks, done for reactors on threads of its own: looking names up and reading the list.
+/// Results arrive in the reactor's inbox. Nobody waits for these threads: a name server that is
+/// silent keeps `getaddrinfo` for a minute, a file system that hangs keeps `read` for good.
+package final class ReactorServices: @unchecked Sendable {
+    private let route: Route
+    private let lookups = BlockingQueue<Inbox>()
+    private let chunkRequests = BlockingQueue<(rowLimit: Int, inbox: Inbox)>()
+    private let published: Mutex<[ReactorReport]>
+    private let events = Mutex(EventBuffer())
+    private var reader: WorkerThread?
+
+    package init(route: Route, reactors: Int) {
+        self.route = route
+        published = Mutex(Array(repeating: ReactorReport(), count: reactors))
+    }
+
+    /// Starts the threads; `list` is read by one of them alone from now on.
+    package func start(list: ListSource) throws(BroadsideError) {
+        _ = try WorkerThread { [self] in resolveForever() }
+        reader = try WorkerThread { [self] in readForever(list) }
+    }
+
+    /// Tells the threads that nothing more is wanted. No reactor may be running.
+    package func stop() {
+        lookups.close()
+        chunkRequests.close()
+    }
+
+    /// True once the list is nobody's, and may be read on by the caller; after `stop`.
+    package var hasListEnded: Bool {
+        guard let reader else { return true }
+        guard reader.hasEnded else { return false }
+        reader.join()
+        self.reader = nil
+        return true
+    }
+
+    /// Looks the name up anew; no answer is kept, as Apple advises.
+    func resolve(for inbox: Inbox) {
+        lookups.put(inbox)
+    }
+
+    /// Reads the next rows of the list.
+    func requestChunk(rowLimit: Int, for inbox: Inbox) {
+        chunkRequests.put((rowLimit, inbox))
+    }
+
+    /// Takes a reactor's counters and events, for those who tell how the run goes on.
+    func publish(_ report: ReactorReport, _ new: EventBuffer, reactor: Int) {
+        published.withLock { $0[reactor] = report }
+        if !new.events.isEmpty || new.lost > 0 { events.withLock { $0.add(new) } }
+    }
+
+    /// What all reactors told last, added up.
+    package var report: ReactorReport {
+        published.withLock { published in
+            var sum = ReactorReport()
+            for report in published {
+                sum.statistics.add(report.statistics)
+                sum.latency.add(report.latency)
+                sum.connections += report.connections
+            }
+            return sum
+        }
+    }
+
+    /// What the reactors' threads had used when they told it last.
+    package var threadUses: [ThreadUse] { published.withLock { $0.map(\.threadUse) } }
+
+    /// Events since the last look.
+    package func takeEvents() -> EventBuffer { events.withLock { $0.takeAll() } }
+
+    private func resolveForever() {
+        let (host, port) = route.nameToResolve
+        let whose = route.proxy == nil ? "" : "the proxy: "
+        while let inbox = lookups.take() {
+            do {
+                let addresses = try Resolver.resolve(host, port: port)
+                inbox.put(.resolved(.success(addresses)))
+            } catch {
+                inbox.put(
+                    .resolved(.failure(ResolutionFailure(message: "\(whose)\(error)"))))
+            }
+        }
+    }
+
+    private func readForever(_ list: ListSource) {
+        while let (rowLimit, inbox) = chunkRequests.take() {
+            do {
+                if let chunk = try list.next(rowLimit: rowLimit) {
+                    inbox.put(.chunk(chunk))
+                } else if list.isHeld {
+                    inbox.put(.listHeld)
+                } else {
+                    inbox.put(.listEnded)
+                }
+            } catch {
+                inbox.put(
+                    .listFailed(
+                        error.isChange
+                            ? .listChanged(detail: error.message)
+                            : .listFailed(detail: error.message)))
+            }
+        }
+    }
+}

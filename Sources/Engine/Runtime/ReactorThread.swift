@@ -1,0 +1,133 @@
+package import Campaign
+internal import Glibc
+import HTTP2
+package import Ring
+package import Support
+internal import Synchronization
+
+/// A reactor, its ring and its segment, on a thread of their own.
+package final class ReactorThread: @unchecked Sendable {
+    private let reactor: Int
+    private let settings: ReactorSettings
+    private let shared: SharedRun
+    private let services: ReactorServices
+    private let recipe: TLSRecipe
+    private let pool: ChunkPool
+    private let layout: RowLayout
+    private let trace: FrameTraceFile?
+    private let inbox: Inbox
+    private let segment: Int32
+    private let campaign: UInt64
+    private let epoch: UInt32
+    private let ended = Atomic<Bool>(false)
+    // What is left of the reactor: written by its thread, read once that is joined.
+    private var statistics = RunStatistics()
+    private var latency = LatencyHistogram()
+    private var segmentByteCount: UInt64 = 0
+    /// Why the reactor could not go on, where it could not.
+    package private(set) var failure: StopCause?
+    private var thread: WorkerThread?
+
+    package init(
+        reactor: Int, settings: ReactorSettings, shared: SharedRun, services: ReactorServices,
+        recipe: TLSRecipe, pool: ChunkPool, layout: RowLayout, campaign: UInt64,
+        epoch: UInt32, segment: Int32, trace: FrameTraceFile?
+    ) throws(BroadsideError) {
+        self.reactor = reactor
+        self.settings = settings
+        self.shared = shared
+        self.services = services
+        self.recipe = recipe
+        self.pool = pool
+        self.layout = layout
+        self.trace = trace
+        self.campaign = campaign
+        self.epoch = epoch
+        self.segment = segment
+        inbox = try Inbox()
+    }
+
+    deinit {
+        close(segment)
+    }
+
+    /// Starts the thread; it rings the caller's bell when the reactor has ended. The caller joins it.
+    /// Where no thread can be had, the reactor has ended at once, and the run stops.
+    package func start() {
+        let waiter = pthread_self()
+        do throws(BroadsideError) {
+            thread = try WorkerThread { [self] in
+                run()
+                ended.store(true, ordering: .releasing)
+                SignalWatch.ring(waiter)
+            }
+        } catch {
+            let cause = StopCause.failed(detail: error.message)
+            shared.stop(cause)
+            failure = cause
+            ended.store(true, ordering: .releasing)
+        }
+    }
+
+    package func join() { thread?.join() }
+
+    package func wake() { inbox.wake() }
+
+    package var hasEnded: Bool { ended.load(ordering: .acquiring) }
+
+    /// What the reactor left of its segment; known once it is joined.
+    package var segmentLength: SegmentLength {
+        SegmentLength(reactor: UInt16(reactor), byteCount: segmentByteCount)
+    }
+
+    /// Adds what the reactor counted; once it is joined.
+    package func collect(_ statistics: inout RunStatistics, _ latency: inout LatencyHistogram) {
+        statistics.add(self.statistics)
+        latency.add(self.latency)
+    }
+
+    /// Makes as many rings as there are reactors, and drops them.
+    package static func tryRings(_ count: Int) throws(RingError) {
+        guard count > 0 else { return }
+        let ring = try RingDriver<TLSRecords>.makeRing()
+        try tryRings(count - 1)
+        // All of them at the same time: together they have to fit.
+        withExtendedLifetime(ring) {}
+    }
+
+    private func run() {
+        if let trace {
+            run(TracedRecords.self, TracedRecords.Recipe(records: recipe, file: trace))
+        } else {
+            run(TLSRecords.self, recipe)
+        }
+    }
+
+    /// Inlined, so that the machine is compiled for each record layer by itself.
+    @inline(__always)
+    private func run<Records: RecordLayer & ~Copyable>(
+        _ layer: Records.Type, _ recipe: Records.Recipe
+    ) {
+        let now = Clock.now()
+        var machine = ReactorStateMachine<Records>(
+            settings: settings, shared: shared, reactor: reactor, recipe: recipe,
+            ledger: LedgerWriter(
+                campaign: campaign, epoch: epoch, reactor: UInt16(reactor),
+                startOffset: UInt64(LedgerFormat.segmentHeaderByteCount)),
+            chunkPool: pool, layout: layout, seed: settings.seed &+ UInt64(reactor), now: now)
+        do {
+            var driver = try RingDriver<Records>(
+                slots: machine.slotCount, segment: segment, inbox: inbox, services: services,
+                reactor: reactor)
+            try driver.run(&machine)
+        } catch {
+            let cause = StopCause.failed(detail: "\(error)")
+            shared.stop(cause)
+            failure = cause
+        }
+        statistics = machine.snapshot()
+        statistics.fallbacks = machine.writer.personalizer.fallbackCounts
+        latency.add(machine.metrics.latency)
+        segmentByteCount = machine.ledgerByteCount
+    }
+}

@@ -1,0 +1,77 @@
+import Campaign
+import Testing
+
+@testable import Broadside
+@testable import Engine
+
+/// What a run begins with, what it may grow to, and how that is divided among its reactors.
+@Suite(.timeLimit(.minutes(60))) struct ConnectionTargetTests {
+    static let longList: UInt64 = 65 * 2_000_000
+
+    func shape(
+        _ list: UInt64 = longList, cores: Int = 2, descriptors: UInt64 = 1024,
+        _ change: (inout SendOptions) -> Void = { _ in }
+    ) -> RunShape {
+        var options = SendOptions()
+        change(&options)
+        return RunShape(
+            options, listByteCount: list, cores: cores, descriptors: descriptors)
+    }
+
+    @Test func `A run begins small and may grow, unless its operator or its list say otherwise`() {
+        #expect(shape().connections == 4 && shape().connectionsMost == 64)
+        #expect(shape { $0.rate = 400 }.connections == 1)
+        #expect(shape { $0.rate = 400 }.connectionsMost == 64)
+        for fixed in [
+            shape { $0.connections = 4 }, shape { $0.maxStreams = 100 }, shape(64_999),
+            shape { $0.wireProtocol = .binary }, shape { $0.reactors = 64 },
+        ] {
+            #expect(!fixed.grows && fixed.connectionsMost == fixed.connections)
+        }
+        #expect(shape(64_999).connections == 1)
+        // Two descriptors for each connection: one drains while another takes its place.
+        #expect(shape(descriptors: 76).connectionsMost == 20)
+        #expect(!shape(descriptors: 30).grows)
+    }
+
+    @Test func `One reactor begins; those that were asked for all do`() {
+        let many = shape(cores: 12)
+        #expect(many.reactors == 6 && many.reactorsAtFirst == 1)
+        #expect(shape(65 * 100_000, cores: 12).reactors == 1)
+        let asked = shape(cores: 12) { $0.reactors = 3 }
+        #expect(asked.reactors == 3 && asked.reactorsAtFirst == 3 && asked.connections == 4)
+        let fixed = shape(cores: 12) { $0.connections = 4 }
+        #expect(fixed.reactors == 4 && fixed.reactorsAtFirst == 4)
+    }
+
+    @Test func `New connections go to the reactors that have the fewest, and none is taken away`() {
+        let target = ConnectionTarget(connections: 5, reactors: 4, active: 2)
+        func shares() -> [Int] { (0..<4).map { target.share(of: $0) } }
+        #expect(target.first == [3, 2, 0, 0] && shares() == target.first && target.total == 5)
+        let version = target.version
+        target.grow(to: 10, reactors: 2)
+        #expect(shares() == [5, 5, 0, 0] && target.version != version)
+        target.grow(to: 13, reactors: 3)
+        #expect(shares() == [5, 5, 3, 0])
+        target.grow(to: 16, reactors: 4)
+        #expect(shares() == [5, 5, 3, 3])
+        target.grow(to: 8, reactors: 4)
+        #expect(shares() == [5, 5, 3, 3] && target.first == [3, 2, 0, 0])
+    }
+
+    @Test func `A thread's share of the time is that between two looks`() {
+        let earlier = ThreadUse(cpuNanoseconds: 100, atNanoseconds: 1000)
+        #expect(ThreadUse(cpuNanoseconds: 600, atNanoseconds: 2000).share(since: earlier) == 0.5)
+        #expect(earlier.share(since: earlier) == nil)
+    }
+
+    @Test func `Each reason is told with its figures`() {
+        typealias Reason = ConnectionGrowth.Reason
+        #expect(
+            Reason.noGain(from: 8, percent: 3).words(connections: 16)
+                == "more would not pay (16 after 8 brought 3 %)")
+        #expect(
+            Reason.rateKept(perSecond: 5000).words(connections: 4)
+                == "they keep the rate of 5,000/s")
+    }
+}

@@ -1,0 +1,56 @@
+import Ring
+import Support
+import Testing
+
+@testable import Engine
+
+/// What the failures of some connections to an address mean for the others to it.
+@Suite struct AddressHealthTests {
+    private let health = AddressHealth()
+    private let address = SocketAddress.v4(0x0a00_0001, port: 443)
+    private let first = AddressHealth.Owner(reactor: 0, slot: 1)
+    private let other = AddressHealth.Owner(reactor: 1, slot: 0)
+    private static let start = 1000 * second
+
+    private func fail(at now: UInt64, isOutage: Bool = false) {
+        health.failed(
+            address, now: now, retryAfter: nil, lasting: nil, isOutage: isOutage, draw: 0)
+    }
+
+    private func ask(_ owner: AddressHealth.Owner, at now: UInt64) -> AddressHealth.Leave {
+        health.ask(address, owner, now: now)
+    }
+
+    private func leave(_ owner: AddressHealth.Owner, at now: UInt64) -> AddressHealth.Leave {
+        health.leave(address, owner, now: now)
+    }
+
+    @Test func `A connection that tries its address is not held by the failures of others`() {
+        fail(at: Self.start)
+        let later = Self.start + 2 * second
+        #expect(ask(first, at: later) == .trial)
+        // Others, which were opened before, time out one after the other.
+        fail(at: later)
+        let pause = AddressHealth.Leave.none(until: later + 2 * second)
+        #expect(ask(other, at: later) == pause && ask(first, at: later) == pause)
+        #expect(leave(first, at: later) == .trial)
+        #expect(leave(other, at: later) == .free)
+    }
+
+    @Test func `An outage that the server spoke of holds those that stand, until one has tried it`()
+    {
+        fail(at: Self.start)
+        let later = Self.start + 2 * second
+        #expect(ask(first, at: later) == .trial)
+        fail(at: later, isOutage: true)
+        let end = later + 2 * second
+        #expect(leave(first, at: later) == .none(until: end))
+        #expect(leave(other, at: later) == .none(until: end))
+        #expect(leave(other, at: end) == .none(until: nil))
+        #expect(leave(first, at: end) == .trial)
+        health.release(first)
+        #expect(leave(other, at: end) == .trial)
+        health.succeeded(address, now: end)
+        #expect(leave(first, at: end) == .free && leave(other, at: end) == .free)
+    }
+}

@@ -1,0 +1,55 @@
+import Campaign
+import Support
+import Synchronization
+import Testing
+
+@testable import Engine
+
+/// The connections of a reactor.
+@Suite struct ConnectionPoolTests {
+    /// Counts what is alive.
+    private final class Living: Sendable {
+        let count = Atomic(0)
+    }
+
+    /// A record layer that is counted while it lives.
+    private struct CountedRecords: RecordLayer, ~Copyable {
+        private let living: Living
+        let isEstablished = true
+        var closedEarly: RecordLayerError? { nil }
+
+        init(recipe: Living) {
+            living = recipe
+            living.count.add(1, ordering: .relaxed)
+        }
+
+        deinit { living.count.subtract(1, ordering: .relaxed) }
+
+        mutating func receive(
+            _ input: RawSpan, at offset: inout Int, plaintext: inout OutputRawSpan,
+            ciphertext: inout OutputRawSpan
+        ) -> RecordLayerResult { .more }
+
+        mutating func seal(_ plaintext: RawSpan, ciphertext: inout OutputRawSpan) -> Bool { true }
+        mutating func close(ciphertext: inout OutputRawSpan) {}
+        static func sealedCount(_ plaintextCount: Int) -> Int { plaintextCount }
+    }
+
+    @Test func `Connections that stand when a reactor ends leave nothing behind`() {
+        let living = Living()
+        do {
+            var settings = ScriptedRun.settings
+            settings.connections = 3
+            var pool = ConnectionPool<CountedRecords>(
+                settings: settings, recipe: living,
+                addresses: AddressBook(
+                    health: AddressHealth(), lossy: LossyAddresses(), reactor: 0), initialCount: 3,
+                now: ScriptedRun.start)
+            pool.grow { Connection(pacer: Pacer(milliRate: nil, now: 0), outgoingCapacity: 64) }
+            #expect(pool.count == 6)
+            for index in 0..<pool.count { pool[index].records = CountedRecords(recipe: living) }
+            #expect(living.count.load(ordering: .relaxed) == 6)
+        }
+        #expect(living.count.load(ordering: .relaxed) == 0)
+    }
+}

@@ -1,0 +1,244 @@
+import Campaign
+import Support
+import Testing
+
+@testable import Engine
+
+/// When a connection is replaced, asked whether it lives, given up.
+@Suite(.timeLimit(.minutes(60)))
+struct ConnectionRuleTests {
+    /// Timers that need no precision are looked at every 50 ms.
+    private static let slack = second / 5
+
+    /// A run that waits long for answers.
+    private func patientRun(
+        rows: Int, connections: Int = 1, onLost: LostAnswerPolicy = .record
+    ) throws -> ScriptedRun {
+        let run = try ScriptedRun(rows: rows, connections: connections) {
+            $0.requestTimeout = 7200 * second
+            $0.giveUpAfter = 7200 * second
+            $0.onLost = onLost
+        }
+        run.reply = { _ in .silence }
+        return run
+    }
+
+    private func accept(_ stream: UInt32, on link: Int, of run: ScriptedRun) {
+        run.say(ScriptedServer.answer(stream, status: 200, reason: nil, retryAfter: nil), on: link)
+    }
+
+    // MARK: GOAWAY and ends
+
+    @Test(arguments: [false, true])
+    func `GOAWAY after an answer: replaced at once, rows above its last id are not counted`(
+        isTwoStep: Bool
+    ) throws {
+        let run = try patientRun(rows: 3)
+        run.run { run.requests.count == 3 }
+        let before = run.time
+        run.reply = { _ in .status(200) }
+        accept(1, on: 0, of: run)
+        if isTwoStep {
+            run.say(
+                ScriptedServer.goAway(lastStream: 0x7fff_ffff, code: 0, reason: nil), on: 0)
+        }
+        run.say(ScriptedServer.goAway(lastStream: 3, code: 0, reason: "Shutdown"), on: 0)
+        run.run { run.links.count == 2 && run.requests.count == 4 }
+        #expect(run.links[1].begun == before && run.links[0].closed == nil)
+        // The answer that it announced is awaited, and closes it.
+        run.run(for: 20 * second)
+        #expect(run.links[0].closed == nil)
+        accept(3, on: 0, of: run)
+        run.run()
+        #expect(run.links[0].closed != nil && run.requests.count == 4)
+        #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+    }
+
+    @Test(arguments: [(0 as UInt32, false), (2, true), (11, true)])
+    func `GOAWAY before an answer, or with an error: replaced after a pause`(
+        code: UInt32, isAnswered: Bool
+    ) throws {
+        let run = try patientRun(rows: 2)
+        run.run { run.requests.count == 2 }
+        let before = run.time
+        run.reply = { _ in .status(200) }
+        if isAnswered { accept(1, on: 0, of: run) }
+        run.say(ScriptedServer.goAway(lastStream: 1, code: code, reason: nil), on: 0)
+        run.run { run.links.count == 2 }
+        let pause = run.links[1].begun - before
+        #expect(pause >= second / 4 * 3 && pause <= second + Self.slack)
+    }
+
+    @Test(arguments: LostAnswerPolicy.allCases)
+    func `An end without a word: rows in doubt, replaced after a pause`(
+        onLost: LostAnswerPolicy
+    ) throws {
+        let run = try patientRun(rows: 3, onLost: onLost)
+        run.maxStreams = 2
+        run.run { run.requests.count == 2 }
+        let before = run.time
+        run.reply = { _ in .status(200) }
+        accept(1, on: 0, of: run)
+        run.run { run.requests.count == 3 }
+        // One more is on its way and answered; the one before it never is.
+        run.hangUp(0)
+        run.run()
+        // Where no row is left, nothing takes its place.
+        try #require(run.links.count == (onLost == .record ? 1 : 2))
+        let rows = try run.rows()
+        switch onLost {
+        case .record:
+            #expect(rows.map(\.state) == [.accepted, .unknown, .accepted])
+            #expect(rows[1].reason == "ConnectionLost" && run.requests.count == 3)
+        case .resend:
+            #expect(run.links[1].begun - before >= second / 4 * 3)
+            #expect(rows.allSatisfy { $0.state == .accepted })
+            #expect(rows[1].attempts == 2 && run.requests(row: 1).count == 2)
+        }
+    }
+
+    @Test func `A refused stream goes out again soon and is not counted`() throws {
+        let run = try ScriptedRun(rows: 20)
+        run.reply = { request in
+            let isFirst = run.requests(row: ScriptedRun.row(request)).count == 1
+            return isFirst && ScriptedRun.row(request) % 7 == 3 ? .refuse : .status(200)
+        }
+        run.run()
+        #expect(run.links.count == 1 && run.requests.count == 23)
+        #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+    }
+
+    @Test func `At most ten connections a second begin in place of others`() throws {
+        let run = try ScriptedRun(rows: 120, connections: 5)
+        run.addressCount = 3
+        run.reply = { request in
+            accept(request.stream, on: request.connection, of: run)
+            run.say(
+                ScriptedServer.goAway(lastStream: request.stream, code: 0, reason: nil),
+                on: request.connection)
+            return .silence
+        }
+        run.maxStreams = 1
+        run.run()
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+        let begun = run.links.dropFirst(5).map(\.begun)
+        #expect(begun.count >= 100)
+        for (first, eleventh) in zip(begun, begun.dropFirst(10)) {
+            #expect(eleventh - first >= second)
+        }
+        // And no fewer where they are needed: twelve seconds for a hundred and twenty.
+        #expect(begun.last! < 14 * second)
+    }
+
+    // MARK: Liveness
+
+    @Test func `Silent for ten seconds with a request out: PING; unanswered for ten more: dead`()
+        throws
+    {
+        let run = try patientRun(rows: 1)
+        run.run { run.requests.count == 1 }
+        run.deafen(0)
+        run.run { run.links[0].closed != nil }
+        let (pings, closed) = (run.links[0].pings, try #require(run.links[0].closed))
+        try #require(pings.count == 1)
+        #expect(pings[0] >= 10 * second && pings[0] <= 10 * second + Self.slack)
+        #expect(closed >= 20 * second && closed <= 20 * second + 2 * Self.slack)
+        run.run()
+        #expect(
+            try run.rows() == [
+                .init(state: .unknown, status: 0, reason: "ConnectionLost", attempts: 1)
+            ])
+    }
+
+    @Test func `A server that answers PING and nothing else: the request's time runs out`() throws {
+        let run = try ScriptedRun(rows: 2) {
+            $0.requestTimeout = 35 * second
+            $0.giveUpAfter = 3600 * second
+        }
+        run.reply = { $0.connection == 0 ? .silence : .status(200) }
+        run.maxStreams = 1
+        run.run()
+        #expect(run.links[0].pings.count == 3)
+        let rows = try run.rows()
+        #expect(rows[0] == .init(state: .unknown, status: 0, reason: "Timeout", attempts: 1))
+        #expect(rows[1].state == .accepted)
+        let next = run.requests[1]
+        #expect(next.connection == 1 && next.time >= 35 * second)
+    }
+
+    @Test(arguments: [31, 45, 600] as [UInt64])
+    func `A process that was stopped takes its responses in before it calls them lost`(
+        seconds: UInt64
+    ) throws {
+        let run = try ScriptedRun(rows: 40)
+        run.reply = { _ in .silence }
+        run.run(for: second)
+        #expect(run.requests.count == 40)
+        for request in run.requests { accept(request.stream, on: 0, of: run) }
+        run.stop(for: seconds * second)
+        run.run()
+        #expect(run.shared.stopCause == nil && run.links.count == 1)
+        #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+    }
+
+    @Test func `What was lost while a process was stopped is found out soon after`() throws {
+        let run = try ScriptedRun(rows: 4)
+        run.reply = { _ in .silence }
+        run.run(for: second)
+        run.stop(for: 45 * second)
+        let stopped = run.time
+        run.run { run.settled == 4 }
+        #expect(run.time <= stopped + 2 * second, "\(run.time - stopped)")
+        #expect(try run.rows().allSatisfy { $0.state == .unknown })
+    }
+
+    @Test(arguments: [false, true])
+    func `An idle connection is asked every ten minutes whether it lives`(isDeaf: Bool) throws {
+        let run = try patientRun(rows: 2)
+        run.reply = { request in
+            ScriptedRun.row(request) == 1 && run.requests(row: 1).count == 1
+                ? .status(429, retryAfter: "1500") : .status(200)
+        }
+        run.run { run.requests.count == 2 }
+        if isDeaf { run.deafen(0) }
+        run.run()
+        let pings = run.links[0].pings
+        try #require(pings.count >= 1)
+        #expect(pings[0] >= 600 * second && pings[0] <= 600 * second + Self.slack)
+        if isDeaf {
+            let closed = try #require(run.links[0].closed)
+            #expect(pings.count == 1 && closed >= 610 * second)
+            #expect(closed <= 610 * second + 2 * Self.slack)
+            #expect(run.requests.last?.connection == 1)
+        } else {
+            #expect(pings.count == 2 && pings[1] >= 1200 * second)
+            #expect(run.links.count == 1)
+        }
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+    }
+
+    @Test(arguments: [true, false])
+    func `From the start of an attempt to SETTINGS: 15 seconds`(isConnected: Bool) throws {
+        let run = try ScriptedRun(rows: 1)
+        run.opening = { $0 == 0 ? (isConnected ? .noSettings : .silent) : .open }
+        run.run()
+        let closed = try #require(run.links[0].closed)
+        #expect(closed >= 15 * second && closed <= 15 * second + Self.slack)
+        #expect(run.requests.allSatisfy { $0.connection == 1 })
+        #expect(run.links[1].begun >= closed + second / 4 * 3)
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+    }
+
+    @Test func `Five requests reset one after the other: replaced after a pause`() throws {
+        let run = try patientRun(rows: 12)
+        run.maxStreams = 1
+        run.reply = { $0.connection == 0 ? .reset : .status(200) }
+        run.run()
+        #expect(run.requests.count { $0.connection == 0 } == 5)
+        let pause = run.links[1].begun - run.requests[4].time
+        #expect(pause >= second / 4 * 3 && pause <= second + Self.slack)
+        let rows = try run.rows()
+        #expect(rows.count { $0.state == .unknown } == 5)
+        #expect(rows.count { $0.state == .accepted } == 7)
+    }
+}

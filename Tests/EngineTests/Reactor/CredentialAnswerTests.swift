@@ -1,0 +1,167 @@
+import Campaign
+import Support
+import Testing
+
+@testable import Engine
+
+/// What the answers that speak of the credential do to a run: renewed once, frozen, retried once.
+@Suite(.timeLimit(.minutes(60)))
+struct CredentialAnswerTests {
+    private static let start = ScriptedRun.start.wallMilliseconds / 1000
+
+    @Test func `An expired token is renewed once, whoever says so, and no attempt counts`() throws {
+        let run = try ScriptedRun(rows: 60, reactors: 3, connections: 2, tokenAge: 2000)
+        run.reply = { request in
+            request.authorization == "bearer \(Self.start - 2000)"
+                ? .status(403, "ExpiredProviderToken") : .status(200)
+        }
+        run.run()
+        #expect(run.renewals.count == 1)
+        let rows = try run.rows()
+        #expect(rows.count == 60)
+        #expect(rows.allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+        // A connection that said so carries no other request.
+        let expired = Set(
+            run.requests.filter { $0.authorization?.hasSuffix("\(Self.start - 2000)") == true }
+                .map(\.connection))
+        #expect(expired.count >= 2)
+        #expect(
+            run.requests.allSatisfy {
+                !expired.contains($0.connection)
+                    || $0.authorization?.hasSuffix("\(Self.start - 2000)") == true
+            })
+    }
+
+    @Test(arguments: [(1190 as UInt64, 0), (1200, 1)])
+    func `A token that is called expired before it is 20 minutes old is not renewed`(
+        age: UInt64, renewals: Int
+    ) throws {
+        let run = try ScriptedRun(rows: 5, tokenAge: age)
+        run.reply = { request in
+            request.authorization == "bearer \(Self.start - age)"
+                ? .status(403, "ExpiredProviderToken") : .status(200)
+        }
+        run.run()
+        #expect(run.renewals.count == renewals)
+        if renewals == 0 {
+            #expect(
+                run.shared.stopCause
+                    == .expiredToken(isSupplied: false))
+            #expect(try run.rows().allSatisfy { $0.state == .remaining })
+        } else {
+            #expect(try run.rows().allSatisfy { $0.state == .accepted })
+        }
+    }
+
+    @Test func `A token is renewed at 45 minutes of age, while requests go on`() throws {
+        let run = try ScriptedRun(rows: 40, tokenAge: 2690) {
+            $0.milliRatePerConnection = 1000
+        }
+        run.run()
+        try #require(run.renewals.count == 1)
+        #expect(run.renewals[0] >= 10 * second && run.renewals[0] <= 10 * second + second / 10)
+        let tokens = run.requests.map { $0.authorization ?? "" }
+        let change = try #require(
+            tokens.firstIndex { $0 != tokens[0] }, "no request has the new token")
+        #expect(tokens[change...].allSatisfy { $0 == "bearer \(Self.start + 10)" })
+        #expect(run.links.count == 1)
+    }
+
+    @Test func `Too many updates: the token before serves, and none is made for 20 minutes`() throws
+    {
+        // Made 46 minutes ago, so it is renewed at once; the server refuses the new one.
+        let run = try ScriptedRun(rows: 10, tokenAge: 2760) {
+            $0.milliRatePerConnection = 100
+            $0.giveUpAfter = 7200 * second
+        }
+        let old = "bearer \(Self.start - 2760)"
+        run.reply = { request in
+            if request.authorization != old, request.time < 1200 * second {
+                return .status(429, "TooManyProviderTokenUpdates")
+            }
+            // Half an hour later a row asks once more.
+            return run.requests(row: 9).count == 1 && ScriptedRun.row(request) == 9
+                ? .status(429, "TooManyRequests", retryAfter: "1800") : .status(200)
+        }
+        run.run()
+        let rows = try run.rows()
+        #expect(rows.allSatisfy { $0.state == .accepted })
+        // Sent twice, and counted once.
+        let refused = run.requests.filter { $0.authorization != old && $0.time < 1200 * second }
+        #expect(!refused.isEmpty)
+        for request in refused {
+            let row = ScriptedRun.row(request)
+            #expect(run.requests(row: row).count >= 2)
+            #expect(row == 9 || rows[row].attempts == 1)
+        }
+        #expect(run.renewals.filter { $0 < 1200 * second }.count == 1)
+        #expect(run.renewals.count >= 2, "\(run.renewals)")
+        // The row that was left goes out with a token that is good by then.
+        let last = try #require(run.requests.last)
+        #expect(ScriptedRun.row(last) == 9 && last.authorization != old)
+        #expect(last.time >= 1800 * second)
+    }
+
+    @Test(arguments: [0, 200, 410, 429])
+    func `Too many updates and nothing else: it ends when another token would have been taken`(
+        other: Int
+    ) throws {
+        let run = try ScriptedRun(rows: 10, tokenAge: 60) { $0.giveUpAfter = 90 * second }
+        // An answer of another kind in between begins the time anew.
+        var otherAt: UInt64 = 0
+        run.reply = { request in
+            guard other > 0, otherAt == 0, request.time >= 900 * second else {
+                return .status(429, "TooManyProviderTokenUpdates")
+            }
+            otherAt = request.time
+            return .status(other)
+        }
+        run.run(for: 7200 * second)
+        guard let cause = run.shared.stopCause, cause.isGivingUp else {
+            Issue.record("\(String(describing: run.shared.stopCause))")
+            return
+        }
+        let message = run.lastLine(cause)
+        #expect(message.contains("every answer for 21 minutes was TooManyProviderTokenUpdates"))
+        #expect(run.isFinished && (otherAt > 0) == (other > 0))
+        let waited = run.time - otherAt
+        #expect(waited > 1290 * second && waited < 1295 * second, "\(waited / second)")
+        let rows = try run.rows()
+        let settled = other == 200 || other == 410 ? 1 : 0
+        #expect(rows.count == 10 && rows.count { $0.state == .remaining } == 10 - settled)
+    }
+
+    @Test func `An invalid token is tried once more for a row, and then no more`() throws {
+        let run = try ScriptedRun(rows: 3, tokenAge: 60)
+        run.reply = { request in
+            switch (ScriptedRun.row(request), run.requests(row: ScriptedRun.row(request)).count) {
+            case (0, 1), (1, _): .status(403, "InvalidProviderToken")
+            default: .status(200)
+            }
+        }
+        run.run()
+        let rows = try run.rows()
+        #expect(rows.map(\.state) == [.accepted, .remaining, .accepted])
+        #expect(run.requests(row: 0).count == 2 && run.requests(row: 1).count == 2)
+        #expect(run.heldBack == 1 && run.shared.stopCause == nil && run.renewals.isEmpty)
+    }
+
+    @Test func `A GOAWAY that refuses the certificate ends the run at once`() throws {
+        let run = try ScriptedRun(rows: 3)
+        run.reply = { request in
+            run.say(
+                ScriptedServer.goAway(lastStream: 0, code: 0, reason: "BadCertificateEnvironment"),
+                on: request.connection)
+            return .silence
+        }
+        run.run()
+        guard let cause = run.shared.stopCause, cause.isAbort else {
+            Issue.record("\(String(describing: run.shared.stopCause))")
+            return
+        }
+        let message = run.lastLine(cause)
+        #expect(message.contains("BadCertificateEnvironment"))
+        #expect(run.links.count == 1)
+        #expect(try run.rows().allSatisfy { $0.state == .remaining })
+    }
+}

@@ -1,0 +1,40 @@
+import APNs
+import Campaign
+import Support
+import Testing
+
+@testable import Engine
+
+/// What the ledger says of a row whose attempts are used up.
+@Suite(.timeLimit(.minutes(60)))
+struct FailedRowTests {
+    /// One row that gets two attempts.
+    private func row(
+        replies: [ScriptedRun.Reply]
+    ) throws -> ScriptedRun.Row {
+        let run = try ScriptedRun(rows: 1) {
+            $0.onLost = .resend
+            $0.retryPolicy = RetryPolicy(maximumAttempts: 2, retryForNanoseconds: 0)
+        }
+        run.reply = { _ in replies[run.requests.count - 1] }
+        run.run()
+        try #require(run.requests.count == 2)
+        return try run.rows()[0]
+    }
+
+    @Test func `Its last response, where each of its requests had one`() throws {
+        let row = try row(replies: [
+            .status(429, "TooManyRequests"), .status(503, "ServiceUnavailable"),
+        ])
+        let refused = ScriptedRun.Row(
+            state: .failed, status: 503, reason: "ServiceUnavailable", attempts: 2)
+        #expect(row == refused)
+    }
+
+    @Test func `That it may have been processed, where a response of it was lost`() throws {
+        let lost = ScriptedRun.Row(
+            state: .failed, status: 0, reason: "ConnectionLost", attempts: 2)
+        #expect(try row(replies: [.status(429, "TooManyRequests"), .reset]) == lost)
+        #expect(try row(replies: [.reset, .status(503, "ServiceUnavailable")]) == lost)
+    }
+}

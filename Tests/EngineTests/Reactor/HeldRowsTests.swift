@@ -1,0 +1,98 @@
+import Support
+import Testing
+
+@testable import Engine
+
+/// Rows that are read ahead of their sync, connections that are held to ten a second, and rows that go
+/// from one reactor to another.
+@Suite struct HeldRowsTests {
+    @Test func `Rows come out in order, each with the position of its chunk`() {
+        var slab = RowSlab(capacity: 64)
+        var held = HeldRows()
+        var expected: [(tag: RowTag, position: UInt64)] = []
+        func add(_ count: Int, at position: UInt64) {
+            for _ in 0..<count {
+                let tag = slab.take()
+                held.append(tag, reservedAt: position, in: slab)
+                expected.append((tag, position))
+            }
+        }
+        func take(_ count: Int) {
+            for _ in 0..<count {
+                let (position, waiting) = (held.reservedAt, held.count)
+                #expect(position == expected[0].position && waiting == expected.count)
+                let tag = held.popFirst(in: slab)
+                #expect(tag == expected[0].tag)
+                slab.free(expected.removeFirst().tag)
+            }
+        }
+        for round in 0..<30 as Range<UInt64> {
+            add(3, at: round * 3)
+            add(1, at: round * 3 + 1)
+            take(2)
+            add(2, at: round * 3 + 1)
+            take(round % 2 == 0 ? expected.count : 1)
+            if expected.count > 40 { take(expected.count) }
+        }
+        take(expected.count)
+        let (position, tag, count) = (held.reservedAt, held.popFirst(in: slab), held.count)
+        #expect(position == nil && tag == nil && count == 0)
+    }
+
+    @Test func `Ten connections begin in any second, and one that was not begun is none`() {
+        let churn = ConnectionChurn()
+        let start = 1000 * second
+        for number in 0..<10 as Range<UInt64> { #expect(churn.take(now: start + number) == nil) }
+        #expect(churn.take(now: start + 10) == start + second)
+        #expect(churn.take(now: start + second - 1) == start + second)
+        #expect(churn.take(now: start + second) == nil)
+        #expect(churn.take(now: start + second) == start + second + 1)
+        churn.giveBack(now: start + second)
+        #expect(churn.take(now: start + second) == nil)
+        // A clock that was read a moment earlier does not bring the next one forward.
+        #expect(churn.take(now: start + second + 1) == nil)
+        #expect(churn.take(now: start + second) == start + second + 2)
+    }
+
+    private func row(_ number: UInt64, pieces: Int = 0) -> RowExchange.Row {
+        var state = PendingRow()
+        state.row = number
+        return RowExchange.Row(
+            state: state, token: [], pieces: [UInt8](repeating: 1, count: pieces))
+    }
+
+    @Test func `Rows go to another reactor that can send, and to nobody else`() {
+        let exchange = RowExchange(limit: 3)
+        #expect(!exchange.put(row(1), from: 0) && exchange.room(for: 0) == 0)
+        exchange.note(0, isAble: true)
+        #expect(!exchange.put(row(1), from: 0) && exchange.room(for: 1) == 3)
+        exchange.note(1, isAble: true)
+        #expect(!exchange.hasRows && exchange.room(for: 0) == 3)
+        for number in 1...3 as ClosedRange<UInt64> {
+            #expect(exchange.put(row(number, pieces: 10), from: 0))
+        }
+        #expect(!exchange.put(row(4), from: 0) && exchange.room(for: 0) == 0)
+        #expect(
+            exchange.hasRows && exchange.counts.rows == 3 && exchange.counts.pieces == 30
+                && !exchange.leave(1))
+        var found: Set<UInt64> = []
+        while let row = exchange.take() { found.insert(row.state.row) }
+        #expect(found == [1, 2, 3] && !exchange.hasRows && exchange.counts.pieces == 0)
+        exchange.note(1, isAble: false)
+        #expect(!exchange.put(row(5), from: 0))
+        exchange.note(1, isAble: true)
+        #expect(exchange.leave(1) && !exchange.put(row(5), from: 0))
+        #expect(exchange.room(for: 0) == 0)
+    }
+
+    @Test func `Pieces between reactors have a limit of their own`() {
+        let exchange = RowExchange(limit: 100)
+        exchange.note(1, isAble: true)
+        let half = RowExchange.piecesLimit / 2
+        #expect(exchange.put(row(1, pieces: half), from: 0))
+        #expect(!exchange.put(row(2, pieces: half + 1), from: 0))
+        #expect(exchange.put(row(2, pieces: half), from: 0))
+        #expect(!exchange.put(row(3, pieces: 1), from: 0) && exchange.put(row(3), from: 0))
+        #expect(exchange.counts.rows == 3 && exchange.counts.pieces == 2 * half)
+    }
+}

@@ -1,0 +1,56 @@
+import Support
+import Testing
+
+@testable import Engine
+
+/// When the ledger is written, and what of that is worth a turn.
+@Suite(.timeLimit(.minutes(60)))
+struct LedgerWriteTests {
+    /// A run that answers its first row at once and sends its other ones at the given rate.
+    private func run(requestsPerSecond rate: UInt64, for time: UInt64) throws -> ScriptedRun {
+        let run = try ScriptedRun(rows: 50) { $0.milliRatePerConnection = rate * 1000 }
+        run.run { run.requests.count == 1 }
+        run.run(for: time)
+        return run
+    }
+
+    @Test func `Verdicts go along with a turn that comes anyway after 5 ms`() throws {
+        let run = try ScriptedRun(rows: 5000) { $0.milliRatePerConnection = 1_000_000 }
+        run.run(for: 4 * second)
+        // By then a reservation covers so many rows that most writes are of verdicts alone.
+        let late = run.writes.map(\.time).filter { $0 > 3 * second }
+        let gaps = zip(late.dropFirst(), late).map { $0 - $1 }
+        #expect(gaps.count { $0 == 5 * millisecond } > gaps.count * 3 / 4)
+    }
+
+    @Test func `Where no turn comes, verdicts get one after 6 ms`() throws {
+        let run = try run(requestsPerSecond: 10, for: 50 * millisecond)
+        try #require(run.writes.count == 2)
+        #expect(run.writes[1].time - run.writes[0].time == 6 * millisecond)
+    }
+
+    @Test func `Rows wait for their reservation's write, nobody for one of verdicts`() throws {
+        let run = try run(requestsPerSecond: 10, for: 50 * millisecond)
+        try #require(run.writes.count == 2)
+        #expect(!run.writes[0].isQuiet)
+        #expect(run.writes[1].isQuiet)
+    }
+
+    @Test func `After the disk failed verdicts wait for nothing, and cost no turns`() throws {
+        let run = try ScriptedRun(rows: 5000) { $0.milliRatePerConnection = 1_000_000 }
+        run.reply = { ScriptedRun.row($0) % 2 == 0 ? .status(200) : .silence }
+        run.run(for: second)
+        run.holdsSyncs = true
+        run.run { !run.heldSyncs.isEmpty }
+        // Verdicts come meanwhile, and wait for others to share a write with.
+        let settled = run.settled
+        run.run { run.settled > settled + 1 }
+        run.failSyncs(errno: 5)
+        run.run { run.shared.isStopping }
+        try #require(run.requests.count > run.settled)
+        let before = run.turns
+        run.run(for: 10 * second) { run.turns - before >= 300 }
+        // Timers that need no precision are looked at 20 times a second.
+        #expect(run.turns - before < 300)
+    }
+}

@@ -1,0 +1,42 @@
+import APNs
+import Campaign
+
+@testable import Broadside
+@testable import Engine
+
+/// What came of a scripted run.
+extension ScriptedRun {
+    /// What the ledger says of each row that it has.
+    func rows() throws -> [Row] {
+        let index = try LedgerIndex(
+            segments: reactors.enumerated().map {
+                LedgerSegment(
+                    epoch: 1, reactor: UInt16($0.offset), bytes: LedgerMemory($0.element.segment))
+            }, campaign: Self.campaign, recordedLengths: [:])
+        var rows: [Row] = []
+        var verdicts = ChunkVerdicts(of: index)
+        for chunk in 0..<index.chunkCount {
+            try verdicts.load(chunk: chunk)
+            for verdict in verdicts.rows {
+                rows.append(
+                    Row(
+                        state: verdict.state, status: Int(verdict.status),
+                        reason: Reason(rawValue: verdict.reason)?.text,
+                        attempts: Int(verdict.attempts)))
+            }
+        }
+        return rows
+    }
+}
+
+extension ScriptedRun {
+    /// What a run says at its end: what happened, and what to do about it.
+    func lastLine(_ cause: StopCause) -> String {
+        let advice = StopAdvice(
+            cause,
+            .init(
+                wasAnswered: shared.lastAnswer != nil, hasEndpoint: false,
+                environment: "production", isBinary: false, ledger: "tonight"))
+        return cause.message + ": " + (advice.lastWords ?? "")
+    }
+}

@@ -1,0 +1,293 @@
+import Campaign
+import Support
+import Testing
+
+@testable import Engine
+
+/// What servers in trouble cost: refused requests, outages and broken protocols.
+@Suite(.timeLimit(.minutes(60)))
+struct ServerTroubleTests {
+    /// Turns come at most this late.
+    private static let slack = second / 10
+
+    // MARK: Refused requests
+
+    @Test(arguments: [4, 3000])
+    func `Refused requests wait: from a millisecond to a second, and the run gives up`(
+        rows: Int
+    ) throws {
+        let run = try ScriptedRun(rows: rows)
+        run.reply = { _ in .refuse }
+        run.run()
+        guard case .noResponse = run.shared.stopCause else {
+            Issue.record("\(String(describing: run.shared.stopCause))")
+            return
+        }
+        // What goes out together is refused together: a round.
+        let rounds = run.requests.map(\.time).reduce(into: [UInt64]()) { rounds, time in
+            if rounds.last != time { rounds.append(time) }
+        }
+        let gaps = zip(rounds, rounds.dropFirst()).map { $1 - $0 }
+        for (doubling, gap) in gaps.enumerated() {
+            let pause = min(millisecond << UInt64(min(doubling, 10)), second)
+            #expect(gap >= pause && gap <= pause + Self.slack, "\(doubling): \(gap)")
+        }
+        #expect(rounds.count < 75 && run.requests.count <= rounds.count * min(rows, 50))
+        #expect(try run.rows().allSatisfy { $0.state == .remaining && $0.attempts == 0 })
+    }
+
+    @Test func `Any response on the connection ends the pause`() throws {
+        let run = try ScriptedRun(rows: 60)
+        run.maxStreams = 1
+        // Every tenth request gets a response, in turn of each kind.
+        run.reply = { _ in
+            guard run.requests.count % 10 == 0 else { return .refuse }
+            return .status([200, 410, 400][run.requests.count / 10 % 3])
+        }
+        run.run { run.requests.count == 100 }
+        let times = run.requests.map(\.time)
+        for answered in stride(from: 9, to: 90, by: 10) {
+            let pause = times[answered + 2] - times[answered + 1]
+            #expect(pause >= millisecond && pause < 2 * millisecond, "\(pause)")
+            #expect(times[answered + 9] - times[answered + 8] >= 128 * millisecond)
+        }
+    }
+
+    @Test func `Rows above a GOAWAY's last stream wait as well, on connection after connection`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 500)
+        // Each connection accepts its first request and disowns the others.
+        run.reply = { request in
+            guard request.stream > 1 else { return .status(200) }
+            if request.stream == 3 {
+                run.say(
+                    ScriptedServer.goAway(lastStream: 1, code: 0, reason: "Shutdown"),
+                    on: request.connection)
+            }
+            return .silence
+        }
+        run.run(for: 20 * second)
+        // Ten connections a second at most, and each has a response: one row gets on each time.
+        #expect(run.links.count <= 210 && run.requests.count < 210 * 500)
+        let rows = run.requests.map(ScriptedRun.row)
+        for (index, request) in run.requests.enumerated() where index > 0 {
+            let before = run.requests[..<index].last { ScriptedRun.row($0) == rows[index] }
+            if let before { #expect(request.time - before.time >= millisecond) }
+            if index > 2000 { break }
+        }
+    }
+
+    @Test
+    func `A server that refuses and says goodbye, again and again, is asked ever more seldom`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 500) { $0.giveUpAfter = 120 * second }
+        run.reply = { request in
+            if request.stream == 1 {
+                run.say(
+                    ScriptedServer.goAway(lastStream: 0, code: 0, reason: nil),
+                    on: request.connection)
+            }
+            return .silence
+        }
+        run.run()
+        #expect(run.links.count < 10, "\(run.links.count)")
+        let after = run.requests.filter { $0.connection > 0 }
+        #expect(after.allSatisfy { $0.stream == 1 }, "one request on trial")
+    }
+
+    @Test func `A connection in another's place takes up the pause of the one that went`() throws {
+        let run = try ScriptedRun(rows: 60)
+        run.maxStreams = 1
+        var refused: UInt64 = 0
+        run.reply = { request in
+            // One response, so that the goodbye is in order and the successor comes at once.
+            guard request.connection == 0, request.stream > 1 else { return .status(200) }
+            refused = request.time
+            if run.requests.count == 10 {
+                run.say(
+                    ScriptedServer.goAway(lastStream: request.stream, code: 0, reason: nil),
+                    on: request.connection)
+            }
+            return .refuse
+        }
+        run.run()
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+        let successor = try #require(run.links.dropFirst().first)
+        #expect(successor.begun < refused + second / 10, "at once")
+        let first = try #require(run.requests.first { $0.connection == 1 })
+        #expect(first.time - refused >= 128 * millisecond, "\(first.time - refused)")
+    }
+
+    // MARK: Outages
+
+    @Test(arguments: [1, 3], [nil, 60 as UInt64])
+    func `After a pause one request tries the address, whoever's, and then the others follow`(
+        reactors: Int, tokenAge: UInt64?
+    ) throws {
+        let run = try ScriptedRun(
+            rows: 6000, reactors: reactors, connections: 4, tokenAge: tokenAge, abortAfter: 6000)
+        var outage: UInt64 = .max
+        let end = 40 * second
+        var asked: ScriptedServer.Request?
+        run.reply = { request in
+            if run.requests.count == 300 { outage = run.time }
+            guard request.time >= outage else { return .status(200) }
+            if request.time < end { return .status(503, "ServiceUnavailable") }
+            guard asked == nil else { return .status(200) }
+            asked = request
+            return .silence
+        }
+        run.run { asked != nil }
+        let trial = try #require(asked)
+        let count = run.requests.count
+        run.run(for: 5 * second)
+        #expect(run.requests.count == count, "nothing follows before the response")
+        run.say(
+            ScriptedServer.answer(trial.stream, status: 410, reason: nil, retryAfter: nil),
+            on: trial.connection)
+        run.run()
+        #expect(try run.rows().count { $0.state == .accepted } == 5999)
+        let times = run.requests.map(\.time)
+        let tries = times.filter { $0 > outage + second / 2 && $0 < end }
+        // After 1, 3, 7, 15 and 31 seconds, or a quarter sooner.
+        #expect((4...6).contains(tries.count), "\(tries)")
+        let pauses = zip([outage] + tries, tries).map { $1 - $0 }
+        for (doubling, pause) in pauses.enumerated() {
+            #expect(pause > (second << UInt64(doubling)) / 4 * 3 - Self.slack, "\(pauses)")
+        }
+        let followed = run.requests.filter {
+            $0.time >= trial.time + 5 * second && $0.time < trial.time + 7 * second
+        }
+        #expect(followed.count > 1000, "\(followed.count)")
+        #expect(Set(followed.map(\.connection)).count > 1, "the others as well")
+    }
+
+    @Test func `A reactor with no row to try it with leaves the trial to another`() throws {
+        let run = try ScriptedRun(rows: 400, reactors: 2, connections: 1)
+        // One reactor's rows wait for 40 s, but for one, whose response speaks of an outage after a
+        // second. The other's wait for 3 s, with a connection that stands and got no response yet.
+        run.reply = { request in
+            guard request.time < second / 10 else {
+                return request.time < 2 * second ? .status(502) : .status(200)
+            }
+            if run.links[request.connection].reactor == 0 {
+                return .status(429, retryAfter: request.stream == 1 ? "1" : "40")
+            }
+            if request.stream == 3 {
+                run.say(
+                    ScriptedServer.goAway(lastStream: 1 << 30, code: 0, reason: nil),
+                    on: request.connection)
+            }
+            return .status(429, retryAfter: "3")
+        }
+        run.run()
+        let rows = try run.rows()
+        #expect(rows.count { $0.state == .accepted } == 399)
+        #expect(rows.count { $0.state == .unknown && $0.status == 502 } == 1)
+        let accepted = run.requests.filter { $0.time > 2 * second }
+        let others = accepted.filter { run.links[$0.connection].reactor == 1 }
+        #expect(others.count > 50 && others.count < 350, "\(others.count)")
+        #expect(others.allSatisfy { $0.time < 4 * second }, "\(others.map { $0.time / second })")
+        #expect(accepted.allSatisfy { $0.time < 42 * second })
+    }
+
+    // MARK: Broken servers
+
+    private static let violation = ScriptedServer.frame(type: 1, flags: 5, stream: 1, [0xbe])
+
+    @Test func `Breaking the protocol counts as a failure of the connection, told once`() throws {
+        let run = try ScriptedRun(rows: 5)
+        run.reply = { _ in .silence }
+        run.run { !run.requests.isEmpty }
+        run.say(Self.violation, on: 0)
+        run.run { run.links.count == 2 }
+        #expect(run.failures == 1)
+        #expect(run.events.count { $0.kind == .connectionLost } == 1)
+    }
+
+    @Test(arguments: [1, 2])
+    func `Three connections that break the protocol in a row end the run`(reactors: Int) throws {
+        let run = try ScriptedRun(rows: 5000, reactors: reactors, connections: 1)
+        run.reply = { request in
+            run.say(Self.violation, on: request.connection)
+            return .silence
+        }
+        run.run()
+        guard case .brokenServer(let trouble) = run.shared.stopCause else {
+            Issue.record("\(String(describing: run.shared.stopCause))")
+            return
+        }
+        #expect(trouble.message.contains("a header block can't be decoded"))
+        let rows = try run.rows()
+        // Until the first 200 at most 50 are in flight.
+        #expect(rows.count { $0.state == .unknown } <= 150)
+        #expect(rows.allSatisfy { $0.state == .unknown || $0.state == .remaining })
+        #expect(Set(run.requests.map(\.connection)).count <= 2 + reactors)
+    }
+
+    @Test
+    func `A row that is accepted in between begins the count anew; ten in a minute are enough`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 5000, connections: 4)
+        run.addressCount = 8
+        run.maxStreams = 3
+        run.reply = { request in
+            if request.stream < 9 { return .status(200) }
+            run.say(Self.violation, on: request.connection)
+            return .silence
+        }
+        run.run()
+        guard case .brokenServer = run.shared.stopCause else {
+            Issue.record("\(String(describing: run.shared.stopCause))")
+            return
+        }
+        let broken = Set(run.requests.filter { $0.stream >= 9 }.map(\.connection))
+        #expect((10...12).contains(broken.count), "\(broken.count)")
+        #expect(try run.rows().contains { $0.state == .accepted })
+    }
+
+    @Test func `A server that breaks each connection after many good rows may be met now and then`()
+        throws
+    {
+        // One of eight addresses is broken; its pause doubles to a minute.
+        let run = try ScriptedRun(rows: 4000, connections: 8) {
+            $0.milliRatePerConnection = 1000
+        }
+        run.addressCount = 8
+        run.reply = { request in
+            guard run.links[request.connection].address == 3 else {
+                return run.acceptTen(request)
+            }
+            run.say(Self.violation, on: request.connection)
+            return .silence
+        }
+        run.run()
+        #expect(run.shared.stopCause == nil)
+        #expect(try run.rows().count { $0.state == .accepted } > 3900)
+        let broken = Set(run.requests.map(\.connection)).count { run.links[$0].address == 3 }
+        #expect(broken > 10, "\(broken)")
+    }
+
+    @Test(arguments: [(1 as UInt32, true), (9, true), (2, false), (11, false)])
+    func `A server that says that we break the protocol counts as well`(
+        code: UInt32, isBroken: Bool
+    ) throws {
+        let run = try ScriptedRun(rows: 5000)
+        run.reply = { request in
+            run.say(
+                ScriptedServer.goAway(lastStream: request.stream, code: code, reason: nil),
+                on: request.connection)
+            run.hangUp(request.connection)
+            return .silence
+        }
+        run.run(for: 30 * second)
+        if case .brokenServer = run.shared.stopCause {
+            #expect(isBroken && run.links.count == 3)
+        } else {
+            #expect(!isBroken)
+        }
+    }
+}

@@ -1,0 +1,299 @@
+import Campaign
+import Support
+import Testing
+
+@testable import Engine
+
+/// How a run ends before its list does, and what it holds back at its beginning.
+@Suite(.timeLimit(.minutes(60)))
+struct StoppingTests {
+    private static let slack = second / 5
+
+    private func accept(_ request: ScriptedServer.Request, of run: ScriptedRun) {
+        run.say(
+            ScriptedServer.answer(request.stream, status: 200, reason: nil, retryAfter: nil),
+            on: request.connection)
+    }
+
+    // MARK: Signals
+
+    /// Three requests are out, ten rows are left.
+    private func interrupted() throws -> ScriptedRun {
+        let run = try ScriptedRun(rows: 13) { $0.requestTimeout = 25 * second }
+        run.maxStreams = 3
+        run.reply = { _ in .silence }
+        run.run { run.requests.count == 3 }
+        run.shared.stop(.signal)
+        return run
+    }
+
+    @Test func `A signal: no new requests, answers are awaited for the request's time`() throws {
+        let run = try interrupted()
+        run.run(for: 5 * second)
+        accept(run.requests[0], of: run)
+        run.run(for: 5 * second)
+        #expect(!run.isFinished)
+        run.run()
+        #expect(run.requests.count == 3)
+        #expect(run.time >= 25 * second && run.time <= 28 * second)
+        let states = try run.rows().map(\.state)
+        #expect(states[0] == .accepted && states[1...2].allSatisfy { $0 == .unknown })
+        #expect(states[3...].allSatisfy { $0 == .remaining })
+    }
+
+    @Test func `A signal: with the last answer it is over`() throws {
+        let run = try interrupted()
+        run.run(for: 5 * second)
+        for request in run.requests { accept(request, of: run) }
+        run.run()
+        #expect(run.time < 8 * second)
+        #expect(try run.rows().count { $0.state == .accepted } == 3)
+    }
+
+    @Test func `A second signal ends it at once`() throws {
+        let run = try interrupted()
+        run.run(for: second)
+        run.shared.stopAtOnce()
+        run.run()
+        #expect(run.time < 2 * second)
+        #expect(try run.rows().count { $0.state == .unknown } == 3)
+    }
+
+    @Test func `An abort awaits its answers likewise`() throws {
+        let run = try ScriptedRun(rows: 30, abortAfter: 4) { $0.requestTimeout = 25 * second }
+        run.maxStreams = 10
+        run.reply = { _ in .silence }
+        run.run { run.requests.count == 4 }
+        accept(run.requests[0], of: run)
+        run.run { run.requests.count == 11 }
+        for request in run.requests[1...4] {
+            run.say(
+                ScriptedServer.answer(
+                    request.stream, status: 403, reason: "Forbidden", retryAfter: nil), on: 0)
+        }
+        run.run(for: second)
+        guard run.shared.stopCause?.isAbort == true else {
+            Issue.record("\(String(describing: run.shared.stopCause))")
+            return
+        }
+        for request in run.requests[5...9] { accept(request, of: run) }
+        run.run()
+        #expect(run.requests.count == 11)
+        #expect(run.time >= 25 * second && run.time <= 28 * second)
+        let rows = try run.rows()
+        #expect(rows.count { $0.state == .accepted } == 6)
+        #expect(rows.count { $0.state == .unknown } == 1)
+        #expect(rows.count { $0.state == .remaining } == 23)
+    }
+
+    // MARK: Giving up
+
+    @Test(arguments: ["refused", "no answer", "no SETTINGS", "silent", "reset"])
+    func `No answer for --give-up-after while rows wait, whatever the cause`(
+        trouble: String
+    ) throws {
+        let run = try ScriptedRun(rows: 300) { $0.giveUpAfter = 40 * second }
+        run.opening = { _ in
+            switch trouble {
+            case "refused": .fails(errno: 111)
+            case "silent": .silent
+            case "no SETTINGS": .noSettings
+            default: .open
+            }
+        }
+        run.reply = { _ in trouble == "reset" ? .reset : .silence }
+        run.run { run.shared.stopCause != nil }
+        guard let cause = run.shared.stopCause, cause.isGivingUp else {
+            Issue.record("\(String(describing: run.shared.stopCause))")
+            return
+        }
+        let message = run.lastLine(cause)
+        #expect(message.contains("no answer for 40 s"))
+        #expect(run.time >= 40 * second && run.time <= 40 * second + Self.slack)
+        #expect(run.shared.lastAnswer == nil)
+        run.run()
+        #expect(run.isFinished)
+    }
+
+    @Test func `Any answer begins the time anew, a refusal for now too`() throws {
+        let run = try ScriptedRun(rows: 1) { $0.giveUpAfter = 40 * second }
+        run.reply = { request in
+            request.time < 200 * second ? .status(429, retryAfter: "35") : .silence
+        }
+        run.run { run.shared.stopCause != nil }
+        let last = try #require(run.requests.last { $0.time < 200 * second })
+        #expect(run.requests.count == 7 && run.time >= last.time + 40 * second)
+        #expect(run.time <= last.time + 40 * second + Self.slack)
+        #expect(run.shared.lastAnswer != nil)
+    }
+
+    @Test(arguments: [429, 503])
+    func `A wait that the server asks for counts too, and is named`(status: Int) throws {
+        let run = try ScriptedRun(rows: 20) { $0.giveUpAfter = 40 * second }
+        run.maxStreams = 1
+        run.reply = { request in
+            ScriptedRun.row(request) < 5 ? .status(200) : .status(status, retryAfter: "90")
+        }
+        run.run()
+        guard let cause = run.shared.stopCause, cause.isGivingUp else {
+            Issue.record("\(String(describing: run.shared.stopCause))")
+            return
+        }
+        let message = run.lastLine(cause)
+        #expect(message.contains("no answer for 40 s (10.0.0.1:443: \(status) with "), "\(message)")
+        #expect(message.contains("Retry-After: 90 s, which is longer than --give-up-after"))
+        let last = try #require(run.requests.last)
+        #expect(run.time >= last.time + 40 * second && run.time < last.time + 43 * second)
+        // Refused and not sent: all of it stays for a resume.
+        let rows = try run.rows()
+        #expect(rows.count == 20 && run.isFinished)
+        #expect(rows[..<5].allSatisfy { $0.state == .accepted })
+        #expect(rows[5...].allSatisfy { $0.state == .remaining })
+    }
+
+    @Test func `A wait that is shorter than the patience is waited for`() throws {
+        let run = try ScriptedRun(rows: 20) { $0.giveUpAfter = 40 * second }
+        run.reply = { request in
+            run.requests.count == 1 ? .status(503, retryAfter: "30") : .status(200)
+        }
+        run.run()
+        #expect(run.shared.stopCause == nil && run.time >= 30 * second)
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+    }
+
+    @Test func `Where nothing was ever reachable and no time was named, three attempts are enough`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 1) { $0.giveUpAfterIsExplicit = false }
+        run.opening = { _ in .fails(errno: 111) }
+        run.addressCount = 2
+        run.run()
+        guard run.shared.stopCause?.isGivingUp == true else {
+            Issue.record("\(String(describing: run.shared.stopCause))")
+            return
+        }
+        #expect(run.links.count == 6 && run.time < 5 * second)
+    }
+
+    // MARK: Until the first 200
+
+    @Test(arguments: [(50, 1, 3), (7, 2, 2), (3, 3, 1), (2, 3, 2), (1, 4, 1)])
+    func `At most --abort-after requests are in flight in all, until one is accepted`(
+        abortAfter: Int, reactors: Int, connections: Int
+    ) throws {
+        let run = try ScriptedRun(
+            rows: 600, reactors: reactors, connections: connections, abortAfter: abortAfter)
+        var isOpen = false
+        run.reply = { _ in isOpen ? .status(200) : .silence }
+        run.run(for: 5 * second)
+        #expect(run.requests.count <= abortAfter)
+        #expect(run.requests.count > abortAfter / 2)
+        // Answers that accept nothing let others follow, as many.
+        for request in run.requests {
+            run.say(
+                ScriptedServer.answer(
+                    request.stream, status: 410, reason: "Unregistered", retryAfter: nil),
+                on: request.connection)
+        }
+        let before = run.requests.count
+        run.run(for: second)
+        #expect(run.requests.count > before && run.requests.count <= before + abortAfter)
+        isOpen = true
+        for request in run.requests.dropFirst(before) { accept(request, of: run) }
+        run.run()
+        #expect(try run.rows().allSatisfy { $0.state.isSettled })
+        #expect(try run.rows().count { $0.state == .accepted } == 600 - before)
+    }
+
+    @Test(arguments: [(50, 1), (7, 2), (50, 3), (2, 3), (1, 4)])
+    func `No more than --abort-after requests find out that none is accepted`(
+        abortAfter: Int, reactors: Int
+    ) throws {
+        for (status, reason) in [(400, "BadDeviceToken"), (400, "BadTopic")] {
+            let run = try ScriptedRun(rows: 600, reactors: reactors, abortAfter: abortAfter)
+            run.reply = { _ in .status(status, reason) }
+            run.run()
+            #expect(run.requests.count == abortAfter)
+            #expect(run.shared.stopCause != nil)
+        }
+    }
+
+    @Test func `The last rows of a list go out although none before them was accepted`() throws {
+        // More rows than two reactors take at the start, and requests for two at a time: the third
+        // reactor's go out because the others give their leave back.
+        let run = try ScriptedRun(rows: 2000, reactors: 3, abortAfter: 2)
+        run.reply = { _ in .status(410, "Unregistered") }
+        run.run(for: 50 * second)
+        #expect(run.isFinished && run.shared.stopCause == nil)
+        #expect(Set(run.requests.map { run.links[$0.connection].reactor }) == [0, 1, 2])
+        #expect(try run.rows().count { $0.state == .rejected } == 2000)
+    }
+
+    // MARK: Guards
+
+    @Test(arguments: [60, 61, 62, 63])
+    func `Refusals count in a row, in the order of their answers`(rows: Int) throws {
+        // Six answers come in a turn: two that refuse, one that accepts, and so on; of the rows
+        // from 60 on none is accepted.
+        let run = try ScriptedRun(rows: rows, abortAfter: 3)
+        run.maxStreams = 6
+        run.reply = { request in
+            let row = ScriptedRun.row(request)
+            return row >= 60 || row % 3 != 2 ? .status(400, "BadTopic") : .status(200)
+        }
+        run.run()
+        #expect(run.requests.count == rows)
+        #expect((run.shared.stopCause == nil) == (rows < 63))
+        #expect(try run.rows().count { $0.state == .accepted } == 20)
+    }
+
+    @Test(arguments: [5000, 5001])
+    func `More than half of 10,000 answers bad tokens stop it, half don't`(bad: Int) throws {
+        let run = try ScriptedRun(rows: 10_000)
+        run.maxStreams = 100
+        // Good ones among the first, so that nothing else stops it.
+        run.reply = { request in
+            let row = ScriptedRun.row(request)
+            return row % 2 == 0 || row == 1 && bad > 5000
+                ? .status(400, "BadDeviceToken") : .status(200)
+        }
+        run.run()
+        if bad == 5000 {
+            #expect(run.shared.stopCause == nil)
+        } else {
+            guard let cause = run.shared.stopCause, cause.isAbort else {
+                Issue.record("\(String(describing: run.shared.stopCause))")
+                return
+            }
+            let message = run.lastLine(cause)
+            #expect(message.contains("--max-bad-tokens"))
+        }
+        #expect(run.requests.count == 10_000)
+    }
+
+    // MARK: Attempts and time
+
+    @Test func `A row fails only when attempts and time are both used up`() throws {
+        for (attempts, time, isByTime) in [(3, 40 * second, true), (9, second, false)] {
+            let run = try ScriptedRun(rows: 1) {
+                $0.retryPolicy = RetryPolicy(
+                    maximumAttempts: attempts, retryForNanoseconds: time)
+            }
+            run.reply = { _ in .status(429, "TooManyRequests") }
+            run.run()
+            let last = try #require(run.requests.last)
+            #expect(last.time >= time)
+            #expect(
+                isByTime ? run.requests.count > attempts : run.requests.count == attempts,
+                "\(run.requests.count)")
+            // Not one too many: the attempt before came too early, or was none too few.
+            #expect(!isByTime || run.requests.dropLast().last!.time < time)
+            #expect(
+                try run.rows() == [
+                    .init(
+                        state: .failed, status: 429, reason: "TooManyRequests",
+                        attempts: run.requests.count)
+                ])
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import Testing
+
+@testable import Engine
+
+/// How long a turn waits for company.
+@Suite(.timeLimit(.minutes(60)))
+struct TurnPatienceTests {
+    private func patience(answersTake nanoseconds: UInt64, connections: Int) -> TurnPatience {
+        var patience = TurnPatience()
+        patience.readyConnections = connections
+        for _ in 0..<100 {
+            patience.noteAnswer(nanoseconds: nanoseconds)
+            patience.noteTurn()
+        }
+        return patience
+    }
+
+    @Test func `Many answers that are on their way are awaited together`() throws {
+        let wait = try #require(
+            patience(answersTake: 50_000_000, connections: 9).wait(inFlight: 9000))
+        #expect(wait == TurnPatience.Wait(completions: 8, nanoseconds: 1_000_000))
+    }
+
+    @Test func `Fast answers are awaited for half of their time`() throws {
+        let wait = try #require(
+            patience(answersTake: 1_200_000, connections: 4).wait(inFlight: 400))
+        #expect(wait.completions == 3)
+        #expect((599_000...601_000).contains(wait.nanoseconds))
+    }
+
+    @Test func `One connection, two, few answers to be expected, or none yet: no wait`() {
+        #expect(patience(answersTake: 1_200_000, connections: 1).wait(inFlight: 400) == nil)
+        #expect(patience(answersTake: 1_200_000, connections: 2).wait(inFlight: 400) == nil)
+        // Ten in flight that take 50 ms: a fifth of an answer in a millisecond.
+        #expect(patience(answersTake: 50_000_000, connections: 9).wait(inFlight: 10) == nil)
+        #expect(patience(answersTake: 50_000_000, connections: 9).wait(inFlight: 399) == nil)
+        #expect(patience(answersTake: 50_000_000, connections: 9).wait(inFlight: 410) != nil)
+        var fresh = TurnPatience()
+        fresh.readyConnections = 9
+        #expect(fresh.wait(inFlight: 9000) == nil)
+    }
+
+    @Test func `A turn is full with 128 completions, however many connections there are`() throws {
+        let wait = try #require(
+            patience(answersTake: 50_000_000, connections: 1000).wait(inFlight: 100_000))
+        #expect(wait.completions == 128)
+    }
+
+    @Test func `A path that becomes slower is followed`() throws {
+        var patience = patience(answersTake: 400_000, connections: 4)
+        let before = try #require(patience.wait(inFlight: 400))
+        for _ in 0..<100 {
+            patience.noteAnswer(nanoseconds: 40_000_000)
+            patience.noteTurn()
+            // A turn without an answer says nothing.
+            patience.noteTurn()
+        }
+        let after = try #require(patience.wait(inFlight: 4000))
+        #expect(before.nanoseconds < 201_000)
+        #expect(after.nanoseconds == 1_000_000)
+    }
+}

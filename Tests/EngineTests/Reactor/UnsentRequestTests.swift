@@ -1,0 +1,131 @@
+import Campaign
+import Support
+import Testing
+
+@testable import Engine
+
+/// Requests that wait in a connection's own buffer when it ends: nobody has seen them, so they go out
+/// again whatever `--on-lost` says. Those that the kernel was given may have arrived.
+@Suite(.timeLimit(.minutes(60)))
+struct UnsentRequestTests {
+    /// A run whose first connection has taken one request, and takes nothing from now on; others would
+    /// be written one a second.
+    private func held() throws -> ScriptedRun {
+        let run = try ScriptedRun(rows: 10) {
+            $0.milliRatePerConnection = 1000
+            $0.requestTimeout = 7200 * second
+            $0.giveUpAfter = 7200 * second
+        }
+        run.reply = { _ in .silence }
+        run.run { run.requests.count == 1 }
+        run.hold(0)
+        return run
+    }
+
+    /// The same a while later: it holds the second request in the network, and eight more are written
+    /// behind it.
+    private func heldUp() throws -> ScriptedRun {
+        let run = try held()
+        for _ in 0..<2 {
+            run.run(for: 5 * second)
+            // The server lives, so that its silence is no reason to end the connection.
+            run.say(ScriptedServer.frame(type: 6, Array(repeating: 7, count: 8)), on: 0)
+        }
+        run.run(for: millisecond)
+        #expect(run.links[0].closed == nil && run.requests.count == 1)
+        run.reply = { _ in .status(200) }
+        return run
+    }
+
+    @Test func `The time to answer counts from the write, not from queueing`() throws {
+        let run = try ScriptedRun(rows: 3) { $0.requestTimeout = 12 * second }
+        run.reply = { _ in .silence }
+        run.run { run.links.count == 1 }
+        run.hold(0)
+        run.run(for: 8 * second)
+        let written = run.time
+        #expect(run.requests.isEmpty && written >= 8 * second)
+        run.letGo(0)
+        run.run()
+        #expect(run.requests.count == 3)
+        #expect(run.time >= written + 12 * second && run.time < written + 13 * second)
+        #expect(try run.rows().allSatisfy { $0.state == .unknown && $0.reason == "Timeout" })
+    }
+
+    private func judge(_ run: ScriptedRun) throws {
+        let lost = ScriptedRun.Row(
+            state: .unknown, status: 0, reason: "ConnectionLost", attempts: 1)
+        let rows = try run.rows()
+        #expect(rows[..<2] == [lost, lost])
+        #expect(rows[2...].allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+        #expect(run.requests.map(ScriptedRun.row) == [0] + Array(2..<10))
+        #expect(run.requests.dropFirst().allSatisfy { $0.connection == 1 })
+    }
+
+    @Test func `A connection that takes nothing for 30 s costs what was given to it`() throws {
+        let run = try heldUp()
+        for _ in 0..<4 {
+            run.run(for: 5 * second)
+            run.say(ScriptedServer.frame(type: 6, Array(repeating: 7, count: 8)), on: 0)
+        }
+        run.run()
+        let closed = try #require(run.links[0].closed)
+        #expect(closed >= 30 * second && closed < 33 * second)
+        try judge(run)
+    }
+
+    @Test func `One that takes and says nothing for 20 s ends, its PING never sent`() throws {
+        let run = try held()
+        run.run(for: second * 19)
+        #expect(run.links[0].closed == nil)
+        run.reply = { _ in .status(200) }
+        run.run()
+        let closed = try #require(run.links[0].closed)
+        #expect(closed >= 20 * second && closed < 21 * second)
+        #expect(run.links[0].pings.isEmpty)
+        try judge(run)
+    }
+
+    @Test func `A connection that breaks off costs what was given to it`() throws {
+        let run = try heldUp()
+        run.hangUp(0)
+        run.run()
+        try judge(run)
+    }
+
+    @Test func `Who breaks HTTP/2 gets no more either`() throws {
+        let run = try heldUp()
+        // DATA on stream 0 (RFC 9113, section 6.1).
+        run.say(ScriptedServer.frame(type: 0, [1]), on: 0)
+        run.run()
+        try judge(run)
+    }
+
+    @Test func `A second signal leaves what never left remaining`() throws {
+        let run = try heldUp()
+        run.shared.stop(.signal)
+        run.run(for: second)
+        run.shared.stopAtOnce()
+        run.run()
+        #expect(run.isFinished && run.requests.count == 1)
+        #expect(
+            try run.rows().map(\.state)
+                == [.unknown, .unknown] + Array(repeating: .remaining, count: 8))
+    }
+
+    @Test func `What left slowly and then lost its connection is in doubt`() throws {
+        let run = try heldUp()
+        run.reply = { _ in .silence }
+        // All is taken at last, so that the requests' clocks begin anew: what was behind it is given to
+        // the network and held there, then all of that is taken too, and the server hangs up.
+        run.letGo(0)
+        run.hold(0)
+        run.run(for: second)
+        #expect(run.requests.count == 2)
+        run.letGo(0)
+        run.hangUp(0)
+        run.run()
+        #expect(run.requests.map(ScriptedRun.row) == Array(0..<10))
+        #expect(try run.rows().allSatisfy { $0.state == .unknown && $0.attempts == 1 })
+    }
+}
