@@ -1,8 +1,6 @@
-import Support
-
 /// The beginning of what stands in a token's place, fit for a line on a terminal. Of digits that may be
 /// a device's no more is shown than a log shows: whoever reads them could address the device.
-func tokenExcerpt(_ text: some Sequence<UInt8>) -> String {
+package func tokenExcerpt(_ text: some Sequence<UInt8>) -> String {
     let limit = 40
     let secretDigitCount = 16
     var shown: [UInt8] = []
