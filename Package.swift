@@ -61,6 +61,9 @@ let package = Package(
         // A token list as a stream of chunks.
         module("Lists", ["Campaign", "APNs", "TLS", "Support"]),
 
+        // Ledgers as directories: claimed, read, exported, merged, repaired.
+        module("Ledgers", ["Lists", "Campaign", "APNs", "TLS", "Support"]),
+
         // Reactors and what they need of the system.
         module(
             "Engine",
@@ -70,8 +73,8 @@ let package = Package(
         module(
             "Broadside",
             [
-                "Engine", "Lists", "Support", "APNs", "HPACK", "HTTP2", "Campaign", "TLS", "Ring",
-                "CMicrohttpd",
+                "Engine", "Ledgers", "Lists", "Support", "APNs", "HPACK", "HTTP2", "Campaign",
+                "TLS", "Ring", "CMicrohttpd",
             ]),
         module("Simulator", ["APNs", "HPACK", "TLS", "Ring", "CNghttp2"]),
         .executableTarget(
@@ -124,6 +127,8 @@ let package = Package(
         tests("CampaignTests", ["Campaign", "Support", "APNs"]),
         tests("ListsTests", ["Lists", "Campaign", "APNs", "Support", "TestSupport"]),
         tests(
+            "LedgersTests", ["Ledgers", "Lists", "Campaign", "APNs", "Support", "TestSupport"]),
+        tests(
             "EngineTests",
             [
                 "Engine", "Lists", "Campaign", "APNs", "HTTP2", "HPACK", "TLS", "Ring", "Support",
@@ -135,8 +140,8 @@ let package = Package(
         tests(
             "BroadsideTests",
             [
-                "Broadside", "Engine", "Lists", "Support", "Campaign", "HTTP2", "HPACK", "TLS",
-                "APNs", "Ring", "CNghttp2", "TestSupport",
+                "Broadside", "Engine", "Ledgers", "Lists", "Support", "Campaign", "HTTP2", "HPACK",
+                "TLS", "APNs", "Ring", "CNghttp2", "TestSupport",
             ]),
         tests("SimulatorTests", ["Simulator", "APNs", "HPACK", "TLS"]),
         tests("SimulationTests", ["SimulatedWorld"]),

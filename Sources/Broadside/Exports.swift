@@ -1,4 +1,5 @@
 // A user of the library imports it alone: what its options and results are made of comes along.
 @_exported public import Engine
+@_exported public import Ledgers
 @_exported public import Lists
 @_exported public import Support

@@ -1,5 +1,6 @@
 import APNs
 import Engine
+import Ledgers
 import Support
 import TLS
 

@@ -1,6 +1,7 @@
 import APNs
 import Campaign
 import Engine
+import Ledgers
 import Support
 import TLS
 

@@ -1,6 +1,7 @@
 import APNs
 import Campaign
 internal import Glibc
+import Ledgers
 import Support
 import TLS
 

@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Ledgers
 import Lists
 public import Support
 

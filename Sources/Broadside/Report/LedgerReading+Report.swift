@@ -1,4 +1,5 @@
 import Campaign
+public import Ledgers
 public import Support
 
 extension LedgerReading {

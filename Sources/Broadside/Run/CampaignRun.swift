@@ -2,6 +2,7 @@ import APNs
 import Campaign
 import Engine
 internal import Glibc
+import Ledgers
 import Lists
 import Ring
 public import Support

@@ -1,4 +1,5 @@
 import Engine
+import Ledgers
 import Support
 
 /// Where a run tells of itself besides stderr and the ledger: opened before anything is sent, so

@@ -1,5 +1,6 @@
 import Campaign
 import Engine
+import Ledgers
 import Support
 
 extension RunSession {

@@ -2,6 +2,7 @@ import APNs
 import Campaign
 import Engine
 import FoundationEssentials
+import Ledgers
 import Support
 
 /// What a ledger's directory keeps besides its rows: how the runs went, for the report. A file of

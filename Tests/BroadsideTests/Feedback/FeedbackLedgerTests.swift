@@ -1,5 +1,6 @@
 import APNs
 import Foundation
+import Ledgers
 import Support
 import Testing
 

@@ -1,6 +1,7 @@
 import APNs
 import Campaign
 import Foundation
+import Ledgers
 import Support
 import TestSupport
 import Testing

@@ -1,4 +1,4 @@
-import Campaign
+package import Campaign
 internal import Glibc
 import Lists
 public import Support
@@ -165,7 +165,9 @@ extension ShardSet.Problem {
 
 extension LedgerDirectory {
     /// The ledgers that stand for this one: itself, or those of a merged one's shards.
-    func ledgers() throws(BroadsideError) -> [(directory: LedgerDirectory, manifest: Manifest)] {
+    package func ledgers() throws(BroadsideError) -> [(
+        directory: LedgerDirectory, manifest: Manifest
+    )] {
         let manifest = try readManifest()
         guard let shards = manifest.shards else { return [(self, manifest)] }
         var ledgers: [(directory: LedgerDirectory, manifest: Manifest)] = []

@@ -4,7 +4,7 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Broadside
+@testable import Ledgers
 
 /// Reading a ledger of hundreds of millions of rows ends where somebody wants the run to stop.
 struct InterruptedReadingTests {

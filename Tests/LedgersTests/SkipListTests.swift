@@ -5,13 +5,14 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Broadside
+@testable import Ledgers
 
 @Suite struct SkipListTests {
     /// A list with opt-outs and copies, and what a slow and simple reading says of each row.
     private struct Place: ~Copyable {
         let path = FileManager.default.temporaryDirectory.path + "/skips-\(UUID().uuidString)"
-        var options = SendOptions()
+        var suppress: String?
+        var skipsDuplicates = false
         var expected: [RowDisposition] = []
 
         init(rows: Int, suppress: Int, duplicates: Bool) throws {
@@ -32,15 +33,23 @@ import Testing
                     number < suppress ? .suppressed : isCopy && duplicates ? .duplicate : .send)
             }
             try Data(text.utf8).write(to: URL(fileURLWithPath: path + "/list"))
-            options.skipsDuplicates = duplicates
+            skipsDuplicates = duplicates
             if suppress > 0 {
                 let lines = (0..<suppress).map { String(format: " %08X\n", $0) }.joined()
                 try Data((lines + lines).utf8).write(to: URL(fileURLWithPath: path + "/opt-outs"))
-                options.suppress = path + "/opt-outs"
+                self.suppress = path + "/opt-outs"
             }
         }
 
         deinit { try? FileManager.default.removeItem(atPath: path) }
+
+        /// The search that the options ask for; for later copies too, or not.
+        func search(duplicates: Bool? = nil) throws -> SkipSearch? {
+            try SkipSearch(
+                of: .file(path + "/list"), suppress: suppress,
+                skipsDuplicates: duplicates ?? skipsDuplicates, tokenColumn: nil,
+                payloads: PayloadSet(constant: []))
+        }
     }
 
     private func dispositions(
@@ -67,7 +76,7 @@ import Testing
     ) throws {
         let place = try Place(rows: 5_000, suppress: what.suppress, duplicates: what.duplicates)
         let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
-        let search = try #require(try SkipSearch(place.options, payloads: PayloadSet(constant: [])))
+        let search = try #require(try place.search())
         let skips = try search.listAside(of: list)
         #expect(try dispositions(list, skips, rowLimit: rowLimit) == place.expected)
         // Again from the start, as a list that goes back has to.
@@ -78,7 +87,7 @@ import Testing
     {
         let place = try Place(rows: 500, suppress: 50, duplicates: true)
         let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
-        let search = try #require(try SkipSearch(place.options, payloads: PayloadSet(constant: [])))
+        let search = try #require(try place.search())
         let directory = try LedgerDirectory.create(place.path + "/ledger")
         _ = try search.list(in: directory, of: list, isNew: true)
         let file = place.path + "/ledger/skips"
@@ -87,10 +96,7 @@ import Testing
             try SkipList(descriptor: open(file, O_RDONLY), name: file, search: search)
         }
         #expect(try take(search) != nil)
-        var others = place.options
-        others.skipsDuplicates = false
-        #expect(
-            try take(#require(try SkipSearch(others, payloads: PayloadSet(constant: [])))) == nil)
+        #expect(try take(#require(try place.search(duplicates: false))) == nil)
         for offset in stride(from: 0, to: written.count, by: 5) {
             var damaged = written
             damaged[offset] ^= 4
@@ -108,7 +114,7 @@ import Testing
         let place = try Place(rows: 5, suppress: 1, duplicates: false)
         try Data("name\nmail\n".utf8).write(to: URL(fileURLWithPath: place.path + "/opt-outs"))
         let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
-        let search = try #require(try SkipSearch(place.options, payloads: PayloadSet(constant: [])))
+        let search = try #require(try place.search())
         var message = ""
         do throws(BroadsideError) { _ = try search.listAside(of: list) } catch {
             message = error.message
@@ -121,7 +127,7 @@ import Testing
     {
         let place = try Place(rows: 100, suppress: 10, duplicates: true)
         let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
-        let search = try #require(try SkipSearch(place.options, payloads: PayloadSet(constant: [])))
+        let search = try #require(try place.search())
         let shard = try #require(ListShard("2/2"))
         func code(_ work: () throws -> Void) -> Int32? {
             do { try work() } catch { return (error as? BroadsideError)?.exitCode }

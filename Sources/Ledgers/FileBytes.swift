@@ -5,10 +5,10 @@ internal import Synchronization
 
 /// Whether reading ends where a signal to stop waits. It does while nothing but a preparation, or a
 /// count, depends on it: a ledger of hundreds of millions of rows is read for half a minute.
-final class ReadingPatience: Sendable {
+package final class ReadingPatience: Sendable {
     private let ends = Atomic<Bool>(false)
 
-    var endsOnSignals: Bool {
+    package var endsOnSignals: Bool {
         get { ends.load(ordering: .relaxed) }
         set { ends.store(newValue, ordering: .relaxed) }
     }

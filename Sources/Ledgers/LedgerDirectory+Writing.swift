@@ -1,6 +1,6 @@
-import Campaign
+package import Campaign
 internal import Glibc
-import Support
+package import Support
 
 // What is made in a ledger's directory, through its descriptor.
 
@@ -43,14 +43,14 @@ extension LedgerDirectory {
     }
 
     /// Writes the manifest so that there is always a whole one: beside, synced, renamed.
-    func save(_ manifest: Manifest) throws(BroadsideError) {
+    package func save(_ manifest: Manifest) throws(BroadsideError) {
         try replace(Self.manifestName, with: manifest.encoded())
         // Without it a damaged manifest would be the end of the ledger. No run depends on it.
         try? replace(Self.manifestCopyName, with: manifest.encoded())
     }
 
     /// Replaces a file of the directory at once or not at all; readable for the owner alone.
-    func replace(_ name: String, with bytes: [UInt8]) throws(BroadsideError) {
+    package func replace(_ name: String, with bytes: [UInt8]) throws(BroadsideError) {
         let descriptor = try makeFile(".\(name).new", O_WRONLY)
         defer { close(descriptor) }
         var written = 0
@@ -89,12 +89,12 @@ extension LedgerDirectory {
     }
 
     /// Makes names that were added or replaced survive a power cut.
-    func syncDirectory() {
+    package func syncDirectory() {
         fsync(folder)
     }
 
     /// Writes a new segment's header, and awaits that it survives a power cut.
-    func writeHeader(
+    package func writeHeader(
         _ descriptor: Int32, campaign: UInt64, epoch: UInt32, reactor: UInt16
     ) throws(BroadsideError) {
         var writer = LedgerWriter(campaign: campaign, epoch: epoch, reactor: reactor)
@@ -109,7 +109,7 @@ extension LedgerDirectory {
     }
 
     /// Makes a segment of a run; a descriptor to write to.
-    func createSegment(epoch: UInt32, reactor: UInt16) throws(BroadsideError) -> Int32 {
+    package func createSegment(epoch: UInt32, reactor: UInt16) throws(BroadsideError) -> Int32 {
         let name = LedgerFormat.segmentName(epoch: epoch, reactor: reactor)
         let descriptor = unsafe openat(
             folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)

@@ -1,6 +1,6 @@
 import Campaign
 internal import Glibc
-import Support
+package import Support
 
 // What is read of a ledger's directory, through its descriptor. A link there is nothing that a run made:
 // what it leads to may be anybody's.
@@ -30,7 +30,7 @@ extension LedgerDirectory {
     }
 
     /// A small file of the directory, whole.
-    func readSmallFile(_ name: String, limit: Int) throws(BroadsideError) -> [UInt8] {
+    package func readSmallFile(_ name: String, limit: Int) throws(BroadsideError) -> [UInt8] {
         let descriptor = try openFile(name)
         defer { close(descriptor) }
         return try readFile(
@@ -51,7 +51,7 @@ extension LedgerDirectory {
     }
 
     /// True while a run holds the directory's lock.
-    var isInUse: Bool {
+    package var isInUse: Bool {
         guard let descriptor = try? openFile("lock") else { return false }
         defer { close(descriptor) }
         // Shared, and for a moment: two readers don't take each other for a run.

@@ -1,5 +1,5 @@
 import APNs
-import Campaign
+package import Campaign
 internal import Glibc
 import Lists
 public import Support
@@ -7,10 +7,10 @@ public import Support
 /// A ledger, opened to be read: what `ledger stats`, `export`, `verify` and `find` stand on. A run
 /// may be writing to it meanwhile.
 public struct LedgerReading {
-    let directory: LedgerDirectory
-    let manifest: Manifest
+    package let directory: LedgerDirectory
+    package let manifest: Manifest
     /// The ledger itself, or those of the shards that it was merged from.
-    let ledgers: [(directory: LedgerDirectory, manifest: Manifest)]
+    package let ledgers: [(directory: LedgerDirectory, manifest: Manifest)]
 
     /// Opens a ledger's directory.
     public init(path: String) throws(BroadsideError) {
@@ -157,7 +157,7 @@ public struct LedgerReading {
         return list
     }
 
-    func index(
+    package func index(
         _ ledger: (directory: LedgerDirectory, manifest: Manifest)
     ) throws(BroadsideError) -> LedgerIndex {
         let segments = try ledger.directory.segments()
@@ -168,7 +168,7 @@ public struct LedgerReading {
         }
     }
 
-    static func unreadable(
+    package static func unreadable(
         _ error: LedgerError, _ directory: LedgerDirectory
     ) -> BroadsideError {
         if error.code == .interrupted { return SignalWatch.stopped }
@@ -178,7 +178,7 @@ public struct LedgerReading {
             option: "ledger", "\(directory.path): \(error)\(advice)", exitCode: 5)
     }
 
-    static func other(_ error: any Error) -> BroadsideError {
+    package static func other(_ error: any Error) -> BroadsideError {
         error as? BroadsideError ?? BroadsideError("\(error)", exitCode: 5)
     }
 }
@@ -196,7 +196,7 @@ extension Manifest {
 }
 
 /// A token's digits in lower case; nil where the text is no token.
-func canonicalToken(_ text: String) -> [UInt8]? {
+package func canonicalToken(_ text: String) -> [UInt8]? {
     let room = UnsafeMutableRawBufferPointer.allocate(
         byteCount: TokenText.maximumDigitCount, alignment: 8)
     defer { unsafe room.deallocate() }

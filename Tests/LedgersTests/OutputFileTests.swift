@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import Broadside
+@testable import Ledgers
 
 /// Long outputs: they appear whole, and do not fill the system's memory meanwhile.
 @Suite(.timeLimit(.minutes(60)))

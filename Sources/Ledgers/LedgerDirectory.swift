@@ -1,14 +1,14 @@
-import Campaign
+package import Campaign
 internal import Glibc
-import Support
+package import Support
 
 /// A ledger's directory: its manifest, its segments, its lock. Private to its owner.
-final class LedgerDirectory {
-    let path: String
+package final class LedgerDirectory {
+    package let path: String
     /// Whether this process made it.
     private(set) var isNew = false
     /// Of whoever reads its segments.
-    let patience: ReadingPatience
+    package let patience: ReadingPatience
     private var lockDescriptor: Int32 = -1
     /// The directory itself, once it is locked: files are made in it, whatever its path leads to later.
     var folder: Int32 = -1
@@ -26,7 +26,7 @@ final class LedgerDirectory {
     /// Makes a directory for a new campaign, and locks it.
     ///
     /// - Parameter canResume: Whether what asks for it has a `--resume`.
-    static func create(
+    package static func create(
         _ path: String, canResume: Bool = true
     ) throws(BroadsideError) -> LedgerDirectory {
         guard unsafe mkdir(path, 0o700) == 0 else {
@@ -52,7 +52,7 @@ final class LedgerDirectory {
     /// Makes a directory for a new campaign, or opens the one that a run left; locks it.
     ///
     /// - Parameter mustResume: Whether only one that a run left will do.
-    static func openForRun(
+    package static func openForRun(
         _ path: String, resumes: Bool, mustResume: Bool = false
     ) throws(BroadsideError) -> LedgerDirectory {
         if resumes || mustResume, fileExists(path), let lost = try openToRead(path).lostManifest() {
@@ -75,14 +75,14 @@ final class LedgerDirectory {
     }
 
     /// Takes away what was put here for a campaign that was not begun in the end.
-    func discardUnlessBegun() {
+    package func discardUnlessBegun() {
         guard isNew, !hasManifest else { return }
         for name in Self.preparations { _ = unsafe unlink("\(path)/\(name)") }
         _ = unsafe rmdir(path)
     }
 
     /// Takes away a campaign whose list turned out to be wrong before anything was sent.
-    func discardCampaign() {
+    package func discardCampaign() {
         guard let names = try? names() else { return }
         let files = ["manifest.json", Self.manifestCopyName, "telemetry.json", "provider-token"]
         let own = Self.preparations + files + files.map { ".\($0).new" } + ["control"]
@@ -145,13 +145,13 @@ final class LedgerDirectory {
     }
 
     /// The list, where it came from standard input.
-    static let spoolName = "tokens"
+    package static let spoolName = "tokens"
     /// What the ledger is about.
-    static let manifestName = "manifest.json"
+    package static let manifestName = "manifest.json"
     /// No manifest has more bytes.
     static let manifestLimit = 1 << 24
     /// A second one of that, for a repair.
-    static let manifestCopyName = "manifest.copy"
+    package static let manifestCopyName = "manifest.copy"
     /// Rows that are not sent because the token is suppressed or a duplicate.
     static let skipsName = "skips"
 
@@ -165,13 +165,13 @@ final class LedgerDirectory {
     var spoolPath: String { "\(path)/\(Self.spoolName)" }
 
     /// True where a list was spooled here.
-    var hasSpool: Bool { fileExists(spoolPath) }
+    package var hasSpool: Bool { fileExists(spoolPath) }
 
     /// A directory that is known to be there.
-    static func unlocked(_ path: String) -> LedgerDirectory { LedgerDirectory(path: path) }
+    package static func unlocked(_ path: String) -> LedgerDirectory { LedgerDirectory(path: path) }
 
     /// Opens a directory to read what it says; a run may be writing to it.
-    static func openToRead(_ path: String) throws(BroadsideError) -> LedgerDirectory {
+    package static func openToRead(_ path: String) throws(BroadsideError) -> LedgerDirectory {
         var information = stat()
         guard unsafe stat(path, &information) == 0 else {
             throw .usage("ledger", "\(path): \(describe(errno: errno)): name a ledger's directory")
@@ -211,7 +211,7 @@ final class LedgerDirectory {
     // MARK: Manifest
 
     /// True where a manifest stands: the campaign was begun.
-    var hasManifest: Bool { fileExists(path + "/manifest.json") }
+    package var hasManifest: Bool { fileExists(path + "/manifest.json") }
 
     /// What to do where segments or a copy tell of a campaign whose manifest is gone; nil where
     /// nothing does. A directory without its manifest is begun by no run: its rows would go out twice.
@@ -236,7 +236,7 @@ final class LedgerDirectory {
             + "\(shellWord(path + "-repaired")) keeps what is provably sound, then resume that"
     }
 
-    func readManifest() throws(BroadsideError) -> Manifest {
+    package func readManifest() throws(BroadsideError) -> Manifest {
         guard hasManifest else {
             if let lost = try lostManifest() { throw lost }
             let names = try names()
@@ -276,7 +276,7 @@ final class LedgerDirectory {
     }
 
     /// All segments that lie here.
-    func segments() throws(BroadsideError) -> [LedgerSegment] {
+    package func segments() throws(BroadsideError) -> [LedgerSegment] {
         var segments: [LedgerSegment] = []
         for name in try names() {
             guard let (epoch, reactor) = LedgerFormat.parseSegmentName(name) else { continue }
@@ -289,7 +289,7 @@ final class LedgerDirectory {
     }
 
     /// Syncs what an earlier run wrote: what is acted on must not be lost later.
-    func syncSegments() throws(BroadsideError) {
+    package func syncSegments() throws(BroadsideError) {
         for segment in try segments() {
             guard let file = segment.bytes as? FileBytes, file.sync() else {
                 throw failure(segment.name)

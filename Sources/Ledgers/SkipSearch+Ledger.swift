@@ -1,12 +1,12 @@
 internal import Glibc
-import Lists
-import Support
+package import Lists
+package import Support
 
 extension SkipSearch {
     /// The rows to be skipped: those that an earlier run found, or found now.
     ///
     /// - Parameter isNew: Whether no run has begun the campaign.
-    func list(
+    package func list(
         in directory: LedgerDirectory, of list: TokenList, isNew: Bool
     ) throws(BroadsideError) -> SkipList {
         let name = LedgerDirectory.skipsName

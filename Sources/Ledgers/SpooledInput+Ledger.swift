@@ -1,13 +1,13 @@
 internal import Glibc
 import Lists
-import Support
+package import Support
 
 extension SpooledInput {
     /// Keeps standard input, decoded, in a ledger's directory, unless an earlier run did: what comes
     /// then must be the same list.
     ///
     /// - Returns: The path of the copy.
-    static func spool(into directory: LedgerDirectory) throws(BroadsideError) -> String {
+    package static func spool(into directory: LedgerDirectory) throws(BroadsideError) -> String {
         if directory.hasManifest {
             guard let spool = try directory.spool() else {
                 throw .usage(

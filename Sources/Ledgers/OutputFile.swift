@@ -16,7 +16,7 @@ public final class OutputFile {
     private var compressor: ListCompressor?
     /// Whether there is nothing left to do once the reader of a pipe has gone; else what follows is
     /// for nobody.
-    var endsWithReader = true
+    package var endsWithReader = true
     private var isClosed = false
     /// Octets written, and those of them that are on the disk.
     private var writtenCount = 0
@@ -33,7 +33,7 @@ public final class OutputFile {
     /// - Parameters:
     ///   - option: The option that named it, for messages.
     ///   - permissions: Those of the file; nil: as usual.
-    init(_ path: String?, option: String, permissions: UInt32?) throws(BroadsideError) {
+    package init(_ path: String?, option: String, permissions: UInt32?) throws(BroadsideError) {
         guard let path, path != "-" else {
             descriptor = STDOUT_FILENO
             self.path = nil
@@ -73,7 +73,7 @@ public final class OutputFile {
     }
 
     /// Appends bytes.
-    func write(_ bytes: UnsafeRawBufferPointer) throws(BroadsideError) {
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(BroadsideError) {
         guard compressor != nil else {
             try unsafe put(bytes)
             return
@@ -109,7 +109,7 @@ public final class OutputFile {
 
     /// Has the disk take all of it. What is left to be done is to put it in its place, so that of files
     /// that belong together none appears where another can't be written.
-    func settle() throws(BroadsideError) {
+    package func settle() throws(BroadsideError) {
         guard !isSettled else { return }
         try unsafe compressor?.encode(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) {
             (packed) throws(BroadsideError) in try unsafe put(packed)

@@ -53,7 +53,7 @@ public struct OutputRule {
     ///
     /// A link that leads to a device or a pipe (`/dev/stdout`, a shell's `>(...)`) is written through:
     /// nothing there can be lost.
-    static func checkPlace(option: String, path: String) throws(BroadsideError) {
+    package static func checkPlace(option: String, path: String) throws(BroadsideError) {
         guard path != "-", !leadsToDevice(path) else { return }
         var information = stat()
         if unsafe lstat(path, &information) == 0, information.st_mode & S_IFMT == S_IFLNK {
@@ -171,7 +171,7 @@ public struct OutputRule {
 }
 
 /// Better known before the night than after it.
-func checkWritable(_ path: String, option: String) throws(BroadsideError) {
+package func checkWritable(_ path: String, option: String) throws(BroadsideError) {
     try OutputRule.checkPlace(option: option, path: path)
     var information = stat()
     if unsafe stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFDIR {
