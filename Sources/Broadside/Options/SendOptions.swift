@@ -10,22 +10,9 @@ public struct SendOptions: Sendable {
     public typealias Tokens = TokenSource
 
     /// What is shown while a run goes on.
-    public enum Progress: String, Sendable, CaseIterable {
-        /// A live line where stderr is a terminal, a plain line now and then elsewhere.
-        case auto
-        /// Nothing; warnings and the last words still go to stderr.
-        case none
-        /// A JSON object a second on stderr.
-        case json
-    }
-
+    public typealias Progress = ProgressMode
     /// How the event log is written.
-    public enum LogFormat: String, Sendable, CaseIterable {
-        /// A line of words an event, after its time.
-        case text
-        /// A JSON object an event.
-        case json
-    }
+    public typealias LogFormat = EventLogFormat
 
     /// Whether payloads are held against Apple's rules before they are sent.
     public enum PayloadCheckMode: String, Sendable, CaseIterable {

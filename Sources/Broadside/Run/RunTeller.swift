@@ -51,7 +51,8 @@ final class RunTeller {
         growth = GrowthWatch(plan, target: shared.connectionTarget)
         progress = Progress(plan.options.progress)
         log = EventLog(
-            plan.options, campaign: hexadecimal(session.campaign), name: session.manifest.name)
+            plan.options.log, progress: plan.options.progress,
+            campaign: hexadecimal(session.campaign), name: session.manifest.name)
         telemetry = Telemetry.read(from: session.directory) ?? Telemetry()
         telemetry.begin(
             session.epoch, atMilliseconds: start.wallMilliseconds, settings: plan.settings)

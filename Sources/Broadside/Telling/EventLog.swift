@@ -4,7 +4,7 @@ import Support
 /// The event log on stderr: a line an event, as text or as JSON.
 struct EventLog {
     /// How lines are written.
-    let format: SendOptions.LogFormat?
+    let format: EventLogFormat?
     /// Events that matter less are left out.
     let level: RunEvent.Level
 
@@ -22,11 +22,11 @@ struct EventLog {
 
     /// The log that the options ask for: all of it where they name one, else what is worth knowing
     /// to somebody who watches, and nothing where they want silence.
-    init(_ options: SendOptions, campaign: String, name: String?) {
+    init(_ asked: EventLogFormat?, progress: ProgressMode, campaign: String, name: String?) {
         self.campaign = campaign
         self.name = name
-        format = options.log ?? (options.progress == .auto ? .text : nil)
-        level = options.log == nil ? .notice : .info
+        format = asked ?? (progress == .auto ? .text : nil)
+        level = asked == nil ? .notice : .info
     }
 
     mutating func write(_ event: RunEvent, now: UInt64) {
@@ -54,7 +54,7 @@ struct EventLog {
         return lines + [line(event, format)]
     }
 
-    private mutating func openWindow(_ now: UInt64, _ format: SendOptions.LogFormat) -> [String] {
+    private mutating func openWindow(_ now: UInt64, _ format: EventLogFormat) -> [String] {
         windowStart = now
         linesInWindow = 0
         guard suppressed > 0 else { return [] }
@@ -66,7 +66,7 @@ struct EventLog {
         return [line(event, format)]
     }
 
-    func line(_ event: RunEvent, _ format: SendOptions.LogFormat) -> String {
+    func line(_ event: RunEvent, _ format: EventLogFormat) -> String {
         let time = timeText(event.milliseconds)
         switch format {
         case .text:

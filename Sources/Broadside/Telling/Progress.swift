@@ -16,7 +16,7 @@ struct Progress {
     /// Seconds between two plain lines.
     private static let plainInterval = 5
 
-    init(_ progress: SendOptions.Progress) {
+    init(_ progress: ProgressMode) {
         switch progress {
         case .none: mode = .none
         case .json: mode = .json

@@ -4,15 +4,6 @@ import Engine
 import Support
 
 extension StopAdvice.Circumstances {
-    /// Those of a run that ends now, or that had ended before it began.
-    init(_ plan: Plan, _ session: RunSession, _ summary: Summary, wasAnswered: Bool) {
-        self.init(
-            wasAnswered: wasAnswered, hasEndpoint: plan.options.endpoint != nil,
-            environment: plan.options.environment.rawValue,
-            isBinary: plan.options.wireProtocol == .binary, ledger: session.directory.path,
-            command: plan.options.command, openStates: summary.openStates)
-    }
-
     /// Those of a run that ended a while ago, perhaps elsewhere.
     init(_ manifest: Manifest, _ telemetry: Telemetry, _ summary: Summary?, ledger: String) {
         let command = telemetry.command

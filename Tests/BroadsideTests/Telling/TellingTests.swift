@@ -153,9 +153,7 @@ import Testing
 
     @Test func `the log says at most so many lines a second, and how many more there were`() throws
     {
-        var options = SendOptions()
-        options.log = .json
-        var log = EventLog(options, campaign: "0123456789abcdef", name: nil)
+        var log = EventLog(.json, progress: .auto, campaign: "0123456789abcdef", name: nil)
         func event(_ level: RunEvent.Level) -> RunEvent {
             RunEvent(
                 .connectionLost, level, connection: 3, "a \"b\"\n", milliseconds: 1_795_264_562_059)
@@ -170,14 +168,12 @@ import Testing
         lines = log.lines(for: event(.info), now: 6 * second)
         #expect(lines.count == 2 && lines[0].contains("80 more events"))
 
-        options.log = nil
-        var quiet = EventLog(options, campaign: "0123456789abcdef", name: nil)
+        var quiet = EventLog(nil, progress: .auto, campaign: "0123456789abcdef", name: nil)
         #expect(quiet.lines(for: event(.info), now: 0).isEmpty)
         #expect(
             quiet.lines(for: event(.warning), now: 0)
                 == ["2026-11-21T12:36:02.059Z warning: connection 3: a \"b\"\\n"])
-        options.progress = .none
-        var silent = EventLog(options, campaign: "0123456789abcdef", name: nil)
+        var silent = EventLog(nil, progress: .none, campaign: "0123456789abcdef", name: nil)
         #expect(silent.lines(for: event(.warning), now: 0).isEmpty)
     }
 
