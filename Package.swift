@@ -69,12 +69,20 @@ let package = Package(
             "Engine",
             ["Lists", "Campaign", "APNs", "HTTP2", "HPACK", "TLS", "Ring", "Support"]),
 
+        // What is told of a run: live, to scrapers, in the log, as a summary and as a page.
+        module(
+            "Observability",
+            [
+                "Ledgers", "Engine", "Lists", "Campaign", "APNs", "Ring", "Support",
+                "CMicrohttpd",
+            ]),
+
         // The library that joins them, a local APNs, and the command.
         module(
             "Broadside",
             [
-                "Engine", "Ledgers", "Lists", "Support", "APNs", "HPACK", "HTTP2", "Campaign",
-                "TLS", "Ring", "CMicrohttpd",
+                "Observability", "Engine", "Ledgers", "Lists", "Support", "APNs", "HPACK", "HTTP2",
+                "Campaign", "TLS", "Ring",
             ]),
         module("Simulator", ["APNs", "HPACK", "TLS", "Ring", "CNghttp2"]),
         .executableTarget(
@@ -133,15 +141,21 @@ let package = Package(
             [
                 "Engine", "Lists", "Campaign", "APNs", "HTTP2", "HPACK", "TLS", "Ring", "Support",
                 // For the words that a run ends with.
-                "Broadside",
+                "Observability",
             ]),
         tests("TLSTests", ["TLS"]),
         tests("RingTests", ["Ring"]),
         tests(
             "BroadsideTests",
             [
-                "Broadside", "Engine", "Ledgers", "Lists", "Support", "Campaign", "HTTP2", "HPACK",
-                "TLS", "APNs", "Ring", "CNghttp2", "TestSupport",
+                "Broadside", "Observability", "Engine", "Ledgers", "Lists", "Support", "Campaign",
+                "HTTP2", "HPACK", "TLS", "APNs", "Ring", "CNghttp2", "TestSupport",
+            ]),
+        tests(
+            "ObservabilityTests",
+            [
+                "Observability", "Ledgers", "Engine", "Lists", "Campaign", "APNs", "Ring",
+                "Support", "TestSupport",
             ]),
         tests("SimulatorTests", ["Simulator", "APNs", "HPACK", "TLS"]),
         tests("SimulationTests", ["SimulatedWorld"]),

@@ -2,4 +2,5 @@
 @_exported public import Engine
 @_exported public import Ledgers
 @_exported public import Lists
+@_exported public import Observability
 @_exported public import Support

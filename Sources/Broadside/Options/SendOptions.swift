@@ -1,6 +1,7 @@
 public import APNs
 import Engine
 public import Lists
+public import Observability
 import Support
 
 /// What one send is asked to do: the values of the command's options, read but not yet checked

@@ -1,5 +1,6 @@
 import Campaign
 import Lists
+import Observability
 
 extension AlertText {
     /// What a campaign shows; of a template, what its first row gets.

@@ -1,4 +1,5 @@
 import APNs
+import Observability
 import Support
 
 extension Plan {

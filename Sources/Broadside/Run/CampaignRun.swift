@@ -4,6 +4,7 @@ import Engine
 internal import Glibc
 import Ledgers
 import Lists
+import Observability
 import Ring
 public import Support
 internal import Synchronization

@@ -3,6 +3,7 @@ import Campaign
 import Engine
 internal import Glibc
 import Lists
+import Observability
 import Ring
 import Support
 internal import Synchronization

@@ -1,5 +1,6 @@
 import Engine
 import Ledgers
+import Observability
 import Support
 
 /// Where a run tells of itself besides stderr and the ledger: opened before anything is sent, so

@@ -1,6 +1,7 @@
 import Campaign
 import Engine
 import Ledgers
+import Observability
 import Support
 
 extension RunSession {

@@ -1,6 +1,7 @@
 import Campaign
 import Engine
 import Lists
+import Observability
 import Support
 
 /// Tells how a run goes on, and hears what its operator wants: the main thread calls it ten times a

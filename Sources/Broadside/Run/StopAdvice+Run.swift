@@ -1,4 +1,5 @@
 import APNs
+import Observability
 
 extension StopAdvice.Circumstances {
     /// Those of a run that ends now, or that had ended before it began.

@@ -1,4 +1,5 @@
 internal import Glibc
+import Observability
 import Support
 
 extension Summary {

@@ -1,7 +1,7 @@
 import Testing
 
-@testable import Engine
 @testable import Campaign
+@testable import Engine
 
 /// The places of rows that a reactor has in hand, and what they keep.
 @Suite struct RowSlabTests {

@@ -1,8 +1,8 @@
 import APNs
 import Testing
 
-@testable import Engine
 @testable import Campaign
+@testable import Engine
 
 /// What reactors counted, put together for summary, report and metrics.
 @Suite struct RunStatisticsTests {

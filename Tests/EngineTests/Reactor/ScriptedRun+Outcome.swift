@@ -1,8 +1,8 @@
 import APNs
 import Campaign
 
-@testable import Broadside
 @testable import Engine
+@testable import Observability
 
 /// What came of a scripted run.
 extension ScriptedRun {

@@ -1,0 +1,102 @@
+internal import CMicrohttpd
+internal import Glibc
+import Support
+internal import Synchronization
+
+/// `GET /metrics`, served by libmicrohttpd on a thread of its own. It hands out the text that was
+/// published last and never looks at the run.
+@safe package final class MetricsEndpoint: @unchecked Sendable {
+    /// What the thread hands out; outlives the daemon, which is stopped first.
+    private final class Page: Sendable {
+        let text = Mutex<[UInt8]>([])
+        /// The sockets of the connections that stand, the oldest first.
+        private let sockets = Mutex<[Int32]>([])
+
+        /// A connection stands. Where there are more than may be, the oldest one ends: who asks slowly, or
+        /// never, keeps nobody else out.
+        func began(_ socket: Int32) {
+            sockets.withLock { sockets in
+                sockets.append(socket)
+                // It is still its daemon's, who closes it once it sees the end.
+                if sockets.count > connectionsLimit { shutdown(sockets[0], Int32(SHUT_RDWR)) }
+            }
+        }
+
+        /// A connection is about to be closed.
+        func ended(_ socket: Int32) {
+            sockets.withLock { sockets in
+                if let index = sockets.firstIndex(of: socket) { sockets.remove(at: index) }
+            }
+        }
+    }
+
+    private let page = Page()
+    private var daemon: OpaquePointer?
+    /// Where it listens, for people.
+    package let url: String
+
+    /// Connections at the same time.
+    private static let connectionsLimit = 16
+    /// Seconds that a silent connection is kept.
+    private static let timeoutSeconds: UInt32 = 10
+
+    /// - Parameters:
+    ///   - host: A numeric address.
+    ///   - port: 0 picks a free one.
+    init(host: String, port: UInt16) throws(BroadsideError) {
+        let place = host.contains(":") ? "[\(host)]" : host
+        let context = unsafe Unmanaged.passUnretained(page).toOpaque()
+        let daemon = unsafe microhttpd_start(
+            host, port, Self.handler, context, Self.notify,
+            // Room for one that comes while the oldest goes.
+            UInt32(2 * Self.connectionsLimit), Self.timeoutSeconds)
+        guard let daemon = unsafe daemon else {
+            throw .usage(
+                "metrics", "\(place):\(port): \(describe(errno: errno)): name a free port, or :0")
+        }
+        unsafe self.daemon = daemon
+        url = "http://\(place):\(unsafe microhttpd_port(daemon))/metrics"
+    }
+
+    deinit {
+        if let daemon = unsafe daemon { unsafe MHD_stop_daemon(daemon) }
+    }
+
+    func publish(_ text: String) {
+        page.text.withLock { $0 = Array(text.utf8) }
+    }
+
+    private static let notify: MHD_NotifyConnectionCallback = { context, connection, _, code in
+        // The page lives until the daemon is stopped, and with it the last connection.
+        guard let context = unsafe context, let connection = unsafe connection else { return }
+        let page = unsafe Unmanaged<Page>.fromOpaque(context).takeUnretainedValue()
+        let socket = unsafe microhttpd_socket(connection)
+        // MHD_CONNECTION_NOTIFY_STARTED
+        if code.rawValue == 0 { page.began(socket) } else { page.ended(socket) }
+    }
+
+    private static let handler: MHD_AccessHandlerCallback = {
+        context, connection, url, method, _, _, _, _ in
+        // The page lives until the daemon is stopped; the texts until the handler returns.
+        guard let context = unsafe context, let connection = unsafe connection,
+            let url = unsafe url, let method = unsafe method
+        else { return MHD_Result(rawValue: 0)! }
+        let page = unsafe Unmanaged<Page>.fromOpaque(context).takeUnretainedValue()
+        let name = unsafe String(cString: method)
+        guard name == "GET" || name == "HEAD" else {
+            return unsafe reply(connection, 405, Array("only GET\n".utf8))
+        }
+        guard unsafe String(cString: url) == "/metrics" else {
+            return unsafe reply(connection, 404, Array("look at /metrics\n".utf8))
+        }
+        return unsafe reply(connection, 200, page.text.withLock { $0 })
+    }
+
+    private static func reply(
+        _ connection: OpaquePointer, _ status: UInt32, _ text: [UInt8]
+    ) -> MHD_Result {
+        unsafe text.withUnsafeBytes { bytes in
+            unsafe microhttpd_reply(connection, status, bytes.baseAddress, bytes.count)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import Engine
+import Support
+
+/// A snapshot as Prometheus reads it (exposition format 0.0.4): base units, a HELP and a TYPE for
+/// each name.
+package struct MetricsText {
+    private enum Kind: String {
+        case counter, gauge, histogram
+    }
+
+    package private(set) var text = ""
+
+    /// Bounds of the latency histogram, seconds.
+    static let latencyBounds: [Double] = [
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+    ]
+
+    /// - Parameter use: What the process used so far.
+    package init(_ snapshot: RunSnapshot, use: ProcessUse) {
+        family("info", .gauge, "The run that is described.")
+        var labels = ["version": broadsideVersion, "campaign": snapshot.campaign]
+        if let name = snapshot.name { labels["name"] = name }
+        sample("info", labels, "1")
+        addRows(snapshot)
+        addRequests(snapshot)
+        addConnections(snapshot)
+        addLatency(snapshot.latencyCounts)
+        family(
+            "process_cpu_seconds_total", .counter, "User and system time of the process.")
+        sample("process_cpu_seconds_total", [:], number(use.cpuMicroseconds / 1e6))
+        family(
+            "process_peak_resident_memory_bytes", .gauge,
+            "The most memory that the process had in use.")
+        sample("process_peak_resident_memory_bytes", [:], "\(use.peakResidentBytes)")
+    }
+
+    private mutating func addRows(_ snapshot: RunSnapshot) {
+        family("list_rows", .gauge, "Rows of the token list; an estimate until its end is read.")
+        if let rows = snapshot.rows { sample("list_rows", [:], "\(rows)") }
+        family("rows_settled_total", .counter, "Rows that are settled, over all runs, by state.")
+        let counts = snapshot.counts
+        for (state, count) in [
+            ("accepted", counts.accepted), ("rejected", counts.rejected),
+            ("invalid", counts.invalid), ("skipped", counts.skipped), ("failed", counts.failed),
+            ("unknown", counts.unknown),
+        ] {
+            sample("rows_settled_total", ["state": state], "\(count)")
+        }
+        family("rows_refused_total", .counter, "Rows of this run not accepted, by reason.")
+        for reason in snapshot.reasons {
+            sample("rows_refused_total", ["reason": reason.name], "\(reason.count)")
+        }
+        family("run_seconds", .gauge, "Time since this run began to send.")
+        sample("run_seconds", [:], number(snapshot.elapsedSeconds))
+        family("updated_timestamp_seconds", .gauge, "When these numbers were taken.")
+        sample("updated_timestamp_seconds", [:], number(Double(snapshot.wallMilliseconds) / 1000))
+        family("phase", .gauge, "What the run is doing: 1 for the phase that it is in.")
+        for phase in [RunSnapshot.Phase.running, .paused, .stopping, .finished] {
+            sample("phase", ["phase": phase.rawValue], snapshot.phase == phase ? "1" : "0")
+        }
+    }
+
+    private mutating func addRequests(_ snapshot: RunSnapshot) {
+        let statistics = snapshot.statistics
+        family("requests_total", .counter, "Requests sent, retries counted.")
+        sample("requests_total", [:], "\(statistics.requests)")
+        family("retries_total", .counter, "Requests beyond each row's first.")
+        sample("retries_total", [:], "\(statistics.retries)")
+        family("requests_in_flight", .gauge, "Requests that wait for their answer.")
+        sample("requests_in_flight", [:], "\(snapshot.inFlight)")
+        family(
+            "rate_limit_requests_per_second", .gauge,
+            "Requests a second that are allowed; absent while unlimited.")
+        if let rate = snapshot.rateLimit {
+            sample("rate_limit_requests_per_second", [:], number(rate))
+        }
+    }
+
+    private mutating func addConnections(_ snapshot: RunSnapshot) {
+        let statistics = snapshot.statistics
+        family("connections", .gauge, "Connections that are ready.")
+        sample("connections", [:], "\(snapshot.openConnections)")
+        family("connections_wanted", .gauge, "Connections that the run keeps up.")
+        sample("connections_wanted", [:], "\(snapshot.wantedConnections)")
+        family("connections_opened_total", .counter, "Connections made.")
+        sample("connections_opened_total", [:], "\(statistics.connectionsOpened)")
+        family("reconnects_total", .counter, "Connections that took another's place.")
+        sample("reconnects_total", [:], "\(statistics.reconnects)")
+        family("goaways_total", .counter, "GOAWAY frames received.")
+        sample("goaways_total", [:], "\(statistics.goAways)")
+        family(
+            "connection_seconds_total", .counter,
+            "Time of connections by what limited them.")
+        for cause in LimitedBy.allCases {
+            sample(
+                "connection_seconds_total", ["limited_by": cause.name],
+                number(Double(statistics.limited[cause.rawValue]) / 1e9))
+        }
+    }
+
+    private mutating func addLatency(_ counts: LatencyCounts) {
+        let name = "answer_latency_seconds"
+        family(name, .histogram, "Time from a request to its answer.")
+        for bound in Self.latencyBounds {
+            let count = counts.count(upTo: UInt64(bound * 1e9))
+            sample(name + "_bucket", ["le": number(bound)], "\(count)")
+        }
+        sample(name + "_bucket", ["le": "+Inf"], "\(counts.count)")
+        sample(name + "_sum", [:], number(Double(counts.sumNanoseconds) / 1e9))
+        sample(name + "_count", [:], "\(counts.count)")
+    }
+
+    private mutating func family(_ name: String, _ kind: Kind, _ help: String) {
+        text += "# HELP broadside_\(name) \(help)\n# TYPE broadside_\(name) \(kind.rawValue)\n"
+    }
+
+    private mutating func sample(_ name: String, _ labels: [String: String], _ value: String) {
+        var line = "broadside_\(name)"
+        if !labels.isEmpty {
+            let pairs = labels.sorted { $0.key < $1.key }
+                .map { "\($0.key)=\"\(Self.escaped($0.value))\"" }
+            line += "{\(pairs.joined(separator: ","))}"
+        }
+        text += "\(line) \(value)\n"
+    }
+
+    private static func escaped(_ value: String) -> String {
+        var text = String.UnicodeScalarView()
+        for scalar in printable(value).unicodeScalars {
+            if scalar == "\\" || scalar == "\"" { text.append("\\") }
+            text.append(scalar)
+        }
+        return String(text)
+    }
+
+    private func number(_ value: Double) -> String { "\(value)" }
+}

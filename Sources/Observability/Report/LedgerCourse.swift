@@ -1,0 +1,92 @@
+import Campaign
+
+/// When rows were settled, as the ledger's own verdicts tell: bins of equal width that grow with
+/// the time they cover, so that their number is bounded.
+package struct LedgerCourse {
+    struct Bin {
+        /// Seconds since the run's start.
+        var start: Double
+        var duration: Double
+        var accepted: UInt64 = 0
+        var rejected: UInt64 = 0
+        var others: UInt64 = 0
+    }
+
+    private struct Counts {
+        var accepted: UInt64 = 0
+        var rejected: UInt64 = 0
+        var others: UInt64 = 0
+
+        mutating func add(_ other: Counts) {
+            accepted += other.accepted
+            rejected += other.rejected
+            others += other.others
+        }
+    }
+
+    private let epochs: [Manifest.Epoch]
+    private var widthMilliseconds: UInt64 = 1000
+    /// Bins by epoch's place and number of the bin.
+    private var counts: [[UInt64: Counts]]
+
+    /// Bins over all runs.
+    static let binsLimit = 1200
+
+    init(epochs: [Manifest.Epoch]) {
+        self.epochs = epochs
+        counts = Array(repeating: [:], count: epochs.count)
+    }
+
+    /// Counts the settled rows of a chunk.
+    mutating func add(_ verdicts: borrowing ChunkVerdicts) {
+        for place in verdicts.rows.indices {
+            let row = verdicts.rows[place]
+            guard row.state.isSettled,
+                verdicts.index.rows.contains(verdicts.firstRow + UInt64(place), row.state)
+            else { continue }
+            add(row.state, at: row.settledAtMilliseconds)
+        }
+    }
+
+    mutating func add(_ state: RowState, at milliseconds: UInt64) {
+        // The clock may have been set back: what is before all runs counts for the first.
+        let epoch = epochs.lastIndex { $0.startedAtMilliseconds <= milliseconds } ?? 0
+        guard epoch < epochs.count else { return }
+        let start = epochs[epoch].startedAtMilliseconds
+        let bin = (milliseconds - min(milliseconds, start)) / widthMilliseconds
+        switch state {
+        case .accepted: counts[epoch][bin, default: Counts()].accepted += 1
+        case .rejected: counts[epoch][bin, default: Counts()].rejected += 1
+        default: counts[epoch][bin, default: Counts()].others += 1
+        }
+        while counts.lazy.map(\.count).reduce(0, +) > Self.binsLimit { widen() }
+    }
+
+    private mutating func widen() {
+        widthMilliseconds *= 2
+        for epoch in counts.indices {
+            var wider: [UInt64: Counts] = [:]
+            for (bin, count) in counts[epoch] { wider[bin / 2, default: Counts()].add(count) }
+            counts[epoch] = wider
+        }
+    }
+
+    /// The bins of a run in order, from its start to its last verdict.
+    func bins(of number: UInt32) -> [Bin] {
+        guard let epoch = epochs.firstIndex(where: { $0.number == number }),
+            let last = counts[epoch].keys.max()
+        else { return [] }
+        let width = Double(widthMilliseconds) / 1000
+        // Empty bins between two full ones are shown; a gap of days in one run is not drawn out.
+        guard last < UInt64(4 * Self.binsLimit) else {
+            return counts[epoch].sorted { $0.key < $1.key }.map { bin($0.key, $0.value, width) }
+        }
+        return (0...last).map { bin($0, counts[epoch][$0] ?? Counts(), width) }
+    }
+
+    private func bin(_ index: UInt64, _ counts: Counts, _ width: Double) -> Bin {
+        Bin(
+            start: Double(index) * width, duration: width, accepted: counts.accepted,
+            rejected: counts.rejected, others: counts.others)
+    }
+}

@@ -1,0 +1,156 @@
+import APNs
+package import Campaign
+import Engine
+
+/// Everything that a report page shows, gathered: by a run at its end, or from a ledger alone.
+package struct ReportData {
+    /// Rows settled in a stretch of running time.
+    struct Throughput {
+        /// Seconds of running time since the campaign's start; the pauses between runs are left out.
+        var start: Double
+        var duration: Double
+        var accepted: UInt64
+        var rejected: UInt64
+        var others: UInt64
+    }
+
+    /// Where a run begins on the axis of running time.
+    struct RunMark {
+        var number: UInt32
+        var startedAtMilliseconds: UInt64
+        var start: Double
+        var elapsed: Double
+        var outcome: String?
+        var cause: String?
+        var retries: UInt64
+        /// Times for which the operator held the run, milliseconds since 1970.
+        var pauses: [Telemetry.Pause] = []
+
+        var endedAtMilliseconds: UInt64 { startedAtMilliseconds + UInt64(elapsed * 1000) }
+    }
+
+    var summary: Summary
+    var isInProgress = false
+    /// Why the latest run ended; nil where it did not say.
+    package var cause: StopCause?
+    /// What to do now.
+    package var steps: [StopAdvice.Step] = []
+    /// What an alert shows.
+    var alert: AlertText?
+    /// When the first run started.
+    var startedAtMilliseconds: UInt64?
+    var ledgerPath: String
+    var listPath: String?
+    var runs: [RunMark] = []
+    var throughput: [Throughput] = []
+    /// Points of the telemetry, on the axis of running time.
+    var points: [TimeSeries.Point] = []
+    var latency = LatencyCounts()
+    /// Nanoseconds by `LimitedBy`, over all runs.
+    var limited: [UInt64] = []
+    var connections: [ConnectionTally] = []
+    var events: [Telemetry.Event] = []
+    var eventsLost: UInt64 = 0
+    var settings: [Telemetry.Setting] = []
+    var createdAtMilliseconds: UInt64 = 0
+
+    /// - Parameter course: What the ledger's rows tell of the time; nil: the telemetry is complete.
+    package init(
+        summary: Summary, telemetry: Telemetry, epochs: [Manifest.Epoch], course: LedgerCourse?,
+        ledgerPath: String, listPath: String?, createdAtMilliseconds: UInt64
+    ) {
+        self.summary = summary
+        self.ledgerPath = ledgerPath
+        self.listPath = listPath
+        self.createdAtMilliseconds = createdAtMilliseconds
+        alert = telemetry.alert
+        startedAtMilliseconds = epochs.first?.startedAtMilliseconds
+        latency = telemetry.latency
+        connections = telemetry.connections
+        events = telemetry.events
+        eventsLost = telemetry.eventsLost
+        settings = telemetry.settings
+        limited = Array(repeating: 0, count: LimitedBy.allCases.count)
+        var axis = 0.0
+        for epoch in epochs {
+            let run = telemetry.runs.first { $0.number == epoch.number }
+            let bins = course?.bins(of: epoch.number) ?? []
+            let elapsed =
+                run.map { max($0.elapsedSeconds, bins.last?.start ?? 0) }
+                ?? bins.last.map { $0.start + $0.duration } ?? 0
+            runs.append(
+                RunMark(
+                    number: epoch.number, startedAtMilliseconds: epoch.startedAtMilliseconds,
+                    start: axis, elapsed: elapsed, outcome: run?.outcome,
+                    cause: Self.cause(epoch, run),
+                    retries: run?.retries ?? 0, pauses: run?.pauses ?? []))
+            add(run, bins, at: axis)
+            axis += elapsed
+        }
+    }
+
+    /// Why a run ended before its rows did, without what was to be done about it then.
+    private static func cause(_ epoch: Manifest.Epoch, _ run: Telemetry.Run?) -> String? {
+        guard let cause = (epoch.stop ?? run?.stop)?.cause else { return run?.cause }
+        return cause == .complete ? nil : cause.message
+    }
+
+    private mutating func add(
+        _ run: Telemetry.Run?, _ bins: [LedgerCourse.Bin], at axis: Double
+    ) {
+        for var bin in bins {
+            // The last bin is as long as the run went on.
+            if let run, run.elapsedSeconds > bin.start {
+                let duration = min(bin.duration, run.elapsedSeconds - bin.start)
+                if duration < bin.duration / 2, bin.start > 0 {
+                    // Too short to tell a rate.
+                    let last = throughput.count - 1
+                    throughput[last].duration += duration
+                    throughput[last].accepted += bin.accepted
+                    throughput[last].rejected += bin.rejected
+                    throughput[last].others += bin.others
+                    continue
+                }
+                bin.duration = duration
+            }
+            throughput.append(
+                Throughput(
+                    start: axis + bin.start, duration: bin.duration, accepted: bin.accepted,
+                    rejected: bin.rejected, others: bin.others))
+        }
+        for var point in run?.points ?? [] {
+            point.start += axis
+            points.append(point)
+            guard bins.isEmpty else { continue }
+            throughput.append(
+                Throughput(
+                    start: point.start, duration: point.duration, accepted: point.accepted,
+                    rejected: point.rejected, others: point.others))
+        }
+        // Version 0.1.0 had one number less, the last.
+        for (index, share) in (run?.limited ?? []).enumerated() where index < limited.count {
+            let (sum, isOver) = limited[index].addingReportingOverflow(share)
+            limited[index] = isOver ? .max : sum
+        }
+    }
+
+    /// When the latest run ended, or was last heard of.
+    var endedAtMilliseconds: UInt64? { runs.last.map(\.endedAtMilliseconds) }
+
+    /// Seconds between the end of the run before and the start of this one; nil for the first.
+    func gap(before index: Int) -> Double? {
+        guard index > 0 else { return nil }
+        let (end, start) = (runs[index - 1].endedAtMilliseconds, runs[index].startedAtMilliseconds)
+        // A clock may have been set back between them.
+        return Double(start - min(start, end)) / 1000
+    }
+
+    /// Seconds that the campaign was under way, pauses between runs left out.
+    var runningSeconds: Double { runs.last.map { $0.start + $0.elapsed } ?? 0 }
+
+    /// The most rows a second in any stretch that is long enough to tell.
+    var peakRate: Double {
+        throughput.filter { $0.duration >= 0.5 }
+            .map { Double($0.accepted + $0.rejected + $0.others) / $0.duration }.max() ?? 0
+    }
+}

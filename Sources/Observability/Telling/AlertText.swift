@@ -1,0 +1,68 @@
+import FoundationEssentials
+import Support
+
+/// What a notification shows: its title, subtitle and body, for people to recognize a campaign by.
+package struct AlertText: Codable, Hashable, Sendable {
+    var title: String?
+    var subtitle: String?
+    var body: String?
+    /// The payload is a template: this is the first row's that can be sent.
+    package var isFirstRows = false
+
+    /// Scalars of each part.
+    static let partLimit = 500
+
+    /// One line.
+    package var line: String {
+        [title, subtitle, body].compactMap { $0 }.joined(separator: " / ")
+    }
+
+    /// nil where the payload shows nothing, as a background push.
+    package init?(payload: [UInt8]) {
+        guard let read = try? JSONDecoder().decode(Payload.self, from: Data(payload)),
+            let alert = read.aps?.alert
+        else { return nil }
+        func shown(_ text: String?) -> String? { text.map { printable($0, limit: Self.partLimit) } }
+        switch alert {
+        case .text(let text): body = shown(text)
+        case .parts(let parts):
+            // Texts of the app's own are named by their keys.
+            title = shown(parts.title ?? parts.titleLocKey)
+            subtitle = shown(parts.subtitle ?? parts.subtitleLocKey)
+            body = shown(parts.body ?? parts.locKey)
+        }
+        if title == nil, subtitle == nil, body == nil { return nil }
+    }
+
+    private struct Payload: Decodable {
+        struct APS: Decodable {
+            var alert: Alert?
+        }
+
+        var aps: APS?
+    }
+
+    private struct Parts: Decodable {
+        var title, subtitle, body, locKey, titleLocKey, subtitleLocKey: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case title, subtitle, body
+            case locKey = "loc-key"
+            case titleLocKey = "title-loc-key"
+            case subtitleLocKey = "subtitle-loc-key"
+        }
+    }
+
+    private enum Alert: Decodable {
+        case text(String)
+        case parts(Parts)
+
+        init(from decoder: any Decoder) throws {
+            if let text = try? decoder.singleValueContainer().decode(String.self) {
+                self = .text(text)
+            } else {
+                self = .parts(try Parts(from: decoder))
+            }
+        }
+    }
+}

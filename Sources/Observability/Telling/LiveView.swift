@@ -1,0 +1,212 @@
+import Engine
+import Support
+
+/// The lines that a person at a terminal watches: drawn from a snapshot and a width alone.
+struct LiveView {
+    /// What the terminal can show.
+    struct Style: Equatable {
+        var hasColor: Bool
+        /// Characters beyond ASCII.
+        var hasUnicode: Bool
+    }
+
+    /// Text and how it stands out.
+    private struct Segment {
+        enum Emphasis { case none, strong, good, bad, faint }
+        var text: String
+        var emphasis = Emphasis.none
+    }
+
+    let style: Style
+
+    /// Reasons that are named; the others are summed up.
+    static let reasonsLimit = 4
+
+    /// A line an element; none is longer than the width.
+    func lines(_ snapshot: RunSnapshot, width: Int) -> [String] {
+        let width = max(Folding.minimumWidth, width)
+        var lines = [bar(snapshot, width: width)]
+        for group in [
+            rows(snapshot), outcome(snapshot), connections(snapshot), state(snapshot),
+        ] {
+            lines += wrap(group, width: width)
+        }
+        return lines
+    }
+
+    // MARK: The bar
+
+    private func bar(_ snapshot: RunSnapshot, width: Int) -> String {
+        var label = snapshot.share.map { " \(percentText($0))" } ?? " --"
+        switch (snapshot.phase, snapshot.etaSeconds) {
+        case (.paused, _): label += "  paused"
+        case (.stopping, _): label += "  stopping"
+        case (_, let eta?): label += "  \(durationText(eta)) left"
+        default: break
+        }
+        // Room for the longest label that is usual, so that the bar does not jump.
+        let labelWidth = max(label.count, min(18, width / 2))
+        let room = width - labelWidth - 2
+        guard room >= 6 else { return fit(label, width) }
+        let filled = Int((Double(room) * (snapshot.share ?? 0)).rounded(.down))
+        let (full, empty) = style.hasUnicode ? ("█", "░") : ("#", "-")
+        let done = String(repeating: full, count: filled)
+        let left = String(repeating: empty, count: room - filled)
+        return paint(Segment(text: done, emphasis: .good))
+            + paint(Segment(text: left, emphasis: .faint))
+            + paint(Segment(text: fit(label, labelWidth), emphasis: .strong))
+    }
+
+    // MARK: Groups
+
+    private func rows(_ snapshot: RunSnapshot) -> [Segment] {
+        let about = snapshot.isRowsEstimate ? "about " : ""
+        let rows = snapshot.rows.map { " of \(about)\(grouped($0))" } ?? ""
+        return [
+            Segment(text: "\(grouped(snapshot.counts.settled))\(rows) rows", emphasis: .strong),
+            Segment(text: "\(rateText(snapshot.rateNow))/s now"),
+            Segment(text: "\(rateText(snapshot.rateAverage))/s average"),
+            Segment(text: "\(durationText(snapshot.elapsedSeconds)) so far", emphasis: .faint),
+        ]
+    }
+
+    private func outcome(_ snapshot: RunSnapshot) -> [Segment] {
+        let counts = snapshot.counts
+        var segments = [
+            Segment(text: "accepted \(grouped(counts.accepted))", emphasis: .good)
+        ]
+        for (name, count) in [
+            ("refused", counts.rejected), ("invalid", counts.invalid),
+            ("skipped", counts.skipped), ("failed", counts.failed), ("unknown", counts.unknown),
+        ] where count > 0 {
+            let isBad = name == "failed" || name == "unknown"
+            segments.append(
+                Segment(text: "\(name) \(grouped(count))", emphasis: isBad ? .bad : .none))
+        }
+        for reason in snapshot.reasons.prefix(Self.reasonsLimit) {
+            segments.append(
+                Segment(
+                    text: "\(printable(reason.name, limit: 40)) \(grouped(reason.count))",
+                    emphasis: .faint))
+        }
+        let rest = snapshot.reasons.dropFirst(Self.reasonsLimit).reduce(0) { $0 + $1.count }
+        if rest > 0 {
+            segments.append(Segment(text: "other reasons \(grouped(rest))", emphasis: .faint))
+        }
+        return segments
+    }
+
+    private func connections(_ snapshot: RunSnapshot) -> [Segment] {
+        var segments: [Segment] = []
+        if let p50 = snapshot.latencyNow.p50 ?? snapshot.latency.p50,
+            let p99 = snapshot.latencyNow.p99 ?? snapshot.latency.p99
+        {
+            segments.append(
+                Segment(text: "latency p50 \(latencyText(p50)), p99 \(latencyText(p99))"))
+        }
+        segments.append(
+            Segment(
+                text: "\(grouped(snapshot.openConnections)) of "
+                    + "\(grouped(snapshot.wantedConnections)) connections",
+                emphasis: snapshot.openConnections == 0 ? .bad : .none))
+        segments.append(Segment(text: "\(grouped(snapshot.inFlight)) in flight"))
+        if snapshot.statistics.retries > 0 {
+            segments.append(Segment(text: "\(grouped(snapshot.statistics.retries)) sent again"))
+        }
+        return segments
+    }
+
+    private func state(_ snapshot: RunSnapshot) -> [Segment] {
+        switch snapshot.phase {
+        case .paused:
+            return [Segment(text: "paused: broadside control PATH resume", emphasis: .bad)]
+        case .stopping:
+            return [Segment(text: "stopping: answers in flight are awaited", emphasis: .bad)]
+        case .running, .finished:
+            guard let cause = snapshot.limitedBy else { return [] }
+            let share = percentText(snapshot.limitedNow[cause.rawValue])
+            var segments = [
+                Segment(
+                    text:
+                        "limited by \(cause.words(acceptsBySilence: snapshot.acceptsBySilence)) (\(share))"
+                )
+            ]
+            if let rate = snapshot.rateLimit {
+                segments.append(Segment(text: "rate at most \(rateText(rate))/s"))
+            }
+            return segments
+        }
+    }
+
+    // MARK: Laying out
+
+    /// Segments side by side, on as many lines as they need.
+    private func wrap(_ segments: [Segment], width: Int) -> [String] {
+        let separator = style.hasUnicode ? " · " : ", "
+        var lines: [String] = []
+        var line = ""
+        var position = 0
+        for segment in segments {
+            let text = fit(segment.text, width)
+            let shown = Segment(text: text, emphasis: segment.emphasis)
+            if position > 0, position + separator.count + text.count <= width {
+                line += paint(Segment(text: separator, emphasis: .faint)) + paint(shown)
+                position += separator.count + text.count
+            } else {
+                if position > 0 { lines.append(line) }
+                line = paint(shown)
+                position = text.count
+            }
+        }
+        if position > 0 { lines.append(line) }
+        return lines
+    }
+
+    private func fit(_ text: String, _ width: Int) -> String {
+        guard text.count > width else { return text }
+        return text.prefix(max(0, width - 1)) + (style.hasUnicode ? "…" : "~")
+    }
+
+    private func paint(_ segment: Segment) -> String {
+        guard style.hasColor, !segment.text.isEmpty else { return segment.text }
+        let code: String
+        switch segment.emphasis {
+        case .none: return segment.text
+        case .strong: code = "1"
+        case .good: code = "32"
+        case .bad: code = "31"
+        case .faint: code = "2"
+        }
+        return "\u{1b}[\(code)m\(segment.text)\u{1b}[0m"
+    }
+
+    // MARK: Without a terminal
+
+    /// One plain line.
+    static func plainLine(_ snapshot: RunSnapshot) -> String {
+        let counts = snapshot.counts
+        var line = "\(counts.settled)"
+        if let rows = snapshot.rows, let share = snapshot.share {
+            line += " of \(snapshot.isRowsEstimate ? "about " : "")\(rows) rows"
+            line += " (\(percentText(share)))"
+        }
+        line += ", \(Int(snapshot.rateNow.rounded()))/s, \(counts.accepted) accepted"
+        for (name, count) in [
+            ("rejected", counts.rejected), ("invalid", counts.invalid),
+            ("failed", counts.failed), ("unknown", counts.unknown),
+        ] where count > 0 {
+            line += ", \(count) \(name)"
+        }
+        line += ", \(snapshot.inFlight) in flight on \(snapshot.openConnections) connections"
+        switch snapshot.phase {
+        case .paused: line += ", paused"
+        case .stopping: line += ", stopping"
+        case .running, .finished:
+            if let cause = snapshot.limitedBy {
+                line += ", limited by \(cause.words(acceptsBySilence: snapshot.acceptsBySilence))"
+            }
+            if let eta = snapshot.etaSeconds { line += ", \(durationText(eta)) left" }
+        }
+        return line
+    }
+}

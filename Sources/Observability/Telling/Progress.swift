@@ -1,0 +1,68 @@
+internal import Glibc
+import Support
+
+/// Says on stderr how a run goes on: lines redrawn in place on a terminal, a plain line every few
+/// seconds elsewhere, or a JSON object a second.
+package struct Progress {
+    private enum Mode {
+        case none, plain, json
+        case live(LiveView)
+    }
+
+    private let mode: Mode
+    /// Looks until the next line.
+    private var countdown: Int
+
+    /// Seconds between two plain lines.
+    private static let plainInterval = 5
+
+    package init(_ progress: ProgressMode) {
+        switch progress {
+        case .none: mode = .none
+        case .json: mode = .json
+        case .auto:
+            mode =
+                isatty(STDERR_FILENO) == 1 && Self.environment("TERM") != "dumb"
+                ? .live(LiveView(style: Self.style)) : .plain
+        }
+        countdown = Self.plainInterval
+    }
+
+    /// What people asked their terminal to show (no-color.org; POSIX, section 8.2).
+    private static var style: LiveView.Style {
+        let locale = environment("LC_ALL") ?? environment("LC_CTYPE") ?? environment("LANG") ?? ""
+        let name = locale.lowercased()
+        return LiveView.Style(
+            hasColor: environment("NO_COLOR") == nil,
+            hasUnicode: name.contains("utf-8") || name.contains("utf8"))
+    }
+
+    /// A variable that is set and not empty.
+    private static func environment(_ name: String) -> String? {
+        guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
+        return unsafe String(cString: value)
+    }
+
+    /// Shows a look; called once a second.
+    package mutating func show(_ snapshot: RunSnapshot) {
+        switch mode {
+        case .none:
+            break
+        case .json:
+            standardError(snapshot.json.object)
+        case .plain:
+            countdown -= 1
+            guard countdown == 0 else { return }
+            countdown = Self.plainInterval
+            standardError(LiveView.plainLine(snapshot))
+        case .live(let view):
+            OutputQueue.standardError.show(
+                view.lines(snapshot, width: LiveBlock.size().columns))
+        }
+    }
+
+    /// Leaves the terminal as other output expects it.
+    package func finish() {
+        OutputQueue.standardError.show([])
+    }
+}

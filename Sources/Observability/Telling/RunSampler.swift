@@ -1,0 +1,170 @@
+import APNs
+import Campaign
+package import Engine
+package import Lists
+package import Support
+
+/// Looks at a run once a second and keeps what its curves are drawn from. One on the main thread;
+/// everything that tells how a run goes on reads what it made.
+package struct RunSampler {
+    /// What a sampler can't see by itself.
+    package struct Surroundings {
+        var campaign: String
+        var name: String?
+        /// A legacy gateway is spoken to.
+        var acceptsBySilence = false
+        /// What earlier runs settled and this one does not send again.
+        var earlier: RowCounts
+        /// Rows of the list, where an earlier run counted them.
+        var knownRows: UInt64?
+        /// nil where it is not known before its end.
+        var listByteCount: UInt64?
+        /// Only so many rows are looked at.
+        var rowsLimit: UInt64?
+        var wantedConnections: Int
+
+        package init(
+            campaign: String, name: String? = nil, acceptsBySilence: Bool = false,
+            earlier: RowCounts, knownRows: UInt64? = nil, listByteCount: UInt64? = nil,
+            rowsLimit: UInt64? = nil, wantedConnections: Int
+        ) {
+            self.campaign = campaign
+            self.name = name
+            self.acceptsBySilence = acceptsBySilence
+            self.earlier = earlier
+            self.knownRows = knownRows
+            self.listByteCount = listByteCount
+            self.rowsLimit = rowsLimit
+            self.wantedConnections = wantedConnections
+        }
+    }
+
+    private let surroundings: Surroundings
+    private let start: Now
+    package private(set) var series = TimeSeries()
+    package private(set) var snapshot = RunSnapshot()
+    private var lastLook: UInt64
+    private var nextLook: UInt64
+
+    /// Time between two looks.
+    static var interval: UInt64 { second }
+
+    package init(_ surroundings: Surroundings, start: Now) {
+        self.surroundings = surroundings
+        self.start = start
+        lastLook = start.nanoseconds
+        nextLook = start.nanoseconds + Self.interval
+        snapshot.campaign = surroundings.campaign
+        snapshot.name = surroundings.name
+        snapshot.acceptsBySilence = surroundings.acceptsBySilence
+        snapshot.counts = surroundings.earlier
+        snapshot.wallMilliseconds = start.wallMilliseconds
+        snapshot.wantedConnections = surroundings.wantedConnections
+    }
+
+    /// The run keeps up so many connections from now on.
+    package mutating func want(connections: Int) { snapshot.wantedConnections = connections }
+
+    /// True when it is time for the next look.
+    package func isDue(_ now: Now) -> Bool { now.nanoseconds >= nextLook }
+
+    /// Takes what the reactors told last.
+    ///
+    /// - Parameters:
+    ///   - list: How far the list is read.
+    ///   - milliRate: Requests in 1,000 seconds that are allowed; nil: unlimited.
+    package mutating func look(
+        _ report: ReactorReport, list: ListSource.Progress, phase: RunSnapshot.Phase,
+        milliRate: UInt64?, now: Now
+    ) {
+        let before = snapshot
+        let elapsed = Double(now.nanoseconds - min(now.nanoseconds, lastLook)) / 1e9
+        lastLook = now.nanoseconds
+        nextLook = now.nanoseconds + Self.interval
+        snapshot.phase = phase
+        snapshot.wallMilliseconds = now.wallMilliseconds
+        snapshot.elapsedSeconds = Double(now.nanoseconds - start.nanoseconds) / 1e9
+        snapshot.rateLimit = milliRate.map { Double($0) / 1000 }
+        take(report)
+        takeRows(list)
+        let period = report.latency.since(before.latencyCounts)
+        snapshot.latencyNow = RunSnapshot.Latency(period)
+        snapshot.takenAt = now.nanoseconds
+        let untimed = report.statistics.untimedAnswers
+        if elapsed > 0 {
+            let new = period.count + untimed - before.statistics.untimedAnswers
+            snapshot.rateNow = Double(new) / elapsed
+        }
+        if snapshot.elapsedSeconds > 0 {
+            snapshot.rateAverage = Double(report.latency.count + untimed) / snapshot.elapsedSeconds
+        }
+        let limited = zip(report.statistics.limited, before.statistics.limited).map { $0 - $1 }
+        let total = limited.reduce(0, +)
+        snapshot.limitedNow = limited.map { total > 0 ? Double($0) / Double(total) : 0 }
+        series.append(
+            TimeSeries.Point(
+                start: snapshot.elapsedSeconds - elapsed, duration: elapsed,
+                counts: snapshot.counts.since(before.counts), latency: period,
+                inFlight: snapshot.inFlight, limited: limited))
+    }
+
+    private mutating func take(_ report: ReactorReport) {
+        let statistics = report.statistics
+        snapshot.statistics = statistics
+        snapshot.latencyCounts = report.latency
+        snapshot.latency = RunSnapshot.Latency(report.latency)
+        snapshot.counts = surroundings.earlier
+        snapshot.counts.accepted += statistics.accepted
+        snapshot.counts.rejected += statistics.rejected
+        snapshot.counts.invalid += statistics.invalid
+        snapshot.counts.skipped += statistics.skipped
+        snapshot.counts.failed += statistics.failed
+        snapshot.counts.unknown += statistics.unknown
+        snapshot.openConnections = statistics.openConnections
+        snapshot.inFlight = statistics.inFlight
+        snapshot.reasons = statistics.reasons.named
+            .sorted { ($0.value, $1.key) > ($1.value, $0.key) }
+            .map { (name: $0.key, count: $0.value) }
+    }
+
+    /// All rows of the list: known, or reckoned from the part that was read.
+    private mutating func takeRows(_ list: ListSource.Progress) {
+        var rows: UInt64?
+        if list.isAtEnd {
+            snapshot.isRowsEstimate = false
+            rows = max(list.rows, surroundings.knownRows ?? 0)
+        } else if let known = surroundings.knownRows {
+            snapshot.isRowsEstimate = false
+            rows = known
+        } else if let byteCount = surroundings.listByteCount, list.bytes > 0, list.rows > 0 {
+            snapshot.isRowsEstimate = true
+            let estimate =
+                Double(list.rows) * Double(byteCount) / Double(list.bytes)
+            rows = max(list.rows, UInt64(estimate.rounded()))
+        }
+        guard var rows else { return }
+        if let limit = surroundings.rowsLimit, rows >= limit {
+            snapshot.isRowsEstimate = false
+            rows = limit
+        }
+        snapshot.rows = max(rows, snapshot.counts.settled)
+    }
+}
+
+extension RowCounts {
+    func since(_ earlier: Self) -> Self {
+        var counts = Self()
+        counts.accepted = accepted - min(accepted, earlier.accepted)
+        counts.rejected = rejected - min(rejected, earlier.rejected)
+        counts.invalid = invalid - min(invalid, earlier.invalid)
+        counts.skipped = skipped - min(skipped, earlier.skipped)
+        counts.failed = failed - min(failed, earlier.failed)
+        counts.unknown = unknown - min(unknown, earlier.unknown)
+        return counts
+    }
+}
+
+extension ReasonCounts {
+    /// Reason -> rows not accepted, by APNs' names.
+    var named: [String: UInt64] { named { Reason(rawValue: $0)?.text ?? "reason \($0)" } }
+}

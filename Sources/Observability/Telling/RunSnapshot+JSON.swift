@@ -1,0 +1,36 @@
+import APNs
+import Engine
+package import Support
+
+extension RunSnapshot {
+    /// What `--progress json` says every second, and `status` on the control socket.
+    package var json: JSONLine {
+        var line = JSONLine()
+        line.add("name", name)
+        line.add("phase", phase.rawValue)
+        line.add("elapsed_seconds", elapsedSeconds, places: 1)
+        line.add("rows", rows)
+        line.add("rows_estimated", isRowsEstimate)
+        line.add("settled", counts.settled)
+        line.add("accepted", counts.accepted)
+        line.add("rejected", counts.rejected)
+        line.add("invalid", counts.invalid)
+        line.add("skipped", counts.skipped)
+        line.add("failed", counts.failed)
+        line.add("unknown", counts.unknown)
+        line.add("rate", Int(rateNow.rounded()))
+        line.add("rate_average", Int(rateAverage.rounded()))
+        line.add("rate_limit", rateLimit, places: 3)
+        var latency = JSONLine()
+        latency.add("p50", latencyNow.p50.map { Double($0) / 1e6 }, places: 3)
+        latency.add("p99", latencyNow.p99.map { Double($0) / 1e6 }, places: 3)
+        line.add("latency_ms", latency)
+        line.add("connections", openConnections)
+        line.add("connections_wanted", wantedConnections)
+        line.add("in_flight", inFlight)
+        line.add("retries", statistics.retries)
+        line.add("limited_by", limitedBy?.name)
+        line.add("eta_seconds", etaSeconds, places: 0)
+        return line
+    }
+}

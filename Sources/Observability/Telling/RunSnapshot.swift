@@ -1,0 +1,120 @@
+import APNs
+import Campaign
+package import Engine
+import Support
+
+/// One look at a whole run: what the live view, `--progress json`, the metrics, the control socket
+/// and the report's curves are all drawn from.
+package struct RunSnapshot: Sendable {
+    /// What the run is doing.
+    package enum Phase: String, Sendable {
+        case running, paused, stopping, finished
+    }
+
+    /// Times of answers, nanoseconds.
+    package struct Latency: Sendable, Equatable {
+        package var p50: UInt64?
+        package var p99: UInt64?
+
+        package init() {}
+
+        init(_ counts: LatencyCounts) {
+            p50 = counts.quantile(0.5)
+            p99 = counts.quantile(0.99)
+        }
+    }
+
+    package var campaign = ""
+    /// What people call it; nil: nothing.
+    package var name: String?
+    /// A legacy gateway is spoken to: what it says nothing of was accepted.
+    package var acceptsBySilence = false
+    package var phase = Phase.running
+    /// Since this process began to send.
+    package var elapsedSeconds = 0.0
+    /// Milliseconds since 1970.
+    package var wallMilliseconds: UInt64 = 0
+    /// Monotonic nanoseconds.
+    package var takenAt: UInt64 = 0
+    /// Over all runs of the campaign.
+    package var counts = RowCounts()
+    /// All rows of the list; nil before anything is known.
+    package var rows: UInt64?
+    /// True while `rows` is reckoned from how much of the list's bytes so many rows took.
+    package var isRowsEstimate = false
+    /// Answers a second: in the last second, and since the start.
+    package var rateNow = 0.0
+    package var rateAverage = 0.0
+    package var latencyNow = Latency()
+    package var latency = Latency()
+    package var openConnections = 0
+    package var wantedConnections = 0
+    package var inFlight = 0
+    /// Requests a second that `--rate` or the operator allows; nil: unlimited.
+    package var rateLimit: Double?
+    /// Shares of the last second by `LimitedBy`; all zero before the first.
+    package var limitedNow = [Double](repeating: 0, count: LimitedBy.allCases.count)
+    /// Reason -> rows not accepted, the most frequent first; this process's.
+    package var reasons: [(name: String, count: UInt64)] = []
+    /// What this process counted.
+    package var statistics = RunStatistics()
+    package var latencyCounts = LatencyCounts()
+
+    package init() {}
+
+    /// The part of the rows that is settled, 0 to 1; nil where the rows are not known.
+    package var share: Double? {
+        guard let rows, rows > 0 else { return nil }
+        return min(1, Double(counts.settled) / Double(rows))
+    }
+
+    /// The bottleneck of the last second; nil while the run is too young to tell.
+    package var limitedBy: LimitedBy? {
+        guard elapsedSeconds >= RunStatistics.shortestToJudgeSeconds else { return nil }
+        return LimitedBy.allCases.filter { limitedNow[$0.rawValue] > 0 }
+            .max { limitedNow[$0.rawValue] < limitedNow[$1.rawValue] }
+    }
+
+    /// Seconds until all is settled if it goes on like this; nil where that can't be said.
+    package var etaSeconds: Double? {
+        guard phase == .running, let rows, rateNow > 0 || rateAverage > 0 else { return nil }
+        let left = Double(rows - min(rows, counts.settled))
+        // Half of each: the present counts, but one slow second is no trend.
+        let rate = rateNow > 0 ? (rateNow + rateAverage) / 2 : rateAverage
+        return left / rate
+    }
+}
+
+extension LimitedBy {
+    /// In words, to follow "limited by".
+    ///
+    /// - Parameter acceptsBySilence: Whether a legacy gateway is spoken to, which has no streams.
+    package func words(acceptsBySilence: Bool = false) -> String {
+        switch self {
+        case .input: "reading the list"
+        case .rate: "the rate"
+        case .connecting: "connecting"
+        case .retry: "backing off"
+        case .streams:
+            acceptsBySilence ? "the wait for the gateway's silence" : "the limit on streams"
+        case .window: "flow control windows"
+        case .socket: "the network"
+        case .cpu: "this machine's CPU"
+        }
+    }
+
+    /// The three largest shares, for people; nil where a run was too short to judge.
+    ///
+    /// - Parameter shares: By `name`, adding up to 1.
+    package static func text(
+        _ shares: [String: Double]?, seconds: Double, acceptsBySilence: Bool = false
+    ) -> String? {
+        guard let shares, seconds >= RunStatistics.shortestToJudgeSeconds else { return nil }
+        let largest = allCases.map { ($0, shares[$0.name] ?? 0) }.filter { $0.1 >= 0.01 }
+            .sorted { $0.1 > $1.1 }.prefix(3)
+        guard !largest.isEmpty else { return nil }
+        return largest.map { cause, share in
+            "\(cause.words(acceptsBySilence: acceptsBySilence)) \(percentText(share))"
+        }.joined(separator: ", ")
+    }
+}

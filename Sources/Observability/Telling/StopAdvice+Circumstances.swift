@@ -1,0 +1,62 @@
+import APNs
+package import Campaign
+package import Engine
+import Support
+
+extension StopAdvice.Circumstances {
+    /// Those of a run that ended a while ago, perhaps elsewhere.
+    package init(_ manifest: Manifest, _ telemetry: Telemetry, _ summary: Summary?, ledger: String)
+    {
+        let command = telemetry.command
+        let isHere = command.map { $0.directory == RunCommand.workingDirectory } ?? true
+        let run = telemetry.runs.last
+        self.init(
+            wasAnswered: manifest.epochs.last?.stop?.wasAnswered
+                ?? run?.points.contains { $0.answers > 0 } ?? true,
+            // Version 0.1.0 said nothing of it, but the setting is there only without an endpoint.
+            hasEndpoint: telemetry.hasEndpoint
+                ?? !telemetry.settings.contains { $0.name == "environment" },
+            environment: manifest.identity.environment,
+            isBinary: manifest.identity.wireProtocol == CampaignIdentity.binaryProtocol,
+            ledger: isHere ? ledger : absolutePath(ledger), command: command,
+            openStates: summary?.openStates ?? [])
+    }
+}
+
+extension Summary {
+    /// Settled rows by state.
+    package var counts: RowCounts {
+        var counts = RowCounts()
+        counts.accepted = accepted
+        counts.rejected = rejected
+        counts.invalid = invalid
+        counts.skipped = skipped
+        counts.failed = failed
+        counts.unknown = unknown
+        return counts
+    }
+
+    /// The states of rows that no resume changes unless it is told to.
+    package var openStates: [String] {
+        [("failed", failed), ("unknown", unknown)].filter { $0.1 > 0 }.map(\.0)
+    }
+
+    /// That nobody gets the campaign, as all rows that could be sent are left out; nil where somebody
+    /// does, or may yet.
+    package var allSkippedWarning: String? {
+        guard skipped > 0, counts.sent == 0, remaining == 0 else { return nil }
+        let reasons = ["Suppressed", "Duplicate"].compactMap { name in
+            self.reasons[name].map { "\(grouped($0)) \(name)" }
+        }
+        return "broadside: warning: no row was left to send: \(grouped(skipped)) of the "
+            + "\(grouped(skipped + invalid)) rows are skipped (\(reasons.joined(separator: ", "))), so "
+            + "nobody gets this campaign: is --suppress the right list?"
+    }
+
+    /// How many rows those are; nil where there are none.
+    package var openRowsText: String? {
+        let states = [("failed", failed), ("unknown", unknown)].filter { $0.1 > 0 }
+        guard !states.isEmpty else { return nil }
+        return states.map { "\($0.1) rows are \($0.0)" }.joined(separator: ", ")
+    }
+}

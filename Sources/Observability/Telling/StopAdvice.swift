@@ -1,0 +1,302 @@
+import APNs
+package import Campaign
+
+/// What to do after a run: one table, read by the run's last line, by the report and by whatever looks
+/// at a ledger later on.
+package struct StopAdvice {
+    /// Something to do.
+    package struct Step: Equatable {
+        /// A part of a sentence; in the last line it follows the cause's message and a colon.
+        var text: String
+        /// A command line to be pasted; nil where nobody but the reader knows it.
+        var command: String?
+    }
+
+    /// What the advice depends on besides the cause.
+    package struct Circumstances {
+        /// Whether the run received any response.
+        var wasAnswered: Bool
+        /// `--endpoint` names the server, not an environment of Apple's.
+        var hasEndpoint: Bool
+        var environment: String
+        var isBinary: Bool
+        /// The ledger's directory, as it is to be named.
+        var ledger: String
+        /// The run's command line; nil where none was kept.
+        var command: RunCommand?
+        /// Rows that are `failed` or `unknown`.
+        var openStates: [String] = []
+
+        package init(
+            wasAnswered: Bool, hasEndpoint: Bool, environment: String, isBinary: Bool,
+            ledger: String, command: RunCommand? = nil, openStates: [String] = []
+        ) {
+            self.wasAnswered = wasAnswered
+            self.hasEndpoint = hasEndpoint
+            self.environment = environment
+            self.isBinary = isBinary
+            self.ledger = ledger
+            self.command = command
+            self.openStates = openStates
+        }
+    }
+
+    private let circumstances: Circumstances
+    package private(set) var steps: [Step] = []
+
+    /// - Returns: No steps where nothing is left to be done.
+    package init(_ cause: StopCause, _ circumstances: Circumstances) {
+        self.circumstances = circumstances
+        switch cause {
+        case .complete: retryOpenRows()
+        case .signal, .control: resume("--resume continues")
+        case .deadline:
+            add("--resume continues without it", resuming?.withoutDeadline)
+        case .gaveUp(let trouble), .brokenServer(let trouble): afterGivingUp(trouble)
+        case .noResponse(_, let last): afterGivingUp(last)
+        case .canaryUnanswered, .failed: afterGivingUp(nil)
+        case .refused(let refusal): afterRefusal(refusal)
+        case .heldBack(_, let refusal): afterRefusal(refusal)
+        case .onlyBadTokens(let refusal): afterStrangeTokens(refusal)
+        case .tooManyBadTokens:
+            export(
+                "check --environment and where the list comes from, or raise --max-bad-tokens; see "
+                    + "which rows they are", ["--reason", "BadDeviceToken"])
+            resume("if the list is right as it is, continue without this guard") {
+                $0.with("max-bad-tokens", "100")
+            }
+        case .tooManyInvalid:
+            export(
+                "see which rows they are, and why, or raise --max-invalid", ["--state", "invalid"])
+            resume("if the list is right as it is, continue without this guard") {
+                $0.with("max-invalid", "100")
+            }
+        case .canaryRefused:
+            export(
+                "see why, or raise --canary-max-rejected",
+                ["--state", "rejected", "--state", "invalid"])
+            resume("if that is as it should be, continue without this guard") {
+                $0.with("canary-max-rejected", "100")
+            }
+        case .expiredToken(isSupplied: true): resume("put a new one there, then --resume continues")
+        case .expiredToken(isSupplied: false):
+            resume("check the clock of this machine, then --resume continues")
+        case .signingFailed: resume("check --auth-key, then --resume continues")
+        case .ledgerFailed: resume("make room on its disk, then --resume continues")
+        case .listFailed, .listChanged: resume("then --resume continues")
+        }
+    }
+
+    /// The list is wrong, and nothing was sent: there is no ledger to look at.
+    package init(wrongList circumstances: Circumstances) {
+        self.circumstances = circumstances
+        add(
+            "look at the list, or raise --max-invalid",
+            circumstances.command.flatMap { command in
+                command.value("tokens").map {
+                    command.calling(["tokens", "check", "--tokens", $0])
+                }
+            })
+    }
+
+    /// After a run that left no cause: it was killed, or version 0.1.0 wrote its ledger.
+    ///
+    /// - Parameter message: What it said at its end.
+    init(outcome: String?, message: String?, _ circumstances: Circumstances) {
+        self.circumstances = circumstances
+        guard outcome == Summary.Outcome.aborted.rawValue else {
+            resume(
+                outcome == nil
+                    ? "the latest run left no word about its end: it was killed, or its disk took no "
+                        + "more; once there is room, the same command line with --resume continues"
+                    : "continue where it ended: the same command line with --resume")
+            return
+        }
+        // What refused the campaign once would do so again.
+        export(
+            "fix first what the run said at its end"
+                + (message.map { " (\($0))" } ?? "") + "; see which rows were refused",
+            ["--state", "rejected"])
+    }
+
+    /// The first step, as the end of a line; nil where there is none.
+    package var lastWords: String? {
+        steps.first.map { step in step.text + (step.command.map { ": \($0)" } ?? "") }
+    }
+
+    // MARK: Steps
+
+    private mutating func add(_ text: String, _ command: RunCommand?) {
+        steps.append(Step(text: text, command: command?.text()))
+    }
+
+    /// The same run again; a ledger that was moved, or that is read from elsewhere, is named anew.
+    private var resuming: RunCommand? {
+        circumstances.command.map { command in
+            let ledger = circumstances.ledger
+            return (command.value("ledger") == ledger ? command : command.with("ledger", ledger))
+                .resuming
+        }
+    }
+
+    private mutating func resume(
+        _ text: String, _ change: (RunCommand) -> RunCommand = { $0 }
+    ) {
+        add(text, resuming.map(change))
+    }
+
+    private mutating func doctor(_ text: String, _ change: (RunCommand) -> RunCommand = { $0 }) {
+        // A gateway is none of the doctor's patients.
+        guard !circumstances.isBinary else { return add(text, nil) }
+        add(text, circumstances.command.map { change($0.doctor) })
+    }
+
+    private mutating func export(_ text: String, _ options: [String]) {
+        let command =
+            circumstances.command ?? RunCommand(program: "broadside", arguments: [], directory: "")
+        add(
+            text, command.calling(["ledger", "export", "--ledger", circumstances.ledger] + options))
+    }
+
+    private mutating func retryOpenRows() {
+        guard !circumstances.openStates.isEmpty else { return }
+        let names = circumstances.openStates.joined(separator: ",")
+        add(
+            "--resume --retry \(names) sends them again",
+            resuming?.with("retry", names))
+    }
+
+    // MARK: Giving up
+
+    private mutating func afterGivingUp(_ trouble: ConnectionTrouble?) {
+        guard !circumstances.wasAnswered else { return resume("--resume continues") }
+        switch trouble?.kind ?? .silent {
+        case .resolve, .connect, .proxy:
+            doctor(
+                circumstances.hasEndpoint
+                    ? "check --endpoint, and that a server listens there; doctor says more"
+                    : "does a firewall let --port through, or is a --proxy needed? doctor says more"
+            )
+        case .tls, .protocol:
+            doctor("check --endpoint, --ca-file and what is between; doctor says more")
+        case .silent, .lost, .refused, .longWait, .tokenUpdates, .other:
+            doctor("doctor says more")
+        }
+        resume("nothing was accepted or refused: once that is fixed, --resume continues")
+    }
+
+    // MARK: Refusals
+
+    /// For relays that want what APNs does not.
+    static let lengthRequired =
+        "this server insists on a content-length header, which --content-length sends"
+
+    /// What APNs refuses in every request is in the options: what they say now would be refused again.
+    private mutating func afterRefusal(_ refusal: StopCause.Refusal?) {
+        if refusal?.status == LengthRequired.status {
+            add(
+                Self.lengthRequired + "; what was refused so far stays so, so begin a new ledger",
+                circumstances.command?.beginningAnew(ledger: circumstances.ledger)
+                    .withFlag("content-length"))
+            return
+        }
+        if let refusal, AnswerClass.isStrangeSuccess(refusal.status) {
+            export(
+                "is this APNs? put --endpoint right, and --resume continues; see which rows may have "
+                    + "been sent", ["--state", "unknown"])
+            return
+        }
+        guard let refusal, refusal.isCredential else {
+            export(
+                "\(Self.refusedOption(refusal?.reason)), and begin a new ledger: what was refused so "
+                    + "far stays so; see which rows these are", ["--state", "rejected"])
+            return
+        }
+        switch refusal.reason {
+        case .topicDisallowed:
+            doctor(
+                "the credential is not for this --topic; the topic is part of the campaign, so begin "
+                    + "a new ledger with the right one; doctor tries one without sending to a device"
+            )
+        case .badEnvironmentKeyInToken, .badEnvironmentKeyIDInToken, .badCertificateEnvironment:
+            afterForeignCredential()
+        case .invalidProviderToken:
+            doctor(
+                "check --auth-key, --key-id and --team-id, which must belong together (are the two IDs "
+                    + "exchanged?); doctor tries them without sending to a device")
+            afterFixing()
+        case .badCertificate:
+            doctor("use a --certificate that is neither expired nor revoked; doctor tries it")
+            afterFixing()
+        default:
+            doctor(
+                "use a credential that is valid for this topic and environment; doctor tries it "
+                    + "without sending to a device")
+            afterFixing()
+        }
+    }
+
+    private mutating func afterFixing() {
+        steps.append(
+            Step(
+                text: "these rows stay remaining: once doctor finds nothing, the same command line "
+                    + "with the right credential and --resume sends them", command: nil))
+    }
+
+    private mutating func afterForeignCredential() {
+        let text =
+            "the credential is for the other environment: check --environment, which is part of the "
+            + "campaign, so another one needs a new ledger"
+        guard let other else {
+            doctor(text + "; doctor tries it without sending to a device")
+            return
+        }
+        doctor(text + "; doctor tries the other one") { $0.with("environment", other) }
+        add(
+            "if the list is of that environment too, begin anew there",
+            circumstances.command?.beginningAnew(ledger: circumstances.ledger)
+                .with("environment", other))
+    }
+
+    private mutating func afterStrangeTokens(_ refusal: StopCause.Refusal) {
+        guard refusal.reason == .badDeviceToken else {
+            export(
+                "these are tokens of another app: check --topic against the list; the topic is part of "
+                    + "the campaign, so begin a new ledger with the right one",
+                ["--state", "rejected"])
+            return
+        }
+        let text =
+            "check --environment and --topic against the list; both are part of the campaign, so "
+            + "begin a new ledger with the right ones"
+        guard let other else {
+            export(text + "; see which rows were refused", ["--state", "rejected"])
+            return
+        }
+        add(
+            text + "; if these are tokens of \(other)",
+            circumstances.command?.beginningAnew(ledger: circumstances.ledger)
+                .with("environment", other))
+    }
+
+    /// Apple's other environment; nil where `--endpoint` names the server.
+    private var other: String? {
+        guard !circumstances.hasEndpoint else { return nil }
+        return circumstances.environment == "production" ? "development" : "production"
+    }
+
+    /// Which option a refused request leads to.
+    private static func refusedOption(_ reason: Reason?) -> String {
+        switch reason {
+        case .badCollapseID: "put --collapse-id right"
+        case .badExpirationDate: "put --expiration right"
+        case .badPriority: "put --priority right"
+        case .badTopic, .missingTopic: "put --topic right"
+        case .invalidPushType: "put --push-type right"
+        case .payloadEmpty: "put --payload right"
+        case .payloadTooLarge: "make the payload shorter than this server takes"
+        case .badPath, .methodNotAllowed: "is this APNs? put --endpoint right"
+        default: "put the request's headers right"
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import APNs
+import Campaign
+import Support
+
+extension StopCause {
+    /// What happened, in one line.
+    package var message: String { message(place: nil) }
+
+    /// - Parameter place: Where connections went to.
+    package func message(place: String?) -> String {
+        switch self {
+        case .complete: "complete"
+        case .signal: "stopped by a signal"
+        case .control: "stopped by broadside control"
+        case .deadline: "the deadline has passed"
+        case .gaveUp(let trouble): Self.gaveUp(trouble, place: place)
+        case .noResponse(let seconds, let last):
+            Self.gaveUp(
+                "no answer for \(seconds) s" + (last.map { " (\($0.sentence))" } ?? ""), place)
+        case .brokenServer(let trouble):
+            Self.gaveUp("one connection after the other breaks: \(trouble.sentence)", place)
+        case .refused(let refusal) where AnswerClass.isStrangeSuccess(refusal.status):
+            "the server says \(refusal.status) to one request after the other, which APNs never does: "
+                + "what became of these rows is unknown"
+        case .refused(let refusal):
+            refusal.status == 0
+                ? "APNs refuses the credential (\(refusal.text))"
+                : "APNs refuses one request after the other: \(refusal.text)"
+        case .heldBack(let rows, let refusal):
+            "\(rows) rows were refused for the credential's sake, and stay for --resume"
+                + (refusal.map { ": \($0.text)" } ?? "")
+        case .onlyBadTokens(let refusal):
+            "APNs knows none of the first tokens (\(refusal.text))"
+        case .tooManyBadTokens: "too many of the last 10,000 answers are BadDeviceToken"
+        case .tooManyInvalid(let count, let rows):
+            "\(grouped(count)) of the first \(grouped(rows)) rows are invalid"
+        case .canaryRefused(let count, let answered):
+            "\(count) of the canary's \(answered) rows are refused or invalid"
+        case .canaryUnanswered: "too few of the canary's rows were answered"
+        case .expiredToken(let isSupplied):
+            isSupplied
+                ? "the provider token of --auth-token-file has expired"
+                : "APNs calls a fresh provider token expired"
+        case .signingFailed: "the signing key can't sign any more"
+        case .ledgerFailed(let detail): "the ledger can't be written: \(detail)"
+        case .listFailed(let detail), .listChanged(let detail), .failed(let detail): detail
+        }
+    }
+
+    private static func gaveUp(_ what: String, _ place: String?) -> String {
+        place.map { "gave up on \($0): \(what)" } ?? what
+    }
+
+    private static func gaveUp(_ trouble: ConnectionTrouble, place: String?) -> String {
+        // Where connections went to a single address it is named once.
+        guard let place, trouble.peer == place else { return gaveUp(trouble.sentence, place) }
+        return gaveUp(trouble.sentenceWithoutPeer, place)
+    }
+}
+
+extension ConnectionTrouble {
+    /// One line that names the peer, what happened, and the option that it went beyond.
+    var sentence: String {
+        peer.map { "\($0): \(sentenceWithoutPeer)" } ?? sentenceWithoutPeer
+    }
+
+    fileprivate var sentenceWithoutPeer: String {
+        kind == .longWait ? "\(problem), which is longer than --give-up-after" : problem
+    }
+}

@@ -1,0 +1,92 @@
+import APNs
+package import Campaign
+package import Engine
+import Support
+
+extension Summary {
+    /// Takes the states over that a ledger tells.
+    package mutating func take(_ ledger: LedgerSummary, rows: UInt64?) {
+        accepted = ledger.count(.accepted)
+        rejected = ledger.count(.rejected)
+        invalid = ledger.count(.invalid)
+        skipped = ledger.count(.skipped)
+        failed = ledger.count(.failed)
+        unknown = ledger.count(.unknown)
+        inDoubt = ledger.count(.inDoubt)
+        reasons = ledger.reasons.named
+        setRows(rows)
+    }
+
+    /// Takes the states over that this process counted; the run is the campaign's first.
+    package mutating func take(_ statistics: RunStatistics, rows: UInt64?) {
+        accepted = statistics.accepted
+        rejected = statistics.rejected
+        invalid = statistics.invalid
+        skipped = statistics.skipped
+        failed = statistics.failed
+        unknown = statistics.unknown
+        reasons = statistics.reasons.named
+        setRows(rows)
+    }
+
+    private mutating func setRows(_ rows: UInt64?) {
+        self.rows = rows
+        let settled = accepted + rejected + invalid + skipped + failed + unknown
+        remaining = rows.map { $0 - min($0, settled) }
+    }
+
+    /// Takes over what the ledger's telemetry says of the latest run; what it does not say stays
+    /// unknown.
+    mutating func take(_ telemetry: Telemetry, run number: UInt32) {
+        guard let run = telemetry.runs.last, run.number == number else { return }
+        elapsedSeconds = run.elapsedSeconds
+        let answers = run.points.reduce(0) { $0 + $1.answers }
+        if run.elapsedSeconds > 0, answers > 0 {
+            notificationsPerSecond = Double(answers) / run.elapsedSeconds
+        }
+        // What is kept of times to answer is that of all runs.
+        if telemetry.runs.count == 1, number == 1 { latency = Latency(telemetry.latency) }
+        let total = run.limited.reduce(0, +)
+        if total > 0, run.limited.count == LimitedBy.allCases.count {
+            limitedBy = [:]
+            for cause in LimitedBy.allCases {
+                limitedBy?[cause.name] = Double(run.limited[cause.rawValue]) / Double(total)
+            }
+        }
+        inFlightMost = run.points.lazy.map(\.inFlight).max()
+    }
+
+    /// Takes over what only this process knows.
+    package mutating func take(
+        use: ProcessUse, statistics: RunStatistics, latency: borrowing LatencyHistogram,
+        elapsed: Double, requests: UInt64
+    ) {
+        elapsedSeconds = elapsed
+        fallbacks = statistics.fallbacks
+        let answers = latency.count + statistics.untimedAnswers
+        notificationsPerSecond = elapsed > 0 ? Double(answers) / elapsed : 0
+        if requests > 0 {
+            cpuMicrosecondsPerNotification = use.cpuMicroseconds / Double(requests)
+        }
+        peakResidentBytes = use.peakResidentBytes
+        self.latency = Latency()
+        self.latency.p50 = Latency.milliseconds(latency.quantile(0.5))
+        self.latency.p90 = Latency.milliseconds(latency.quantile(0.9))
+        self.latency.p99 = Latency.milliseconds(latency.quantile(0.99))
+        self.latency.p999 = Latency.milliseconds(latency.quantile(0.999))
+        if latency.count > 0 {
+            self.latency.max = Latency.milliseconds(latency.maximumNanoseconds)
+        }
+        paced = statistics.pace.worst.map { "answers slow down under load, \($0.words)" }
+        let total = statistics.limited.reduce(0, +)
+        // Where nothing was measured nothing is known.
+        guard total > 0 else {
+            limitedBy = nil
+            return
+        }
+        limitedBy = Dictionary(
+            uniqueKeysWithValues: LimitedBy.allCases.map {
+                ($0.name, Double(statistics.limited[$0.rawValue]) / Double(total))
+            })
+    }
+}

@@ -1,0 +1,313 @@
+import APNs
+import Campaign
+import Engine
+import FoundationEssentials
+internal import Glibc
+import Support
+
+/// What became of a run: the JSON that `--summary` writes. Keys are part of the contract.
+public struct Summary: Sendable, Encodable {
+    /// How the run ended.
+    public enum Outcome: String, Sendable, Encodable {
+        /// A run is sending.
+        case running
+        /// Every row is settled.
+        case complete
+        /// Ended with rows left over.
+        case stopped
+        /// APNs refuses the campaign.
+        case aborted
+        /// The run could not go on.
+        case error
+    }
+
+    /// Milliseconds; nil while nothing was answered.
+    public struct Latency: Sendable, Encodable {
+        /// Half of the answers came within this.
+        public var p50: Double?
+        /// Nine of ten did.
+        public var p90: Double?
+        /// 99 of 100 did.
+        public var p99: Double?
+        /// 999 of 1,000 did.
+        public var p999: Double?
+        /// The slowest one.
+        public var max: Double?
+
+        private enum CodingKeys: String, CodingKey {
+            case p50, p90, p99, p999, max
+        }
+
+        /// Nothing is known.
+        init() {}
+
+        /// The quantiles of times to answer.
+        init(_ counts: LatencyCounts) {
+            p50 = Self.milliseconds(counts.quantile(0.5))
+            p90 = Self.milliseconds(counts.quantile(0.9))
+            p99 = Self.milliseconds(counts.quantile(0.99))
+            p999 = Self.milliseconds(counts.quantile(0.999))
+            max = counts.count > 0 ? Self.milliseconds(counts.maximumNanoseconds) : nil
+        }
+
+        static func milliseconds(_ nanoseconds: UInt64?) -> Double? {
+            nanoseconds.map { Double($0 / 1000) / 1000 }
+        }
+
+        /// All keys are always there, as in the whole.
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(p50, forKey: .p50)
+            try container.encode(p90, forKey: .p90)
+            try container.encode(p99, forKey: .p99)
+            try container.encode(p999, forKey: .p999)
+            try container.encode(max, forKey: .max)
+        }
+    }
+
+    /// 16 hexadecimal digits; empty where the run was stopped before its campaign had any, null in
+    /// the JSON then.
+    public var campaign: String
+    /// What people call the campaign; nil: nothing.
+    public var name: String?
+    /// How the run ended.
+    public var outcome: Outcome
+    /// All rows of the list; nil where a second signal cut the count short.
+    public var rows: UInt64?
+    /// Rows that APNs accepted (200).
+    public var accepted: UInt64 = 0
+    /// Rows that APNs refused for good.
+    public var rejected: UInt64 = 0
+    /// Rows that could not be sent as they are.
+    public var invalid: UInt64 = 0
+    /// Rows left out on purpose.
+    public var skipped: UInt64 = 0
+    /// Rows whose attempts are used up.
+    public var failed: UInt64 = 0
+    /// Rows that were sent and whose answer was lost.
+    public var unknown: UInt64 = 0
+    /// Rows that a run reserved and said no more about; a resume settles them. They are among those
+    /// that are not settled.
+    public var inDoubt: UInt64 = 0
+    /// False if nobody has counted them; they are null in the JSON then.
+    package var isInDoubtKnown = true
+    /// The most requests that were in flight at any time that was recorded. No key of the JSON.
+    var inFlightMost: Int?
+    /// Rows that are not settled; nil where `rows` is.
+    public var remaining: UInt64?
+    /// Reason -> rows, of all rows that were not accepted.
+    public var reasons: [String: UInt64] = [:]
+    /// Requests beyond each row's first, over all runs.
+    public var retries: UInt64 = 0
+    /// Connections that this run kept up; nil if nobody knows, as in what follows.
+    public var connections: Int?
+    /// Why these, where the run chose them. No key of the JSON.
+    package var connectionsReason: String?
+    /// Connections that took another's place, over all runs.
+    public var reconnects: UInt64 = 0
+    /// How long this run took.
+    public var elapsedSeconds: Double?
+    /// Answers a second in this run.
+    public var notificationsPerSecond: Double?
+    /// User and system time of this process a request; nil where none was made.
+    public var cpuMicrosecondsPerNotification: Double?
+    /// How long answers took in this run.
+    public var latency = Latency()
+    /// The most memory that this process had in use.
+    public var peakResidentBytes: UInt64?
+    /// Shares, adding up to 1, of what the connections' time went to; nil where none was measured.
+    public var limitedBy: [String: Double]?
+    /// A legacy gateway was spoken to: what it said nothing of was accepted. No key of the JSON.
+    public var acceptsBySilence = false
+    /// Why fewer requests were in flight than the server allowed; nil where they were not. No key
+    /// of the JSON.
+    public var paced: String?
+
+    /// Rows of this process without a payload of their value's own. No key of the JSON.
+    var fallbacks = FallbackCounts()
+
+    package init(campaign: UInt64, outcome: Outcome) {
+        self.campaign = hexadecimal(campaign)
+        self.outcome = outcome
+    }
+
+    /// A campaign that was not begun.
+    package init(unbegun outcome: Outcome) {
+        campaign = ""
+        self.outcome = outcome
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case campaign, name, labels, outcome, rows, accepted, rejected, invalid, skipped, failed,
+            unknown
+        case inDoubt = "in_doubt"
+        case remaining, reasons, retries, connections, reconnects
+        case elapsedSeconds = "elapsed_seconds"
+        case notificationsPerSecond = "notifications_per_second"
+        case cpuMicrosecondsPerNotification = "cpu_microseconds_per_notification"
+        case latency = "latency_ms"
+        case peakResidentBytes = "peak_rss_bytes"
+        case limitedBy = "limited_by"
+    }
+
+    /// All keys are always there; what is not known is null.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(campaign.isEmpty ? nil : campaign, forKey: .campaign)
+        try container.encode(name, forKey: .name)
+        // No option gives any yet.
+        try container.encode([String: String](), forKey: .labels)
+        try container.encode(outcome, forKey: .outcome)
+        try container.encode(rows, forKey: .rows)
+        try container.encode(accepted, forKey: .accepted)
+        try container.encode(rejected, forKey: .rejected)
+        try container.encode(invalid, forKey: .invalid)
+        try container.encode(skipped, forKey: .skipped)
+        try container.encode(failed, forKey: .failed)
+        try container.encode(unknown, forKey: .unknown)
+        try container.encode(isInDoubtKnown ? inDoubt : nil, forKey: .inDoubt)
+        try container.encode(remaining, forKey: .remaining)
+        try container.encode(reasons, forKey: .reasons)
+        try container.encode(retries, forKey: .retries)
+        try container.encode(connections, forKey: .connections)
+        try container.encode(reconnects, forKey: .reconnects)
+        try container.encode(elapsedSeconds, forKey: .elapsedSeconds)
+        try container.encode(notificationsPerSecond, forKey: .notificationsPerSecond)
+        try container.encode(
+            cpuMicrosecondsPerNotification, forKey: .cpuMicrosecondsPerNotification)
+        try container.encode(latency, forKey: .latency)
+        try container.encode(peakResidentBytes, forKey: .peakResidentBytes)
+        try container.encode(limitedBy, forKey: .limitedBy)
+    }
+
+    /// The JSON text, with a line end.
+    public func json() -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+        guard let data = try? encoder.encode(self) else {
+            preconditionFailure("a summary is plain numbers and texts")
+        }
+        let text = JSONLine.escapingControls(String(decoding: data, as: UTF8.self))
+        return Array(text.utf8) + [0x0a]
+    }
+
+    /// Where the values of the lines for people begin.
+    package static let valueColumn = 14
+
+    private func line(_ name: String, _ value: some CustomStringConvertible) -> String {
+        let blanks = max(1, Self.valueColumn - 2 - name.count)
+        return "  \(name)\(String(repeating: " ", count: blanks))\(value)\n"
+    }
+
+    /// The counts, for people.
+    public var countsText: String {
+        var text = "campaign \(campaign): \(outcome.rawValue)\n"
+        text += line("rows", rows.map { "\($0)" } ?? "not counted")
+        text += line("accepted", "\(accepted)\(acceptsBySilence ? ", by silence" : "")")
+        for (name, count) in [
+            ("rejected", rejected), ("invalid", invalid), ("skipped", skipped),
+            ("failed", failed), ("unknown", unknown),
+        ] where count > 0 {
+            text += line(name, count)
+        }
+        if let remaining, remaining > 0 { text += line("remaining", remaining) }
+        if inDoubt > 0 { text += line("in doubt", "\(inDoubt)\(inDoubtWords)") }
+        for (reason, count) in reasons.sorted(by: { ($0.value, $1.key) > ($1.value, $0.key) }) {
+            text += line("  \(reason)", count)
+        }
+        return text
+    }
+
+    /// What rows in doubt are, as far as it is known.
+    private var inDoubtWords: String {
+        guard outcome != .running else { return " of them, in the hands of the run" }
+        let words = remaining == nil ? "" : " of them"
+        // Rows are reserved well before they are sent.
+        guard let inFlightMost, UInt64(inFlightMost) < inDoubt / 2 else { return words }
+        return "\(words), most of them reserved and never sent: at most \(grouped(inFlightMost)) "
+            + "requests were seen in flight at a time"
+    }
+
+    /// What to do about rows that a relay rejected for want of a content-length; nil: there are none.
+    package var lengthAdvice: String? {
+        guard let count = reasons["\(LengthRequired.reason)"], count > 0 else { return nil }
+        return "\(count) rows were rejected with \(LengthRequired.status) "
+            + "\(LengthRequired.reason): \(StopAdvice.lengthRequired), in a new run"
+    }
+
+    /// A few lines for people.
+    public var text: String {
+        var text = countsText
+        // Nothing was done by this process: nothing is to be said of its speed.
+        guard let elapsedSeconds, elapsedSeconds > 0 else { return text }
+        let notificationsPerSecond = notificationsPerSecond ?? 0
+        text += line("time", "\(decimal(elapsedSeconds, places: 2)) s")
+        let isSlow = notificationsPerSecond > 0 && notificationsPerSecond < 10
+        let rate = decimal(notificationsPerSecond, places: isSlow ? 1 : 0)
+        text += line("rate", "\(rate) a second")
+        if let p50 = latency.p50, let p99 = latency.p99 {
+            text += line(
+                "latency", "p50 \(decimal(p50, places: 1)) ms, p99 \(decimal(p99, places: 1)) ms")
+        }
+        if let connectionsReason, let connections {
+            text += line("connections", "\(connections): \(connectionsReason)")
+        }
+        if let causes = LimitedBy.text(
+            limitedBy, seconds: elapsedSeconds, acceptsBySilence: acceptsBySilence)
+        {
+            text += line("limited by", causes)
+        }
+        if let paced { text += line("paced", paced) }
+        if let words = fallbacks.words { text += line("other values", words) }
+        return text
+    }
+}
+
+extension FallbackCounts {
+    /// Values that are named.
+    private static let namedLimit = 10
+
+    /// How many rows had no payload of their value's own, and which values those were; nil: none.
+    package var words: String? {
+        guard rows > 0 else { return nil }
+        let sorted = byValue.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        var parts = sorted.prefix(Self.namedLimit).map { value, count in
+            "\(value.isEmpty ? "(empty)" : ForeignText.escaped(value)) \(count)"
+        }
+        let rest = sorted.dropFirst(Self.namedLimit).reduce(others) { $0 + $1.value }
+        if rest > 0 { parts.append("others \(rest)") }
+        let subject = rows == 1 ? "1 row has" : "\(rows) rows have"
+        return "\(subject) no payload of their value's own: \(parts.joined(separator: ", "))"
+    }
+}
+
+/// What this process used, as the kernel counts it.
+package struct ProcessUse {
+    var cpuMicroseconds: Double
+    var peakResidentBytes: UInt64
+
+    package static func now() -> ProcessUse {
+        var usage = rusage()
+        unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        func microseconds(_ value: timeval) -> Double {
+            Double(value.tv_sec) * 1e6 + Double(value.tv_usec)
+        }
+        return ProcessUse(
+            cpuMicroseconds: microseconds(usage.ru_utime) + microseconds(usage.ru_stime),
+            // Linux counts kibibytes here (getrusage(2)).
+            peakResidentBytes: peakOfThisProgram() ?? UInt64(usage.ru_maxrss) * 1024)
+    }
+
+    /// `VmHWM` of /proc/self/status (proc(5)). The kernel lets a process keep the `ru_maxrss` of
+    /// the program that it was before exec: started by a large one, a small one would seem large.
+    private static func peakOfThisProgram() -> UInt64? {
+        guard let status = try? readFile("/proc/self/status", option: "", limit: 1 << 16) else {
+            return nil
+        }
+        for line in status.split(separator: 0x0a) where line.starts(with: "VmHWM:".utf8) {
+            let digits = line.filter { $0 >= 0x30 && $0 <= 0x39 }
+            return UInt64(String(decoding: digits, as: UTF8.self)).map { $0 * 1024 }
+        }
+        return nil
+    }
+}

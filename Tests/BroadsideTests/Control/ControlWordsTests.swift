@@ -1,0 +1,30 @@
+import Support
+import Testing
+
+@testable import Broadside
+
+/// What an operator and a run say to each other over the control socket.
+@Suite struct ControlWordsTests {
+    @Test func `requests on the control socket are understood or refused in words`() throws {
+        #expect(try ControlRequest("status") == .status)
+        #expect(try ControlRequest("  rate   2500.5 ") == .rate(2500.5))
+        #expect(try ControlRequest("rate unlimited") == .rate(nil))
+        #expect(try ControlRequest("pause") == .pause)
+        for line in [
+            "", "rate", "rate x", "rate 0", "rate -1", "rate nan", "rate inf", "rate 1e9",
+            "rate 1 2", "pause now", "STOP", "frob",
+        ] {
+            #expect(throws: BroadsideError.self, "\(line)") { try ControlRequest(line) }
+        }
+    }
+
+    @Test func `an answer is told to people, its errors too`() {
+        let answer = #"{"ok":true,"rate_limit":null,"latency_ms":{"p50":1.5},"a":[{"b":"x\"y"}]}"#
+        #expect(
+            ControlClient.text(of: answer)
+                == "rate limit      -\nlatency ms p50  1.5\na b             x\"y\n")
+        #expect(ControlClient.error(in: answer) == nil)
+        #expect(ControlClient.error(in: #"{"ok":false,"error":"no"}"#) == "no")
+        #expect(ControlClient.error(in: #"{"ok":false}"#) != nil)
+    }
+}

@@ -1,0 +1,159 @@
+import APNs
+import Campaign
+import Testing
+
+@testable import Observability
+
+/// What to do after each way in which a run ends: causes x advice, without any process.
+@Suite struct StopAdviceTests {
+    static let command = RunCommand(
+        program: "broadside",
+        arguments: [
+            "send", "--tokens", "my list.txt", "--topic=com.example", "--auth-key", "it's.p8",
+            "--deadline", "2h", "--ledger", "tonight",
+        ], directory: RunCommand.workingDirectory)
+    static let resume = """
+        broadside send --tokens 'my list.txt' '--topic=com.example' --auth-key 'it'\\''s.p8' \
+        --deadline 2h --ledger tonight --resume
+        """
+
+    static func advice(
+        _ cause: StopCause, wasAnswered: Bool = true, hasEndpoint: Bool = false,
+        open: [String] = [], command: RunCommand? = command
+    ) -> StopAdvice {
+        StopAdvice(
+            cause,
+            .init(
+                wasAnswered: wasAnswered, hasEndpoint: hasEndpoint, environment: "production",
+                isBinary: false, ledger: "tonight", command: command, openStates: open))
+    }
+
+    static func refusal(
+        _ reason: Reason?, _ status: UInt16 = 403, isCredential: Bool = true
+    ) -> StopCause.Refusal {
+        .init(status: status, reason: reason, isCredential: isCredential)
+    }
+
+    /// Causes after which the same command line sends what is left.
+    @Test(
+        arguments: [
+            .signal, .control, .expiredToken(isSupplied: true), .expiredToken(isSupplied: false),
+            .signingFailed, .ledgerFailed(detail: "full"), .listFailed(detail: "cut"),
+            .listChanged(detail: "grown"), .failed(detail: "ring"), .canaryUnanswered,
+            .gaveUp(.init(.connect, "refused")), .noResponse(seconds: 60, last: nil),
+            .brokenServer(.init(.protocol, "x")),
+        ] as [StopCause])
+    func `A run that was merely interrupted is resumed as it is`(cause: StopCause) {
+        #expect(Self.advice(cause).steps.map(\.command) == [Self.resume])
+    }
+
+    /// Causes that the same command line would meet again.
+    @Test(
+        arguments: [
+            .refused(refusal(.topicDisallowed, 400)), .refused(refusal(.invalidProviderToken)),
+            .refused(refusal(.badEnvironmentKeyInToken)), .refused(refusal(.badCertificate)),
+            .refused(refusal(.badCertificateEnvironment, 0)), .refused(refusal(.forbidden)),
+            .refused(refusal(.badPriority, 400, isCredential: false)),
+            .refused(refusal(nil, 404, isCredential: false)),
+            .heldBack(rows: 3, refusal(.topicDisallowed, 400)), .heldBack(rows: 3, nil),
+            .onlyBadTokens(refusal(.badDeviceToken, 400, isCredential: false)),
+            .onlyBadTokens(refusal(.deviceTokenNotForTopic, 400, isCredential: false)),
+            .tooManyBadTokens, .tooManyInvalid(count: 5, rows: 9),
+            .canaryRefused(count: 4, answered: 5),
+        ] as [StopCause], [false, true])
+    func `What was refused is never resumed as it is`(cause: StopCause, hasEndpoint: Bool) {
+        #expect(cause.isAbort)
+        let advice = Self.advice(cause, hasEndpoint: hasEndpoint)
+        #expect(!advice.steps.isEmpty)
+        #expect(!advice.steps.contains { $0.command == Self.resume })
+        // A command line that can be pasted comes with each.
+        #expect(advice.steps.contains { $0.command != nil })
+        for command in advice.steps.compactMap(\.command) where command.contains("--resume") {
+            #expect(command.hasSuffix(" 100"), "only a guard may be lifted: \(command)")
+        }
+    }
+
+    @Test func `Each command line is the run's own with what has to change`() throws {
+        #expect(
+            Self.advice(.deadline).steps.map(\.command) == [
+                Self.resume.replacing("--deadline 2h ", with: "")
+            ])
+        #expect(
+            Self.advice(.complete, open: ["failed", "unknown"]).steps.map(\.command)
+                == [Self.resume + " --retry 'failed,unknown'"])
+        #expect(Self.advice(.complete).steps.isEmpty)
+        let doctor = "broadside doctor '--topic=com.example' --auth-key 'it'\\''s.p8'"
+        #expect(
+            Self.advice(.refused(Self.refusal(.invalidProviderToken))).steps[0].command == doctor)
+        let unreachable = Self.advice(.gaveUp(.init(.resolve, "x")), wasAnswered: false)
+        #expect(unreachable.steps.map(\.command) == [doctor, Self.resume])
+        // The environment is part of the campaign: another one needs a new ledger.
+        let strangers = Self.advice(
+            .onlyBadTokens(Self.refusal(.badDeviceToken, 400, isCredential: false)))
+        #expect(
+            strangers.steps.map(\.command) == [
+                """
+                broadside send --tokens 'my list.txt' '--topic=com.example' --auth-key 'it'\\''s.p8' \
+                --deadline 2h --ledger tonight-2 --environment development
+                """
+            ])
+        let topic = Self.advice(.refused(Self.refusal(.topicDisallowed, 400)))
+        #expect(topic.steps[0].text.contains("begin a new ledger"))
+        #expect(topic.steps.map(\.command) == [doctor])
+    }
+
+    @Test(arguments: ["old", "old/", "old//", "a/old/"])
+    func `A new ledger lies beside the old one`(path: String) {
+        let name = path.hasPrefix("a") ? "a/old-2" : "old-2"
+        #expect(Self.command.beginningAnew(ledger: path).value("ledger") == name)
+    }
+
+    @Test func `A deadline of a campaign file is outdone, a flag stays one`() {
+        let command = RunCommand(
+            program: "broadside",
+            arguments: [
+                "send", "--campaign", "c.json5", "--resume", "--retry=failed", "--must-resume",
+            ], directory: "/srv/a b")
+        #expect(
+            command.resuming.withoutDeadline.text(at: "/srv/a b")
+                == "broadside send --campaign c.json5 --resume --must-resume --deadline 36500d")
+        #expect(
+            command.beginningAnew(ledger: "l").arguments
+                == ["send", "--campaign", "c.json5", "--ledger", "l-2"])
+        #expect(
+            command.doctor.text(at: "/") == "cd '/srv/a b' && broadside doctor --campaign c.json5")
+    }
+
+    @Test func `A server that says yes by another status is asked whether it is APNs`() {
+        let refusal = Self.refusal(nil, 202, isCredential: false)
+        let advice = Self.advice(.refused(refusal))
+        #expect(advice.steps.count == 1 && advice.steps[0].text.hasPrefix("is this APNs?"))
+        #expect(
+            advice.steps[0].command == "broadside ledger export --ledger tonight --state unknown")
+        #expect(StopCause.refused(refusal).message.hasPrefix("the server says 202 "))
+    }
+
+    @Test func `Of a run that left no word it is said what may have ended it`() {
+        let advice = StopAdvice(
+            outcome: nil, message: nil,
+            .init(
+                wasAnswered: true, hasEndpoint: false, environment: "production",
+                isBinary: false, ledger: "tonight", command: Self.command))
+        #expect(advice.steps.map(\.command) == [Self.resume])
+        #expect(
+            advice.steps[0].text.contains("was killed")
+                && advice.steps[0].text.contains("its disk took no more"))
+    }
+
+    @Test func `Without the run's command line the words still say what to do`() {
+        let advice = Self.advice(.signal, command: nil)
+        #expect(advice.lastWords == "--resume continues")
+        let old = StopAdvice(
+            outcome: "aborted", message: "APNs refuses one request after the other",
+            .init(
+                wasAnswered: true, hasEndpoint: false, environment: "production",
+                isBinary: false, ledger: "tonight"))
+        #expect(old.steps.count == 1 && !old.steps[0].text.contains("--resume"))
+        #expect(old.steps[0].command == "broadside ledger export --ledger tonight --state rejected")
+    }
+}

@@ -1,0 +1,106 @@
+import Campaign
+import Support
+import Testing
+
+@testable import Engine
+@testable import Observability
+
+/// The lines that a person watches, drawn from a snapshot and a width.
+@Suite struct LiveViewTests {
+    static let plain = LiveView(style: .init(hasColor: false, hasUnicode: true))
+
+    /// A night half done.
+    static func snapshot() -> RunSnapshot {
+        var snapshot = RunSnapshot()
+        snapshot.elapsedSeconds = 154
+        snapshot.rows = 10_000_000
+        snapshot.isRowsEstimate = true
+        snapshot.counts.accepted = 6_120_334
+        snapshot.counts.rejected = 80_666
+        snapshot.counts.unknown = 12
+        snapshot.rateNow = 41_200
+        snapshot.rateAverage = 40_100
+        snapshot.latencyNow.p50 = 42_000_000
+        snapshot.latencyNow.p99 = 1_310_000_000
+        snapshot.openConnections = 63
+        snapshot.wantedConnections = 64
+        snapshot.inFlight = 23_110
+        snapshot.limitedNow[LimitedBy.streams.rawValue] = 0.81
+        snapshot.limitedNow[LimitedBy.cpu.rawValue] = 0.19
+        snapshot.reasons = [("Unregistered", 70_100), ("BadDeviceToken", 10_566)]
+        return snapshot
+    }
+
+    @Test func `at 80 columns it says everything on few lines`() {
+        let lines = Self.plain.lines(Self.snapshot(), width: 80)
+        #expect(
+            lines == [
+                String(repeating: "█", count: 35) + String(repeating: "░", count: 23)
+                    + " 62 %  1 m 33 s left",
+                "6,201,012 of about 10,000,000 rows · 41,200/s now · 40,100/s average",
+                "2 m 34 s so far",
+                "accepted 6,120,334 · refused 80,666 · unknown 12 · Unregistered 70,100",
+                "BadDeviceToken 10,566",
+                "latency p50 42 ms, p99 1.3 s · 63 of 64 connections · 23,110 in flight",
+                "limited by the limit on streams (81 %)",
+            ])
+    }
+
+    @Test(arguments: [false, true]) func `no line is wider than the terminal`(hasUnicode: Bool) {
+        var snapshot = Self.snapshot()
+        snapshot.statistics.retries = 17
+        snapshot.rateLimit = 50_000
+        snapshot.reasons += (0..<9).map { ("Reason\($0)WithAVeryLongNameThatNoTerminalHolds", 9) }
+        let view = LiveView(style: .init(hasColor: false, hasUnicode: hasUnicode))
+        for width in 0...220 {
+            for line in view.lines(snapshot, width: width) {
+                #expect(line.count <= max(width, Folding.minimumWidth), "\(width): \(line)")
+                #expect(hasUnicode || line.utf8.allSatisfy { $0 < 0x80 })
+            }
+        }
+        #expect(view.lines(snapshot, width: 200).contains { $0.contains("other reasons 63") })
+    }
+
+    @Test func `colour is escape sequences around the same text, and none without it`() {
+        let colored = LiveView(style: .init(hasColor: true, hasUnicode: true))
+            .lines(Self.snapshot(), width: 80)
+        let stripped = colored.map { line in
+            line.split(separator: "\u{1b}[").map { part in
+                part.firstIndex(of: "m").map { String(part[part.index(after: $0)...]) }
+                    ?? String(part)
+            }.joined()
+        }
+        #expect(colored.joined().contains("\u{1b}[32m"))
+        let plain = Self.plain.lines(Self.snapshot(), width: 80)
+        #expect(!plain.joined().contains("\u{1b}"))
+        // Text before the first sequence of a line has no colour, so only coloured parts are cut.
+        #expect(stripped[0] == plain[0] && stripped[2] == plain[2])
+    }
+
+    @Test func `a pause and a stop are said, and nothing is promised then`() {
+        var snapshot = Self.snapshot()
+        snapshot.phase = .paused
+        #expect(Self.plain.lines(snapshot, width: 80)[0].hasSuffix(" 62 %  paused"))
+        #expect(snapshot.etaSeconds == nil)
+        snapshot.phase = .stopping
+        #expect(
+            Self.plain.lines(snapshot, width: 80).last == "stopping: answers in flight are awaited")
+        #expect(LiveView.plainLine(snapshot).hasSuffix("connections, stopping"))
+    }
+
+    @Test func `what a server says moves no cursor`() {
+        var snapshot = Self.snapshot()
+        snapshot.reasons = [("Evil\u{1b}[2J\r\n\u{9b}1A", 1)]
+        let text = Self.plain.lines(snapshot, width: 80).joined()
+        #expect(!text.contains("\u{1b}") && !text.contains("\n") && !text.contains("\r"))
+        #expect(!text.unicodeScalars.contains("\u{9b}"))
+    }
+
+    @Test func `nothing known yet is no crash`() {
+        for width in [1, 40, 80] {
+            #expect(!Self.plain.lines(RunSnapshot(), width: width).isEmpty)
+        }
+        #expect(
+            LiveView.plainLine(RunSnapshot()) == "0, 0/s, 0 accepted, 0 in flight on 0 connections")
+    }
+}

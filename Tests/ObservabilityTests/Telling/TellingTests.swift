@@ -1,0 +1,197 @@
+import Campaign
+import Foundation
+import Support
+import Testing
+
+@testable import Engine
+@testable import Lists
+@testable import Observability
+
+/// What a run keeps of its course: bounded, and true to the counts.
+@Suite struct TellingTests {
+    static func point(_ second: Int, answers: UInt64 = 100) -> TimeSeries.Point {
+        var counts = RowCounts()
+        counts.accepted = answers - 10
+        counts.rejected = 7
+        counts.failed = 3
+        var latency = LatencyHistogram()
+        for answer in 0..<answers { latency.record((answer + 1) * 1_000_000) }
+        return TimeSeries.Point(
+            start: Double(second), duration: 1, counts: counts, latency: latency.counts,
+            inFlight: second, limited: [1000, 2000, 3000, 0, 0, 0, 0, 0])
+    }
+
+    @Test(arguments: [1, 599, 600, 601, 1201, 5000])
+    func `a series is bounded and loses no row`(seconds: Int) throws {
+        var series = TimeSeries()
+        let one = Self.point(0)
+        for second in 0..<seconds {
+            var point = one
+            point.start = Double(second)
+            series.append(point)
+        }
+        #expect(series.points.count <= TimeSeries.limit)
+        #expect(series.points.count >= min(seconds, TimeSeries.limit / 2))
+        #expect(series.points.map(\.accepted).reduce(0, +) == UInt64(seconds) * 90)
+        #expect(series.points.map(\.others).reduce(0, +) == UInt64(seconds) * 3)
+        var end = 0.0
+        for point in series.points {
+            #expect(point.start == end)
+            end = point.start + point.duration
+        }
+        #expect(end == Double(seconds))
+        // One stretch is as long as the other: old times are told as finely as new ones.
+        #expect(Set(series.points.dropLast().map(\.duration)).count <= 1)
+        #expect(series.points.allSatisfy { $0.p99 == one.p99 && $0.p50 == one.p50 })
+    }
+
+    @Test func `the list's rows are reckoned until its end is seen`() {
+        var sampler = RunSampler(
+            RunSampler.Surroundings(
+                campaign: "", earlier: .init(), knownRows: nil, listByteCount: 65_000,
+                rowsLimit: 900, wantedConnections: 1),
+            start: Now(nanoseconds: 0, wallMilliseconds: 0))
+        var report = ReactorReport()
+        func look(_ rows: UInt64, _ bytes: UInt64, atEnd: Bool = false, _ seconds: UInt64) {
+            sampler.look(
+                report, list: .init(rows: rows, bytes: bytes, isAtEnd: atEnd), phase: .running,
+                milliRate: 2500, now: Now(nanoseconds: seconds * second, wallMilliseconds: 0))
+        }
+        look(0, 0, 1)
+        #expect(sampler.snapshot.rows == nil && sampler.snapshot.share == nil)
+        look(100, 6500, 2)
+        #expect(sampler.snapshot.rows == 900 && !sampler.snapshot.isRowsEstimate)
+        look(100, 13_000, 3)
+        #expect(sampler.snapshot.rows == 500 && sampler.snapshot.isRowsEstimate)
+        #expect(sampler.snapshot.rateLimit == 2.5)
+        report.statistics.accepted = 200
+        report.statistics.limited[LimitedBy.rate.rawValue] = 3
+        report.statistics.limited[LimitedBy.cpu.rawValue] = 1
+        var latency = LatencyHistogram()
+        for _ in 0..<200 { latency.record(1_000_000) }
+        report.latency = latency.counts
+        look(400, 65_000, atEnd: true, 5)
+        #expect(sampler.snapshot.rows == 400 && !sampler.snapshot.isRowsEstimate)
+        #expect(sampler.snapshot.share == 0.5 && sampler.snapshot.rateNow == 100)
+        #expect(sampler.snapshot.rateAverage == 40 && sampler.snapshot.limitedBy == .rate)
+        #expect(sampler.snapshot.limitedNow[LimitedBy.rate.rawValue] == 0.75)
+        #expect(sampler.snapshot.etaSeconds == 200.0 / 70)
+        #expect(sampler.series.points.count == 4)
+    }
+
+    @Test func `counts of latencies are those of the time between two looks`() throws {
+        var histogram = LatencyHistogram()
+        for value in 1...1000 { histogram.record(UInt64(value) * 1_000_000) }
+        let first = histogram.counts
+        #expect(first.quantile(0.5) == histogram.quantile(0.5))
+        #expect(first.sumNanoseconds == 500_500 * 1_000_000)
+        for _ in 0..<10 { histogram.record(5_000_000_000) }
+        let period = histogram.counts.since(first)
+        #expect(period.count == 10)
+        #expect((4_900_000_000...5_000_000_000).contains(try #require(period.quantile(0.5))))
+        #expect(first.count(upTo: 100_000_000).distance(to: 100).magnitude <= 3)
+
+        let decoded = try JSONDecoder().decode(
+            LatencyCounts.self, from: JSONEncoder().encode(histogram.counts))
+        #expect(decoded == histogram.counts)
+        let columns = first.columns(40)
+        #expect(columns.count == 40)
+        #expect(abs(columns.map(\.count).reduce(0, +) - 1000) < 0.001)
+    }
+
+    @Test func `a few answers in no time leave the columns of a distribution to the others`() {
+        var histogram = LatencyHistogram()
+        for _ in 0..<9 { histogram.record(0) }
+        for value in 1...10_000 { histogram.record(40_000_000 + UInt64(value) * 1000) }
+        let columns = histogram.counts.columns(40)
+        #expect(columns[0].upper > 39_000_000)
+        #expect(abs(columns.map(\.count).reduce(0, +) - 10_009) < 0.001)
+        #expect(columns[0].count > 9)
+    }
+
+    @Test func `telemetry stays small over many long runs, and reads what it wrote`() throws {
+        var telemetry = Telemetry()
+        for run in 1...120 {
+            telemetry.begin(UInt32(run), atMilliseconds: UInt64(run) * 1_000_000, settings: [])
+            var series = TimeSeries()
+            var one = Self.point(0)
+            for second in 0..<300 {
+                one.start = Double(second)
+                series.append(one)
+            }
+            var snapshot = RunSnapshot()
+            snapshot.elapsedSeconds = 300
+            var latency = LatencyHistogram()
+            latency.record(7_000_000)
+            snapshot.latencyCounts = latency.counts
+            var report = ReactorReport()
+            report.connections = [ConnectionTally](repeating: ConnectionTally(), count: 128)
+            telemetry.take(snapshot, series, report)
+            telemetry.take(snapshot, series, report)
+            for event in 0..<50 {
+                telemetry.add(
+                    RunEvent(
+                        .goAway, .warning, connection: 1, "event \(event) of \(run)",
+                        milliseconds: 1))
+            }
+            telemetry.end(outcome: "stopped", cause: nil)
+        }
+        #expect(telemetry.runs.count == Telemetry.runsLimit)
+        #expect(telemetry.runs.map(\.points.count).reduce(0, +) <= Telemetry.pointsLimit)
+        #expect(telemetry.runs.last?.points.count == 300)
+        #expect(telemetry.events.count == Telemetry.eventsLimit)
+        #expect(telemetry.eventsLost == 120 * 50 - UInt64(Telemetry.eventsLimit))
+        #expect(telemetry.events.last?.message.hasSuffix("event 49 of 120") == true)
+        // Taken twice, counted once, over all runs.
+        #expect(telemetry.latency.count == 120)
+        let octets = telemetry.encoded
+        #expect(octets.count < 1 << 20)
+        #expect(try #require(Telemetry(decoding: octets)).encoded == octets)
+        #expect(Telemetry(decoding: Array("{\"version\":2}".utf8)) == nil)
+        #expect(Telemetry(decoding: Array(octets.dropLast(9))) == nil)
+    }
+
+    @Test func `the log says at most so many lines a second, and how many more there were`() throws
+    {
+        var log = EventLog(.json, progress: .auto, campaign: "0123456789abcdef", name: nil)
+        func event(_ level: RunEvent.Level) -> RunEvent {
+            RunEvent(
+                .connectionLost, level, connection: 3, "a \"b\"\n", milliseconds: 1_795_264_562_059)
+        }
+        var lines: [String] = []
+        for _ in 0..<100 { lines += log.lines(for: event(.info), now: 5 * second) }
+        #expect(lines.count == EventLog.linesLimit)
+        #expect(
+            lines[0] == #"{"time":"2026-11-21T12:36:02.059Z","level":"info","#
+                + #""campaign":"0123456789abcdef","event":"connection-lost","connection":3,"#
+                + #""message":"a \"b\"\n"}"#)
+        lines = log.lines(for: event(.info), now: 6 * second)
+        #expect(lines.count == 2 && lines[0].contains("80 more events"))
+
+        var quiet = EventLog(nil, progress: .auto, campaign: "0123456789abcdef", name: nil)
+        #expect(quiet.lines(for: event(.info), now: 0).isEmpty)
+        #expect(
+            quiet.lines(for: event(.warning), now: 0)
+                == ["2026-11-21T12:36:02.059Z warning: connection 3: a \"b\"\\n"])
+        var silent = EventLog(nil, progress: .none, campaign: "0123456789abcdef", name: nil)
+        #expect(silent.lines(for: event(.warning), now: 0).isEmpty)
+    }
+
+    @Test func `numbers are written as people read them`() {
+        #expect(grouped(0 as UInt64) == "0" && grouped(999 as UInt64) == "999")
+        #expect(grouped(1_234_567 as UInt64) == "1,234,567")
+        #expect(durationText(59.4) == "59 s" && durationText(60) == "1 m 00 s")
+        #expect(durationText(7500) == "2 h 05 m" && durationText(90_000) == "1 d 01 h")
+        #expect(latencyText(1_250_000) == "1.3 ms" && latencyText(42_400_000) == "42 ms")
+        #expect(latencyText(1_310_000_000) == "1.3 s")
+        #expect(latencyText(43_700) == "0.04 ms" && latencyText(999_000) == "1.00 ms")
+        #expect(percentText(0.999) == "99 %" && percentText(1) == "100 %")
+        #expect(rateText(0.5) == "0.5" && rateText(41_200.4) == "41,200")
+        #expect(Chart.short(60_000) == "60k" && Chart.short(1_500_000) == "1.5M")
+        for maximum in [0.003, 0.7, 1, 3.1, 9.9, 12, 99, 41_200, 999_999] {
+            let top = Chart.niceTop(maximum)
+            #expect(top >= maximum && top <= maximum * 1.7)
+        }
+        #expect(escapedHTML("<a \"b\"&>") == "&lt;a &quot;b&quot;&amp;&gt;")
+    }
+}
