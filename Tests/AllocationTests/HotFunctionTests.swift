@@ -104,13 +104,25 @@ struct MachineCode {
             throw TestFailure("machine code is looked at in a release build: build one")
         }
         let directory = try TemporaryDirectory()
+        // Where each function ends: what lies behind it without a name of its own is another one.
+        let table = try Subprocess.run(
+            "nm", ["--print-size", "--defined-only", path], in: directory)
+        var ends: [String: UInt64] = [:]
+        for line in table.output.utf8.split(separator: 0x0a) {
+            let words = line.split(separator: 0x20).map { String($0) ?? "" }
+            guard words.count == 4, let start = UInt64(words[0], radix: 16),
+                let size = UInt64(words[1], radix: 16)
+            else { continue }
+            ends[words[3]] = start + size
+        }
         // Headers of functions, and calls of what counts; the rest is long and not looked at.
         let text = try Subprocess.run(
             "bash",
             [
                 "-c",
                 "set -o pipefail; objdump --disassemble --no-show-raw-insn \"$0\""
-                    + " | grep --only-matching --extended-regexp '<[^>]+>:$|<\(Self.counting)[^>+]*'",
+                    + " | grep --only-matching --extended-regexp"
+                    + " '<[^>]+>:$|^ *[0-9a-f]+:.*<\(Self.counting)[^>+]*'",
                 path,
             ], in: directory
         ).output
@@ -120,7 +132,12 @@ struct MachineCode {
                 symbol = String(line.dropFirst().dropLast(2)) ?? ""
                 calls[symbol] = []
             } else {
-                calls[symbol, default: []].insert(String(line.dropFirst()) ?? "")
+                let pieces = line.split(separator: UInt8(ascii: ":"), maxSplits: 1)
+                let digits = (String(pieces[0]) ?? "").trimmingCharacters(in: .whitespaces)
+                let name = line.split(separator: UInt8(ascii: "<")).last.flatMap { String($0) }
+                guard let place = UInt64(digits, radix: 16), place < ends[symbol] ?? .max
+                else { continue }
+                calls[symbol, default: []].insert(name ?? "")
             }
         }
         guard calls.count > 1000 else { throw TestFailure("\(path) has no symbols") }
