@@ -1,5 +1,6 @@
 import Broadside
 import Campaign
+import Engine
 import Support
 
 /// What a process reports of itself, held against what it was told: its latencies, its connections, its

@@ -1,6 +1,7 @@
 import APNs
 import Broadside
 import Campaign
+import Engine
 import Support
 
 /// A campaign that goes to a legacy gateway, and what it is like.
