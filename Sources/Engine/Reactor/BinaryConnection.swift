@@ -79,6 +79,12 @@ package struct BinarySettings: Sendable {
         return identifier
     }
 
+    /// A row that is out.
+    func tag(_ identifier: UInt32) -> RowTag {
+        precondition(identifier >= firstIdentifier && identifier < nextIdentifier)
+        return unsafe tags[Int(identifier) % capacity]
+    }
+
     /// The oldest row that is out.
     var oldest: RowTag? {
         count > 0 ? unsafe tags[Int(firstIdentifier) % capacity] : nil

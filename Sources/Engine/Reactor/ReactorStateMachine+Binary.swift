@@ -137,8 +137,9 @@ extension ReactorStateMachine where Records: ~Copyable {
                 .refused, with: "\(address)", "error \(packet.status) (\(meaning.reason.text))"))
         let first = connections[index].binary.firstIdentifier
         let next = connections[index].binary.nextIdentifier
-        // 0 names nothing, and so does what was never sent: how far the gateway came is not known.
-        guard packet.identifier > 0, packet.identifier < next else {
+        // 0 names nothing, and so does what never left: how far the gateway came is not known.
+        let isNamed = packet.identifier > 0 && packet.identifier < next
+        guard isNamed, packet.identifier < first || hasLeft(packet.identifier, index) else {
             tell(
                 .errorPacket, .warning, connection: index,
                 "\(address): error \(packet.status) names no notification: what is out is in doubt",
@@ -165,6 +166,12 @@ extension ReactorStateMachine where Records: ~Copyable {
                 refuse(tag, packet, connection: index, now: now)
             }
         }
+    }
+
+    /// False for a row that still waits in our own buffer as a whole.
+    private func hasLeft(_ identifier: UInt32, _ index: Int) -> Bool {
+        let tag = connections[index].binary.tag(identifier)
+        return unsafe rows.slab.state(tag).pointee.sentNanoseconds <= connections[index].handedOver
     }
 
     private mutating func confirm(_ tag: RowTag, connection index: Int, now: Now) {

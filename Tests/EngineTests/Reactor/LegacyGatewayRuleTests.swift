@@ -160,6 +160,21 @@ struct LegacyGatewayRuleTests {
         #expect(run.events.contains { $0.kind == .errorPacket })
     }
 
+    @Test func `An error that names a row which has not left names nothing`() throws {
+        let run = try gatewayRun(rows: 20)
+        run.shared.milliRate = 10_000
+        run.run { run.notifications.count == 3 }
+        run.hold(0)
+        // The network has one more of them, the others wait behind it.
+        run.run(for: second)
+        run.say(packet(8, 8), on: 0)
+        run.run()
+        let rows = try run.rows()
+        #expect(rows.prefix(4).allSatisfy { $0.state == .unknown && $0.attempts == 1 })
+        #expect(rows[4...].allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+        #expect(run.notifications.count { $0.link == 1 } == 16)
+    }
+
     @Test func `An error about a row that silence settled changes nothing of it`() throws {
         let run = try gatewayRun(rows: 60)
         run.run { run.notifications.count == 60 }
