@@ -209,8 +209,10 @@ extension World {
             let isSlow =
                 (weather.slowReading > 0 || weather.windowLoss > 0)
                 && scenario.giveUpAfter < 60 * second
+            let isGatewayTroubled =
+                scenario.gateway.map { weather.gateway.isTroubled(command: $0.command) } ?? false
             isJustified =
-                trouble > 0 || weather.gateway.isTroubled || weather.hostility != nil || isStarved
+                trouble > 0 || isGatewayTroubled || weather.hostility != nil || isStarved
                 || isSlow
                 || weather.requestsPerConnection > 0
                 || (cause == .canaryUnanswered && isCanaryUnanswered(process))

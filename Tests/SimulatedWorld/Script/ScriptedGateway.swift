@@ -98,7 +98,7 @@ struct GatewayWeather {
         if random.chance(0.4) { transient = scale * random.pick([0.02, 0.2]) }
         if random.chance(0.3) { refusing = scale * random.pick([0.02, 0.2]) }
         if random.chance(0.12) { credential = scale * random.pick([0.02, 0.3]) }
-        if random.chance(0.2) { nameless = scale * random.pick([0.01, 0.05]) }
+        if random.chance(0.3) { nameless = scale * random.pick([0.01, 0.1]) }
         if random.chance(0.25) { wordless = scale * random.pick([0.01, 0.05]) }
         if random.chance(0.2) { half = scale * random.pick([0.01, 0.05]) }
         if random.chance(0.1) { junk = scale * random.pick([0.01, 0.05]) }
@@ -138,8 +138,11 @@ struct GatewayWeather {
     }
 
     /// Whether anything may be lost, or take its time, for which a run gives up.
-    var isTroubled: Bool {
-        transient + nameless + wordless + half + junk + goodbye > 0 || shutdownAfter > 0
+    ///
+    /// - Parameter command: With 0 each error costs what is in flight.
+    func isTroubled(command: Int) -> Bool {
+        (command == 0 && refusing + credential > 0)
+            || transient + nameless + wordless + half + junk + goodbye > 0 || shutdownAfter > 0
             || endings.contains { $0 == .reset } || isStubborn
     }
 }

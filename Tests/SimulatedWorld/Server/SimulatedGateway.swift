@@ -95,7 +95,7 @@ final class SimulatedGateway {
             end(fate, status, identifiers[last], named: last)
         case .nameless(let status):
             discard(copy)
-            end(fate, status, strangeIdentifier(), named: nil)
+            end(fate, status, 0, named: nil)
         case .wordless, .junk:
             discard(copy)
             end(fate, 0, 0, named: nil)
@@ -107,7 +107,8 @@ final class SimulatedGateway {
     private func strangeIdentifier() -> UInt32 {
         let next = UInt32(random.between(1...9))
         let left = world.taps[link].requests.last?.identifier ?? 0
-        switch random.below(4) {
+        let isHeld = world.links[link].pendingSend != nil
+        switch isHeld ? 2 : random.below(4) {
         case 0: return 0
         case 1: return (identifiers.last ?? 0) &+ next
         case 2: return left &+ next
@@ -136,9 +137,13 @@ final class SimulatedGateway {
 
     /// Says the last word, and ends the connection.
     func speak() {
-        guard let word = lastWord, !hasSpoken, world.links[link].isOpenAtServer else { return }
+        guard var word = lastWord, !hasSpoken, world.links[link].isOpenAtServer else { return }
         hasSpoken = true
         cover(word)
+        if case .nameless = word.fate, world.scenario.gateway?.command != 0 {
+            word.identifier = strangeIdentifier()
+            lastWord = word
+        }
         var response: [UInt8] = [8, word.status]
         for shift in [24, 16, 8, 0] {
             response.append(UInt8(truncatingIfNeeded: word.identifier >> UInt32(shift)))
