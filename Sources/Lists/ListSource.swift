@@ -30,7 +30,7 @@ internal import Synchronization
     private var isCutterDone = false
     /// Where the rows that are being cut end; the cutter is told that the list ends there.
     private var end = UInt64.max
-    private let skips: SkipList?
+    private let skips: ExclusionIndex?
     /// Of the list's beginning, as far as it was read in order; nil where nobody wants it.
     private var hash: ListHash?
 
@@ -72,7 +72,7 @@ internal import Synchronization
 
     package init(
         list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rows: CampaignRows,
-        skips: SkipList?, canary: CanaryGate? = nil, isHashed: Bool = false
+        skips: ExclusionIndex?, canary: CanaryGate? = nil, isHashed: Bool = false
     ) throws(BroadsideError) {
         hash = isHashed ? ListHash() : nil
         self.list = list

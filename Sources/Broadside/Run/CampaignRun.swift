@@ -78,7 +78,7 @@ public enum CampaignRun {
             standardErrorLine("broadside: warning: \(warning)")
         }
         let context = try tlsContext(options, plan.credential)
-        let skips = try SkipSearch(options, payloads: payloads.set)
+        let skips = try ExclusionScan(options, payloads: payloads.set)
         if options.isDryRun { return try DryRun.run(plan, list: list, skips: skips) }
         guard let ledger = options.ledger else {
             throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")

@@ -40,7 +40,7 @@ enum DryRun {
     }
 
     static func run(
-        _ plan: Plan, list: TokenList, skips: SkipSearch?
+        _ plan: Plan, list: TokenList, skips: ExclusionScan?
     ) throws(BroadsideError) -> Int32 {
         let pool = ChunkPool(limit: 3)
         let shard = plan.options.shard

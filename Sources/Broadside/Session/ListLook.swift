@@ -159,7 +159,7 @@ extension InvalidRowsGuard.Verdict {
 extension ListSource {
     /// The rows that a campaign's first run is about.
     convenience init(
-        _ plan: Plan, list: TokenList, part: ListGap, pool: ChunkPool, skips: SkipList?
+        _ plan: Plan, list: TokenList, part: ListGap, pool: ChunkPool, skips: ExclusionIndex?
     ) throws(BroadsideError) {
         let shard = plan.options.shard
         var selection = RowSelection.all

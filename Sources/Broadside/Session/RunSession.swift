@@ -21,7 +21,7 @@ final class RunSession {
     /// Only rows with smaller numbers are looked at; nil: all.
     let rowsLimit: UInt64?
     /// Rows that are settled without being sent.
-    let skips: SkipList?
+    let skips: ExclusionIndex?
 
     var campaign: UInt64 { manifest.campaignNumber }
     var isResumed: Bool { index != nil }
@@ -30,7 +30,7 @@ final class RunSession {
     ///   - part: The part of the list that a new campaign is about; nil: not looked up yet.
     ///   - directory: The ledger's, locked.
     init(
-        _ plan: Plan, list: TokenList, part: ListGap?, skips search: SkipSearch?,
+        _ plan: Plan, list: TokenList, part: ListGap?, skips search: ExclusionScan?,
         directory: LedgerDirectory, now: Now
     ) throws(BroadsideError) {
         self.plan = plan
@@ -201,7 +201,7 @@ final class RunSession {
     }
 
     private static func identity(
-        _ plan: Plan, list: TokenList, skips: SkipSearch?
+        _ plan: Plan, list: TokenList, skips: ExclusionScan?
     ) -> CampaignIdentity {
         let expiration: String? =
             switch plan.options.expiration {

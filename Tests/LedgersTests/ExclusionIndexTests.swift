@@ -7,7 +7,7 @@ import Testing
 
 @testable import Ledgers
 
-@Suite struct SkipListTests {
+@Suite struct ExclusionIndexTests {
     /// A list with opt-outs and copies, and what a slow and simple reading says of each row.
     private struct Place: ~Copyable {
         let path = FileManager.default.temporaryDirectory.path + "/skips-\(UUID().uuidString)"
@@ -44,8 +44,8 @@ import Testing
         deinit { try? FileManager.default.removeItem(atPath: path) }
 
         /// The search that the options ask for; for later copies too, or not.
-        func search(duplicates: Bool? = nil) throws -> SkipSearch? {
-            try SkipSearch(
+        func search(duplicates: Bool? = nil) throws -> ExclusionScan? {
+            try ExclusionScan(
                 of: .file(path + "/list"), suppress: suppress,
                 skipsDuplicates: duplicates ?? skipsDuplicates, tokenColumn: nil,
                 payloads: PayloadSet(constant: []))
@@ -53,7 +53,7 @@ import Testing
     }
 
     private func dispositions(
-        _ list: TokenList, _ skips: SkipList?, rowLimit: Int
+        _ list: TokenList, _ skips: ExclusionIndex?, rowLimit: Int
     ) throws -> [RowDisposition] {
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(
@@ -92,8 +92,8 @@ import Testing
         _ = try search.list(in: directory, of: list, isNew: true)
         let file = place.path + "/ledger/skips"
         let written = try #require(FileManager.default.contents(atPath: file))
-        func take(_ search: SkipSearch) throws -> SkipList? {
-            try SkipList(descriptor: open(file, O_RDONLY), name: file, search: search)
+        func take(_ search: ExclusionScan) throws -> ExclusionIndex? {
+            try ExclusionIndex(descriptor: open(file, O_RDONLY), name: file, search: search)
         }
         #expect(try take(search) != nil)
         #expect(try take(#require(try place.search(duplicates: false))) == nil)

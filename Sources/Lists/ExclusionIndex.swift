@@ -9,7 +9,7 @@ package import Support
 ///     | mark | what was looked for | count | hash | row << 1 + 1 for a duplicate | … in list order
 ///
 /// Used by one thread at a time.
-@safe package final class SkipList: @unchecked Sendable {
+@safe package final class ExclusionIndex: @unchecked Sendable {
     /// How many rows are skipped, by reason.
     package struct Counts: Sendable {
         var suppressed: UInt64 = 0
@@ -40,7 +40,7 @@ package import Support
     ///   - descriptor: the file's, this list's from now on.
     ///   - search: what was looked for; another one's list is refused.
     /// - Returns: nil where it is no such list, or damaged.
-    package init?(descriptor: Int32, name: String, search: SkipSearch) throws(BroadsideError) {
+    package init?(descriptor: Int32, name: String, search: ExclusionScan) throws(BroadsideError) {
         self.descriptor = descriptor
         self.name = name
         var information = stat()
@@ -148,7 +148,7 @@ package import Support
 
         private mutating func flush() throws(BroadsideError) {
             count += UInt64(pending.count)
-            hash = SkipList.extend(hash, pending)
+            hash = ExclusionIndex.extend(hash, pending)
             let words = pending
             let name = name
             let descriptor = descriptor
@@ -162,7 +162,7 @@ package import Support
         }
 
         /// Writes what is left, and what stands at the beginning.
-        mutating func finish(_ search: SkipSearch) throws(BroadsideError) {
+        mutating func finish(_ search: ExclusionScan) throws(BroadsideError) {
             try flush()
             let header: [UInt64] = [mark, search.code, count, hash]
             let written = unsafe header.withUnsafeBytes { bytes in

@@ -7,11 +7,11 @@ internal import TLS
 /// What a run does not send: tokens of a list of opt-outs, later copies of a token.
 ///
 ///     opt-outs ──▶ digests ──┐
-///                            ├──▶ sorted by token ──▶ skipped rows ──▶ sorted by row ──▶ SkipList
+///                            ├──▶ sorted by token ──▶ skipped rows ──▶ sorted by row ──▶ ExclusionIndex
 ///     list ──▶ digests, rows ┘
 ///
 /// Memory is bounded: both sorts spill to the disk. Tokens are compared by 128 bits of hash.
-package struct SkipSearch {
+package struct ExclusionScan {
     /// The list of opt-outs; nil: none.
     let suppress: TokenList?
     /// SHA-256 of its decoded octets, hexadecimal.
@@ -99,7 +99,7 @@ package struct SkipSearch {
     /// - Returns: how many there are.
     package func run(
         _ list: TokenList, to descriptor: Int32, name: String
-    ) throws(BroadsideError) -> SkipList.Counts {
+    ) throws(BroadsideError) -> ExclusionIndex.Counts {
         var tokens = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
         var filter = [UInt64](repeating: 0, count: suppress == nil ? 0 : Self.filterBitCount / 64)
         func place(_ digest: TokenDigest) -> (word: Int, bit: UInt64) {
@@ -134,8 +134,8 @@ package struct SkipSearch {
 
     private func write(
         _ tokens: inout RecordSorter, to descriptor: Int32, name: String
-    ) throws(BroadsideError) -> SkipList.Counts {
-        var counts = SkipList.Counts()
+    ) throws(BroadsideError) -> ExclusionIndex.Counts {
+        var counts = ExclusionIndex.Counts()
         var rows = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
         // The first record of a token, and whether it or a later one makes others duplicates.
         var first: RecordSorter.Record?
@@ -161,7 +161,7 @@ package struct SkipSearch {
                 .init(
                     first: record.third - 1, second: isSuppressed ? 0 : 1, third: 0, fourth: 0))
         }
-        var writer = try SkipList.Writer(descriptor: descriptor, name: name)
+        var writer = try ExclusionIndex.Writer(descriptor: descriptor, name: name)
         try rows.merge { (record) throws(BroadsideError) in
             try writer.append(row: record.first, isDuplicate: record.second == 1)
         }
@@ -231,9 +231,9 @@ package struct SkipSearch {
     }
 }
 
-extension SkipSearch {
+extension ExclusionScan {
     /// The rows to be skipped, in a file that is gone with the process.
-    package func listAside(of list: TokenList) throws(BroadsideError) -> SkipList {
+    package func listAside(of list: TokenList) throws(BroadsideError) -> ExclusionIndex {
         let name = "a temporary file in \(temporaryDirectory())"
         let descriptor = try openNameless(in: temporaryDirectory())
         do throws(BroadsideError) {
@@ -245,8 +245,8 @@ extension SkipSearch {
         return try taken(descriptor, name: name)
     }
 
-    package func taken(_ descriptor: Int32, name: String) throws(BroadsideError) -> SkipList {
-        guard let list = try SkipList(descriptor: descriptor, name: name, search: self) else {
+    package func taken(_ descriptor: Int32, name: String) throws(BroadsideError) -> ExclusionIndex {
+        guard let list = try ExclusionIndex(descriptor: descriptor, name: name, search: self) else {
             throw BroadsideError("\(name) is not what was written there", exitCode: 5)
         }
         return list

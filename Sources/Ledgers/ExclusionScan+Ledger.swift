@@ -2,18 +2,18 @@ internal import Glibc
 package import Lists
 package import Support
 
-extension SkipSearch {
+extension ExclusionScan {
     /// The rows to be skipped: those that an earlier run found, or found now.
     ///
     /// - Parameter isNew: Whether no run has begun the campaign.
     package func list(
         in directory: LedgerDirectory, of list: TokenList, isNew: Bool
-    ) throws(BroadsideError) -> SkipList {
+    ) throws(BroadsideError) -> ExclusionIndex {
         let name = LedgerDirectory.skipsName
         let path = "\(directory.path)/\(name)"
         if !isNew {
             if fileExists(path),
-                let known = try SkipList(
+                let known = try ExclusionIndex(
                     descriptor: directory.openFile(name), name: path, search: self)
             {
                 return known

@@ -2,7 +2,7 @@ import Campaign
 import Lists
 import Support
 
-extension SkipSearch {
+extension ExclusionScan {
     /// - Returns: nil if nothing is skipped.
     init?(_ options: SendOptions, payloads: PayloadSet) throws(BroadsideError) {
         try self.init(
