@@ -85,7 +85,7 @@ public enum LedgerMerge {
                     isOfAny = isOfAny || index.chunkCount > 0
                 } catch {
                     guard error.code == .badList else {
-                        throw LedgerReading.unreadable(error, ledger.directory)
+                        throw LedgerReader.unreadable(error, ledger.directory)
                     }
                     other = other ?? (ledger.directory.path, error.detail)
                 }
@@ -139,7 +139,7 @@ public enum LedgerMerge {
         do throws(LedgerError) {
             _ = try LedgerVerification(checking: segments, manifest: manifest)
         } catch {
-            throw LedgerReading.unreadable(error, directory)
+            throw LedgerReader.unreadable(error, directory)
         }
     }
 }

@@ -26,7 +26,7 @@ public enum LedgerRepair {
         do {
             salvage = try LedgerSalvage(segments, manifest: manifest)
         } catch {
-            throw LedgerReading.unreadable(error, directory)
+            throw LedgerReader.unreadable(error, directory)
         }
         let repair = Repair(directory: directory, output: output, tokens: tokens)
         do throws(BroadsideError) {
@@ -48,7 +48,7 @@ public enum LedgerRepair {
         for name in shards {
             let path = "\(directory.path)/\(name)"
             let finding = Result { () throws(BroadsideError) in
-                try LedgerReading(path: path).verify()
+                try LedgerReader(path: path).verify()
             }
             if case .failure = finding { damaged.append(path) }
         }
@@ -165,7 +165,7 @@ private struct Repair {
     private func otherList(_ list: TokenList, _ error: LedgerError) -> BroadsideError {
         error.code == .badList
             ? .request(list.name, ": \(error.detail): name the list that was sent with --tokens")
-            : LedgerReading.unreadable(error, directory)
+            : LedgerReader.unreadable(error, directory)
     }
 
     // MARK: Files

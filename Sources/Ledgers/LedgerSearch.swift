@@ -42,7 +42,7 @@ public struct FoundRow: Sendable {
     }
 }
 
-extension LedgerReading {
+extension LedgerReader {
     /// The rows with an apns-id or a token.
     ///
     /// - Parameters:

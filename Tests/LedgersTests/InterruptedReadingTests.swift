@@ -43,6 +43,6 @@ struct InterruptedReadingTests {
         #expect(!stillWaits)
         #expect(sound != .interrupted && patient == sound && taken == sound)
         #expect(impatient == .interrupted)
-        #expect(LedgerReading.unreadable(LedgerError(.interrupted), directory).exitCode == 3)
+        #expect(LedgerReader.unreadable(LedgerError(.interrupted), directory).exitCode == 3)
     }
 }

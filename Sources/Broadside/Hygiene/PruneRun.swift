@@ -58,7 +58,7 @@ public enum PruneRun {
                 do {
                     try dead.insertDead(of: &verdicts, reasons: options.reasons)
                 } catch {
-                    throw LedgerReading.unreadable(error, directory)
+                    throw LedgerReader.unreadable(error, directory)
                 }
                 hasSilence = hasSilence || verdicts.acceptsBySilence
                 ledgers.append((path, verdicts))
@@ -78,7 +78,7 @@ public enum PruneRun {
             do {
                 try dead.rescueLiving(of: ledger.verdicts, reasons: options.reasons)
             } catch {
-                throw LedgerReading.unreadable(error, .unlocked(ledger.path))
+                throw LedgerReader.unreadable(error, .unlocked(ledger.path))
             }
         }
         dead.seal()

@@ -33,7 +33,7 @@ extension RunSession {
         if let report = plan.options.report {
             let page = try OutputFile(report, option: "report", permissions: nil)
             page.endsWithReader = false
-            try LedgerReading(path: directory.path).writeReport(
+            try LedgerReader(path: directory.path).writeReport(
                 to: page, isOurs: true,
                 ending: .init(outcome: summary.outcome, cause: cause, advice: advice))
         }
@@ -86,7 +86,7 @@ extension Summary {
         var summary = Summary(unbegun: .stopped)
         if directory.hasManifest {
             SignalWatch.takeStop()
-            guard let reading = try? LedgerReading(path: directory.path) else { return nil }
+            guard let reading = try? LedgerReader(path: directory.path) else { return nil }
             reading.directory.patience.endsOnSignals = true
             guard let known = try? reading.statistics() else { return nil }
             summary = known

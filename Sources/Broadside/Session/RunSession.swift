@@ -102,7 +102,7 @@ final class RunSession {
             guard let error = error as? LedgerError else {
                 throw BroadsideError(option: "ledger", "\(directory.path): \(error)", exitCode: 5)
             }
-            throw LedgerReading.unreadable(error, directory)
+            throw LedgerReader.unreadable(error, directory)
         }
         manifest.name = plan.options.name ?? manifest.name
         if !isFinishedAlready {

@@ -69,7 +69,7 @@ enum LedgerCommand {
             .file("tokens", \.tokens, "export, find, merge, repair: the list that was sent"),
             .choice("format", \.format, "export: how it is written"),
             .repeated(
-                "state", .choice(LedgerReading.stateNames), "STATE", \.states,
+                "state", .choice(LedgerReader.stateNames), "STATE", \.states,
                 "export: only rows of this state; may be repeated; remaining and in-doubt too (default: all settled)"
             ),
             .repeated(
@@ -116,7 +116,7 @@ enum LedgerCommand {
             print(try LedgerRepair.run(path, output: output, tokens: values.tokens))
             return 0
         }
-        let ledger = try LedgerReading(path: path)
+        let ledger = try LedgerReader(path: path)
         switch subcommand {
         case "stats":
             let statistics = try ledger.statistics()
@@ -142,7 +142,7 @@ enum LedgerCommand {
     }
 
     private static func export(
-        _ ledger: LedgerReading, _ values: Values
+        _ ledger: LedgerReader, _ values: Values
     ) throws(BroadsideError) {
         try ledger.checkOutput(values.output)
         let output = try OutputFile(values.output)
@@ -159,7 +159,7 @@ enum LedgerCommand {
         }
         var rows: [FoundRow] = []
         let ledgers = try values.ledgers.map { (path) throws(BroadsideError) in
-            try LedgerReading(path: path)
+            try LedgerReader(path: path)
         }
         for ledger in ledgers {
             rows += try ledger.find(

@@ -28,7 +28,7 @@ enum ReportCommand {
         run: { (arguments) throws(BroadsideError) in
             try arguments.refuseWords(of: description)
             let path = try arguments.required("ledger", "DIR")
-            let ledger = try LedgerReading(path: path)
+            let ledger = try LedgerReader(path: path)
             try ledger.checkOutput(arguments.string("output"))
             try ledger.writeReport(to: try OutputFile(arguments.string("output")))
             return 0

@@ -6,7 +6,7 @@ public struct VerdictLedger {
     private let segments: [LedgerSegment]
     /// The segments as far as the first reading found them sound; the second reads no further, so
     /// that both see the same while a run goes on writing.
-    private var sound: [SoundSegment] = []
+    private var sound: [ValidatedSegment] = []
 
     /// Whether an acceptance in it is the silence of a legacy gateway. That gateway takes
     /// notifications for apps that are gone, too, and leaves it to the feedback service to tell (Apple,
@@ -42,7 +42,7 @@ public struct VerdictLedger {
                 lengths.first { $0.reactor == segment.reactor }?.byteCount ?? 0
             }
             sound.append(
-                try SoundSegment(
+                try ValidatedSegment(
                     checking: segment, campaign: manifest.campaignNumber,
                     recordedByteCount: recorded, with: &reader, body))
         }

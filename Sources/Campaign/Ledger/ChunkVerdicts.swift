@@ -104,7 +104,7 @@ public struct ChunkVerdicts: ~Copyable {
     }
 
     private mutating func replay(
-        _ extent: LedgerIndex.Extent, of sound: SoundSegment, epoch: UInt32
+        _ extent: LedgerIndex.Extent, of sound: ValidatedSegment, epoch: UInt32
     ) throws(LedgerError) {
         if readerSegment == extent.segment {
             reader.seek(to: extent.start, end: extent.end, clock: extent.clock)

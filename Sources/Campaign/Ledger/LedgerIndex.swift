@@ -67,7 +67,7 @@ public struct LedgerIndex {
     /// From so many ranges in one segment on, the last one is extended over whatever lies between.
     static let extentsPerSegmentMax: UInt32 = 64
 
-    var segments: [SoundSegment] = []
+    var segments: [ValidatedSegment] = []
     var chunkTable: ContiguousArray<Chunk> = []
     var reservations: ContiguousArray<Reservation> = []
     var extents: ContiguousArray<Extent> = []
@@ -136,7 +136,7 @@ public struct LedgerIndex {
             let recorded = recordedLengths[segment.epoch].map { lengths in
                 lengths.first { $0.reactor == segment.reactor }?.byteCount ?? 0
             }
-            let sound = try SoundSegment(
+            let sound = try ValidatedSegment(
                 checking: segment, campaign: campaign, recordedByteCount: recorded,
                 hasHeader: headedRuns.contains(segment.epoch), with: &reader
             ) { reader, record in

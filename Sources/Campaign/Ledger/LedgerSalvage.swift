@@ -121,7 +121,7 @@ public struct LedgerSalvage {
         if recorded == 0 { return }
         reader.open(segment, seed: found.seed, range: 0..<available, clock: 0)
         do throws(LedgerError) {
-            found.isHeaderDamaged = try !SoundSegment.checkHeader(segment, expected, &reader)
+            found.isHeaderDamaged = try !ValidatedSegment.checkHeader(segment, expected, &reader)
         } catch {
             guard error.code == .badSegmentHeader else { throw error }
             foreignSegments.append(segment.name)

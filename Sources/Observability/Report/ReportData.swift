@@ -56,7 +56,8 @@ package struct ReportData {
 
     /// - Parameter course: What the ledger's rows tell of the time; nil: the telemetry is complete.
     package init(
-        summary: Summary, telemetry: Telemetry, epochs: [Manifest.Epoch], course: LedgerCourse?,
+        summary: Summary, telemetry: Telemetry, epochs: [Manifest.Epoch],
+        course: SettlementTimeline?,
         ledgerPath: String, listPath: String?, createdAtMilliseconds: UInt64
     ) {
         self.summary = summary
@@ -96,7 +97,7 @@ package struct ReportData {
     }
 
     private mutating func add(
-        _ run: Telemetry.Run?, _ bins: [LedgerCourse.Bin], at axis: Double
+        _ run: Telemetry.Run?, _ bins: [SettlementTimeline.Bin], at axis: Double
     ) {
         for var bin in bins {
             // The last bin is as long as the run went on.

@@ -2,7 +2,7 @@ import Campaign
 public import Ledgers
 public import Support
 
-extension LedgerReading {
+extension LedgerReader {
     /// Rows by state name, and by reason, with what the manifest knows besides.
     public func statistics() throws(BroadsideError) -> Summary {
         try statistics(isOurs: false)

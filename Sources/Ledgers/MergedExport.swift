@@ -45,7 +45,7 @@ private final class ExportPart {
 ///
 /// All of them go along the list side by side, a chunk each in memory, so that even a packed list is
 /// read once.
-struct LedgerParts {
+struct MergedExport {
     private var parts: [ExportPart] = []
 
     mutating func append(_ export: consuming LedgerExport, list: ListPartReader?) {

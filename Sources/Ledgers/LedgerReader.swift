@@ -6,7 +6,7 @@ public import Support
 
 /// A ledger, opened to be read: what `ledger stats`, `export`, `verify` and `find` stand on. A run
 /// may be writing to it meanwhile.
-public struct LedgerReading {
+public struct LedgerReader {
     package let directory: LedgerDirectory
     package let manifest: Manifest
     /// The ledger itself, or those of the shards that it was merged from.
@@ -97,7 +97,7 @@ public struct LedgerReading {
             wanted.insert(state)
         }
         let list = try openList(tokens)
-        var parts = LedgerParts()
+        var parts = MergedExport()
         for ledger in ledgers {
             let campaign = ledger.manifest.campaignNumber
             let identity = ledger.manifest.identity

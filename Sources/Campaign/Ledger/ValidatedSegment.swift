@@ -3,7 +3,7 @@
 ///     0        32                                 soundByteCount            byteCount
 ///     | header | block | block | ...      | block | torn: never synced, or    |
 ///     |        |       |       |          |       | later than this reader    |
-struct SoundSegment {
+struct ValidatedSegment {
     var segment: LedgerSegment
     /// The CRC of its header, from which each block's checksum starts.
     var seed: UInt32
@@ -45,7 +45,7 @@ struct SoundSegment {
         isTorn = false
 
         reader.open(segment, seed: seed, range: 0..<end, clock: 0)
-        let headerIsGood = try SoundSegment.checkHeader(segment, expected, &reader)
+        let headerIsGood = try ValidatedSegment.checkHeader(segment, expected, &reader)
         if !headerIsGood, hasHeader, recordedByteCount == nil {
             throw reader.fault(available < start ? .missingTail : .badSegmentHeader, at: 0)
         }
@@ -76,7 +76,7 @@ struct SoundSegment {
         }
         if isTorn {
             let code: LedgerError.Code = headerIsGood ? .damagedBlock : .badSegmentHeader
-            guard try !SoundSegment.wasSynced(beyond: soundByteCount, end, &reader) else {
+            guard try !ValidatedSegment.wasSynced(beyond: soundByteCount, end, &reader) else {
                 throw reader.fault(code, at: soundByteCount)
             }
         }

@@ -2,7 +2,7 @@ package import Campaign
 public import Ledgers
 public import Support
 
-extension LedgerReading {
+extension LedgerReader {
     /// Writes the report page of the ledger as it stands.
     public func writeReport(to output: OutputFile) throws(BroadsideError) {
         try writeReport(to: output, isOurs: false)
@@ -54,8 +54,8 @@ extension LedgerReading {
     }
 
     /// When rows were settled.
-    private func course() throws(BroadsideError) -> LedgerCourse {
-        var course = LedgerCourse(epochs: manifest.epochs)
+    private func course() throws(BroadsideError) -> SettlementTimeline {
+        var course = SettlementTimeline(epochs: manifest.epochs)
         for ledger in ledgers {
             let index = try index(ledger)
             do {

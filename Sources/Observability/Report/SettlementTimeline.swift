@@ -2,7 +2,7 @@ import Campaign
 
 /// When rows were settled, as the ledger's own verdicts tell: bins of equal width that grow with
 /// the time they cover, so that their number is bounded.
-package struct LedgerCourse {
+package struct SettlementTimeline {
     struct Bin {
         /// Seconds since the run's start.
         var start: Double
