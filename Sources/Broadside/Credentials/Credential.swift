@@ -9,7 +9,7 @@ enum Credential {
     /// A key that provider tokens are signed with.
     case key(SigningKey, keyID: String, teamID: String)
     /// A provider token that was made elsewhere, in a file that may be replaced.
-    case suppliedToken(SuppliedToken)
+    case suppliedToken(ExternalProviderToken)
     /// A client certificate, shown in the handshake; requests carry no `authorization`.
     case certificate(TLSIdentity, CertificateScope)
 
@@ -39,7 +39,7 @@ enum Credential {
         }
         if let path = options.authTokenFile {
             return .suppliedToken(
-                try SuppliedToken.read(
+                try ExternalProviderToken.read(
                     path, nowSeconds: Clock.now().wallMilliseconds / 1000, warnings: &warnings))
         }
         return try readKey(options, &warnings)

@@ -97,11 +97,11 @@ public enum CampaignRun {
         let signals = watchSignals()
         let outlets = try RunOutlets(options)
         let directory = if let spooling { spooling } else { try openLedger(options) }
-        let session: RunSession
+        let session: LedgerSession
         do throws(BroadsideError) {
             let part = isBegun ? nil : try list.part(of: options.shard)
             if let part, isPartSearched { try ListLook(list, plan: plan, part: part).judge() }
-            session = try RunSession(
+            session = try LedgerSession(
                 plan, list: list, part: part, skips: skips, directory: directory, now: Clock.now())
         } catch {
             if error.exitCode == 3 {

@@ -13,7 +13,7 @@ final class CredentialWatch {
     private let shared: SharedRun
     private let recipe: TLSRecipe
     private var tokenFile: ProviderTokenFile?
-    private var suppliedToken: SuppliedTokenWatch?
+    private var suppliedToken: ExternalProviderTokenWatch?
 
     init(
         _ plan: Plan, directory: LedgerDirectory, shared: SharedRun, recipe: TLSRecipe,
@@ -28,7 +28,7 @@ final class CredentialWatch {
 
     private func take(_ credential: Credential, now: Now) {
         tokenFile = credential.tokenFile(in: directory)
-        suppliedToken = SuppliedTokenWatch(credential, now: now)
+        suppliedToken = ExternalProviderTokenWatch(credential, now: now)
     }
 
     /// Does what has become due.

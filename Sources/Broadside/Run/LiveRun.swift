@@ -12,7 +12,7 @@ import TLS
 /// A run under way: its threads, and the main thread's watch over them.
 struct LiveRun {
     private let plan: Plan
-    private let session: RunSession
+    private let session: LedgerSession
     private let list: TokenList
     private let recipe: TLSRecipe
     private let settings: ReactorSettings
@@ -23,7 +23,7 @@ struct LiveRun {
     private let outlets: RunOutlets
 
     init(
-        _ plan: Plan, session: RunSession, list: TokenList, context: TLSContext,
+        _ plan: Plan, session: LedgerSession, list: TokenList, context: TLSContext,
         outlets: RunOutlets
     ) throws(BroadsideError) {
         self.plan = plan
@@ -86,7 +86,7 @@ struct LiveRun {
         // Resumed after it: nothing is sent in the moment before the watch begins.
         if let deadline, Clock.now().wallMilliseconds >= deadline { shared.stop(.deadline) }
         for thread in threads { thread.start() }
-        let teller = RunTeller(
+        let teller = RunMonitor(
             plan, session: session, shared: shared, services: services, source: source,
             outlets: outlets, alert: alert, start: start,
             wake: { for thread in threads { thread.wake() } })
@@ -109,7 +109,7 @@ struct LiveRun {
 
     /// Tells how it goes and passes signals on until every reactor has ended.
     private func watch(
-        _ threads: [ReactorThread], _ signals: SignalWatch, _ teller: RunTeller
+        _ threads: [ReactorThread], _ signals: SignalWatch, _ teller: RunMonitor
     ) {
         let deadline = deadline
         let credentialWatch = CredentialWatch(
@@ -154,7 +154,7 @@ struct LiveRun {
 
     private func finish(
         _ threads: [ReactorThread], source: ListSource, _ signals: SignalWatch,
-        _ teller: RunTeller
+        _ teller: RunMonitor
     ) throws(BroadsideError) -> Int32 {
         var statistics = RunStatistics()
         var latency = LatencyHistogram()

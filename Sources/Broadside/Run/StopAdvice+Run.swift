@@ -3,7 +3,7 @@ import Observability
 
 extension StopAdvice.Circumstances {
     /// Those of a run that ends now, or that had ended before it began.
-    init(_ plan: Plan, _ session: RunSession, _ summary: Summary, wasAnswered: Bool) {
+    init(_ plan: Plan, _ session: LedgerSession, _ summary: Summary, wasAnswered: Bool) {
         self.init(
             wasAnswered: wasAnswered, hasEndpoint: plan.options.endpoint != nil,
             environment: plan.options.environment.rawValue,

@@ -8,7 +8,7 @@ import Support
 import TLS
 
 /// A campaign and its ledger, taken up by this process: begun, or gone on with.
-final class RunSession {
+final class LedgerSession {
     let directory: LedgerDirectory
     private(set) var manifest: Manifest
     let epoch: UInt32

@@ -6,9 +6,9 @@ import Support
 
 /// Tells how a run goes on, and hears what its operator wants: the main thread calls it ten times a
 /// second. Everything it shows comes from one look a second at what the reactors published.
-final class RunTeller {
+final class RunMonitor {
     private let plan: Plan
-    private let session: RunSession
+    private let session: LedgerSession
     private let shared: SharedRun
     private let services: ReactorServices
     private let source: ListSource
@@ -37,7 +37,7 @@ final class RunTeller {
     private static var retriesInterval: UInt64 { 10 * second }
 
     init(
-        _ plan: Plan, session: RunSession, shared: SharedRun, services: ReactorServices,
+        _ plan: Plan, session: LedgerSession, shared: SharedRun, services: ReactorServices,
         source: ListSource, outlets: RunOutlets, alert: AlertText?, start: Now,
         wake: @escaping () -> Void
     ) {
@@ -296,7 +296,7 @@ final class RunTeller {
     }
 }
 
-extension RunSession {
+extension LedgerSession {
     /// What a sampler has to know of the campaign.
     fileprivate func surroundings(_ plan: Plan, source: ListSource) -> RunSampler.Surroundings {
         var earlier = RowCounts()

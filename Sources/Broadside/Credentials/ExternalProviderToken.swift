@@ -6,7 +6,7 @@ import Support
 
 /// A provider token that was made elsewhere, and the file in which it comes: whoever makes it
 /// writes a new one there before the old one is an hour old.
-struct SuppliedToken: Sendable {
+struct ExternalProviderToken: Sendable {
     /// What tells one state of the file from the next.
     struct Mark: Equatable, Sendable {
         private var inode: UInt64
@@ -37,7 +37,7 @@ struct SuppliedToken: Sendable {
     /// - Parameter warnings: What is most likely a mistake is appended.
     static func read(
         _ path: String, nowSeconds: UInt64, warnings: inout [String]
-    ) throws(BroadsideError) -> SuppliedToken {
+    ) throws(BroadsideError) -> ExternalProviderToken {
         let mark = Mark(path: path)
         let bytes = try readSecret(path, option: "auth-token-file", limit: 8192, &warnings)
         let blanks: Set<UInt8> = [0x20, 0x09, 0x0a, 0x0d]
@@ -71,16 +71,16 @@ struct SuppliedToken: Sendable {
                 "--auth-token-file \(path) was made \((issuedAt - nowSeconds) / 60) minutes in "
                     + "the future: check the clocks here and where it was made")
         }
-        return SuppliedToken(
+        return ExternalProviderToken(
             path: path, mark: mark, claims: parsed.claims,
             authorization: ProviderTokenClaims.authorization(text))
     }
 }
 
 /// Looks once a second whether there is a new token, and gives it to the run.
-struct SuppliedTokenWatch {
-    private var token: SuppliedToken
-    private var lastMark: SuppliedToken.Mark?
+struct ExternalProviderTokenWatch {
+    private var token: ExternalProviderToken
+    private var lastMark: ExternalProviderToken.Mark?
     private var nextLook: UInt64
 
     /// nil where the credential is of another kind.
@@ -95,11 +95,13 @@ struct SuppliedTokenWatch {
     mutating func look(_ now: Now, shared: SharedRun) {
         guard now.nanoseconds >= nextLook else { return }
         nextLook = now.nanoseconds + second
-        guard let mark = SuppliedToken.Mark(path: token.path), mark != lastMark else { return }
+        guard let mark = ExternalProviderToken.Mark(path: token.path), mark != lastMark else {
+            return
+        }
         lastMark = mark
         var warnings: [String] = []
         do {
-            let found = try SuppliedToken.read(
+            let found = try ExternalProviderToken.read(
                 token.path, nowSeconds: now.wallMilliseconds / 1000, warnings: &warnings)
             // "One connection, one team": and the campaign's topic is the first team's.
             guard found.claims.teamID == token.claims.teamID else {

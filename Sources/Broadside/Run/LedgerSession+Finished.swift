@@ -4,7 +4,7 @@ import Ledgers
 import Observability
 import Support
 
-extension RunSession {
+extension LedgerSession {
     /// A campaign with nothing left to do: tells so wherever the options ask for it. Its invalid rows
     /// are judged by what this call says of them: what was too much for a run is so for the next one.
     ///
