@@ -52,7 +52,7 @@ enum Lists {
     static func read(_ format: ListFormat, rows: Int) -> UInt64 {
         let piece = text(format, rows: 1000)
         let pool = ChunkPool(limit: 3)
-        var cutter = RowCutter(format: format, pool: pool)
+        var cutter = RowSplitter(format: format, pool: pool)
         var reader: RowReader?
         var checksum = Checksum()
         if format.hasHeader { feed(Array("name,token,city\n".utf8), &cutter, &reader, &checksum) }
@@ -61,7 +61,7 @@ enum Lists {
         return checksum.value
 
         func feed(
-            _ bytes: [UInt8], _ cutter: inout RowCutter, _ reader: inout RowReader?,
+            _ bytes: [UInt8], _ cutter: inout RowSplitter, _ reader: inout RowReader?,
             _ checksum: inout Checksum
         ) {
             var offset = 0

@@ -155,7 +155,7 @@ struct ListHeader {
 
     /// The header's text; nil where the list ends before it.
     private func header(_ format: ListFormat) throws(BroadsideError) -> [UInt8]? {
-        var cutter = RowCutter(format: format, pool: ChunkPool(limit: 2), rowLimit: 1)
+        var cutter = RowSplitter(format: format, pool: ChunkPool(limit: 2), rowLimit: 1)
         var place: UInt64 = 0
         while cutter.header == nil {
             let piece = try read(at: place)

@@ -24,7 +24,7 @@ internal import Synchronization
     private var canary: CanaryRows?
     /// Gaps that the canary left behind; they come before what is left of the plan.
     private var remains: ArraySlice<ListGap> = []
-    private var cutter: RowCutter
+    private var cutter: RowSplitter
     private var isAtEnd = false
     /// True once the cutter was told that the list is over.
     private var isCutterDone = false
@@ -78,7 +78,7 @@ internal import Synchronization
         self.list = list
         self.pool = pool
         self.rows = rows
-        cutter = RowCutter(format: list.format, pool: pool)
+        cutter = RowSplitter(format: list.format, pool: pool)
         unsafe buffer = .allocate(byteCount: Self.readSize, alignment: 4096)
         self.canary = canary.map { CanaryRows(gate: $0, rowsLeft: $0.rowsWanted) }
         self.skips = skips
@@ -273,7 +273,7 @@ internal import Synchronization
     var canSpreadCanary: Bool { rows.limit == nil && list.byteCount != nil }
 
     private func seek(_ position: ListPosition) {
-        cutter = RowCutter(format: list.format, pool: pool, start: position)
+        cutter = RowSplitter(format: list.format, pool: pool, start: position)
         isCutterDone = false
         end = .max
         bufferOffset = position.byteOffset

@@ -163,7 +163,7 @@ import Testing
                 Array(value.utf8).withUnsafeBytes { head.add(name: name, value: $0) }
             }
         }
-        let checks = RequestChecks(fate: TokenFate(badToken: 0, unregistered: 0, seed: 0))
+        let checks = RequestChecks(fate: TokenOutcome(badToken: 0, unregistered: 0, seed: 0))
         let topics = TopicTable(app: "com.example.app", otherApp: "com.example.other")
         let verdict = checks.examine(head, topics: topics) { one.credential }
         return verdict.answer(bodyCount: one.bodyCount)

@@ -43,10 +43,10 @@ struct DeviceCondition: Sendable {
     func holds(_ token: [UInt8]) -> Bool {
         if !said.isEmpty, let said = said[token] { return said }
         guard share > 0,
-            let head = unsafe token.withUnsafeBytes({ unsafe TokenFate.head(ofDigits: $0) })
+            let head = unsafe token.withUnsafeBytes({ unsafe TokenOutcome.head(ofDigits: $0) })
         else { return false }
-        var hash = TokenFate.splitmix64(head ^ seed)
-        for _ in 0..<kind.rawValue { hash = TokenFate.splitmix64(hash) }
+        var hash = TokenOutcome.splitmix64(head ^ seed)
+        for _ in 0..<kind.rawValue { hash = TokenOutcome.splitmix64(hash) }
         return Double(hash) * 0x1p-64 < share
     }
 
@@ -59,7 +59,8 @@ struct DeviceCondition: Sendable {
 
     /// A token's digits in lower case; nil where they spell none.
     static func normalized(_ digits: [UInt8]) -> [UInt8]? {
-        guard unsafe digits.withUnsafeBytes({ unsafe TokenFate.head(ofDigits: $0) }) != nil else {
+        guard unsafe digits.withUnsafeBytes({ unsafe TokenOutcome.head(ofDigits: $0) }) != nil
+        else {
             return nil
         }
         // Figures have this bit already.

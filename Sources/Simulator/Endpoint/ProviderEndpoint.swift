@@ -87,7 +87,7 @@ public final class ProviderEndpoint: Sendable {
             (gateway, feedback) = try Self.legacyServices(
                 options, state: state,
                 world: LegacyWorld(
-                    fate: TokenFate(
+                    fate: TokenOutcome(
                         badToken: options.badToken, unregistered: options.unregistered,
                         seed: options.seed), trust: trust, certificates: credentials.certificates,
                     devices: devices, shared: shared, journal: journal, start: start,

@@ -2,7 +2,7 @@ internal import APNs
 
 /// What the gateway and the feedback service know of the rest of the simulated APNs.
 struct LegacyWorld: Sendable {
-    let fate: TokenFate
+    let fate: TokenOutcome
     let trust: TokenTrust?
     /// Which client certificates are accepted.
     let certificates: ClientCertificateRule

@@ -33,7 +33,7 @@ struct Verdict: Sendable {
 ///     method -> path -> token present -> authentication -> duplicate headers -> header syntax
 ///       -> topic -> payload empty -> payload size -> token syntax -> token for topic -> fate
 struct RequestChecks: Sendable {
-    let fate: TokenFate
+    let fate: TokenOutcome
     /// Where only issued device tokens are good.
     var trust: TokenTrust?
 
@@ -74,7 +74,7 @@ struct RequestChecks: Sendable {
         }
         verdict.late =
             unsafe trustRefusal(token, topic: head[.topic], topics, isForDevice).map(Answer.refused)
-            ?? fate.answer(head: TokenFate.head(ofDigits: token) ?? 0)
+            ?? fate.answer(head: TokenOutcome.head(ofDigits: token) ?? 0)
         return verdict
     }
 
@@ -83,7 +83,7 @@ struct RequestChecks: Sendable {
         _ token: UnsafeRawBufferPointer, topic: UnsafeRawBufferPointer?, _ topics: TopicTable,
         _ isForDevice: Bool
     ) -> Reason? {
-        guard unsafe TokenFate.head(ofDigits: token) != nil else { return .badDeviceToken }
+        guard unsafe TokenOutcome.head(ofDigits: token) != nil else { return .badDeviceToken }
         guard let trust else { return isForDevice ? nil : .deviceTokenNotForTopic }
         guard let octets = unsafe TokenTrust.octets(ofDigits: token) else { return .badDeviceToken }
         switch unsafe trust.judge(octets, topic: topics.bundle(of: topic)) {
@@ -150,7 +150,7 @@ struct RequestChecks: Sendable {
             let octet = unsafe text[position]
             if position == 8 || position == 13 || position == 18 || position == 23 {
                 if octet != UInt8(ascii: "-") { return false }
-            } else if TokenFate.hexValue(octet) == nil {
+            } else if TokenOutcome.hexValue(octet) == nil {
                 return false
             }
         }

@@ -76,8 +76,8 @@ struct TokenTrust: Sendable {
         var octets: [UInt8] = []
         octets.reserveCapacity(digits.count / 2)
         for position in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = unsafe TokenFate.hexValue(digits[position]),
-                let low = unsafe TokenFate.hexValue(digits[position + 1])
+            guard let high = unsafe TokenOutcome.hexValue(digits[position]),
+                let low = unsafe TokenOutcome.hexValue(digits[position + 1])
             else { return nil }
             octets.append(high << 4 | low)
         }

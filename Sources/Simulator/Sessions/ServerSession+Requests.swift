@@ -45,7 +45,7 @@ extension ServerSession {
         guard context.keepsTokens else { return }
         var token = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
         if unsafe RequestChecks.findToken(head[.path], token: &token) == nil,
-            unsafe TokenFate.head(ofDigits: token) != nil
+            unsafe TokenOutcome.head(ofDigits: token) != nil
         {
             unsafe stream.pointee.setToken(token)
             if context.devices != nil {

@@ -15,7 +15,7 @@ final class WorkerContext {
     /// Which devices are online, and what is kept for the others; nil where nobody asks.
     let devices: DeviceStore?
     var tokenRates = TokenRateTable()
-    var queue = DueQueue()
+    var queue = TimerQueue()
     var journal: JournalWriter?
     var totals = SimulatorTotals()
     let huffman = HuffmanReader()
@@ -42,7 +42,7 @@ final class WorkerContext {
         self.tokenTopics = tokenTopics
         self.devices = devices
         checks = RequestChecks(
-            fate: TokenFate(
+            fate: TokenOutcome(
                 badToken: options.badToken, unregistered: options.unregistered, seed: options.seed),
             trust: trust)
         verifier = ProviderTokenVerifier(keys: keys)
@@ -92,7 +92,7 @@ final class WorkerContext {
         let jitter = options.latencyJitterNanoseconds
         guard jitter > 0 else { return now + options.latencyNanoseconds }
         random &+= 0x9e37_79b9_7f4a_7c15
-        let spread = TokenFate.splitmix64(random) % (2 * jitter + 1)
+        let spread = TokenOutcome.splitmix64(random) % (2 * jitter + 1)
         let delay = options.latencyNanoseconds + spread
         return now + (delay > jitter ? delay - jitter : 0)
     }
@@ -100,7 +100,7 @@ final class WorkerContext {
     private func dueTime(_ latency: Latency, next: inout UInt64) -> UInt64 {
         func share() -> Double {
             random &+= 0x9e37_79b9_7f4a_7c15
-            return Double(TokenFate.splitmix64(random) >> 11) * 0x1p-53
+            return Double(TokenOutcome.splitmix64(random) >> 11) * 0x1p-53
         }
         var due = now + latency.sample(share(), share())
         due += latency.perWaitingNanoseconds &* UInt64(queue.count)
@@ -159,8 +159,8 @@ final class WorkerContext {
 
     private func newIdentifier() -> NotificationIDText {
         random &+= 2
-        let high = TokenFate.splitmix64(random)
-        let low = TokenFate.splitmix64(random &+ 1)
+        let high = TokenOutcome.splitmix64(random)
+        let low = TokenOutcome.splitmix64(random &+ 1)
         let digits: StaticString = "0123456789ABCDEF"
         return NotificationIDText { position in
             if position == 8 || position == 13 || position == 18 || position == 23 {

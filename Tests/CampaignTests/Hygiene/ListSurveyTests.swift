@@ -13,7 +13,7 @@ import Testing
         var survey = ListSurvey()
         var tokens: [String?] = []
         let pool = ChunkPool(limit: 2)
-        var cutter = RowCutter(format: format, pool: pool)
+        var cutter = RowSplitter(format: format, pool: pool)
         let list = Array(((header.isEmpty ? "" : header + "\n") + text).utf8)
         cut(&cutter, pool: pool, pieces: [list]) { chunk in
             reader.open(chunk)

@@ -49,7 +49,7 @@ import Testing
     @Test func marksAHeaderThatIsTooLong() {
         let header = [UInt8](repeating: 0x78, count: 1_100_000)
         let pool = ChunkPool(limit: 2)
-        var cutter = RowCutter(format: .csv, pool: pool)
+        var cutter = RowSplitter(format: .csv, pool: pool)
         var starts: [ListPosition] = []
         cut(&cutter, pool: pool, pieces: [header + Array("\naa\n".utf8)]) {
             starts.append($0.start)
@@ -61,7 +61,7 @@ import Testing
 
     @Test func noticesAnOpenQuote() {
         let pool = ChunkPool(limit: 2)
-        var cutter = RowCutter(format: .csv, pool: pool)
+        var cutter = RowSplitter(format: .csv, pool: pool)
         var count = 0
         cut(&cutter, pool: pool, pieces: [Array("token\n\"aa\nbb\n".utf8)]) { count += $0.rowCount }
         let isOpen = cutter.endedInsideQuotes
@@ -82,7 +82,7 @@ import Testing
         for pieceSize in [1, 3, 1_000] {
             for rowLimit in [1, .max] {
                 let pool = ChunkPool(limit: 2)
-                var cutter = RowCutter(format: .csv, pool: pool, rowLimit: rowLimit)
+                var cutter = RowSplitter(format: .csv, pool: pool, rowLimit: rowLimit)
                 cut(&cutter, pool: pool, pieces: split(list, pieceSize: pieceSize)) { _ in }
                 let (isOpen, found) = (cutter.endedInsideQuotes, cutter.unclosedQuoteLine)
                 #expect(isOpen == (line != nil) && found == line)

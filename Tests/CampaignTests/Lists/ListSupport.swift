@@ -36,7 +36,7 @@ func facts(_ chunk: RowChunk) -> ChunkFacts {
 
 /// Cuts a whole list whose octets arrive in the given pieces; `visit` sees each chunk.
 func cut(
-    _ cutter: inout RowCutter, pool: ChunkPool, pieces: [[UInt8]], visit: (RowChunk) -> Void
+    _ cutter: inout RowSplitter, pool: ChunkPool, pieces: [[UInt8]], visit: (RowChunk) -> Void
 ) {
     for piece in pieces {
         var offset = 0
@@ -74,7 +74,7 @@ func cut(
     start: ListPosition = ListPosition()
 ) -> [ChunkFacts] {
     let pool = ChunkPool(limit: 2)
-    var cutter = RowCutter(format: format, pool: pool, start: start, rowLimit: rowLimit)
+    var cutter = RowSplitter(format: format, pool: pool, start: start, rowLimit: rowLimit)
     let pieces = split(Array(list.dropFirst(Int(start.byteOffset))), pieceSize: pieceSize)
     var chunks: [ChunkFacts] = []
     cut(&cutter, pool: pool, pieces: pieces) { chunks.append(facts($0)) }
@@ -96,11 +96,11 @@ func rows(
     let pieces = split(Array(list.utf8), pieceSize: pieceSize)
     let pool = ChunkPool(limit: 2)
     // The header is known once the first chunk comes; here a first pass reads it.
-    var first = RowCutter(format: format, pool: pool)
+    var first = RowSplitter(format: format, pool: pool)
     cut(&first, pool: pool, pieces: pieces) { _ in }
     let layout = try RowLayout(format: format, names: columns, header: first.header)
     var reader = RowReader(layout: layout)
-    var cutter = RowCutter(format: format, pool: pool, rowLimit: rowLimit)
+    var cutter = RowSplitter(format: format, pool: pool, rowLimit: rowLimit)
     var result: [RowFacts] = []
     cut(&cutter, pool: pool, pieces: pieces) { chunk in
         reader.open(chunk)

@@ -94,7 +94,7 @@ import Testing
         // A surrogate that stands alone is no text.
         let line = Array(#"{"token":"\ud800"}"#.utf8)
         let pool = ChunkPool(limit: 2)
-        var cutter = RowCutter(format: .jsonl, pool: pool)
+        var cutter = RowSplitter(format: .jsonl, pool: pool)
         cut(&cutter, pool: pool, pieces: [line]) { chunk in
             var reader = RowReader(layout: try! RowLayout(format: .jsonl, names: ["token"]))
             reader.open(chunk)
@@ -122,7 +122,7 @@ import Testing
                 let list = Array((header + head + filler + stop + end).utf8)
                 let pieces = split(list, pieceSize: 100_000)
                 let pool = ChunkPool(limit: 2)
-                var cutter = RowCutter(format: format, pool: pool)
+                var cutter = RowSplitter(format: format, pool: pool)
                 var survey = ListSurvey()
                 let layout = try RowLayout(
                     format: format, names: ["token"], header: Array("token,name".utf8))
@@ -139,7 +139,7 @@ import Testing
                 #expect(survey.counts.valid == (isTooLong ? 0 : 1))
                 #expect(survey.counts.malformedRows == (isTooLong ? 1 : 0))
                 // As a resume reads it: up to where the ledger says that the row ends.
-                cutter = RowCutter(format: format, pool: pool, start: start)
+                cutter = RowSplitter(format: format, pool: pool, start: start)
                 cutter.endChunk(at: UInt64(list.count), isExact: true)
                 let rest = split(Array(list[Int(start.byteOffset)...]), pieceSize: 100_000)
                 cut(&cutter, pool: pool, pieces: rest) { chunk in
@@ -191,7 +191,7 @@ import Testing
         _ rowLimit: Int
     ) throws -> [Expected] {
         let pool = ChunkPool(limit: 2)
-        var cutter = RowCutter(format: format, pool: pool, rowLimit: rowLimit)
+        var cutter = RowSplitter(format: format, pool: pool, rowLimit: rowLimit)
         let separator = format.separator.map { String(Unicode.Scalar($0)) } ?? ""
         let layout = try RowLayout(
             format: format, names: columns, header: Array(columns.joined(separator: separator).utf8)

@@ -30,7 +30,7 @@ import Testing
         var personalizer = RowPersonalizer(set, layout: layout)
         var reader = RowReader(layout: layout)
         let pool = ChunkPool(limit: 2)
-        var cutter = RowCutter(format: .csv, pool: pool)
+        var cutter = RowSplitter(format: .csv, pool: pool)
         var outcome = Outcome()
         let rows = values.map { "1,\($0)\n" }.joined()
         cut(&cutter, pool: pool, pieces: [Array("x,lang\n\(rows)2\n".utf8)]) { chunk in

@@ -20,7 +20,7 @@ import Testing
             templates: [template], choice: nil, collapse: try collapse.map { try TextTemplate($0) },
             limit: limit)
         let pool = ChunkPool(limit: 2)
-        var cutter = RowCutter(format: .csv, pool: pool)
+        var cutter = RowSplitter(format: .csv, pool: pool)
         let lines = csv.split(separator: "\n", maxSplits: 1)
         let names = lines[0].split(separator: ",").map(String.init)
         let layout = try RowLayout(format: .csv, names: names, header: Array(lines[0].utf8))
@@ -124,7 +124,7 @@ import Testing
         var reader = RowReader(layout: layout)
         for octets: [UInt8] in [[0xff], [0x61, 0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]] {
             let pool = ChunkPool(limit: 2)
-            var cutter = RowCutter(format: .csv, pool: pool)
+            var cutter = RowSplitter(format: .csv, pool: pool)
             cut(&cutter, pool: pool, pieces: [[0x78, 0x0a] + octets + [0x0a]]) { chunk in
                 reader.open(chunk)
                 #expect(reader.next() != nil)

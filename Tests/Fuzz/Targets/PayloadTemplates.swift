@@ -35,7 +35,7 @@ extension FuzzTarget {
                 format: .jsonl, names: ["token"] + columns.filter { $0 != "token" })
         else { preconditionFailure("JSON Lines has no header to lack a column") }
         let pool = ChunkPool(limit: 2)
-        var cutter = RowCutter(format: .jsonl, pool: pool)
+        var cutter = RowSplitter(format: .jsonl, pool: pool)
         var offset = 0
         var first: RowChunk?
         if case .chunk(let chunk) = cutter.next(row.span.bytes, at: &offset) { first = chunk }

@@ -21,7 +21,7 @@ extension FuzzTarget {
     /// A prune without dead tokens copies the list, and finds as many rows and tokens as a survey.
     private static func prune(_ list: [UInt8], _ format: ListFormat, _ size: Int) {
         let pool = ChunkPool(limit: 2)
-        var cutter = RowCutter(format: format, pool: pool)
+        var cutter = RowSplitter(format: format, pool: pool)
         var survey = ListSurvey()
         var layout: RowLayout?
         func take(_ chunk: RowChunk, _ header: [UInt8]?) {
@@ -81,7 +81,7 @@ extension FuzzTarget {
         _ pieces: [[UInt8]], _ format: ListFormat, _ rowLimit: Int
     ) -> [Part] {
         let pool = ChunkPool(limit: 2)
-        var cutter = RowCutter(format: format, pool: pool, rowLimit: rowLimit)
+        var cutter = RowSplitter(format: format, pool: pool, rowLimit: rowLimit)
         var parts: [Part] = []
         for piece in pieces {
             var offset = 0

@@ -1,7 +1,7 @@
 /// Answers ordered by the time at which they are due; equal times in order of arrival.
 ///
 /// A binary heap of small keys over a slab of answers, so that sifting moves 24 octets a step.
-struct DueQueue: ~Copyable {
+struct TimerQueue: ~Copyable {
     private struct Key {
         var due: UInt64
         var order: UInt64

@@ -9,7 +9,7 @@ internal import APNs
 ///     u < badToken                 BadDeviceToken
 ///     u < badToken + unregistered  Unregistered, timestamp 1700000000000 + h mod 86400000
 ///     else                         200
-struct TokenFate: Sendable {
+struct TokenOutcome: Sendable {
     private let badToken: Double
     private let bound: Double
     private let seed: UInt64

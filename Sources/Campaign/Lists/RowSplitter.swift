@@ -13,7 +13,7 @@ import APNs
 ///
 /// Chunks tile what follows the byte-order mark and the header; only runs of blank lines may lie
 /// between them. The same text cut at the same places gives equal chunks, however it arrives.
-public struct RowCutter: ~Copyable {
+public struct RowSplitter: ~Copyable {
     /// What a call led to.
     public enum Outcome {
         /// A chunk of at least one row, now the caller's; call again with the same input.

@@ -5,7 +5,7 @@ import Testing
 /// The fates of a few tokens with 10 % bad and 30 % unregistered, computed in Python:
 ///
 ///     h = splitmix64(int.from_bytes(token[:8].ljust(8, b"\0"), "big") ^ seed); u = h / 2**64
-@Suite struct TokenFateTests {
+@Suite struct TokenOutcomeTests {
     struct Case: Sendable {
         let token: String
         let seed: UInt64
@@ -47,13 +47,13 @@ import Testing
     ]
 
     @Test func generatorStartsAsPublished() {
-        #expect(TokenFate.splitmix64(0) == 0xe220_a839_7b1d_cdaf)
+        #expect(TokenOutcome.splitmix64(0) == 0xe220_a839_7b1d_cdaf)
     }
 
     @Test(arguments: cases) func fateIsAsComputed(_ one: Case) throws {
-        let fate = TokenFate(badToken: 0.1, unregistered: 0.3, seed: one.seed)
+        let fate = TokenOutcome(badToken: 0.1, unregistered: 0.3, seed: one.seed)
         let head = try #require(
-            Array(one.token.utf8).withUnsafeBytes { TokenFate.head(ofDigits: $0) })
+            Array(one.token.utf8).withUnsafeBytes { TokenOutcome.head(ofDigits: $0) })
         let answer = fate.answer(head: head)
         #expect(answer.status == one.status)
         #expect(answer.timestampMilliseconds == one.timestamp)
@@ -61,7 +61,7 @@ import Testing
 
     /// As counted in Python over the same hundred thousand tokens.
     @Test func sharesAreAsAskedFor() {
-        let fate = TokenFate(badToken: 0.001, unregistered: 0.01, seed: 7)
+        let fate = TokenOutcome(badToken: 0.001, unregistered: 0.01, seed: 7)
         var counts: [UInt16: Int] = [:]
         for number in UInt64(0)..<100_000 {
             counts[fate.answer(head: number.byteSwapped).status, default: 0] += 1
@@ -71,11 +71,11 @@ import Testing
 
     @Test(arguments: ["", "a", "abc", "xy", "00g0", String(repeating: "a", count: 202)])
     func noToken(_ text: String) {
-        #expect(Array(text.utf8).withUnsafeBytes { TokenFate.head(ofDigits: $0) } == nil)
+        #expect(Array(text.utf8).withUnsafeBytes { TokenOutcome.head(ofDigits: $0) } == nil)
     }
 
     @Test func longestTokenIsOne() {
         let digits = [UInt8](repeating: UInt8(ascii: "f"), count: 200)
-        #expect(digits.withUnsafeBytes { TokenFate.head(ofDigits: $0) } == .max)
+        #expect(digits.withUnsafeBytes { TokenOutcome.head(ofDigits: $0) } == .max)
     }
 }

@@ -2,13 +2,13 @@ import Testing
 
 @testable import Simulator
 
-@Suite struct DueQueueTests {
+@Suite struct TimerQueueTests {
     @Test func answersComeInOrderOfTheirTimes() {
-        var queue = DueQueue()
+        var queue = TimerQueue()
         var random: UInt64 = 1
         var expected: [(UInt64, UInt32)] = []
         for number in UInt32(0)..<5000 {
-            random = TokenFate.splitmix64(random)
+            random = TokenOutcome.splitmix64(random)
             // Few distinct times, so that many are equal.
             let due = random % 64
             expected.append((due, number))
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func nothingComesEarly() {
-        var queue = DueQueue()
+        var queue = TimerQueue()
         #expect(queue.firstDue == nil)
         queue.push(answer(1), due: 10)
         #expect(queue.firstDue == 10)

@@ -2,7 +2,7 @@ import Campaign
 import Support
 import Testing
 
-@Suite struct RowCutterTests {
+@Suite struct RowSplitterTests {
     @Test func blankLinesAreNoRows() throws {
         let list = "\n  \naa\r\n\r\n\t\nbb\n\ncc"
         let expected = [
@@ -119,7 +119,7 @@ import Testing
         guard let from = known.indices.randomElement(using: &random) else { return }
 
         let pool = ChunkPool(limit: 2)
-        var cutter = RowCutter(format: .lines, pool: pool, start: known[from].start, rowLimit: 13)
+        var cutter = RowSplitter(format: .lines, pool: pool, start: known[from].start, rowLimit: 13)
         var wanted = from
         var offset = 0
         let rest = Array(list[Int(known[from].start.byteOffset)...])
@@ -146,7 +146,7 @@ import Testing
     @Test func smallerChunksEndAtABoundary() {
         let list = Array(String(repeating: "abcdefgh\n", count: 100).utf8)
         let pool = ChunkPool(limit: 2)
-        var cutter = RowCutter(format: .lines, pool: pool, rowLimit: 7)
+        var cutter = RowSplitter(format: .lines, pool: pool, rowLimit: 7)
         cutter.endChunk(at: 90, isExact: false)
         var counts: [Int] = []
         cut(&cutter, pool: pool, pieces: [list]) { counts.append($0.rowCount) }
@@ -157,7 +157,7 @@ import Testing
     @Test func waitsForThePool() {
         let list = [UInt8](repeating: 0x61, count: 40_000) + [0x0a]
         let pool = ChunkPool(limit: 2)
-        var cutter = RowCutter(format: .lines, pool: pool)
+        var cutter = RowSplitter(format: .lines, pool: pool)
         let input = list + list + list + list
         var offset = 0
         guard case .chunk(let first) = cutter.next(input.span.bytes, at: &offset) else {

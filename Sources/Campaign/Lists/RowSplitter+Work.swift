@@ -1,6 +1,6 @@
 import APNs
 
-extension RowCutter {
+extension RowSplitter {
     /// Why a scan stopped.
     enum ScanEnd {
         case rowLimit
@@ -50,7 +50,7 @@ extension RowCutter {
     /// Copies the next piece of input into the chunk.
     mutating func append(_ bytes: RawSpan, _ offset: inout Int, to chunk: RowChunk) {
         var count = min(
-            bytes.byteCount - offset, chunk.room - filled, RowCutter.pieceSize)
+            bytes.byteCount - offset, chunk.room - filled, RowSplitter.pieceSize)
         if let boundary {
             let left = boundary.byteOffset - start.byteOffset - UInt64(filled)
             count = Int(min(UInt64(count), left))
