@@ -112,7 +112,7 @@ let package = Package(
             path: "Benchmarks/Parts",
             swiftSettings: testSettings),
 
-        // What reads octets from elsewhere, as libFuzzer feeds it (`tools/fuzz`), and its corpora.
+        // What reads bytes from elsewhere, as libFuzzer feeds it (`tools/fuzz`), and its corpora.
         .target(
             name: "FuzzTargets",
             dependencies: ["APNs", "Campaign", "HTTP2", "TLS", "CZlib"],

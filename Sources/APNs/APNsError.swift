@@ -4,7 +4,7 @@ public struct APNsError: Error, Equatable, Sendable {
     public enum Code: String, Sendable {
         /// The text ends inside a value.
         case unexpectedEnd = "the text ends too early"
-        /// An octet that cannot stand where it stands.
+        /// An byte that cannot stand where it stands.
         case unexpectedCharacter =
             "this character can't stand here: look for a comma too many or too few, or another kind of quote"
         /// Text after the value's end.
@@ -25,7 +25,7 @@ public struct APNsError: Error, Equatable, Sendable {
 
     /// What is wrong.
     public var code: Code
-    /// The octet at which it was noticed, from 0.
+    /// The byte at which it was noticed, from 0.
     public var offset: Int
 
     /// Makes an error of this module.

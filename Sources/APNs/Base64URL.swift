@@ -20,7 +20,7 @@ public enum Base64URL {
         return text
     }
 
-    /// The octets of `text`; nil where it is no unpadded base64url, or its last bits are not zero.
+    /// The bytes of `text`; nil where it is no unpadded base64url, or its last bits are not zero.
     public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var octets: [UInt8] = []
         var bits: UInt32 = 0
@@ -35,7 +35,7 @@ public enum Base64URL {
             }
         }
         // Six left-over bits are a lone character; others must be zero, or two texts would mean
-        // the same octets.
+        // the same bytes.
         if bitCount >= 6 || bits & (1 << UInt32(bitCount) - 1) != 0 { return nil }
         return octets
     }

@@ -123,7 +123,7 @@ public struct CertificateScope: Sendable, Equatable {
         return topics.isEmpty ? nil : topics
     }
 
-    /// Takes one element off the front. Lengths of up to two octets: no certificate has longer.
+    /// Takes one element off the front. Lengths of up to two bytes: no certificate has longer.
     private static func element(_ rest: inout ArraySlice<UInt8>) -> (UInt8, ArraySlice<UInt8>)? {
         guard let tag = rest.popFirst(), let first = rest.popFirst() else { return nil }
         var count = Int(first)

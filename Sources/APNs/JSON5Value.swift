@@ -26,7 +26,7 @@ public struct JSON5Value: Sendable, Equatable {
 
     /// What it is.
     public var content: Content
-    /// Where its first octet stands.
+    /// Where its first byte stands.
     public var position: JSON5Position
 
     /// What kind of value this is, in words.

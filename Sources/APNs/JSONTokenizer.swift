@@ -9,7 +9,7 @@
 ///
 /// The text is a parameter of each call, so that the tokenizer itself is plain data.
 public struct JSONTokenizer: Sendable {
-    /// One token: its kind and the octets it covers.
+    /// One token: its kind and the bytes it covers.
     public struct Token: Sendable, Equatable {
         /// What a token is.
         public enum Kind: Sendable, Equatable {
@@ -28,9 +28,9 @@ public struct JSONTokenizer: Sendable {
 
         /// What it is.
         public var kind: Kind
-        /// Where it starts; for keys and strings the octet after the opening quote.
+        /// Where it starts; for keys and strings the byte after the opening quote.
         public var start: Int
-        /// Its octets; for keys and strings without quotes.
+        /// Its bytes; for keys and strings without quotes.
         public var count: Int
         /// Whether a key or string holds escapes.
         public var hasEscapes: Bool
@@ -43,7 +43,7 @@ public struct JSONTokenizer: Sendable {
             self.hasEscapes = hasEscapes
         }
 
-        /// The octets it covers.
+        /// The bytes it covers.
         public var range: Range<Int> { start..<start + count }
     }
 
@@ -59,7 +59,7 @@ public struct JSONTokenizer: Sendable {
         case end
     }
 
-    /// The octet the next token is looked for at.
+    /// The byte the next token is looked for at.
     public private(set) var offset: Int
     /// How many arrays and objects are open.
     public private(set) var depth = 0
@@ -74,7 +74,7 @@ public struct JSONTokenizer: Sendable {
 
     /// The next token; nil once the value and the text are at their end.
     ///
-    /// - Throws: `APNsError` at the first octet that breaks the grammar.
+    /// - Throws: `APNsError` at the first byte that breaks the grammar.
     public mutating func next(in text: RawSpan) throws(APNsError) -> Token? {
         skipBlanks(text)
         if expectation == .end {

@@ -3,14 +3,14 @@
 /// It is not cryptographic: it tells apart what nobody crafted. The definition is part of the
 /// ledger's format and never changes:
 ///
-///     words   the octets, padded with zeros to a multiple of 32, read as little-endian 64-bit
+///     words   the bytes, padded with zeros to a multiple of 32, read as little-endian 64-bit
 ///             words; an empty input has no words
 ///     fold    fold(x, y) = low half ^ high half of the 128-bit product x * y
 ///     lanes   a = b = count; for each four words w0...w3:
 ///             a = fold(w0 ^ key0 ^ a, w1 ^ key1), b = fold(w2 ^ key2 ^ b, w3 ^ key3)
 ///     end     fold(a ^ key2, b ^ key3)
 ///
-/// The keys have the top bit of each octet set, which ASCII never has, so that no text can make a
+/// The keys have the top bit of each byte set, which ASCII never has, so that no text can make a
 /// factor of a first product zero.
 public enum MixingHash {
     @usableFromInline static let key0: UInt64 = 0x9eb7_f9b9_ffa6_d1c5
@@ -32,7 +32,7 @@ public enum MixingHash {
         var b = UInt64(count)
         var offset = 0
         while count - offset >= 32 {
-            // SAFETY: 32 octets from `offset` on lie inside the span.
+            // SAFETY: 32 bytes from `offset` on lie inside the span.
             unsafe mix(
                 &a, &b,
                 UInt64(
@@ -57,7 +57,7 @@ public enum MixingHash {
         return finish(a, b)
     }
 
-    /// Goes on with a hash octet by octet; slow, for what arrives in pieces of any size.
+    /// Goes on with a hash byte by byte; slow, for what arrives in pieces of any size.
     @inlinable
     public static func extend(_ hash: UInt64, by octets: RawSpan) -> UInt64 {
         var hash = hash

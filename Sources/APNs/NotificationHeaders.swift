@@ -10,7 +10,7 @@ public struct NotificationHeaders: Sendable, Equatable {
     public var priority: Priority
     /// `apns-expiration`, Unix seconds, 0 for one attempt; not sent where nil.
     public var expirationUnixSeconds: UInt64?
-    /// `apns-collapse-id`, at most 64 octets; not sent where nil.
+    /// `apns-collapse-id`, at most 64 bytes; not sent where nil.
     public var collapseID: String?
 
     /// - Parameters:
@@ -96,7 +96,7 @@ public struct NotificationHeaders: Sendable, Equatable {
         }
     }
 
-    /// The most octets a collapse ID may have.
+    /// The most bytes a collapse ID may have.
     public static let maximumCollapseIDCount = 64
 
     /// What is wrong with these headers; empty where nothing is.

@@ -14,7 +14,7 @@ public struct NotificationID: Sendable, Hashable {
     /// The row's number, from 0; below 2^48.
     public let row: UInt64
 
-    /// The octets of the text form.
+    /// The bytes of the text form.
     public static let textCount = 36
     /// Where in the text the row's digits start.
     public static let rowDigitsOffset = 24
@@ -38,7 +38,7 @@ public struct NotificationID: Sendable, Hashable {
     /// The UUID's lower 64 bits.
     var low: UInt64 { 1 << 63 | (campaign & 0xf) << 58 | row }
 
-    /// Appends the 36 lower-case octets of the text form; `octets` must have the room.
+    /// Appends the 36 lower-case bytes of the text form; `octets` must have the room.
     public func write(into octets: inout OutputRawSpan) {
         for (position, word) in [(0, high), (1, low)] {
             for digit in 0..<16 {
@@ -55,25 +55,25 @@ public struct NotificationID: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - row: below 2^48; higher bits are ignored.
-    ///   - octets: room for twelve octets; alignment does not matter.
+    ///   - octets: room for twelve bytes; alignment does not matter.
     @inlinable @inline(__always)
     public static func writeRowDigits(_ row: UInt64, into octets: UnsafeMutableRawPointer) {
         let top = digitText(UInt32(truncatingIfNeeded: row >> 32) << 16)
         let bottom = digitText(UInt32(truncatingIfNeeded: row))
-        // SAFETY: the caller vouches for twelve octets.
+        // SAFETY: the caller vouches for twelve bytes.
         unsafe octets.storeBytes(of: UInt32(truncatingIfNeeded: top), as: UInt32.self)
         unsafe octets.storeBytes(of: bottom, toByteOffset: 4, as: UInt64.self)
     }
 
-    /// Eight digits in memory order, the highest nibble in the lowest octet, without a table.
+    /// Eight digits in memory order, the highest nibble in the lowest byte, without a table.
     @inlinable @inline(__always)
     static func digitText(_ value: UInt32) -> UInt64 {
         var nibbles = UInt64(value.byteSwapped)
         nibbles = (nibbles | nibbles << 16) & 0x0000_ffff_0000_ffff
         nibbles = (nibbles | nibbles << 8) & 0x00ff_00ff_00ff_00ff
-        // Each 16-bit lane holds one octet: its upper nibble comes first in the text.
+        // Each 16-bit lane holds one byte: its upper nibble comes first in the text.
         nibbles = (nibbles >> 4 | nibbles << 8) & 0x0f0f_0f0f_0f0f_0f0f
-        // An octet above 9 carries into bit 4 when 6 is added; those become letters.
+        // An byte above 9 carries into bit 4 when 6 is added; those become letters.
         let letters = (nibbles &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
         return (nibbles &+ 0x3030_3030_3030_3030 &+ letters &* 39).littleEndian
     }

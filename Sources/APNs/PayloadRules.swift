@@ -2,19 +2,19 @@
 ///
 /// Source: Apple, "Generating a remote notification", "Payload size".
 public enum PayloadRules {
-    /// The most octets of a payload on the provider API, all push types but VoIP.
+    /// The most bytes of a payload on the provider API, all push types but VoIP.
     public static let maximumCount = 4_096
 
-    /// The most octets of a VoIP payload.
+    /// The most bytes of a VoIP payload.
     public static let maximumVoIPCount = 5_120
 
-    /// The most octets of a payload in the legacy binary protocol's command 2.
+    /// The most bytes of a payload in the legacy binary protocol's command 2.
     public static let maximumLegacyCount = 2_048
 
-    /// The most octets that are documented for its commands 0 and 1.
+    /// The most bytes that are documented for its commands 0 and 1.
     public static let maximumOldestLegacyCount = 256
 
-    /// The most octets of a payload of this type; exactly as many are still legal.
+    /// The most bytes of a payload of this type; exactly as many are still legal.
     public static func maximumCount(for pushType: PushType) -> Int {
         pushType == .voip ? maximumVoIPCount : maximumCount
     }

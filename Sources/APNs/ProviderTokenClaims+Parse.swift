@@ -3,9 +3,9 @@ extension ProviderTokenClaims {
     public struct Parsed: Sendable, Equatable {
         /// What it says.
         public var claims: ProviderTokenClaims
-        /// How many octets of the token were signed: its first two parts and the dot between them.
+        /// How many bytes of the token were signed: its first two parts and the dot between them.
         public var signingInputCount: Int
-        /// The signature, decoded: 64 octets, or a DER structure as some senders make it.
+        /// The signature, decoded: 64 bytes, or a DER structure as some senders make it.
         public var signature: [UInt8]
         /// `iat` is a string of digits, as some senders write it: APNs has taken it for years, RFC
         /// 7519 section 4.1.6 asks for a number.
@@ -73,7 +73,7 @@ extension ProviderTokenClaims {
         var fields: [String: Field] = [:]
         var tokenizer = JSONTokenizer()
         do {
-            // SAFETY: octets have no padding.
+            // SAFETY: bytes have no padding.
             let text = unsafe json.span.bytes
             guard try tokenizer.next(in: text)?.kind == .objectStart else { throw failure }
             while let key = try tokenizer.next(in: text) {

@@ -10,7 +10,7 @@ public struct ProviderTokenClaims: Sendable, Equatable {
     /// `iat`: when it was issued, Unix seconds.
     public var issuedAtUnixSeconds: UInt64
 
-    /// The octets of an ES256 signature: R and S, each padded to 32.
+    /// The bytes of an ES256 signature: R and S, each padded to 32.
     public static let signatureCount = 64
 
     /// Claims for a token that is to be signed.
@@ -45,9 +45,9 @@ public struct ProviderTokenClaims: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - signingInput: as `signingInput` gave it to the signer.
-    ///   - signature: R and S, 64 octets, not the DER form.
+    ///   - signature: R and S, 64 bytes, not the DER form.
     public static func compactToken(signingInput: [UInt8], signature: [UInt8]) -> [UInt8] {
-        precondition(signature.count == signatureCount, "an ES256 signature has 64 octets")
+        precondition(signature.count == signatureCount, "an ES256 signature has 64 bytes")
         return signingInput + [UInt8(ascii: ".")] + Base64URL.encode(signature)
     }
 

@@ -35,7 +35,7 @@ extension Reason {
         let spelling = self.spelling
         guard text.byteCount == spelling.utf8CodeUnitCount else { return false }
         for offset in 0..<text.byteCount {
-            // SAFETY: both sides have `byteCount` octets; static strings live for ever.
+            // SAFETY: both sides have `byteCount` bytes; static strings live for ever.
             let expected = unsafe spelling.utf8Start[offset]
             if TokenText.octet(text, offset) != expected { return false }
         }

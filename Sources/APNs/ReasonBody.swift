@@ -14,7 +14,7 @@ public struct ReasonBody: Sendable, Equatable {
     /// Whether the body was a JSON object to its end.
     public var isWellFormed: Bool
 
-    /// Reads a body, at most 512 octets in practice. No allocation.
+    /// Reads a body, at most 512 bytes in practice. No allocation.
     public static func parse(_ body: RawSpan) -> ReasonBody {
         var result = ReasonBody(
             reason: nil, textRange: nil, timestampMilliseconds: nil, isWellFormed: false)

@@ -1,7 +1,7 @@
 /// A device token as text: what lists hold, what the wire wants, what a log may show.
 ///
 /// Apple forbids assuming a size ("Registering your app with APNs"): classic tokens have 64 digits,
-/// Live Activity tokens 160, and 200 digits (100 octets) was announced as the bound in 2015.
+/// Live Activity tokens 160, and 200 digits (100 bytes) was announced as the bound in 2015.
 public enum TokenText {
     /// The fewest digits a token may have.
     public static let minimumDigitCount = 2
@@ -17,12 +17,12 @@ public enum TokenText {
     ///
     /// - Parameters:
     ///   - text: a line or field without its line end.
-    ///   - digits: must have room for `maximumDigitCount` octets.
+    ///   - digits: must have room for `maximumDigitCount` bytes.
     /// - Returns: false where this is no token; then nothing was appended.
     @inlinable
     public static func canonicalize(_ text: RawSpan, into digits: inout OutputRawSpan) -> Bool {
         if text.byteCount == 64, digits.freeCapacity >= 64 {
-            // SAFETY: the span holds exactly the 64 octets that are read, the output has room for
+            // SAFETY: the span holds exactly the 64 bytes that are read, the output has room for
             // the 64 that are written, and `initializedCount` says whether they count.
             let isToken = unsafe digits.withUnsafeMutableBytes { buffer, initializedCount in
                 let target = unsafe buffer.baseAddress.unsafelyUnwrapped + initializedCount
@@ -37,16 +37,16 @@ public enum TokenText {
 
     /// Lowers 64 digits, sixteen at a time; false where one is no digit.
     ///
-    /// Each octet is judged by whether a sum reaches its top bit. Octets stay below 0x80, so that
+    /// Each byte is judged by whether a sum reaches its top bit. Bytes stay below 0x80, so that
     /// nothing carries into the next one; where one does not, its own top bit already tells. Words
     /// in pairs become vector instructions; comparisons and masks of SIMD types, and vectors of
-    /// octets, do not.
+    /// bytes, do not.
     @inlinable @inline(__always)
     static func lower64(_ text: RawSpan, to target: UnsafeMutableRawPointer) -> Bool {
         let ones = SIMD2<UInt64>(repeating: 0x0101_0101_0101_0101)
         var wrong = SIMD2<UInt64>(repeating: 0)
         for offset in stride(from: 0, to: 64, by: 16) {
-            // SAFETY: the caller vouches for 64 octets on both sides.
+            // SAFETY: the caller vouches for 64 bytes on both sides.
             let octets = unsafe text.unsafeLoadUnaligned(
                 fromUncheckedByteOffset: offset, as: SIMD2<UInt64>.self)
             // Setting bit 5 lowers letters and leaves digits as they are.
@@ -138,12 +138,12 @@ public enum TokenText {
     }
 
     static func octet(_ text: RawSpan, _ offset: Int) -> UInt8 {
-        // SAFETY: a load of one octet is valid for any bits, and it checks its bounds.
+        // SAFETY: a load of one byte is valid for any bits, and it checks its bounds.
         unsafe text.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }
 }
 
-/// For each octet its lower-case hexadecimal digit, or 0 where it is none.
+/// For each byte its lower-case hexadecimal digit, or 0 where it is none.
 let hexDigits: [UInt8] = [
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,

@@ -1,6 +1,6 @@
 /// Well-formed UTF-8 (RFC 3629 section 4's table).
 public enum UTF8Scalar {
-    /// The octets of the scalar at `offset`, 1 to 4; nil where none is well-formed there.
+    /// The bytes of the scalar at `offset`, 1 to 4; nil where none is well-formed there.
     public static func count(in text: RawSpan, at offset: Int) -> Int? {
         let first = TokenText.octet(text, offset)
         let (count, second): (Int, ClosedRange<UInt8>)

@@ -19,11 +19,11 @@ public struct BlockWalker: Sendable {
 
     /// A string of the block, as it stands there.
     public struct Text: Sendable, Equatable {
-        /// Where its octets start, from the start of the block.
+        /// Where its bytes start, from the start of the block.
         public var offset: Int
-        /// How many octets it has in the block.
+        /// How many bytes it has in the block.
         public var count: Int
-        /// Whether those octets are Huffman-coded.
+        /// Whether those bytes are Huffman-coded.
         public var isHuffman: Bool
 
         /// No string: what the table has instead.
@@ -42,7 +42,7 @@ public struct BlockWalker: Sendable {
         /// How it is written.
         public var representation: Representation
         /// Static index up to 61, dynamic above; 0 where `name` is in the block. For a size update
-        /// the new limit in octets.
+        /// the new limit in bytes.
         public var index: Int
         /// The name, where `index` is 0.
         public var name: Text
@@ -58,7 +58,7 @@ public struct BlockWalker: Sendable {
         }
     }
 
-    /// The octets walked so far.
+    /// The bytes walked so far.
     @inlinable public var offset: Int { position }
 
     @usableFromInline var position = 0
@@ -68,7 +68,7 @@ public struct BlockWalker: Sendable {
     public init() {}
 
     /// The next field of `block`, which must be the same block each time; nil at its end. Throws at
-    /// the first octet that makes no sense. Whether a dynamic index exists it cannot know.
+    /// the first byte that makes no sense. Whether a dynamic index exists it cannot know.
     @inlinable
     public mutating func next(_ block: RawSpan) throws(HPACKError) -> Field? {
         guard position < block.byteCount else { return nil }
@@ -104,7 +104,7 @@ public struct BlockWalker: Sendable {
         return Field(representation, index: index, name: name, value: value)
     }
 
-    /// A string (RFC 7541 section 5.2), of which all octets are there.
+    /// A string (RFC 7541 section 5.2), of which all bytes are there.
     @inlinable @inline(__always)
     mutating func text(_ block: RawSpan) throws(HPACKError) -> Text {
         guard position < block.byteCount else {

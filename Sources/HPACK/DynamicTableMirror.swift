@@ -1,7 +1,7 @@
 /// Our encoder's view of the dynamic table that the peer's decoder keeps for a connection.
 ///
 ///     index   62          63          64
-///           newest  ...           oldest         entry = 32 + name + value octets (RFC 7541 4.1)
+///           newest  ...           oldest         entry = 32 + name + value bytes (RFC 7541 4.1)
 ///
 /// Under the strict discipline only the three names that are indexed once ever get into it, each at
 /// most once; under the compact one the constant fields do too, and each new provider token. The
@@ -34,7 +34,7 @@ public struct DynamicTableMirror: Sendable {
     private var entries: InlineArray<32, Entry>
     private var count = 0
 
-    /// The octets that the entries count for (RFC 7541 section 4.1).
+    /// The bytes that the entries count for (RFC 7541 section 4.1).
     public private(set) var size = 0
     /// The most that `size` may be.
     public private(set) var capacity: Int
@@ -48,7 +48,7 @@ public struct DynamicTableMirror: Sendable {
     private var names: UInt128 = 0
     private var tokenRevision: UInt32 = 0
 
-    /// An empty table of `capacity` octets; 4,096 is where every HTTP/2 connection starts
+    /// An empty table of `capacity` bytes; 4,096 is where every HTTP/2 connection starts
     /// (RFC 9113 section 6.5.2).
     public init(capacity: Int = 4096) {
         self.capacity = capacity
@@ -82,7 +82,7 @@ public struct DynamicTableMirror: Sendable {
     /// 62 + n - k for the k-th of n insertions, counted from 1 (RFC 7541 section 2.3.3).
     private func index(_ position: Int) -> Int { StaticTable.count + count - position }
 
-    /// Inserts `name` with a value of `valueCount` octets, if it fits without an eviction, and says
+    /// Inserts `name` with a value of `valueCount` bytes, if it fits without an eviction, and says
     /// whether it did.
     ///
     /// - Parameter revision: Which of the field's values over time it is; nil for a value that no

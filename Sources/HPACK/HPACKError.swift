@@ -24,7 +24,7 @@ public struct HPACKError: Error, Equatable, Sendable {
 
     /// Which rule.
     public var code: Code
-    /// Where: octets from the start of the block or string that was read.
+    /// Where: bytes from the start of the block or string that was read.
     public var offset: Int
 
     /// Says that the rule `code` is broken at `offset`.

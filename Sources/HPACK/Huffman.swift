@@ -1,13 +1,13 @@
 /// The Huffman code of header strings (RFC 7541 section 5.2 and Appendix B).
 public enum Huffman {
-    /// How many octets `bytes` takes when it is coded.
+    /// How many bytes `bytes` takes when it is coded.
     public static func encodedCount(of bytes: [UInt8]) -> Int {
         var bits = 0
         for byte in bytes { bits += Int(HuffmanTable.lengths[Int(byte)]) }
         return (bits + 7) / 8
     }
 
-    /// Appends the code of `bytes`, padded to an octet with ones.
+    /// Appends the code of `bytes`, padded to an byte with ones.
     public static func encode(_ bytes: [UInt8], into coded: inout [UInt8]) {
         var bits: UInt64 = 0
         var bitCount = 0

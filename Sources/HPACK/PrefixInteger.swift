@@ -1,10 +1,10 @@
-/// Integers that share their first octet with a pattern (RFC 7541 section 5.1).
+/// Integers that share their first byte with a pattern (RFC 7541 section 5.1).
 public enum PrefixInteger {
     /// The largest value that is read. RFC 7541 section 5.1 asks implementations for a limit; this
     /// one is above any string or table that a peer of ours could mean.
     public static let limit = 1 << 24
 
-    /// Appends `value`, whose first octet has `pattern` in the bits above the lowest `prefixBits`.
+    /// Appends `value`, whose first byte has `pattern` in the bits above the lowest `prefixBits`.
     public static func encode(
         _ value: Int, prefixBits: Int, pattern: UInt8, into bytes: inout [UInt8]
     ) {
@@ -24,7 +24,7 @@ public enum PrefixInteger {
         bytes.append(UInt8(rest))
     }
 
-    /// Reads the integer at `offset`, whose first octet has `prefixBits` bits of it, and moves
+    /// Reads the integer at `offset`, whose first byte has `prefixBits` bits of it, and moves
     /// `offset` behind it. Throws `truncated` or `integerTooLarge`.
     @inlinable @inline(__always)
     public static func decode(
@@ -40,7 +40,7 @@ public enum PrefixInteger {
         return try decodeContinuation(block, at: &offset, first: first)
     }
 
-    /// The octets behind a prefix that is all ones. Apart, so that the short form stays small where
+    /// The bytes behind a prefix that is all ones. Apart, so that the short form stays small where
     /// it is inlined.
     @usableFromInline
     static func decodeContinuation(
@@ -53,7 +53,7 @@ public enum PrefixInteger {
                 throw HPACKError(code: .truncated, offset: offset)
             }
             let octet = block.octet(at: offset)
-            // Four octets hold 28 bits. A fifth can only be padding with zeros or too large: no
+            // Four bytes hold 28 bits. A fifth can only be padding with zeros or too large: no
             // encoder of integers this small has a reason to write it.
             guard shift <= 21 else {
                 throw HPACKError(code: .integerTooLarge, offset: offset)

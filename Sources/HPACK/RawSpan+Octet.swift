@@ -1,5 +1,5 @@
 extension RawSpan {
-    /// The octet at `offset`; traps outside of the span.
+    /// The byte at `offset`; traps outside of the span.
     @usableFromInline @inline(__always)
     func octet(at offset: Int) -> UInt8 {
         // A UInt8 has no invalid bit pattern and no alignment, and the load checks its bounds.

@@ -17,11 +17,11 @@ public struct EncodedBlock: Sendable, Equatable {
     public struct Hole: Sendable, Equatable {
         /// The field whose value it is.
         public var name: RequestFieldName
-        /// The octets of the value in the block, after its length.
+        /// The bytes of the value in the block, after its length.
         public var range: Range<Int>
     }
 
-    /// The block. Holes are filled with zeros until a request writes its own octets there.
+    /// The block. Holes are filled with zeros until a request writes its own bytes there.
     public var bytes: [UInt8]
     /// The holes in the order of the block.
     public var holes: [Hole]

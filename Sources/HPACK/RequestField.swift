@@ -76,7 +76,7 @@ public enum RequestFieldName: Int, CaseIterable, Sendable {
         }
     }
 
-    /// `text` as octets.
+    /// `text` as bytes.
     var octets: [UInt8] { Array(text.description.utf8) }
 }
 
@@ -84,12 +84,12 @@ public enum RequestFieldName: Int, CaseIterable, Sendable {
 public struct RequestField: Sendable, Equatable {
     /// A value, known when the block is laid out or patched in later.
     public enum Value: Sendable, Equatable {
-        /// These octets in every request.
+        /// These bytes in every request.
         case constant([UInt8])
-        /// `count` octets, written raw, that each request fills in for itself.
+        /// `count` bytes, written raw, that each request fills in for itself.
         case hole(count: Int)
 
-        /// The octets of the value, before any coding.
+        /// The bytes of the value, before any coding.
         public var count: Int {
             switch self {
             case .constant(let octets): octets.count
@@ -103,7 +103,7 @@ public struct RequestField: Sendable, Equatable {
     /// Its value.
     public var value: Value
     /// Which of the constants that the field has over time, one after the other: a provider token's
-    /// version, 0 for what never changes. Equal revisions of a field have equal octets.
+    /// version, 0 for what never changes. Equal revisions of a field have equal bytes.
     public var revision: UInt32
 
     /// A field of a request.
@@ -113,7 +113,7 @@ public struct RequestField: Sendable, Equatable {
         self.revision = revision
     }
 
-    /// A field with the same value in every request; its octets are those of `text`.
+    /// A field with the same value in every request; its bytes are those of `text`.
     public init(_ name: RequestFieldName, _ text: StaticString) {
         self.init(name, .constant(Array(text.description.utf8)))
     }

@@ -3,7 +3,7 @@
 /// APNs answers with one short DATA frame, which never gets here. The pool starts empty and doubles
 /// up to one place a stream, so that whatever a server interleaves, no body is mixed up or lost.
 @safe struct BodyPool: ~Copyable {
-    /// What is kept of a body, in octets. The largest that APNs documents has under 100.
+    /// What is kept of a body, in bytes. The largest that APNs documents has under 100.
     static let keptCount = 512
     /// Stands for no place.
     static let none = UInt16.max
@@ -41,7 +41,7 @@
         freeCount += 1
     }
 
-    /// The `keptCount` octets of `place`, until the next call that may grow the pool.
+    /// The `keptCount` bytes of `place`, until the next call that may grow the pool.
     func octets(of place: UInt16) -> UnsafeMutableRawPointer {
         // A place is below `capacity`.
         unsafe storage.unsafelyUnwrapped + Int(place) * Self.keptCount

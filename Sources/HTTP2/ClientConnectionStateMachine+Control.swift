@@ -61,7 +61,7 @@ extension ClientConnectionStateMachine {
             return fail(.protocolError, "PING on a stream")
         }
         guard payload.byteCount == 8 else {
-            return fail(.frameSizeError, "PING has 8 octets")
+            return fail(.frameSizeError, "PING has 8 bytes")
         }
         let opaque = payload.uint64(at: 0)
         if header.flags.contains(.acknowledgement) {
@@ -78,7 +78,7 @@ extension ClientConnectionStateMachine {
 
     mutating func receiveWindowUpdate(_ header: FrameHeader, _ payload: RawSpan) -> Event? {
         guard payload.byteCount == 4 else {
-            return fail(.frameSizeError, "WINDOW_UPDATE has 4 octets")
+            return fail(.frameSizeError, "WINDOW_UPDATE has 4 bytes")
         }
         let increment = Int(payload.uint32(at: 0) & 0x7fff_ffff)
         guard header.streamID != 0 else {
@@ -117,7 +117,7 @@ extension ClientConnectionStateMachine {
             return fail(.protocolError, "RST_STREAM on stream 0")
         }
         guard payload.byteCount == 4 else {
-            return fail(.frameSizeError, "RST_STREAM has 4 octets")
+            return fail(.frameSizeError, "RST_STREAM has 4 bytes")
         }
         switch streams.lookUp(header.streamID) {
         case .open(let slot):
@@ -155,7 +155,7 @@ extension ClientConnectionStateMachine {
             return fail(.protocolError, "GOAWAY on a stream")
         }
         guard payload.byteCount >= 8 else {
-            return fail(.frameSizeError, "GOAWAY has at least 8 octets")
+            return fail(.frameSizeError, "GOAWAY has at least 8 bytes")
         }
         if let event = countIdleFrame() { return event }
         // "Endpoints MUST NOT increase the value they send in the last stream identifier"
@@ -164,7 +164,7 @@ extension ClientConnectionStateMachine {
         isGoingAway = true
         slotsToDisown = streams.slotCount
         debugCount = min(payload.byteCount - 8, BodyPool.keptCount)
-        // The second half of `kept` has `keptCount` octets.
+        // The second half of `kept` has `keptCount` bytes.
         unsafe payload.withUnsafeBytes { octets in
             unsafe (kept + BodyPool.keptCount).copyMemory(
                 from: octets.baseAddress.unsafelyUnwrapped + 8, byteCount: debugCount)

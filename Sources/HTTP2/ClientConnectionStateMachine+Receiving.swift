@@ -16,7 +16,7 @@ extension ClientConnectionStateMachine {
                 let payload = bytes.extracting(payloadOffset..<payloadOffset + header.length)
                 event = receive(header, payload)
             case .inCarry(let header):
-                // The reader keeps these octets until its next call, and nothing in `receive` calls
+                // The reader keeps these bytes until its next call, and nothing in `receive` calls
                 // it.
                 let payload = unsafe RawSpan(
                     _unsafeStart: reader.carriedPayload, byteCount: header.length)
@@ -26,7 +26,7 @@ extension ClientConnectionStateMachine {
             case .tooLarge:
                 // "An endpoint MUST send an error code of FRAME_SIZE_ERROR if a frame exceeds the
                 // size defined in SETTINGS_MAX_FRAME_SIZE" (section 4.2).
-                event = fail(.frameSizeError, "a frame is larger than 16,384 octets")
+                event = fail(.frameSizeError, "a frame is larger than 16,384 bytes")
             }
             if let event { return event }
         }
@@ -94,7 +94,7 @@ extension ClientConnectionStateMachine {
     }
 
     /// Where the content of a padded frame is; nil if its padding is too long. HEADERS may have five
-    /// octets of priority, which mean nothing any more (sections 6.1, 6.2 and 5.3.2).
+    /// bytes of priority, which mean nothing any more (sections 6.1, 6.2 and 5.3.2).
     static func content(of header: FrameHeader, _ payload: RawSpan) -> Range<Int>? {
         var start = 0
         var end = payload.byteCount

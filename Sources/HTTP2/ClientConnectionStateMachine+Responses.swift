@@ -95,7 +95,7 @@ extension ClientConnectionStateMachine {
             streams[slot].bodyPlace = bodies.takePlace()
         }
         let place = unsafe bodies.octets(of: streams[slot].bodyPlace)
-        // A place has `keptCount` octets, and `taken` was cut to what is left of them.
+        // A place has `keptCount` bytes, and `taken` was cut to what is left of them.
         unsafe body.withUnsafeBytes { octets in
             unsafe (place + count).copyMemory(
                 from: octets.baseAddress.unsafelyUnwrapped, byteCount: taken)
@@ -107,7 +107,7 @@ extension ClientConnectionStateMachine {
     @inline(__always)
     private mutating func keepAnswer(_ body: RawSpan) {
         answerCount = min(body.byteCount, BodyPool.keptCount)
-        // The first half of `kept` has `keptCount` octets.
+        // The first half of `kept` has `keptCount` bytes.
         unsafe body.withUnsafeBytes { octets in
             guard let source = octets.baseAddress else { return }
             unsafe kept.copyMemory(from: source, byteCount: answerCount)
@@ -130,7 +130,7 @@ extension ClientConnectionStateMachine {
         if !answerIsKept { answerCount = 0 }
         if stream.bodyPlace != BodyPool.none {
             answerCount = Int(stream.bodyCount)
-            // Both have `keptCount` octets.
+            // Both have `keptCount` bytes.
             unsafe kept.copyMemory(
                 from: bodies.octets(of: stream.bodyPlace), byteCount: answerCount)
         }

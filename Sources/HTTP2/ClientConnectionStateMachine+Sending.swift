@@ -46,7 +46,7 @@ extension ClientConnectionStateMachine {
         return min(limit - streams.openCount, streams.remainingIDs)
     }
 
-    /// How many requests may start now with a whole payload of `payloadCount` octets each: by the
+    /// How many requests may start now with a whole payload of `payloadCount` bytes each: by the
     /// gate, both stream limits, both windows, the frame size and the ids that are left.
     public func requestCapacity(payloadCount: Int) -> Int {
         let free = freeStreams
@@ -58,7 +58,7 @@ extension ClientConnectionStateMachine {
         return min(free, sendWindow.available / payloadCount)
     }
 
-    /// Opens a stream for the request `tag`, whose payload of `payloadCount` octets goes out whole,
+    /// Opens a stream for the request `tag`, whose payload of `payloadCount` bytes goes out whole,
     /// and returns its id. The caller writes HEADERS and DATA with END_STREAM at once, before those
     /// of the next stream. There must be capacity for it.
     public mutating func openStream(tag: UInt32, payloadCount: Int) -> UInt32 {
@@ -72,7 +72,7 @@ extension ClientConnectionStateMachine {
         return streams[slot].id
     }
 
-    /// Whether a payload of `payloadCount` octets has to go in pieces: a stream is free, but the
+    /// Whether a payload of `payloadCount` bytes has to go in pieces: a stream is free, but the
     /// stream's window can't hold it, or the connection's can't and no answer is awaited that could
     /// move the server to widen it.
     public func mustSendInParts(payloadCount: Int) -> Bool {
@@ -84,8 +84,8 @@ extension ClientConnectionStateMachine {
     }
 
     /// Opens a stream for the request `tag` although the windows may not hold its payload of
-    /// `payloadCount` octets. The caller writes HEADERS without END_STREAM and, if `allowed` is not
-    /// 0, as many octets of DATA; the rest goes as `nextContinuation` says. END_STREAM goes with the
+    /// `payloadCount` bytes. The caller writes HEADERS without END_STREAM and, if `allowed` is not
+    /// 0, as many bytes of DATA; the rest goes as `nextContinuation` says. END_STREAM goes with the
     /// last of them. Nil: not now.
     public mutating func openPartialStream(
         tag: UInt32, payloadCount: Int
@@ -111,7 +111,7 @@ extension ClientConnectionStateMachine {
         public var streamID: UInt32
         /// Where the piece starts in the payload.
         public var offset: Int
-        /// The octets of the piece, at least 1.
+        /// The bytes of the piece, at least 1.
         public var count: Int
         /// DATA has END_STREAM.
         public var isLast: Bool

@@ -29,9 +29,9 @@ internal import Synchronization
         public var maxStreams: Int
         /// With provider tokens one request goes first; the others follow after any answer but 403.
         public var gateUntilFirstAnswer: Bool
-        /// The octets of DATA that the server may send ahead on the connection: 65,535...2^31-1.
+        /// The bytes of DATA that the server may send ahead on the connection: 65,535...2^31-1.
         public var connectionReceiveWindow: Int
-        /// The octets of control frames that may wait for `takeOutput`. A server that makes us
+        /// The bytes of control frames that may wait for `takeOutput`. A server that makes us
         /// exceed it, by not reading what it asked for, is disconnected.
         public var outputLimit: Int
 
@@ -47,7 +47,7 @@ internal import Synchronization
         }
     }
 
-    /// What the server's octets mean to the caller.
+    /// What the server's bytes mean to the caller.
     public enum Event: Sendable, Equatable {
         /// The server's first SETTINGS are here: requests may start.
         case ready
@@ -72,7 +72,7 @@ internal import Synchronization
 
     enum Phase: UInt8 { case awaitingSettings, running, failed }
 
-    /// Octets of a stream's body that the server may send ahead. Not announced, so the initial value
+    /// Bytes of a stream's body that the server may send ahead. Not announced, so the initial value
     /// of RFC 9113 section 6.5.2.
     static let streamReceiveWindow: Int32 = 65_535
 
@@ -108,7 +108,7 @@ internal import Synchronization
     /// How many slots are still to be looked at for streams that a GOAWAY disowned.
     var slotsToDisown = 0
 
-    /// The body of the last response in the first `BodyPool.keptCount` octets, the debug data of the
+    /// The body of the last response in the first `BodyPool.keptCount` bytes, the debug data of the
     /// last GOAWAY behind.
     let kept: UnsafeMutableRawPointer
     var answerCount = 0
@@ -119,7 +119,7 @@ internal import Synchronization
     public init(configuration: Configuration = .init()) {
         precondition(
             (65_535...FlowControlWindow.limit).contains(configuration.connectionReceiveWindow),
-            "the connection's window starts at 65,535 octets and can't be lowered")
+            "the connection's window starts at 65,535 bytes and can't be lowered")
         self.configuration = configuration
         output = ControlOutput(capacity: configuration.outputLimit)
         streams = StreamTable(limit: configuration.maxStreams)
@@ -130,7 +130,7 @@ internal import Synchronization
 
     deinit { unsafe kept.deallocate() }
 
-    /// Queues the preface: its 24 octets, our SETTINGS and the window of the connection
+    /// Queues the preface: its 24 bytes, our SETTINGS and the window of the connection
     /// (RFC 9113 section 3.4). Once, before anything else.
     public mutating func start() {
         output.appendPreface()
@@ -147,26 +147,26 @@ internal import Synchronization
         if increment > 0 { queueWindowUpdate(streamID: 0, increment: UInt32(increment)) }
     }
 
-    /// The octets of control frames that wait for `takeOutput`.
+    /// The bytes of control frames that wait for `takeOutput`.
     public var pendingOutputCount: Int { output.count }
 
-    /// Moves waiting control octets into `output`, in order and as many as fit. A frame may be cut;
+    /// Moves waiting control bytes into `output`, in order and as many as fit. A frame may be cut;
     /// its rest has to be the next that goes out.
     public mutating func takeOutput(into output: inout OutputRawSpan) {
         self.output.take(into: &output)
     }
 
-    /// The body of the response that was the last event: its first 512 octets.
+    /// The body of the response that was the last event: its first 512 bytes.
     public var responseBody: RawSpan {
         @_lifetime(borrow self)
         get {
-            // `kept` lives as long as self, and `answerCount` octets of it were written.
+            // `kept` lives as long as self, and `answerCount` bytes of it were written.
             let body = unsafe RawSpan(_unsafeStart: kept, byteCount: answerCount)
             return unsafe _overrideLifetime(body, borrowing: self)
         }
     }
 
-    /// The debug data of the last GOAWAY: its first 512 octets. Not always JSON.
+    /// The debug data of the last GOAWAY: its first 512 bytes. Not always JSON.
     public var goAwayDebugData: RawSpan {
         @_lifetime(borrow self)
         get {
@@ -194,14 +194,14 @@ internal import Synchronization
     /// Whether requests may start now or later.
     public var isUsable: Bool { phase == .running && !isDraining }
 
-    /// The limit in octets for the encoder's mirror of the server's table: the lowest
+    /// The limit in bytes for the encoder's mirror of the server's table: the lowest
     /// SETTINGS_HEADER_TABLE_SIZE so far, at most 4,096.
     public var headerTableSize: UInt32 { settings.headerTableSize }
 
-    /// The server's SETTINGS_MAX_FRAME_SIZE in octets.
+    /// The server's SETTINGS_MAX_FRAME_SIZE in bytes.
     public var maxFrameSize: UInt32 { settings.maxFrameSize }
 
-    /// How full is what could grow, and the most of it where no other number here says so: octets of
+    /// How full is what could grow, and the most of it where no other number here says so: bytes of
     /// control frames, requests in parts, and places of bodies that come in parts.
     package var measures:
         (controlOctets: Int, parts: Int, partsLimit: Int, bodies: Int, bodiesLimit: Int)

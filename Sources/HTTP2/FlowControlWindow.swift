@@ -1,6 +1,6 @@
-/// The octets of DATA that we may still send (RFC 9113 section 6.9.1).
+/// The bytes of DATA that we may still send (RFC 9113 section 6.9.1).
 struct FlowControlWindow: Sendable {
-    /// "A sender MUST NOT allow a flow-control window to exceed 2^31-1 octets."
+    /// "A sender MUST NOT allow a flow-control window to exceed 2^31-1 bytes."
     static let limit = 0x7fff_ffff
 
     /// May be negative for a stream, after the initial size was lowered (section 6.9.2).
@@ -17,10 +17,10 @@ struct FlowControlWindow: Sendable {
     }
 }
 
-/// The octets of DATA that the server may send, and what it was not yet given back.
+/// The bytes of DATA that the server may send, and what it was not yet given back.
 ///
 /// Credit is given back once half of the window is used, so that a WINDOW_UPDATE costs little and the
-/// server never has to stop. Half a window and a frame of 16,384 octets are less than any window here,
+/// server never has to stop. Half a window and a frame of 16,384 bytes are less than any window here,
 /// so there is no overrun to look for: what a server sends too early is within what we would have
 /// allowed at once.
 struct ReceiveWindow: Sendable {
@@ -29,7 +29,7 @@ struct ReceiveWindow: Sendable {
 
     init(size: Int) { self.size = size }
 
-    /// Takes `count` octets of DATA, padding included.
+    /// Takes `count` bytes of DATA, padding included.
     mutating func take(_ count: Int) { used += count }
 
     /// The increment to announce now, if it is worth it.

@@ -23,7 +23,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable {
     @inlinable public static var ping: Self { Self(rawValue: 0x6) }
     /// No more streams.
     @inlinable public static var goAway: Self { Self(rawValue: 0x7) }
-    /// More octets of DATA may be sent.
+    /// More bytes of DATA may be sent.
     @inlinable public static var windowUpdate: Self { Self(rawValue: 0x8) }
     /// More of a header block.
     @inlinable public static var continuation: Self { Self(rawValue: 0x9) }
@@ -46,19 +46,19 @@ public struct FrameFlags: OptionSet, Hashable, Sendable {
     @inlinable public static var endHeaders: Self { Self(rawValue: 0x4) }
     /// DATA, HEADERS: a pad length comes first and padding last.
     @inlinable public static var padded: Self { Self(rawValue: 0x8) }
-    /// HEADERS: five octets of priority come before the block.
+    /// HEADERS: five bytes of priority come before the block.
     @inlinable public static var priority: Self { Self(rawValue: 0x20) }
 }
 
-/// The nine octets that every frame starts with (RFC 9113 section 4.1).
+/// The nine bytes that every frame starts with (RFC 9113 section 4.1).
 ///
 ///     0        3      4       5          9
 ///     length   type   flags   stream id  payload ...
 public struct FrameHeader: Equatable, Sendable {
-    /// The octets of a header.
+    /// The bytes of a header.
     @inlinable public static var byteCount: Int { 9 }
 
-    /// The octets of the payload, below 2^24.
+    /// The bytes of the payload, below 2^24.
     public var length: Int
     /// What the frame is.
     public var type: FrameType
@@ -76,7 +76,7 @@ public struct FrameHeader: Equatable, Sendable {
         self.streamID = streamID
     }
 
-    /// The header in the nine octets of `bytes` from `offset` on.
+    /// The header in the nine bytes of `bytes` from `offset` on.
     @inline(__always)
     init(_ bytes: RawSpan, at offset: Int) {
         let word = bytes.uint32(at: offset)

@@ -67,7 +67,7 @@
         return .inCarry(header)
     }
 
-    /// Copies input until the carry has `count` octets or the input ends.
+    /// Copies input until the carry has `count` bytes or the input ends.
     private mutating func fill(upTo count: Int, from bytes: RawSpan, at offset: inout Int) {
         let taken = min(count - carryCount, bytes.byteCount - offset)
         guard taken > 0 else { return }

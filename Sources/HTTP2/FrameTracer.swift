@@ -6,21 +6,21 @@ public struct TracedFrame: Sendable {
     public var header: FrameHeader
     /// Of a whole header block; nil for other frames, or where the block could not be read.
     public var fields: [(name: [UInt8], value: [UInt8])]?
-    /// The frame's octets; of long ones the beginning.
+    /// The frame's bytes; of long ones the beginning.
     public var payload: [UInt8]
 }
 
 /// Reads along with one direction of a connection and tells each frame: for traces alone, it
 /// allocates as it likes. Errors end the reading, never the connection.
 @safe public struct FrameTracer: ~Copyable {
-    /// Octets that are kept of a frame.
+    /// Bytes that are kept of a frame.
     private static let payloadLimit = 1 << 16
 
     private var pending: [UInt8] = []
     private var inflater: OpaquePointer?
     private var block: [UInt8] = []
     private var isReadable: Bool
-    /// Octets of the preface that are still to come (RFC 9113 section 3.4).
+    /// Bytes of the preface that are still to come (RFC 9113 section 3.4).
     private var prefaceCount: Int
 
     /// - Parameter isClient: Whether it is the client's direction, which begins with the preface.
@@ -34,7 +34,7 @@ public struct TracedFrame: Sendable {
         if let inflater = unsafe inflater { unsafe nghttp2_hd_inflate_del(inflater) }
     }
 
-    /// Takes the next octets of the direction.
+    /// Takes the next bytes of the direction.
     public mutating func take(_ bytes: RawSpan, _ tell: (TracedFrame) -> Void) {
         guard isReadable else { return }
         let skipped = min(prefaceCount, bytes.byteCount)
@@ -91,7 +91,7 @@ public struct TracedFrame: Sendable {
             var flags: Int32 = 0
             let (inflater, count) = unsafe (inflater, block.count)
             let read = unsafe block.withUnsafeBufferPointer { octets in
-                // No more than the `count` octets are read from there on.
+                // No more than the `count` bytes are read from there on.
                 unsafe nghttp2_hd_inflate_hd2(
                     inflater, &field, &flags, octets.baseAddress.map { unsafe $0 + offset },
                     count - offset, 1)

@@ -1,6 +1,6 @@
 /// Writes frame headers (RFC 9113 section 4.1) in front of what the caller writes itself.
 public enum FrameWriter {
-    /// Appends the nine octets of `header`. There must be room for them.
+    /// Appends the nine bytes of `header`. There must be room for them.
     @inlinable
     public static func write(_ header: FrameHeader, into output: inout OutputRawSpan) {
         precondition(header.length >= 0 && header.length < 1 << 24, "a length has 24 bits")
@@ -12,7 +12,7 @@ public enum FrameWriter {
         output.append(UInt8(truncatingIfNeeded: header.streamID))
     }
 
-    /// The nine octets of `header`, for a template.
+    /// The nine bytes of `header`, for a template.
     public static func octets(_ header: FrameHeader) -> [UInt8] {
         let length = UInt32(header.length)
         let id = header.streamID
@@ -28,10 +28,10 @@ public enum FrameWriter {
 /// The frames that the connection itself has to say, in order, until the caller takes them.
 ///
 /// Its capacity is fixed. A peer that makes us answer without reading our answers runs it full, and
-/// that is an error of the peer (RFC 9113 section 10.5); the last octets are kept for the GOAWAY that
+/// that is an error of the peer (RFC 9113 section 10.5); the last bytes are kept for the GOAWAY that
 /// says so.
 @safe struct ControlOutput: ~Copyable {
-    /// The octets kept for a GOAWAY: its header, two fields, and our message.
+    /// The bytes kept for a GOAWAY: its header, two fields, and our message.
     static let reserve = 160
 
     private let storage: UnsafeMutableRawBufferPointer
@@ -47,7 +47,7 @@ public enum FrameWriter {
 
     deinit { unsafe storage.deallocate() }
 
-    /// The octets that wait.
+    /// The bytes that wait.
     var count: Int { end - start }
 
     /// Moves what waits, as much as fits, behind what `output` has.
@@ -64,7 +64,7 @@ public enum FrameWriter {
         }
     }
 
-    /// Makes room for a frame of `length` payload octets and writes its header. False: no room.
+    /// Makes room for a frame of `length` payload bytes and writes its header. False: no room.
     mutating func begin(
         _ type: FrameType, flags: FrameFlags = [], streamID: UInt32 = 0, length: Int
     ) -> Bool {
@@ -94,17 +94,17 @@ public enum FrameWriter {
         end += MemoryLayout<Integer>.size
     }
 
-    /// Appends the octets of `text`. Only after `begin` made room.
+    /// Appends the bytes of `text`. Only after `begin` made room.
     mutating func append(_ text: StaticString) {
         for offset in 0..<text.utf8CodeUnitCount {
-            // A static string has that many octets.
+            // A static string has that many bytes.
             append(unsafe text.utf8Start[offset])
         }
     }
 }
 
 extension ControlOutput {
-    /// "PRI * HTTP/2.0" and so on, the first octets of every connection (RFC 9113 section 3.4).
+    /// "PRI * HTTP/2.0" and so on, the first bytes of every connection (RFC 9113 section 3.4).
     mutating func appendPreface() {
         precondition(count == 0, "the preface comes first")
         append("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" as StaticString)
@@ -112,7 +112,7 @@ extension ControlOutput {
 }
 
 extension ClientConnectionStateMachine {
-    /// Queues a frame whose payload of `length` octets `body` appends. Without room it is dropped,
+    /// Queues a frame whose payload of `length` bytes `body` appends. Without room it is dropped,
     /// and the next look at the input ends the connection.
     mutating func queue(
         _ type: FrameType, flags: FrameFlags = [], streamID: UInt32 = 0, length: Int,

@@ -3,7 +3,7 @@
 /// Nothing else may come in between, so one place is enough. APNs never sends one: it is made when it
 /// is first needed.
 @safe struct HeaderFragments: ~Copyable {
-    /// The most octets of a block. The answers of APNs have about 100.
+    /// The most bytes of a block. The answers of APNs have about 100.
     static let byteLimit = 32 << 10
     /// The most frames of a block, lest a server sends empty ones for ever.
     static let frameLimit = 16
@@ -20,7 +20,7 @@
 
     deinit { unsafe storage?.deallocate() }
 
-    /// Where the `count` octets are that were collected.
+    /// Where the `count` bytes are that were collected.
     var start: UnsafeRawPointer? { unsafe storage.map { UnsafeRawPointer($0) } }
 
     mutating func begin(streamID: UInt32, endsStream: Bool) {

@@ -1,5 +1,5 @@
 extension RawSpan {
-    /// The octet at `offset`; traps outside of the span.
+    /// The byte at `offset`; traps outside of the span.
     @inline(__always)
     func octet(at offset: Int) -> UInt8 {
         // Integers have no invalid bit pattern, the load needs no alignment and checks its bounds.

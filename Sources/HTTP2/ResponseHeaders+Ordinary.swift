@@ -2,7 +2,7 @@ internal import HPACK
 
 extension ResponseHeaders {
     /// Reads a block as servers write it: static entries, and literals that are not inserted, whose
-    /// integers take an octet or two. False where anything else comes, or nothing sensible: the walk
+    /// integers take an byte or two. False where anything else comes, or nothing sensible: the walk
     /// in full knows what to say of it.
     ///
     /// `readAnything` without its descriptions of fields, which cost more than reading them.
@@ -55,13 +55,13 @@ extension ResponseHeaders {
     }
 }
 
-/// A string of a header block whose length is in one octet (RFC 7541 section 5.2).
+/// A string of a header block whose length is in one byte (RFC 7541 section 5.2).
 private struct ShortText {
     var offset: Int
     var count: Int
     var isHuffman: Bool
 
-    /// The string at `offset`, which moves behind it; nil if it is longer than 126 octets or is not
+    /// The string at `offset`, which moves behind it; nil if it is longer than 126 bytes or is not
     /// all there.
     @inline(__always)
     init?(_ block: RawSpan, _ offset: inout Int) {

@@ -4,7 +4,7 @@ internal import HPACK
 /// formed (RFC 9113 sections 8.2 and 8.3.2).
 ///
 /// `read` is the way that every ordinary response takes: static entries and literals that are not
-/// inserted, walked to the end of the block. Octets that nobody reads are not decoded: what a
+/// inserted, walked to the end of the block. Bytes that nobody reads are not decoded: what a
 /// Huffman-coded value that doesn't matter would say is of no consequence.
 struct ResponseHeaders {
     /// `:status`, 0 while there is none.
@@ -17,7 +17,7 @@ struct ResponseHeaders {
     private(set) var isMalformed = false
     var sawRegularField = false
 
-    /// The octets for a decoded name or number. Longer names are none that we look for.
+    /// The bytes for a decoded name or number. Longer names are none that we look for.
     private static let decodedCount = 64
 
     /// Reads all of `block`. False if it needs a dynamic table; what was read is worthless then.
@@ -189,7 +189,7 @@ struct ResponseHeaders {
     mutating func checkValue(_ value: RawSpan) {
         var found: UInt64 = 0
         if value.byteCount >= 8 {
-            // The last word overlaps the one before it, so that no octet is left over.
+            // The last word overlaps the one before it, so that no byte is left over.
             var offset = 0
             while offset < value.byteCount - 8 {
                 found |= Self.forbidden(value.uint64(at: offset))
@@ -205,13 +205,13 @@ struct ResponseHeaders {
         if found != 0 { isMalformed = true }
     }
 
-    /// Not zero if and only if an octet of `word` may not be in a field value.
+    /// Not zero if and only if an byte of `word` may not be in a field value.
     @inline(__always)
     private static func forbidden(_ word: UInt64) -> UInt64 {
         zeros(word) | zeros(word ^ 0x0a0a_0a0a_0a0a_0a0a) | zeros(word ^ 0x0d0d_0d0d_0d0d_0d0d)
     }
 
-    /// Not zero if and only if an octet of `word` is zero.
+    /// Not zero if and only if an byte of `word` is zero.
     @inline(__always)
     private static func zeros(_ word: UInt64) -> UInt64 {
         (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080
@@ -273,11 +273,11 @@ struct ResponseHeaders {
 }
 
 extension RawSpan {
-    /// Whether these are the octets of `text`.
+    /// Whether these are the bytes of `text`.
     fileprivate func matches(_ text: StaticString) -> Bool {
         guard byteCount == text.utf8CodeUnitCount else { return false }
         for offset in 0..<byteCount {
-            // A static string has as many octets as it says.
+            // A static string has as many bytes as it says.
             guard unsafe octet(at: offset) == text.utf8Start[offset] else { return false }
         }
         return true

@@ -3,7 +3,7 @@ internal import HPACK
 /// What a response says of when to come again: "The Retry-After field value can be either an
 /// HTTP-date or a number of seconds to delay after receiving the response" (RFC 9110 section 10.2.3).
 ///
-/// Four octets, because every open stream has one: a number below 1,000,000,000 is a delay, one from
+/// Four bytes, because every open stream has one: a number below 1,000,000,000 is a delay, one from
 /// there on an instant, which it has been since 2001.
 public struct RetryAfter: Sendable, Equatable {
     private var number: UInt32
@@ -15,7 +15,7 @@ public struct RetryAfter: Sendable, Equatable {
 
     private static let firstInstant: UInt32 = 1_000_000_000
 
-    /// The octets of `Sun, 06 Nov 1994 08:49:37 GMT`, the longest that means something.
+    /// The bytes of `Sun, 06 Nov 1994 08:49:37 GMT`, the longest that means something.
     static let longestCount = 29
 
     /// Reads the field's value, decoded.

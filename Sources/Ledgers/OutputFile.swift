@@ -18,11 +18,11 @@ public final class OutputFile {
     /// for nobody.
     package var endsWithReader = true
     private var isClosed = false
-    /// Octets written, and those of them that are on the disk.
+    /// Bytes written, and those of them that are on the disk.
     private var writtenCount = 0
     private var syncedCount = 0
 
-    /// So many octets go to the disk at a time.
+    /// So many bytes go to the disk at a time.
     private static let stretch = 32 << 20
 
     /// - Parameter path: nil or `-` for standard output.

@@ -14,7 +14,7 @@ internal import TLS
 package struct ExclusionScan {
     /// The list of opt-outs; nil: none.
     let suppress: TokenList?
-    /// SHA-256 of its decoded octets, hexadecimal.
+    /// SHA-256 of its decoded bytes, hexadecimal.
     package let suppressSHA256: String?
     let skipsDuplicates: Bool
     /// What is made of each row: a copy that can't be sent makes no later one a duplicate.

@@ -2,7 +2,7 @@ package import Campaign
 internal import Glibc
 package import Support
 
-/// The octets of a token list, decoded, wherever they lie.
+/// The bytes of a token list, decoded, wherever they lie.
 package final class ListBytes: Sendable {
     private enum Source: Sendable {
         /// A file as it is: read at any place.
@@ -92,7 +92,7 @@ package final class ListBytes: Sendable {
         path = nil
     }
 
-    /// Octets in memory.
+    /// Bytes in memory.
     init(_ octets: [UInt8]) {
         source = .memory(octets)
         stamp = nil
@@ -107,7 +107,7 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// By the first octets; a name that promises more is not believed.
+    /// By the first bytes; a name that promises more is not believed.
     private static func compression(
         _ descriptor: Int32, file: String, name: InputName
     ) throws(BroadsideError) -> ListCompression? {
@@ -137,7 +137,7 @@ package final class ListBytes: Sendable {
         return false
     }
 
-    /// How many octets there are; nil where nobody knows before the end was reached.
+    /// How many bytes there are; nil where nobody knows before the end was reached.
     var byteCount: UInt64? {
         switch source {
         case .file(_, let byteCount): byteCount
@@ -146,7 +146,7 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// How many octets there are, read to the end where that has to be.
+    /// How many bytes there are, read to the end where that has to be.
     package func measure() throws(BroadsideError) -> UInt64 {
         var octet: UInt8 = 0
         while true {
@@ -159,7 +159,7 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// About how many octets there are. Digits pack to half their size.
+    /// About how many bytes there are. Digits pack to half their size.
     package var estimatedByteCount: UInt64 {
         if case .stream(let stream, _, let fileByteCount) = source {
             // Nobody knows what comes through a pipe: enough for a second core.
@@ -198,7 +198,7 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// Reads octets from a place on; 0 only at the end, and only of a file that did not change. What
+    /// Reads bytes from a place on; 0 only at the end, and only of a file that did not change. What
     /// was added to it since it was opened is not read.
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer

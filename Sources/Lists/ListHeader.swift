@@ -38,7 +38,7 @@ struct ListHeader {
     /// For columns that a campaign fills in: the option or the place in a file that asks for each.
     var wanted: [(name: String, place: String)] = []
 
-    /// Octets in which a header must end: one whose quotes never close is not looked for further.
+    /// Bytes in which a header must end: one whose quotes never close is not looked for further.
     static let searchLimit: UInt64 = 2 << 20
 
     private var name: InputName { bytes.name }

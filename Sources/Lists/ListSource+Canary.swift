@@ -17,7 +17,7 @@ struct CanaryRows {
     var placeCount = 0
     /// Rows that are to come from the place, and those that were handed out before it.
     var rowsAtPlace: UInt64 = 0
-    /// Octets in the gaps, and in those that are behind us.
+    /// Bytes in the gaps, and in those that are behind us.
     var openByteCount: UInt64 = 0
     var passedByteCount: UInt64 = 0
     /// Where the gap that is being looked at begins, as far as it is not handed out.
@@ -94,7 +94,7 @@ extension ListSource {
     private func nextAtPlace(
         in gap: ListGap, _ canary: inout CanaryRows
     ) throws(BroadsideError) -> RowChunk? {
-        // The place lies so many octets into all that is open.
+        // The place lies so many bytes into all that is open.
         let share = canary.openByteCount / UInt64(canary.placeCount)
         let target = share * UInt64(canary.place)
         let offset = target - min(target, canary.passedByteCount)

@@ -313,7 +313,7 @@ internal import Synchronization
             known < bufferOffset + UInt64(bufferCount)
         else { return }
         let first = Int(known - bufferOffset)
-        // SAFETY: so many octets of the buffer are set, and nothing changes them meanwhile.
+        // SAFETY: so many bytes of the buffer are set, and nothing changes them meanwhile.
         hash?.append(
             unsafe RawSpan(
                 _unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[first..<bufferCount])))

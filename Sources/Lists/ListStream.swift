@@ -3,7 +3,7 @@ internal import Glibc
 import Support
 
 /// A list that can only be read from front to back: a packed file, or standard input. Decoded
-/// octets that were read of late are kept, so that a reader may go back a little; further back the
+/// bytes that were read of late are kept, so that a reader may go back a little; further back the
 /// file is read from its beginning again.
 ///
 ///     file ──▶ input ──▶ ListDecompressor ──▶ window ──▶ read
@@ -11,7 +11,7 @@ import Support
 /// Used by one thread at a time, as the list's readers are: the main thread before a run and after
 /// it, the list's own during it.
 @safe final class ListStream: @unchecked Sendable {
-    /// Decoded octets that are kept; at least half of them lie behind the reader.
+    /// Decoded bytes that are kept; at least half of them lie behind the reader.
     static let windowByteCount = 2 << 20
     private static let inputByteCount = 128 << 10
 
@@ -19,7 +19,7 @@ import Support
     /// How messages call it.
     private let name: InputName
     let compression: ListCompression?
-    /// Whether its octets can be read again: false for a pipe.
+    /// Whether its bytes can be read again: false for a pipe.
     private let canRestart: Bool
     private var decompressor: ListDecompressor?
     /// What is added to its file later is not read.
@@ -28,7 +28,7 @@ import Support
     private let input: UnsafeMutableRawBufferPointer
     private var inputRange = 0..<0
     private var isInputAtEnd = false
-    /// Octets of the file that were read.
+    /// Bytes of the file that were read.
     private(set) var inputOffset: UInt64 = 0
 
     private let window: UnsafeMutableRawBufferPointer
@@ -43,7 +43,7 @@ import Support
     /// - Parameters:
     ///   - descriptor: stays the caller's, open as long as this is used.
     ///   - canRestart: whether it is a file, that can be read anywhere.
-    ///   - compression: nil: as the first octets say.
+    ///   - compression: nil: as the first bytes say.
     ///   - fileByteCount: The size of its file; nil for a pipe.
     init(
         descriptor: Int32, name: InputName, canRestart: Bool, compression given: ListCompression?,
@@ -57,7 +57,7 @@ import Support
         unsafe window = .allocate(byteCount: Self.windowByteCount, alignment: 4_096)
         var found = given
         if found == nil {
-            // SAFETY: as many octets as are there are set.
+            // SAFETY: as many bytes as are there are set.
             var count = 0
             while count < 4 {
                 let more = try unsafe Self.readMore(
@@ -79,10 +79,10 @@ import Support
         unsafe window.deallocate()
     }
 
-    /// How many decoded octets there are; nil before its end was reached.
+    /// How many decoded bytes there are; nil before its end was reached.
     var decodedByteCount: UInt64? { isAtEnd ? windowStart + UInt64(windowCount) : nil }
 
-    /// Reads decoded octets from a place on; 0 only at the end.
+    /// Reads decoded bytes from a place on; 0 only at the end.
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
@@ -179,7 +179,7 @@ import Support
                 + "once, as \(compression.rawValue) -d does")
     }
 
-    /// Waits for a pipe's next octets. What comes from a pipe may come slowly, or never end: a signal
+    /// Waits for a pipe's next bytes. What comes from a pipe may come slowly, or never end: a signal
     /// to stop, where such signals are made to wait, is taken up here.
     private static func awaitInput(_ descriptor: Int32) throws(BroadsideError) {
         var place = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
@@ -199,7 +199,7 @@ import Support
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[start...])
         if offset == nil { try awaitInput(descriptor) }
         while true {
-            // SAFETY: the system sets at most as many octets as there is room for.
+            // SAFETY: the system sets at most as many bytes as there is room for.
             let count =
                 if let offset {
                     unsafe pread(descriptor, room.baseAddress, room.count, off_t(offset))

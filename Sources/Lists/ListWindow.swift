@@ -2,9 +2,9 @@ package import Support
 
 /// A window that goes along a list: what its user has not consumed comes again with more behind it.
 @safe package struct ListWindow: ~Copyable {
-    /// Octets that are read at once.
+    /// Bytes that are read at once.
     static let byteCount = 1 << 20
-    /// The most octets that are held for the sake of one long row: more than a row may have.
+    /// The most bytes that are held for the sake of one long row: more than a row may have.
     static let maximumByteCount = 2 << 20
 
     private let list: TokenList
@@ -25,7 +25,7 @@ package import Support
         unsafe memory.deallocate()
     }
 
-    /// The octets in the window; they stay where they are until `consume` or `fill`.
+    /// The bytes in the window; they stay where they are until `consume` or `fill`.
     package var bytes: UnsafeMutableRawBufferPointer {
         unsafe UnsafeMutableRawBufferPointer(rebasing: memory[..<filled])
     }
@@ -45,7 +45,7 @@ package import Support
         return true
     }
 
-    /// Goes on behind the first `count` octets.
+    /// Goes on behind the first `count` bytes.
     package mutating func consume(_ count: Int) {
         precondition(count <= filled)
         let rest = filled - count

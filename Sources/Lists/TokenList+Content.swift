@@ -2,7 +2,7 @@ import Campaign
 package import Support
 
 extension TokenList {
-    /// Octets that are read at once.
+    /// Bytes that are read at once.
     private static let pieceByteCount = 1 << 20
 
     /// The hash of the whole list, decoded.
@@ -22,7 +22,7 @@ extension TokenList {
             if try isCancelled() { return nil }
             let count = try unsafe read(at: hash.byteCount, into: buffer)
             if count == 0 { return hash.text() }
-            // SAFETY: so many octets were read, and nothing else touches them.
+            // SAFETY: so many bytes were read, and nothing else touches them.
             hash.append(
                 unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))
         }
@@ -44,7 +44,7 @@ extension TokenList {
         _ = try source.next(rowLimit: 1)
         guard let header = source.header else { return nil }
         var hash = ListHash()
-        // SAFETY: octets have no padding.
+        // SAFETY: bytes have no padding.
         hash.append(unsafe header.span.bytes)
         return hash.text()
     }

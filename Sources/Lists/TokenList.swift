@@ -4,7 +4,7 @@ package import Support
 /// A token list as it lies before us: its bytes, their number, how they are written and where each
 /// row has its token. Known in full before anything is sent.
 package final class TokenList: Sendable {
-    /// Its octets, decoded.
+    /// Its bytes, decoded.
     package let bytes: ListBytes
     /// Where each row has its token: field 0.
     package let layout: RowLayout
@@ -81,7 +81,7 @@ package final class TokenList: Sendable {
     /// Where it was read, absolute; nil where it is no file of the user's.
     package var path: String? { isSpooled ? nil : bytes.path }
 
-    /// Octets of the decoded list; nil where nobody knows before its end was reached.
+    /// Bytes of the decoded list; nil where nobody knows before its end was reached.
     package var byteCount: UInt64? { bytes.byteCount }
 
     /// Which file it is, whatever names it has; nil where it is none.

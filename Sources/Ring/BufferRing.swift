@@ -19,7 +19,7 @@ import Glibc
         registeringWith ring: UnsafeMutablePointer<io_uring>, count: Int, size: Int
     ) throws(RingError) {
         precondition(count > 0 && count <= 32_768 && count & (count - 1) == 0, "a power of two")
-        precondition(size > 0 && size <= Int(Int32.max), "a size in octets")
+        precondition(size > 0 && size <= Int(Int32.max), "a size in bytes")
         let page = Int(sysconf(Int32(_SC_PAGESIZE)))
         let raw = UnsafeMutableRawPointer.allocate(
             byteCount: count * MemoryLayout<io_uring_buf>.stride, alignment: page)

@@ -4,7 +4,7 @@ import Glibc
 /// A counter in the kernel that wakes a waiting ring from another thread: the ring reads or polls
 /// `descriptor`, any thread calls `signal`.
 public struct EventDescriptor: ~Copyable, Sendable {
-    /// The eventfd, for `Ring.read` (8 octets) or `Ring.poll`.
+    /// The eventfd, for `Ring.read` (8 bytes) or `Ring.poll`.
     public let descriptor: Int32
 
     /// A counter at zero, closed on exec.

@@ -26,7 +26,7 @@ extension Ring {
 
     /// Receives into provided buffers until the peer closes, an error, or no buffer is left.
     ///
-    /// Result: octets in the buffer `bufferID`; 0 when the peer closed; minus ENOBUFS when the
+    /// Result: bytes in the buffer `bufferID`; 0 when the peer closed; minus ENOBUFS when the
     /// buffers ran out. Where a completion lacks `hasMore`, arm again.
     public mutating func receiveMultishot(_ descriptor: Int32, userData: UInt64) {
         precondition(bufferCount > 0, "this ring has no buffers")
@@ -37,7 +37,7 @@ extension Ring {
         unsafe entry.pointee.user_data = userData
     }
 
-    /// Sends bytes that stay unchanged until the completion. Result: octets sent, which may be
+    /// Sends bytes that stay unchanged until the completion. Result: bytes sent, which may be
     /// fewer than asked; the caller sends the rest again. Never raises SIGPIPE.
     ///
     /// - Parameter waitForAll: The kernel goes on by itself after a short send (MSG_WAITALL), so
@@ -70,9 +70,9 @@ extension Ring {
 
     // MARK: Files
 
-    /// Writes bytes that stay unchanged until the completion. Result: octets, maybe fewer.
+    /// Writes bytes that stay unchanged until the completion. Result: bytes, maybe fewer.
     ///
-    /// - Parameter offset: Octets from the file's start; `UInt64.max` writes at the file's own
+    /// - Parameter offset: Bytes from the file's start; `UInt64.max` writes at the file's own
     ///   position, which an eventfd or pipe needs.
     public mutating func write(
         _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: UInt64, userData: UInt64
@@ -84,7 +84,7 @@ extension Ring {
         unsafe entry.pointee.user_data = userData
     }
 
-    /// Reads into memory that stays reserved until the completion. Result: octets, 0 at the end.
+    /// Reads into memory that stays reserved until the completion. Result: bytes, 0 at the end.
     ///
     /// - Parameter offset: As for `write`.
     public mutating func read(

@@ -22,12 +22,12 @@ import Glibc
     @usableFromInline let bufferMemory: UnsafeMutableRawPointer?
     /// How many buffers multishot receives share.
     public let bufferCount: Int
-    /// Octets a buffer; one completion carries at most that many.
+    /// Bytes a buffer; one completion carries at most that many.
     public let bufferSize: Int
     /// Buffers that were reaped with a completion and not given back yet.
     public internal(set) var lentBufferCount = 0
 
-    /// Octets of a scratch slot: the larger of a `sockaddr_in6` and a timespec, rounded up.
+    /// Bytes of a scratch slot: the larger of a `sockaddr_in6` and a timespec, rounded up.
     private static let slotSize = 32
 
     /// Makes the ring and registers its buffers.
@@ -36,7 +36,7 @@ import Glibc
     ///   - entries: Submission queue entries, rounded up to a power of two by the kernel. The
     ///     completion queue gets four times as many.
     ///   - bufferCount: A power of two up to 32,768, or 0 for a ring that receives nothing.
-    ///   - bufferSize: Octets a buffer.
+    ///   - bufferSize: Bytes a buffer.
     public init(entries: UInt32, bufferCount: Int, bufferSize: Int) throws(RingError) {
         precondition(entries > 0 && entries <= 32_768, "1 to 32,768 entries")
         precondition(SocketAddress.maximumByteCount <= Self.slotSize)

@@ -6,7 +6,7 @@ import Glibc
 public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// The address in host byte order: 127.0.0.1 is 0x7f000001.
     case v4(UInt32, port: UInt16)
-    /// The address' 16 octets as two numbers, first octet highest, and the interface index of
+    /// The address' 16 bytes as two numbers, first byte highest, and the interface index of
     /// link-local ones.
     case v6(high: UInt64, low: UInt64, scope: UInt32, port: UInt16)
 
@@ -63,13 +63,13 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     private static func halves(_ address: in6_addr) -> (high: UInt64, low: UInt64) {
-        // Safe: both are 16 octets without padding.
+        // Safe: both are 16 bytes without padding.
         let halves = unsafe unsafeBitCast(address, to: (UInt64, UInt64).self)
         return (UInt64(bigEndian: halves.0), UInt64(bigEndian: halves.1))
     }
 
     private static func octets(_ high: UInt64, _ low: UInt64) -> in6_addr {
-        // Safe: both are 16 octets without padding.
+        // Safe: both are 16 bytes without padding.
         unsafe unsafeBitCast((high.bigEndian, low.bigEndian), to: in6_addr.self)
     }
 
@@ -81,7 +81,7 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Room that `write(to:)` needs, in octets.
+    /// Room that `write(to:)` needs, in bytes.
     static let maximumByteCount = MemoryLayout<sockaddr_in6>.size
 
     /// Lays the address down as a `sockaddr_in` or `sockaddr_in6` and returns its size.

@@ -2,16 +2,16 @@ internal import COpenSSL
 
 /// AES-256-GCM (NIST SP 800-38D): what was sealed comes back as it was, or not at all.
 public struct AuthenticatedCipher: Sendable {
-    /// Octets of a key.
+    /// Bytes of a key.
     public static let keyCount = 32
-    /// Octets of a nonce, which no two different messages of a key may share.
+    /// Bytes of a nonce, which no two different messages of a key may share.
     public static let nonceCount = 12
-    /// Octets that sealing adds.
+    /// Bytes that sealing adds.
     public static let tagCount = 16
 
     private let key: [UInt8]
 
-    /// - Parameter key: `keyCount` octets.
+    /// - Parameter key: `keyCount` bytes.
     public init(key: [UInt8]) {
         precondition(key.count == Self.keyCount)
         self.key = key

@@ -1,13 +1,13 @@
 internal import COpenSSL
 
-/// The SHA-256 of a message: 32 octets.
+/// The SHA-256 of a message: 32 bytes.
 public func sha256(_ message: [UInt8]) -> [UInt8] {
     var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
     unsafe SHA256(message, message.count, &digest)
     return digest
 }
 
-/// Octets from OpenSSL's generator, fit for identifiers and keys.
+/// Bytes from OpenSSL's generator, fit for identifiers and keys.
 ///
 /// Traps where the system gives no randomness: nothing sensible could go on.
 public func randomBytes(_ count: Int) -> [UInt8] {
@@ -22,7 +22,7 @@ public func randomBytes(_ count: Int) -> [UInt8] {
 @safe public struct SHA256Sum: ~Copyable {
     private let context: OpaquePointer
 
-    /// Of no octets yet.
+    /// Of no bytes yet.
     public init() {
         guard let context = unsafe EVP_MD_CTX_new(),
             unsafe EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1
@@ -34,12 +34,12 @@ public func randomBytes(_ count: Int) -> [UInt8] {
         unsafe EVP_MD_CTX_free(context)
     }
 
-    /// Takes more octets in.
+    /// Takes more bytes in.
     public mutating func update(_ octets: UnsafeRawBufferPointer) {
         unsafe EVP_DigestUpdate(context, octets.baseAddress, octets.count)
     }
 
-    /// The digest: 32 octets. Call once, after all octets.
+    /// The digest: 32 bytes. Call once, after all bytes.
     public mutating func finish() -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
         unsafe EVP_DigestFinal_ex(context, &digest, nil)

@@ -32,7 +32,7 @@ enum PEMText {
         return bytes.isEmpty ? "no name" : String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The octets of an ASN.1 string.
+    /// The bytes of an ASN.1 string.
     static func octets(_ string: UnsafePointer<ASN1_STRING>?) -> [UInt8] {
         let count = unsafe Int(ASN1_STRING_length(string))
         guard count > 0, let start = unsafe ASN1_STRING_get0_data(string) else { return [] }

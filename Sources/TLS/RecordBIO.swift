@@ -8,11 +8,11 @@ internal import COpenSSL
     private var source: UnsafeRawBufferPointer = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
     private var sink: UnsafeMutableRawBufferPointer = unsafe UnsafeMutableRawBufferPointer(
         start: nil, count: 0)
-    /// Octets taken from the source in this call.
+    /// Bytes taken from the source in this call.
     private(set) var consumed = 0
-    /// Octets put into the sink in this call.
+    /// Bytes put into the sink in this call.
     private(set) var produced = 0
-    /// The first two octets that the peer ever sent; they tell TLS from anything else.
+    /// The first two bytes that the peer ever sent; they tell TLS from anything else.
     private(set) var firstOctets: (UInt8, UInt8)?
     private var firstOctet: UInt8?
     /// The server asked for a certificate and the context had none.
@@ -43,7 +43,7 @@ internal import COpenSSL
         unsafe sink = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     }
 
-    /// Copies up to `count` octets of the source; 0 where it is used up.
+    /// Copies up to `count` bytes of the source; 0 where it is used up.
     mutating func read(into target: UnsafeMutableRawPointer, count: Int) -> Int {
         let taken = unsafe min(count, source.count - consumed)
         guard taken > 0 else { return 0 }
@@ -62,7 +62,7 @@ internal import COpenSSL
     mutating func write(_ record: UnsafeRawPointer, count: Int) -> Int {
         let put = unsafe min(count, sink.count - produced)
         guard put > 0 else { return 0 }
-        // Safe: `produced + put` lies within the sink, OpenSSL's record holds `count` octets.
+        // Safe: `produced + put` lies within the sink, OpenSSL's record holds `count` bytes.
         unsafe (sink.baseAddress! + produced).copyMemory(from: record, byteCount: put)
         produced += put
         return put

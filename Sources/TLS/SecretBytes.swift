@@ -1,12 +1,12 @@
 internal import COpenSSL
 
-/// Octets that nobody else should see, in memory of their own that is overwritten when they are no
+/// Bytes that nobody else should see, in memory of their own that is overwritten when they are no
 /// longer needed: passphrases, provider tokens, what a key file holds.
 @safe public final class SecretBytes: Sendable {
     // Safe: written once, by `init`; only read until `deinit`, which nobody can overlap.
     private nonisolated(unsafe) let memory: UnsafeMutableRawBufferPointer
 
-    /// Takes the octets over: the caller's array is overwritten and empty afterwards.
+    /// Takes the bytes over: the caller's array is overwritten and empty afterwards.
     public init(taking bytes: inout [UInt8]) {
         unsafe memory = .allocate(byteCount: bytes.count, alignment: 16)
         unsafe memory.copyBytes(from: bytes)
@@ -16,7 +16,7 @@ internal import COpenSSL
     /// How many there are.
     public var count: Int { unsafe memory.count }
 
-    /// Lends the octets for a moment.
+    /// Lends the bytes for a moment.
     public func withBytes<Result>(_ body: (RawSpan) -> Result) -> Result {
         // Safe: the memory lives as long as `self`, which outlives the call.
         unsafe body(RawSpan(_unsafeBytes: UnsafeRawBufferPointer(memory)))
@@ -29,7 +29,7 @@ internal import COpenSSL
 }
 
 extension Array<UInt8> {
-    /// Overwrites the octets, as a compiler would not dare to leave out, and empties the array. What
+    /// Overwrites the bytes, as a compiler would not dare to leave out, and empties the array. What
     /// other arrays share is copied before and stays: call it on the only one.
     public mutating func cleanse() {
         unsafe withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }

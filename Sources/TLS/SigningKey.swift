@@ -4,7 +4,7 @@ internal import COpenSSL
 public struct SigningKey: Sendable {
     private let key: PrivateKey
 
-    /// Octets of an ES256 signature (RFC 7518 section 3.4).
+    /// Bytes of an ES256 signature (RFC 7518 section 3.4).
     public static let signatureByteCount = 64
 
     /// Reads unencrypted PKCS#8, or SEC1, in PEM.
@@ -26,7 +26,7 @@ public struct SigningKey: Sendable {
     /// The key as unencrypted PKCS#8 PEM.
     public var pem: [UInt8] { key.pem }
 
-    /// SHA-256 and ECDSA over a message: 64 octets, R and S of 32 octets each, big-endian.
+    /// SHA-256 and ECDSA over a message: 64 bytes, R and S of 32 bytes each, big-endian.
     public func signES256(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
         ErrorQueue.clear()
         guard let context = unsafe EVP_MD_CTX_new() else {
@@ -89,10 +89,10 @@ public struct SigningKey: Sendable {
 
 /// The two forms of an ES256 signature.
 enum ES256Signature {
-    /// SEQUENCE of two INTEGERs of 33 octets at most.
+    /// SEQUENCE of two INTEGERs of 33 bytes at most.
     static let maximumDERCount = 72
 
-    /// R and S, each padded to 32 octets; nil where the input is no DER signature.
+    /// R and S, each padded to 32 bytes; nil where the input is no DER signature.
     static func raw(fromDER der: [UInt8]) -> [UInt8]? {
         let signature: OpaquePointer? = unsafe der.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
@@ -108,7 +108,7 @@ enum ES256Signature {
         return r + s
     }
 
-    /// The DER form of 64 octets.
+    /// The DER form of 64 bytes.
     static func der(fromRaw raw: [UInt8]) -> [UInt8]? {
         precondition(raw.count == SigningKey.signatureByteCount)
         guard let signature = unsafe ECDSA_SIG_new() else { return nil }

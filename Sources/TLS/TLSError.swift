@@ -16,7 +16,7 @@ public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {
         case certificateRefused
         /// The peer agreed on no application protocol of ours (RFC 7301).
         case noALPN
-        /// The peer's first octets are no TLS record.
+        /// The peer's first bytes are no TLS record.
         case notTLS
         /// No common TLS version.
         case protocolVersion

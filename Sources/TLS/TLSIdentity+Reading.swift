@@ -102,7 +102,7 @@ extension TLSIdentity {
         }
         let parsed =
             passphrase.map { octets in
-                // Octets as characters, where they lie: no copy to be forgotten.
+                // Bytes as characters, where they lie: no copy to be forgotten.
                 unsafe octets.withUnsafeBytes {
                     unsafe parse($0.assumingMemoryBound(to: CChar.self).baseAddress)
                 }

@@ -22,7 +22,7 @@ internal import COpenSSL
     public private(set) var isEstablished = false
     private var failure: TLSError?
 
-    /// The most plaintext that one record holds, in octets (RFC 8446 section 5.1).
+    /// The most plaintext that one record holds, in bytes (RFC 8446 section 5.1).
     public static let recordLimit = 16_384
 
     /// What a record adds at most: header, explicit nonce or content type, and tag.
@@ -94,8 +94,8 @@ internal import COpenSSL
     /// - Parameters:
     ///   - input: What was received.
     ///   - offset: Where in `input` to go on; moves past what was taken.
-    ///   - plaintext: Decrypted octets are appended.
-    ///   - ciphertext: Octets for the peer are appended.
+    ///   - plaintext: Decrypted bytes are appended.
+    ///   - ciphertext: Bytes for the peer are appended.
     public mutating func receive(
         _ input: RawSpan, at offset: inout Int, plaintext: inout OutputRawSpan,
         ciphertext: inout OutputRawSpan
@@ -129,7 +129,7 @@ internal import COpenSSL
                 let pending = unsafe SSL_has_pending(session) == 1 || transfer.pointee.hasSource
                 return pending ? .plaintextFull : .more
             }
-            // Safe: `count` octets of the buffer are initialised, `room` follow them.
+            // Safe: `count` bytes of the buffer are initialised, `room` follow them.
             let result = unsafe SSL_read(
                 session, buffer.baseAddress! + count, Int32(min(room, Int(Int32.max))))
             guard result > 0 else { return outcome(of: result) }
@@ -150,7 +150,7 @@ internal import COpenSSL
 
     // MARK: Sending
 
-    /// The most ciphertext that so much plaintext makes, in octets.
+    /// The most ciphertext that so much plaintext makes, in bytes.
     public static func sealedCount(_ plaintextCount: Int) -> Int {
         let records = (plaintextCount + recordLimit - 1) / recordLimit
         return plaintextCount + records * recordOverhead

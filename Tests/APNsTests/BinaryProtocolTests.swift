@@ -1,7 +1,7 @@
 import APNs
 import Testing
 
-/// The legacy gateway's and the feedback service's octets, against vectors that were made elsewhere.
+/// The legacy gateway's and the feedback service's bytes, against vectors that were made elsewhere.
 struct BinaryProtocolTests {
     private static let token = octets(
         "fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f000")

@@ -70,7 +70,7 @@ import Testing
         #expect(failure(text + "[") == APNsError(.tooDeep, at: deepest))
     }
 
-    /// Random octets and mutilated JSON must end in a value or an error inside the text.
+    /// Random bytes and mutilated JSON must end in a value or an error inside the text.
     @Test(arguments: 0..<10 as Range<UInt64>) func survivesAnything(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let sample = Array(#"{"aps":{"alert":"é\n","badge":1.5e3},"x":[true,null,"\u0041"]}"#.utf8)

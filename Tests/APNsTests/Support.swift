@@ -15,7 +15,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// Runs `body` with room for `capacity` octets and returns what it wrote.
+/// Runs `body` with room for `capacity` bytes and returns what it wrote.
 func written(_ capacity: Int, _ body: (inout OutputRawSpan) -> Void) -> [UInt8] {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)
     defer { buffer.deallocate() }

@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// Each octet in each place of a 64-digit token: the fast path must agree with a plain table.
+    /// Each byte in each place of a 64-digit token: the fast path must agree with a plain table.
     @Test func fastPathJudgesEveryOctet() {
         for octet in UInt8.min...UInt8.max {
             for place in [0, 1, 31, 32, 62, 63] {
@@ -37,7 +37,7 @@ import Testing
                 }
                 let character = Character(Unicode.Scalar(octet))
                 let isDigit = octet < 128 && character.isHexDigit
-                #expect(isToken == isDigit, "octet \(octet) at \(place)")
+                #expect(isToken == isDigit, "byte \(octet) at \(place)")
                 if isDigit { #expect(digits[place] == character.lowercased().utf8.first) }
             }
         }

@@ -13,7 +13,7 @@ final class SegmentDraft {
         writer = LedgerWriter(campaign: campaign, epoch: epoch, reactor: reactor)
     }
 
-    /// Writes all that pends, at most `most` octets at a time.
+    /// Writes all that pends, at most `most` bytes at a time.
     func write(most: Int = .max) {
         while let (bytes, offset) = writer.nextWrite() {
             precondition(offset == UInt64(octets.count))
@@ -45,7 +45,7 @@ let testCampaign: UInt64 = 0x1234_5678_9ABC_DEF0
 /// A time of today's size, in milliseconds since 1970.
 let testTime: UInt64 = 1_790_000_000_000
 
-/// A chunk in a list of 65 octets a row.
+/// A chunk in a list of 65 bytes a row.
 func testChunk(_ firstRow: UInt64, _ rowCount: Int, reopens: ReopenedStates = [])
     -> ChunkReservation
 {

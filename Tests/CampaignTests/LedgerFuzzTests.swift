@@ -58,7 +58,7 @@ import Testing
             for count in 0..<draft.octets.count {
                 segments[which].bytes = LedgerMemory(Array(draft.octets[..<count]))
                 check(segments, whole, earlier, "cut \(which) at \(count)")
-                // Lost octets may also read as zeros.
+                // Lost bytes may also read as zeros.
                 let zeros = [UInt8](repeating: 0, count: draft.octets.count - count)
                 segments[which].bytes = LedgerMemory(Array(draft.octets[..<count]) + zeros)
                 check(segments, whole, earlier, "cut \(which) at \(count), zeros")

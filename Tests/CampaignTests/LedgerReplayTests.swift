@@ -107,7 +107,7 @@ import Testing
                     row: 200 + row * 300 + filler, .rejected,
                     token: [UInt8](repeating: 0x61, count: 200))
             }
-            // Records of 144 octets: well over a gap's worth.
+            // Records of 144 bytes: well over a gap's worth.
             for filler in 200..<UInt64(300) {
                 first.writer.settled(
                     row: 200 + row * 300 + filler, .rejected,

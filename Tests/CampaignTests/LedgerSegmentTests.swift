@@ -113,7 +113,7 @@ import Testing
         [2 << 60 | 3, 0],
         [2 << 60 | 7 << 56 | 3, 0],
         [2 << 60 | 9 << 56 | 3, 0],
-        // Settled with a token longer than the block, and with a fingerprint of 7 octets.
+        // Settled with a token longer than the block, and with a fingerprint of 7 bytes.
         [2 << 60 | 2 << 56 | 3, 17 << 48, 0, 0],
         [2 << 60 | 1 << 56 | 3, 4 << 24 | 7 << 48, 0, 0],
         // Reservations cut short, of no rows, of too many, beyond the last row, of bytes beyond

@@ -43,7 +43,7 @@ struct BenchTests {
         #expect(figures.notifications_per_second > 0)
         #expect(figures.cpu_microseconds_per_notification > 0)
         #expect(try #require(figures.simulator).cpu_microseconds_per_notification > 0)
-        // Two frame headers and the path's literal token are more than 50 octets.
+        // Two frame headers and the path's literal token are more than 50 bytes.
         #expect(figures.payload_bytes == 100 && figures.bytes_per_notification > 150)
         #expect(figures.connections == 2)
         #expect(figures.latency_ms.p50 >= 20 && figures.latency_ms.p99 >= figures.latency_ms.p50)

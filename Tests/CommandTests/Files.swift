@@ -74,7 +74,7 @@ final class Files: Sendable {
         }
     }
 
-    /// A payload of so many octets.
+    /// A payload of so many bytes.
     static func payload(count: Int) -> String {
         let frame = #"{"aps":{"alert":""}}"#
         let text = String(repeating: "x", count: count - frame.utf8.count)

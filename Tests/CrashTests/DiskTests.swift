@@ -32,7 +32,7 @@ struct DiskTests {
                     ["--connections", "4", "--reactors", "2", "--rate", "2000", "--summary", "-"],
                     without: ["ledger"]) + ["--ledger", "\(path)/disk/ledger"])
         let process = try Subprocess(words[0], Array(words.dropFirst()), in: campaign.directory)
-        // A line of its log has 87 octets.
+        // A line of its log has 87 bytes.
         try process.wait { server.logCount >= 1000 * 87 }
         try Data(what.utf8).write(to: URL(filePath: "\(path)/back.fail"))
         let stopped = try process.wait()

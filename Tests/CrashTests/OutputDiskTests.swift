@@ -9,11 +9,11 @@ import Testing
     .enabled(if: FailingDisk.isAllowed, "file systems in user space are not allowed here"),
     .timeLimit(.minutes(60)))
 struct OutputDiskTests {
-    /// Where the disk fails, by the octets that the output has by then.
+    /// Where the disk fails, by the bytes that the output has by then.
     enum Place: String, CaseIterable {
         case sync, lastSync, write, full
 
-        /// The word for the disk, for an output of so many octets.
+        /// The word for the disk, for an output of so many bytes.
         func word(whole: Int) -> String {
             switch self {
             case .sync: "sync 1"

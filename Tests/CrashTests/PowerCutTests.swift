@@ -11,7 +11,7 @@ struct PowerCutTests {
         ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 3 : 60
 
     @Test(
-        "Lost and torn octets that were not synced make nothing go out twice", arguments: 0..<trials
+        "Lost and torn bytes that were not synced make nothing go out twice", arguments: 0..<trials
     )
     func nothingTwice(seed: Int) throws {
         var random = SeededRandom(seed: UInt64(seed + 2000))

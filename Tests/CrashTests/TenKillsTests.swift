@@ -21,7 +21,7 @@ struct TenKillsTests {
             let process = try Broadside.start(
                 campaign.arguments(to: server.endpoint, options + ["--rate", "20000"]),
                 in: campaign.directory)
-            // A line of its log has 87 octets: a share of what ten runs would send each.
+            // A line of its log has 87 bytes: a share of what ten runs would send each.
             let goal = Int.random(in: 0..<Self.rows / 11 * 87, using: &random)
             try process.wait { server.logCount - before >= goal }
             process.send(signal: SIGKILL)

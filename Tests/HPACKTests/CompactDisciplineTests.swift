@@ -1,11 +1,11 @@
 import HPACK
 import Testing
 
-/// Constant fields and provider tokens in the table: exact octets, renewals, and nghttp2's inflater
+/// Constant fields and provider tokens in the table: exact bytes, renewals, and nghttp2's inflater
 /// as the judge.
 @Suite struct CompactDisciplineTests {
     /// The provider token in the reference's vectors: "bearer " and what follows, from the first
-    /// request of V10, where it is a literal of 191 octets.
+    /// request of V10, where it is a literal of 191 bytes.
     static let bearer: [UInt8] = {
         let block = Vectors.compactFirst
         let head = octets("577f40")
@@ -87,7 +87,7 @@ import Testing
                 if id == 3 { sizes.append(block.count) }
             }
         }
-        // 584 octets and 14 renewals of 236 fill the table; from then on the token is a literal,
+        // 584 bytes and 14 renewals of 236 fill the table; from then on the token is a literal,
         // and all others are still where they were.
         #expect(sizes[14] == 123 && sizes[15] == 123 + 195 - 1)
         #expect(sizes[15...].allSatisfy { $0 == sizes[15] })

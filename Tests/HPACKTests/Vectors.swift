@@ -1,4 +1,4 @@
-/// Header blocks whose octets were laid out by hand and decoded by two independent implementations.
+/// Header blocks whose bytes were laid out by hand and decoded by two independent implementations.
 enum Vectors {
     /// V01: the example request of 2016 with `host`.
     static let hostFirst = octets(
@@ -116,7 +116,7 @@ enum Vectors {
             + "c2c1c0bf0f2f2431323365343536372d653839622d313264332d613435362d343236363535343430"
             + "306130")
 
-    /// The octets that `text` has in hexadecimal digits.
+    /// The bytes that `text` has in hexadecimal digits.
     static func octets(_ text: String) -> [UInt8] {
         let digits = text.utf8.map { UInt8(ascii: "a") <= $0 ? $0 - 87 : $0 - 48 }
         return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }

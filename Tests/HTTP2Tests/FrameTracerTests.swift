@@ -29,7 +29,7 @@ import Testing
         #expect(frames[0].payload == [0, 1, 0, 0, 0, 0])
         #expect(frames[1].fields == nil)
         #expect(text(frames[2]) == [":method POST", "ab xyz"])
-        // Padded by two octets.
+        // Padded by two bytes.
         #expect(text(frames[3]) == ["ab xyz"])
         #expect(frames[4].payload == [0x68, 0x69])
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTP2
 
-/// Octets that a server would not send: nothing traps, and how they are torn changes nothing.
+/// Bytes that a server would not send: nothing traps, and how they are torn changes nothing.
 @Suite struct GarbageTests {
     /// What a connection with eight open requests hears and says.
     private func outcome(_ octets: [UInt8], _ tearing: Tearing) -> ([Heard], [UInt8]) {

@@ -53,7 +53,7 @@ final class NGHTTP2Server {
             session, 0, nghttp2_session_get_last_proc_stream_id(session), 0, nil, 0)
     }
 
-    /// Takes octets of the client; false once nghttp2 gives up.
+    /// Takes bytes of the client; false once nghttp2 gives up.
     func receive(_ octets: [UInt8]) -> Bool {
         nghttp2_session_mem_recv(session, octets, octets.count) == octets.count
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTP2
 
-/// How the server's octets are cut into inputs. Every scenario has to hear the same in each way.
+/// How the server's bytes are cut into inputs. Every scenario has to hear the same in each way.
 enum Tearing: CaseIterable, Sendable {
     case whole
     case octets
@@ -109,7 +109,7 @@ struct Heard: Equatable {
     var retryAfter: UInt32?
 }
 
-/// A machine in a test, and the octets that go in and out of it.
+/// A machine in a test, and the bytes that go in and out of it.
 final class Peer {
     var machine: ClientConnectionStateMachine
     let tearing: Tearing
@@ -123,7 +123,7 @@ final class Peer {
         self.tearing = tearing
     }
 
-    /// A connection that is ready, with the first octets out of the way.
+    /// A connection that is ready, with the first bytes out of the way.
     static func ready(
         _ tearing: Tearing = .whole, maxStreams: Int = 1000, gate: Bool = false,
         settings: (UInt16, UInt32)...

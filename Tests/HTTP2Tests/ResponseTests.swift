@@ -264,7 +264,7 @@ import Testing
         #expect(peer.receive(.headers(3, [0xbe])) == [.response(tag: 2, status: 503)])
     }
 
-    /// Bodies of many streams, interleaved octet by octet.
+    /// Bodies of many streams, interleaved byte by byte.
     @Test(arguments: Tearing.allCases)
     func interleavedBodies(tearing: Tearing) {
         let peer = Peer.ready(tearing)
@@ -328,7 +328,7 @@ import Testing
         one.receive(.data(1, large, end: false))
         #expect(one.takeFrames().isEmpty)
         // Many streams together overrun the window of the connection when it is small. The credit
-        // that waits in the output has been given, so it takes octets on closed streams too.
+        // that waits in the output has been given, so it takes bytes on closed streams too.
         let two = Peer(.whole, .init(connectionReceiveWindow: 65_535))
         two.machine.start()
         two.receive(.settings(), .settingsAcknowledgement)

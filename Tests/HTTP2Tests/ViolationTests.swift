@@ -42,12 +42,12 @@ struct Violation: Sendable, CustomTestStringConvertible {
         Violation("RST_STREAM on stream 0", .protocolError, .reset(0, .cancel)),
         Violation("RST_STREAM on an idle stream", .protocolError, .reset(99, .cancel)),
         Violation(
-            "RST_STREAM of 5 octets", .frameSizeError,
+            "RST_STREAM of 5 bytes", .frameSizeError,
             Frame(type: .resetStream, stream: 1, payload: [0, 0, 0, 0, 0])),
         Violation(
             "SETTINGS on a stream", .protocolError, Frame(type: .settings, stream: 1)),
         Violation(
-            "SETTINGS of 7 octets", .frameSizeError,
+            "SETTINGS of 7 bytes", .frameSizeError,
             Frame(type: .settings, payload: [UInt8](repeating: 0, count: 7))),
         Violation(
             "an acknowledgement with a payload", .frameSizeError,
@@ -68,19 +68,19 @@ struct Violation: Sendable, CustomTestStringConvertible {
             "PING on a stream", .protocolError,
             Frame(type: .ping, stream: 1, payload: [UInt8](repeating: 0, count: 8))),
         Violation(
-            "PING of 7 octets", .frameSizeError,
+            "PING of 7 bytes", .frameSizeError,
             Frame(type: .ping, payload: [UInt8](repeating: 0, count: 7))),
         Violation(
             "GOAWAY on a stream", .protocolError,
             Frame(type: .goAway, stream: 1, payload: [UInt8](repeating: 0, count: 8))),
         Violation(
-            "GOAWAY of 7 octets", .frameSizeError,
+            "GOAWAY of 7 bytes", .frameSizeError,
             Frame(type: .goAway, payload: [UInt8](repeating: 0, count: 7))),
         Violation("WINDOW_UPDATE by 0", .protocolError, .windowUpdate(0, 0)),
         Violation(
             "WINDOW_UPDATE beyond 2^31-1", .flowControlError, .windowUpdate(0, 0x7fff_ffff)),
         Violation(
-            "WINDOW_UPDATE of 3 octets", .frameSizeError,
+            "WINDOW_UPDATE of 3 bytes", .frameSizeError,
             Frame(type: .windowUpdate, payload: [0, 0, 1])),
         Violation("WINDOW_UPDATE on an idle stream", .protocolError, .windowUpdate(99, 1)),
         Violation("CONTINUATION of nothing", .protocolError, .continuation(1, [0x88])),
@@ -112,7 +112,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
         Violation(
             "a compression error on a stream given up", .compressionError, .headers(7, [0xbe])),
         Violation(
-            "a frame of 16,385 octets", .frameSizeError,
+            "a frame of 16,385 bytes", .frameSizeError,
             Frame(
                 type: .data, stream: 1, payload: [UInt8](repeating: 0, count: 16_385))),
         Violation(
@@ -127,7 +127,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
             .continuation(1, [], end: false), .continuation(1, [], end: false),
             .continuation(1, [], end: false), .continuation(1, [], end: false)),
         Violation(
-            "a block of more octets than anyone needs", .enhanceYourCalm,
+            "a block of more bytes than anyone needs", .enhanceYourCalm,
             .headers(1, [UInt8](repeating: 0x88, count: 16_384), endHeaders: false),
             .continuation(1, [UInt8](repeating: 0x88, count: 16_384), end: false),
             .continuation(1, [0x88])),
@@ -155,7 +155,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
             "an unknown pseudo-header field", .protocolError, .headers(1, header(":status2"))),
         Violation("an upper-case name", .protocolError, .headers(1, header("Apns-id"))),
         Violation("a name with a blank", .protocolError, .headers(1, header("apns id"))),
-        Violation("a name without octets", .protocolError, .headers(1, header(""))),
+        Violation("a name without bytes", .protocolError, .headers(1, header(""))),
         Violation("a line feed in a value", .protocolError, .headers(1, header("a", "x\ny"))),
         Violation(
             "a return in a long value", .protocolError,
@@ -196,7 +196,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
         Violation(
             "WINDOW_UPDATE beyond 2^31-1", .flowControlError, .windowUpdate(1, 0x7fff_ffff)),
         Violation(
-            "PRIORITY of 4 octets", .frameSizeError,
+            "PRIORITY of 4 bytes", .frameSizeError,
             Frame(type: .priority, stream: 1, payload: [0, 0, 0, 0])),
     ]
 }

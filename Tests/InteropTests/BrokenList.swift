@@ -50,7 +50,7 @@ struct BrokenList {
         }
     }
 
-    /// The list's octets, and the line on which each row starts.
+    /// The list's bytes, and the line on which each row starts.
     func text(_ format: String) -> (text: [UInt8], lines: [Int]) {
         var text: [UInt8] = []
         var line = 1

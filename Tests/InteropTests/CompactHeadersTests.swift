@@ -84,7 +84,7 @@ struct CompactHeadersTests {
         #expect(counts[0] > 0 && counts[1] > 0 && counts[0] + counts[1] == 4000, "\(counts)")
     }
 
-    @Test("A table of 0 octets, and nginx's connections of 100 requests")
+    @Test("A table of 0 bytes, and nginx's connections of 100 requests")
     func otherServers() throws {
         let narrow = try Nghttpd(["--header-table-size=0"])
         let nginx = try Nginx()

@@ -102,7 +102,7 @@ struct ConnectionFailureTests {
 
     @Test("A name that nobody knows")
     func unknownName() throws {
-        // RFC 6761, section 6.4: names under .invalid never exist. A label of more than 63 octets
+        // RFC 6761, section 6.4: names under .invalid never exist. A label of more than 63 bytes
         // can't (RFC 1035, section 2.3.4), so that no name server is asked, which may be slow.
         let name = String(repeating: "x", count: 64) + ".invalid"
         try expectFailure("\(name):2197", words: [name])

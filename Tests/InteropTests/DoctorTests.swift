@@ -112,7 +112,7 @@ struct DoctorTests {
         let server = try LocalAPNs()
         try expect("TLS", says: "not trusted", server.endpoint, ["ca-file": authority.otherCAFile])
         try expect("connect", says: "refused", "localhost:\(Ports.free())")
-        // No name has a label of more than 63 octets, so that no name server is asked.
+        // No name has a label of more than 63 bytes, so that no name server is asked.
         let nowhere = String(repeating: "x", count: 64) + ".invalid"
         try expect("name", says: nowhere, "\(nowhere):443")
         for (name, word, more) in [

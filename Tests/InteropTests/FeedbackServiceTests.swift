@@ -5,7 +5,7 @@ import Testing
 /// `feedback` against a service that was written from the document's table.
 @Suite(.timeLimit(.minutes(60)))
 struct FeedbackServiceTests {
-    /// Reads a service that sends these octets.
+    /// Reads a service that sends these bytes.
     private func read(_ octets: [UInt8], _ campaign: Campaign) throws -> Finished {
         let directory = campaign.directory
         let client = try campaign.authority.clientCertificate(in: directory)
@@ -73,7 +73,7 @@ struct FeedbackServiceTests {
         let finished = try read(octets.dropLast(7), campaign)
         #expect(finished.exitCode == 1)
         #expect(finished.errorLines.count == 1, "\(finished.errors)")
-        #expect(finished.errors.contains("31 octets"), "\(finished.errors)")
+        #expect(finished.errors.contains("31 bytes"), "\(finished.errors)")
         #expect(try campaign.ledger("verify").exitCode == 0)
         #expect(
             try campaign.export(["--state", "rejected"]).map(\.token)

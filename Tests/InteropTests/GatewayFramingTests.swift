@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the simulator's gateway makes of octets that are torn, odd or wrong.
+/// What the simulator's gateway makes of bytes that are torn, odd or wrong.
 @Suite(.timeLimit(.minutes(60)))
 struct GatewayFramingTests {
     private static let token = DeviceTokens(seed: 78, count: 1).token(0)
     private static let payload = item(2, gatewayPayload)
 
-    /// An item of a frame: number, length, octets in hexadecimal.
+    /// An item of a frame: number, length, bytes in hexadecimal.
     private static func item(_ number: Int, _ data: String) -> String {
         String(format: "%02x%04x", number, data.utf8.count / 2) + data
     }
@@ -20,7 +20,7 @@ struct GatewayFramingTests {
 
     private static func spaces(_ count: Int) -> String { String(repeating: "20", count: count) }
 
-    @Test("A stream that is torn at each octet means the same", arguments: [1, 7, 100])
+    @Test("A stream that is torn at each byte means the same", arguments: [1, 7, 100])
     func torn(piece: Int) throws {
         let bad = DeviceTokens(seed: 79, count: 1).token(0)
         let world = try GatewayWorld(

@@ -35,7 +35,7 @@ struct LargeListTests {
                     "\(path)/\(output)", "--removed", "\(path)/\(removed)",
                 ], in: campaign.directory, limit: 300)
             #expect(pruned.exitCode == 0, "\(pruned.errors)")
-            // The dead take about 90 octets each.
+            // The dead take about 90 bytes each.
             #expect(pruned.peakResidentBytes < (64 << 20) + 100 * summary.rejected)
         }
         for output in ["once", "once.zst"] {

@@ -33,7 +33,7 @@ struct PersonalSendTests {
             #expect((bodies[index] == nil) == (payload == nil), "row \(index)")
             for body in bodies[index] ?? [] {
                 let found = try PersonalRow.canonical(text: body)
-                // Strings that look the same are equal, octets are not.
+                // Strings that look the same are equal, bytes are not.
                 #expect(Array(found.utf8) == payload.map { Array($0.utf8) }, "row \(index): \(row)")
                 #expect(body.contains(#""n":1.50,"t":"#) && !body.contains("\n"), "\(body)")
             }

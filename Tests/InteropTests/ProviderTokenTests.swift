@@ -28,7 +28,7 @@ struct ProviderTokenTests {
         #expect(issued >= before.rounded(.down) && issued <= Date().timeIntervalSince1970)
         #expect(String(decoding: try decoded(parts[1]), as: UTF8.self).contains("\"iat\":1"))
 
-        // JOSE's raw form: 64 octets, R and S (RFC 7518, section 3.4).
+        // JOSE's raw form: 64 bytes, R and S (RFC 7518, section 3.4).
         let raw = try decoded(parts[2])
         try #require(raw.count == 64)
         let input = Array("\(parts[0]).\(parts[1])".utf8)

@@ -7,7 +7,7 @@ import Testing
 struct ShardTests {
     private static let count = 1_200
 
-    /// A list's octets, by its form.
+    /// A list's bytes, by its form.
     private func write(_ form: String, _ tokens: DeviceTokens, in directory: TemporaryDirectory)
         throws -> String
     {

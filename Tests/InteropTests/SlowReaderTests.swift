@@ -14,10 +14,10 @@ struct SlowReaderTests {
         try String(contentsOfFile: "\(campaign.ledger)/telemetry.json", encoding: .utf8)
     }
 
-    @Test("A connection that takes 50 octets a second is closed after 30 s, whatever the timeout")
+    @Test("A connection that takes 50 bytes a second is closed after 30 s, whatever the timeout")
     func takesTooSlowly() throws {
         let server = try RecordingServer("read-slowly", script: "trouble.py")
-        // Streams for more octets than both kernels hold.
+        // Streams for more bytes than both kernels hold.
         let campaign = try Campaign(rows: 6000, payload: Self.payload)
         let sent = try campaign.send(
             to: server.endpoint,

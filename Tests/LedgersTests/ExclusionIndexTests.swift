@@ -101,7 +101,7 @@ import Testing
             var damaged = written
             damaged[offset] ^= 4
             try damaged.write(to: URL(fileURLWithPath: file))
-            #expect(try take(search) == nil, "octet \(offset)")
+            #expect(try take(search) == nil, "byte \(offset)")
         }
         try written.dropLast(8).write(to: URL(fileURLWithPath: file))
         #expect(try take(search) == nil)

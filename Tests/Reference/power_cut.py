@@ -5,7 +5,7 @@
 What had been synced stays: a segment's header, where the manifest says that all are made; all before
 the offset of the last `synced` record; and each reservation of which a row was sent, for it is synced
 ahead of use. Of what lies behind the end is lost from a random
-octet on, reads as zeros, or is torn. Prints what it did.
+byte on, reads as zeros, or is torn. Prints what it did.
 """
 
 import json
@@ -29,7 +29,7 @@ def blocks(octets):
 
 
 def synced_end(octets, seen):
-    """How many octets were surely synced."""
+    """How many bytes were surely synced."""
     kept = 0
     for _, end, slots in blocks(octets):
         at = 0
@@ -74,7 +74,7 @@ def main():
         if kind == "zeros":
             tail = bytes(lost)
         if kind == "torn" and lost:
-            # Pages of a disk come back in any state: some of the new octets, some of nothing.
+            # Pages of a disk come back in any state: some of the new bytes, some of nothing.
             tail = bytearray(octets[cut:])
             tail[0] ^= 0xFF
             for at in range(0, lost, 512):

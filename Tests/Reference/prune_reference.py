@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prunes generated lists with `broadside prune` and in Python, and compares octet by octet.
+"""Prunes generated lists with `broadside prune` and in Python, and compares byte by byte.
 
     Tests/Reference/prune_reference.py PATH-OF-BROADSIDE [ROWS [SEED]]
 """

@@ -5,7 +5,7 @@
 
 FOLDER.fail names it: with `write` every write is answered with EIO, with `full` with ENOSPC; with `sync` every
 sync is answered with EIO, and what was written to the file since its last sync is gone, as where a kernel throws
-away what it could not write. A number behind it spares files until they have so many octets. What failed is told
+away what it could not write. A number behind it spares files until they have so many bytes. What failed is told
 on stdout: `write of 4096 octets`, where so many were there already.
 
 `power` is a power cut: the process that writes next is killed as by SIGKILL, and of every file all that was written since its
@@ -32,7 +32,7 @@ def place(path):
 
 
 def fails(what, count):
-    """Whether an operation fails on a file of so many octets."""
+    """Whether an operation fails on a file of so many bytes."""
     try:
         with open(FOLDER + ".fail") as file:
             words = file.read().split()

@@ -10,7 +10,7 @@ status` a line) is answered with an error packet, after the delay and while read
 goes on, and the end; in command 0 with the end alone. With `--shutdown-every N` each Nth
 notification of a connection is the last one: status 10. `--lose-packet` ends without the packet,
 `--forget-identifier` with one that names no notification.
-With `--feedback` it sends that file's octets to whoever connects, and ends.
+With `--feedback` it sends that file's bytes to whoever connects, and ends.
 """
 import argparse
 import socket

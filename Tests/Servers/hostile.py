@@ -384,13 +384,13 @@ def ping_only(self, stream):
 
 @hostile
 def trickle(self, stream):
-    """An answer an octet a while, that never becomes whole."""
+    """An answer an byte a while, that never becomes whole."""
     for octet in b"\x00\x40\x00\x01\x04" + struct.pack(">I", stream) + OK * 16384:
         self.send(bytes([octet]))
         time.sleep(0.02)
 
 
-# From a connection's first octet
+# From a connection's first byte
 
 def no_settings(self):
     self.swallow()
@@ -413,7 +413,7 @@ def no_streams(self):
 
 
 def no_window(self):
-    """Windows that never hold an octet."""
+    """Windows that never hold an byte."""
     self.send(self.frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 0)))
     self.keep_alive()
 

@@ -64,7 +64,7 @@ www-authenticate,"""
 STATIC = [tuple(line.split(",")) for line in STATIC.split("\n")]
 assert len(STATIC) == 61
 
-# The lengths of the codes for the octets 0 to 127 and for EOS (RFC 7541, appendix B). The code is
+# The lengths of the codes for the bytes 0 to 127 and for EOS (RFC 7541, appendix B). The code is
 # canonical, so lengths are all there is to know; requests hold printable text only.
 LENGTHS = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,
@@ -75,7 +75,7 @@ LENGTHS = [
 
 
 def make_codes():
-    """(length, code) -> octet, for codes of at most 15 bits: no other octet shares those."""
+    """(length, code) -> byte, for codes of at most 15 bits: no other byte shares those."""
     codes, code, last = {}, 0, 0
     for length, octet in sorted((n, octet) for octet, n in enumerate(LENGTHS) if n <= 15):
         code <<= length - last

@@ -4,8 +4,8 @@
     legacy_provider.py --port N --ca FILE --certificate FILE --key FILE [--feedback | NOTIFICATION...]
 
 A notification is `command:identifier:expiry:priority:token:payload`, token and payload hexadecimal;
-`raw:HEX` sends octets as they are. All are written in one go, or with --piece in records of so many
-octets, a moment apart; --half-close ends its own part then. It listens for at most three seconds.
+`raw:HEX` sends bytes as they are. All are written in one go, or with --piece in records of so many
+bytes, a moment apart; --half-close ends its own part then. It listens for at most three seconds.
 Prints JSON: the error packet as [command, status, identifier] or null, and how the gateway ended the
 connection, "fin", "rst" or null. With --feedback: the tuples as [seconds, token].
 """
@@ -54,7 +54,7 @@ def everything(connection):
         while True:
             piece = connection.recv(65536)
             if not piece:
-                # Behind TLS's own end comes that of TCP: no octets, or an error where it is an RST.
+                # Behind TLS's own end comes that of TCP: no bytes, or an error where it is an RST.
                 socket.socket.recv(connection, 1)
                 return data, "fin"
             data += piece

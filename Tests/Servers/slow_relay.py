@@ -1,4 +1,4 @@
-"""A relay of TCP connections that lets each one wait before the first octet is passed on."""
+"""A relay of TCP connections that lets each one wait before the first byte is passed on."""
 
 import argparse
 import asyncio

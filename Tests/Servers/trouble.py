@@ -56,7 +56,7 @@ def changing_limit(self, stream, path, count):
 
 
 def read_slowly(self, stream, path, count):
-    """The first connection, after 20 answers, lets 64 MB come, reads 50 octets a second and lives."""
+    """The first connection, after 20 answers, lets 64 MB come, reads 50 bytes a second and lives."""
     if self.number > 1 or self.taken < 20:
         return self.accept(stream)
     self.send(self.frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", 64 << 20)))

@@ -90,7 +90,7 @@ import Testing
         Case(
             blocks: ["0f2f"], strict: ["malformed header block": 1],
             compact: ["malformed header block": 1]),
-        // A table of 80 octets holds one of two entries.
+        // A table of 80 bytes holds one of two entries.
         Case(
             blocks: [
                 "3f31" + "8387" + "40" + "0761706e732d6964" + "0131" + "40"
@@ -153,7 +153,7 @@ import Testing
         {
             var block: [UInt8] = []
             PrefixInteger.encode(limit, prefixBits: 5, pattern: 0x20, into: &block)
-            // apns-id takes 75 octets, apns-topic 43.
+            // apns-id takes 75 bytes, apns-topic 43.
             block +=
                 octets("838740") + [7] + Array("apns-id".utf8) + [36]
                 + [UInt8](repeating: 65, count: 36)

@@ -101,7 +101,7 @@ import Testing
             let count = try coded.withUnsafeBytes { try reader.decode($0, to: target) }
             #expect(Array(target[..<count]) == text)
         }
-        // Padding of a whole octet, and padding that is not ones.
+        // Padding of a whole byte, and padding that is not ones.
         for broken: [UInt8] in [[0xff], [0x00], [0x1f, 0xff]] {
             #expect(throws: HPACKError.self) {
                 try broken.withUnsafeBytes { _ = try reader.decode($0, to: target) }

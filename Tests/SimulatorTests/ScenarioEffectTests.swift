@@ -6,7 +6,7 @@ import Testing
 /// That scenarios do what they say where a whole campaign would not show it: by nghttp.
 @Suite(.enabled(if: isInstalled("nghttp"), "nghttp is not installed"))
 struct ScenarioEffectTests {
-    /// One notification with a payload of so many octets; how long it took, and what nghttp saw.
+    /// One notification with a payload of so many bytes; how long it took, and what nghttp saw.
     private func notify(
         _ scenario: String, payload count: Int = 100, token: String = EndpointHarness.token
     ) throws -> (nanoseconds: UInt64, output: String) {
@@ -41,7 +41,7 @@ struct ScenarioEffectTests {
 
     @Test(.enabled(if: IndependentClient.isThere, "python3-h2 is not installed"))
     func windowsAreDribbled() throws {
-        // 4,096 octets through a window of 100: 40 times for the stream, as often for the connection.
+        // 4,096 bytes through a window of 100: 40 times for the stream, as often for the connection.
         let events = try converse(
             "{ settings: { initial_window: 100 }, window: { octets: 100, every: '1ms' } }"
         ) { .upload($0, body: String(repeating: "a", count: 4096)) }
@@ -52,7 +52,7 @@ struct ScenarioEffectTests {
 
     @Test(.enabled(if: IndependentClient.isThere, "python3-h2 is not installed"))
     func connectionsAreReadSlowly() throws {
-        // The request alone has some 500 octets.
+        // The request alone has some 500 bytes.
         let events = try converse("{ reading: { octets: 250, every: '200ms' } }") {
             .request($0, body: "{}")
         }
@@ -71,7 +71,7 @@ struct ScenarioEffectTests {
         let (_, output) = try notify(
             "{ answers: { header_frames: 3, data_octets: 5, padding: 17 } }", token: "abc")
         #expect(output.contains(":status: 400"))
-        // {"reason":"BadDeviceToken"} has 27 octets; the padding's length octet is one of the 17.
+        // {"reason":"BadDeviceToken"} has 27 bytes; the padding's length byte is one of the 17.
         #expect(count("recv DATA frame <length=22", in: output) == 5, "\(output)")
         #expect(count("recv DATA frame <length=19", in: output) == 1)
     }

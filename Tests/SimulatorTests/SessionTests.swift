@@ -31,7 +31,7 @@ import Testing
             topics: context.tokenTopics, slot: 0, generation: 0)
     }
 
-    /// Header blocks of two connections that come in turns, octet by octet, do not mix.
+    /// Header blocks of two connections that come in turns, byte by byte, do not mix.
     @Test func blocksInPiecesDoNotMix() {
         let context = context()
         let sessions = [session(context, slot: 0), session(context, slot: 1)]
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    /// As octets: the response of vector V19, with another stream and identifier.
+    /// As bytes: the response of vector V19, with another stream and identifier.
     @Test func fastAnswersAreLaidOutAsInTheVector() {
         let context = context { $0.isFast = true }
         let session = fastSession(context)
@@ -120,7 +120,7 @@ import Testing
         }
         let session = fastSession(context)
         var bytes = Frames.preface
-        // 27 octets a body: the 2424th does not fit 65,535.
+        // 27 bytes a body: the 2424th does not fit 65,535.
         let count = 2600
         for number in 0..<count { bytes += Frames.request(UInt32(1 + 2 * number), Self.block) }
         #expect(bytes.withUnsafeBytes { session.receive($0) })
@@ -191,7 +191,7 @@ enum Frames {
         headers(streamID, block, pieces: 1) + frame(0, 1, streamID, [0x7b, 0x7d])
     }
 
-    /// The octets of DATA payload in what a server wrote.
+    /// The bytes of DATA payload in what a server wrote.
     static func dataOctets(_ output: borrowing ByteBuffer) -> Int {
         let bytes = Array(output.bytes)
         var position = 0

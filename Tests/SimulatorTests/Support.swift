@@ -3,7 +3,7 @@ import Glibc
 
 @testable import Simulator
 
-/// Octets of a hexadecimal string.
+/// Bytes of a hexadecimal string.
 func octets(_ text: String) -> [UInt8] {
     let digits = Array(text.utf8).compactMap { TokenOutcome.hexValue($0) }
     precondition(digits.count == text.utf8.count && digits.count.isMultiple(of: 2))

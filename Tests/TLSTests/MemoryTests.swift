@@ -4,7 +4,7 @@ import XCTest
 
 /// Memory over many sessions. XCTest runs these alone, so that the process' heap is theirs.
 final class MemoryTests: XCTestCase {
-    /// Octets in use on the heap and in mappings, from glibc's malloc_info(3).
+    /// Bytes in use on the heap and in mappings, from glibc's malloc_info(3).
     private func heapByteCount() -> Int {
         var text: UnsafeMutablePointer<CChar>?
         var count = 0
@@ -16,7 +16,7 @@ final class MemoryTests: XCTestCase {
         fclose(stream)
         defer { free(text) }
         let info = String(cString: text!)
-        // The totals stand at the end: free octets (fast, rest), mapped, and taken from the system.
+        // The totals stand at the end: free bytes (fast, rest), mapped, and taken from the system.
         func size(_ kind: String) -> Int {
             guard let place = info.range(of: "<\(kind)", options: .backwards),
                 let value = info.range(
@@ -59,7 +59,7 @@ final class MemoryTests: XCTestCase {
         let client = try World.clientContext()
         let server = try World.serverContext()
         let grown = try leastGrowth(of: 1000) { _ = try exchange(client, server) }
-        XCTAssertLessThan(grown, 8 * 1024, "octets left by 1000 pairs of sessions")
+        XCTAssertLessThan(grown, 8 * 1024, "bytes left by 1000 pairs of sessions")
     }
 
     func testFailingSessionsLeaveNothingBehind() throws {
@@ -101,11 +101,11 @@ final class MemoryTests: XCTestCase {
         var clients: [Endpoint] = []
         for _ in 0..<200 { clients.append(try exchange(client, server).0) }
         let active = (heapByteCount() - before) / clients.count
-        XCTAssertLessThan(active, 56 * 1024, "octets a session")
+        XCTAssertLessThan(active, 56 * 1024, "bytes a session")
         XCTAssertGreaterThan(active, 36 * 1024, "the measurement itself")
         for client in clients { client.session.releaseBuffers() }
         let idle = (heapByteCount() - before) / clients.count
-        XCTAssertLessThan(idle, 22 * 1024, "octets an idle session")
+        XCTAssertLessThan(idle, 22 * 1024, "bytes an idle session")
         XCTAssertTrue(clients.allSatisfy { $0.isEstablished })
     }
 

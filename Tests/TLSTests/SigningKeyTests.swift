@@ -62,7 +62,7 @@ import Testing
         #expect(!other.verifies(Self.raw, over: Self.input))
     }
 
-    /// Enough signatures that some R or S begins with a zero octet, and some DER is shorter.
+    /// Enough signatures that some R or S begins with a zero byte, and some DER is shorter.
     @Test func signaturesAre64OctetsAndVerify() throws {
         let key = try SigningKey(PrivateKey.generate())
         let verifying = try key.verifyingKey

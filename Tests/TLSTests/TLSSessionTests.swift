@@ -31,7 +31,7 @@ import Testing
             let bytes = randomBytes(count)
             all += bytes
             client.send(bytes)
-            // One record header and at most 64 octets more for each 16 KiB.
+            // One record header and at most 64 bytes more for each 16 KiB.
             let records = (count + 16_383) / 16_384
             #expect(client.outgoing.count <= count + records * 64)
             #expect(client.outgoing.count > count)

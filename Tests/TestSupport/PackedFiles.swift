@@ -28,7 +28,7 @@ package enum Packing: String, CaseIterable, Sendable {
             bytes[..<size], bytes[size..<(2 * size)], bytes[(2 * size)...],
         ].enumerated() {
             let piece = try directory.write(Array(part), to: "piece")
-            // A skippable frame of five octets (RFC 8878, section 3.1.2).
+            // A skippable frame of five bytes (RFC 8878, section 3.1.2).
             if number == 1, self == .zstd {
                 packed += [0x52, 0x2a, 0x4d, 0x18, 5, 0, 0, 0, 1, 2, 3, 4, 5]
             }

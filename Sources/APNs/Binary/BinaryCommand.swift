@@ -7,10 +7,10 @@ public enum BinaryCommand: UInt8, Sendable, CaseIterable {
     case simple = 0
     /// With an identifier and an expiry (2010).
     case enhanced = 1
-    /// A frame of items: priority too, and payloads of 2,048 octets (2013).
+    /// A frame of items: priority too, and payloads of 2,048 bytes (2013).
     case frame = 2
 
-    /// The most octets of a payload.
+    /// The most bytes of a payload.
     public var payloadLimit: Int {
         switch self {
         case .simple, .enhanced: 256
@@ -21,14 +21,14 @@ public enum BinaryCommand: UInt8, Sendable, CaseIterable {
     /// True where errors name a notification, so that what followed it can be sent again.
     public var hasIdentifier: Bool { self != .simple }
 
-    /// The most octets of a token in a frame's item.
+    /// The most bytes of a token in a frame's item.
     public static let tokenLimit = 100
 
-    /// The octets that a notification takes.
+    /// The bytes that a notification takes.
     ///
     /// - Parameters:
-    ///   - tokenCount: Octets of the token.
-    ///   - payloadCount: Octets of the payload.
+    ///   - tokenCount: Bytes of the token.
+    ///   - payloadCount: Bytes of the payload.
     ///   - hasPriority: Whether the frame names a priority.
     public func count(tokenCount: Int, payloadCount: Int, hasPriority: Bool) -> Int {
         switch self {

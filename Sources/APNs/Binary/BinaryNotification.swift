@@ -14,7 +14,7 @@ public struct BinaryNotification: Sendable, Equatable {
     public var expiration: UInt32?
     /// 10 or 5; nil: 10.
     public var priority: UInt8?
-    /// Octets, not digits.
+    /// Bytes, not digits.
     public var token: [UInt8]
     /// JSON.
     public var payload: [UInt8]
@@ -32,7 +32,7 @@ public struct BinaryNotification: Sendable, Equatable {
         self.payload = payload
     }
 
-    /// The octets on the wire.
+    /// The bytes on the wire.
     public var encoded: [UInt8] {
         var octets: [UInt8] = [command.rawValue]
         switch command {

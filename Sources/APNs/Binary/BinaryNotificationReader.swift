@@ -1,13 +1,13 @@
 /// Reads what a provider writes to the legacy gateway, however the stream is cut.
 public struct BinaryNotificationReader: Sendable {
-    /// What the octets say next.
+    /// What the bytes say next.
     public enum Event: Sendable, Equatable {
         case notification(BinaryNotification)
         /// A notification with a mistake of form: the status, and its identifier where it was read.
         case malformed(BinaryStatus, identifier: UInt32?)
     }
 
-    /// The most octets of a frame's items; more is no notification. A payload of any length that its
+    /// The most bytes of a frame's items; more is no notification. A payload of any length that its
     /// item can say has room, so that one that is too long is told as such.
     public static let frameLimit = 69_632
     /// The command of the latest event; nil where it was none of the three.
@@ -19,7 +19,7 @@ public struct BinaryNotificationReader: Sendable {
     /// Nothing was read yet.
     public init() {}
 
-    /// Takes octets in.
+    /// Takes bytes in.
     public mutating func append(_ octets: some Sequence<UInt8>) {
         if offset > 0 {
             pending.removeFirst(offset)
@@ -28,7 +28,7 @@ public struct BinaryNotificationReader: Sendable {
         pending.append(contentsOf: octets)
     }
 
-    /// The next whole notification; nil where more octets are needed. After `malformed` the stream
+    /// The next whole notification; nil where more bytes are needed. After `malformed` the stream
     /// means nothing any more.
     public mutating func next() -> Event? {
         guard offset < pending.count else { return nil }

@@ -73,11 +73,11 @@ public enum BinaryStatus: UInt8, Sendable, CaseIterable {
     }
 }
 
-/// The six octets that the gateway says before it closes: 8, a status, an identifier.
+/// The six bytes that the gateway says before it closes: 8, a status, an identifier.
 public struct BinaryErrorPacket: Sendable, Equatable {
     /// Its length on the wire.
     public static let count = 6
-    /// Its first octet.
+    /// Its first byte.
     public static let command: UInt8 = 8
 
     /// The status as it came.
@@ -91,14 +91,14 @@ public struct BinaryErrorPacket: Sendable, Equatable {
         self.identifier = identifier
     }
 
-    /// Reads six octets; nil where they are no error packet.
+    /// Reads six bytes; nil where they are no error packet.
     public init?(_ octets: [UInt8]) {
         guard octets.count == Self.count, octets[0] == Self.command else { return nil }
         status = octets[1]
         identifier = octets[2...].reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// The octets on the wire.
+    /// The bytes on the wire.
     public var encoded: [UInt8] {
         [Self.command, status] + BinaryNotification.bigEndian(identifier)
     }

@@ -6,7 +6,7 @@
 public struct FeedbackTuple: Sendable, Equatable {
     /// When APNs found that the app no longer exists on the device.
     public var unixSeconds: UInt32
-    /// Octets, not digits.
+    /// Bytes, not digits.
     public var token: [UInt8]
 
     /// A tuple of these parts.
@@ -15,7 +15,7 @@ public struct FeedbackTuple: Sendable, Equatable {
         self.token = token
     }
 
-    /// The octets on the wire.
+    /// The bytes on the wire.
     public var encoded: [UInt8] {
         BinaryNotification.bigEndian(unixSeconds)
             + [UInt8(token.count >> 8), UInt8(token.count & 0xff)] + token
@@ -26,10 +26,10 @@ public struct FeedbackTuple: Sendable, Equatable {
 public struct FeedbackReader: Sendable {
     /// A tuple cannot be one.
     public struct Problem: Error, Sendable, Equatable {
-        /// The octets that its token would have: none, or more than any token has.
+        /// The bytes that its token would have: none, or more than any token has.
         public var tokenCount: Int
 
-        /// A problem with a token of so many octets.
+        /// A problem with a token of so many bytes.
         public init(tokenCount: Int) {
             self.tokenCount = tokenCount
         }
@@ -41,7 +41,7 @@ public struct FeedbackReader: Sendable {
     /// Nothing was read yet.
     public init() {}
 
-    /// Takes octets in.
+    /// Takes bytes in.
     public mutating func append(_ octets: some Sequence<UInt8>) {
         if offset > 0 {
             pending.removeFirst(offset)
@@ -50,10 +50,10 @@ public struct FeedbackReader: Sendable {
         pending.append(contentsOf: octets)
     }
 
-    /// Octets of a tuple that is not whole yet.
+    /// Bytes of a tuple that is not whole yet.
     public var pendingCount: Int { pending.count - offset }
 
-    /// The next whole tuple; nil where more octets are needed.
+    /// The next whole tuple; nil where more bytes are needed.
     public mutating func next() throws(Problem) -> FeedbackTuple? {
         guard pendingCount >= 6 else { return nil }
         let count = Int(pending[offset + 4]) << 8 | Int(pending[offset + 5])

@@ -2,7 +2,7 @@ internal import Glibc
 import Support
 import TLS
 
-/// A file that nobody else should be able to read, whole. Its octets are read into one array and
+/// A file that nobody else should be able to read, whole. Its bytes are read into one array and
 /// nowhere else: whoever gets it cleanses it.
 func readSecret(
     _ path: String, option: String, limit: Int, _ warnings: inout [String]

@@ -61,7 +61,7 @@ import TLS
         while true {
             var offset = 0
             var request = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-            // SAFETY: octets have no padding.
+            // SAFETY: bytes have no padding.
             let action = tunnel.receive(
                 unsafe octets.span.bytes, at: &offset, output: &request)
             let count = unsafe request.finalize(for: room)
@@ -72,7 +72,7 @@ import TLS
             case .refused(let error): throw .proxy(error)
             case .wait: break
             }
-            // One octet at a time: what follows the answer is the server's.
+            // One byte at a time: what follows the answer is the server's.
             let next = try attempt { () throws(BlockingStream.Failure) in
                 try stream.nextPlainOctet()
             }
@@ -135,7 +135,7 @@ import TLS
     }
 
     private func takeEvents(_ octets: [UInt8]) throws(Failure) {
-        // SAFETY: octets have no padding.
+        // SAFETY: bytes have no padding.
         let bytes = unsafe octets.span.bytes
         serverDate.take(bytes)
         var offset = 0

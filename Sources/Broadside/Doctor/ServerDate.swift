@@ -4,7 +4,7 @@ import HTTP2
 /// The server's clock, where it tells it: the `date` of its responses (RFC 9110 section 6.6.1).
 /// APNs is not known to send one; proxies and other servers do.
 struct ServerDate {
-    /// The octets of frames that are looked at; what follows later is passed over.
+    /// The bytes of frames that are looked at; what follows later is passed over.
     private static let octetsLimit = 1 << 16
     private static let headersFrame: UInt8 = 1
     /// `date` in HPACK's static table (RFC 7541 appendix A).

@@ -70,7 +70,7 @@ final class FeedbackLedger {
         for tuple in tuples {
             let milliseconds = UInt64(tuple.unixSeconds) * 1000
             let digits = Array(hexadecimal(tuple.token).utf8)
-            // SAFETY: octets have no padding.
+            // SAFETY: bytes have no padding.
             // The service's time decides against other ledgers: dead on Monday, accepted on Tuesday
             // stays, whenever the service was read.
             writer.settled(

@@ -98,11 +98,11 @@ public enum FeedbackRun {
             do throws(FeedbackReader.Problem) {
                 while let tuple = try reader.next() { tuples.append(tuple) }
             } catch {
-                problem = "a tuple names a token of \(error.tokenCount) octets, which none has"
+                problem = "a tuple names a token of \(error.tokenCount) bytes, which none has"
             }
             try ledger.append(tuples, now: Clock.now())
             if octets.isEmpty, problem == nil, reader.pendingCount > 0 {
-                problem = "the list ends within a tuple after \(reader.pendingCount) octets of it"
+                problem = "the list ends within a tuple after \(reader.pendingCount) bytes of it"
             }
             if let problem {
                 throw BroadsideError(

@@ -69,7 +69,7 @@ public enum TokensDedupe {
         }
     }
 
-    /// A record a token: its digest, its age (0 for the newest), and the octets of its row.
+    /// A record a token: its digest, its age (0 for the newest), and the bytes of its row.
     private static func read(
         _ list: TokenList, name: String, hasRegistration: Bool,
         into tokens: inout RecordSorter
@@ -124,7 +124,7 @@ public enum TokensDedupe {
     /// The bits that hold how long a row is.
     private static let countBits: UInt64 = 21
 
-    /// A row's octets in one word, in the list's order: a row with a token has at most 2^20 octets
+    /// A row's bytes in one word, in the list's order: a row with a token has at most 2^20 bytes
     /// and its line feed.
     private static func place(_ offset: UInt64, _ count: Int) -> UInt64 {
         precondition(offset < 1 << (64 - countBits) && count < 1 << countBits)
@@ -185,7 +185,7 @@ public enum TokensDedupe {
     /// The window: where it starts in the list and how much of it is filled.
     private var start: UInt64 = 0
     private var count = 0
-    /// Where the next octet to be copied lies.
+    /// Where the next byte to be copied lies.
     private var position: UInt64 = 0
 
     init(list: TokenList, output: OutputFile, buffer: UnsafeMutableRawBufferPointer) {

@@ -28,7 +28,7 @@ package struct CampaignFile {
     /// What relative paths in the file begin with: its folder and a slash, or nothing.
     package let folder: String
 
-    /// The most octets of a campaign file.
+    /// The most bytes of a campaign file.
     static let sizeLimit = 1 << 20
 
     /// Reads a file.

@@ -20,7 +20,7 @@ struct PayloadFiles {
     /// The files in the order of the set's templates, with the options that led to them.
     let names: [String]
 
-    /// The most octets of a payload's file, blanks and all, and of all of them together.
+    /// The most bytes of a payload's file, blanks and all, and of all of them together.
     static let fileLimit = 1 << 20
     static let directoryLimit = 16 << 20
 
@@ -73,7 +73,7 @@ struct PayloadFiles {
             let limit = NotificationHeaders.maximumCollapseIDCount
             if template.isPersonal, template.constant.count > limit {
                 throw TextTemplate.Problem(
-                    message: "must have at most \(limit) octets; this has "
+                    message: "must have at most \(limit) bytes; this has "
                         + "\(template.constant.count) before its columns are filled in")
             }
             return template
@@ -170,7 +170,7 @@ extension PayloadFiles {
         let command: BinaryCommand?
         var templates: [PayloadTemplate] = []
         var columns: [(name: String, place: String)] = []
-        /// What the digest is made of: a single payload's octets, or several with their names.
+        /// What the digest is made of: a single payload's bytes, or several with their names.
         var identity: [UInt8] = []
         /// Whether payloads are held against Apple's rules, and what was found.
         let checks: Bool

@@ -8,7 +8,7 @@ final class BenchFiles {
     let path: String
     private var rows = 0
 
-    /// Rows of the list at most: its file has 65 octets each.
+    /// Rows of the list at most: its file has 65 bytes each.
     static let rowsLimit = 20_000_000
 
     var list: String { "\(path)/tokens.txt" }

@@ -2,7 +2,7 @@
 struct BenchOptions: Sendable {
     /// About how long the measured run takes.
     var durationNanoseconds: UInt64 = 5_000_000_000
-    /// Octets of the payload.
+    /// Bytes of the payload.
     var payloadCount = 242
     /// nil: `defaultConnections`, or one for each reactor.
     var connections: Int?

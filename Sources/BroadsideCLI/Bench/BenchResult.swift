@@ -15,7 +15,7 @@ struct BenchResult: Encodable {
     var notifications_per_second: Double
     /// User and system time of the whole process, its start included, a notification.
     var cpu_microseconds_per_notification: Double
-    /// Octets of the HEADERS and DATA frames of a request, without TLS; null where not known.
+    /// Bytes of the HEADERS and DATA frames of a request, without TLS; null where not known.
     var bytes_per_notification: Double?
     var payload_bytes: Int
     var connections: Int

@@ -40,7 +40,7 @@ struct BenchSummary: Decodable {
 
 /// What `--trace-frames` says of the requests of a run.
 struct BenchTrace {
-    /// Octets of HEADERS and DATA frames a request; nil where there was none.
+    /// Bytes of HEADERS and DATA frames a request; nil where there was none.
     private(set) var bytesEach: Double?
 
     private struct Frame: Decodable {

@@ -14,7 +14,7 @@ enum SimulateCommand {
             once it accepts connections, then the 'broadside send' line that talks to it. SIGTERM or
             SIGINT end it with exit code 0; what it saw and said then goes to stderr.
 
-            What becomes of a token can be computed: h = splitmix64(first 8 octets of the token,
+            What becomes of a token can be computed: h = splitmix64(first 8 bytes of the token,
             big-endian, padded with zeros at the end, XOR seed), u = h / 2^64; BadDeviceToken where
             u < bad-token, Unregistered where u < bad-token + unregistered, else 200.
             """,

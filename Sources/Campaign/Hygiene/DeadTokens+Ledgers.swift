@@ -138,7 +138,7 @@ extension DeadTokens {
     }
 }
 
-/// A token of a record: its octets, and the fingerprint of its digits.
+/// A token of a record: its bytes, and the fingerprint of its digits.
 private struct TokenOctets {
     private(set) var octets: [UInt8] = []
     private var digits: [UInt8] = []

@@ -5,7 +5,7 @@ import Support
 ///
 ///     slots     64 bits each: the fingerprint's upper half and where the record lies; open
 ///               addressing, at most half full
-///     records   in pages: what is known of a token, then its octets
+///     records   in pages: what is known of a token, then its bytes
 ///     filter    after `seal`: a bit for each of 16 or more values of a fingerprint a token; nearly
 ///               all living tokens are told by it alone
 ///
@@ -72,7 +72,7 @@ import Support
         unsafe pages.forEach { page in unsafe page.deallocate() }
     }
 
-    /// Octets in use.
+    /// Bytes in use.
     var byteCount: Int { unsafe pages.count * DeadTokens.pageByteCount + slotCount * 8 }
 
     // MARK: Making it
@@ -86,7 +86,7 @@ import Support
 
     /// Notes that a token is dead; of several such verdicts of a scope the newest counts.
     ///
-    /// - Parameter octets: the token's octets, at most 100.
+    /// - Parameter octets: the token's bytes, at most 100.
     mutating func insert(
         octets: RawSpan, fingerprint: UInt64, reason: UInt8, settledAt: UInt64, diedAt: UInt64,
         scope: UInt32 = 0
@@ -216,7 +216,7 @@ import Support
         guard digits.byteCount == count * 2 else { return false }
         let octets = unsafe octets(place)
         for index in 0..<count {
-            // SAFETY: the record has `count` octets behind it.
+            // SAFETY: the record has `count` bytes behind it.
             let octet = unsafe octets.load(fromByteOffset: index, as: UInt8.self)
             guard digits.octet(at: index * 2) == HexDigits.digit(octet >> 4),
                 digits.octet(at: index * 2 + 1) == HexDigits.digit(octet & 15)
@@ -256,7 +256,7 @@ import Support
 
     // MARK: Memory
 
-    /// Places count in steps of 8 octets, from 1, so that no slot in use is 0.
+    /// Places count in steps of 8 bytes, from 1, so that no slot in use is 0.
     private func address(_ place: UInt32) -> UnsafeMutableRawPointer {
         let offset = Int(place - 1) * 8
         let page = unsafe pages[offset / DeadTokens.pageByteCount]
@@ -272,7 +272,7 @@ import Support
         unsafe address(place) + DeadTokens.recordByteCount
     }
 
-    /// Room for a record and its octets; nil beyond the limit.
+    /// Room for a record and its bytes; nil beyond the limit.
     private mutating func allocate(_ octetCount: Int) -> UInt32? {
         precondition(MemoryLayout<Record>.size <= DeadTokens.recordByteCount)
         let size = DeadTokens.recordByteCount + (octetCount + 7) / 8 * 8

@@ -42,7 +42,7 @@ extension ListPruner {
     ) {
         let scratch = unsafe self.scratch
         var rows: UInt64 = 0
-        // SAFETY: 65 octets from `place` on are inside the window, and the scratch has room.
+        // SAFETY: 65 bytes from `place` on are inside the window, and the scratch has room.
         while end - offset >= 66 {
             let place = unsafe base + offset
             let octet = unsafe place.load(fromByteOffset: 64, as: UInt8.self)

@@ -45,7 +45,7 @@ extension ListPruner {
     ) -> Bool {
         let count = next - row.start
         guard count > RowChunk.rowByteCountMax else { return false }
-        // SAFETY: `next` is behind the row's octets.
+        // SAFETY: `next` is behind the row's bytes.
         return unsafe count > RowChunk.storedCountMax
             || base.load(fromByteOffset: next - 1, as: UInt8.self) != UInt8(ascii: "\n")
     }
@@ -53,7 +53,7 @@ extension ListPruner {
     /// Whether the row read last ends with a line end, and not because the window does.
     private func isWhole(_ base: UnsafeMutableRawPointer, _ next: Int) -> Bool {
         if reader.isRowOpen { return false }
-        // SAFETY: `next` is behind at least one octet of the window.
+        // SAFETY: `next` is behind at least one byte of the window.
         return unsafe base.load(fromByteOffset: next - 1, as: UInt8.self) == UInt8(ascii: "\n")
     }
 

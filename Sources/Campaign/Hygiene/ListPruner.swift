@@ -1,6 +1,6 @@
 import APNs
 
-/// Takes the rows of dead tokens out of a list that comes by in windows, in place: all other octets
+/// Takes the rows of dead tokens out of a list that comes by in windows, in place: all other bytes
 /// stay as they are.
 ///
 ///     the window before   | mark, header | row | dead row | row | blank | row | part of a row
@@ -12,9 +12,9 @@ import APNs
 @safe public struct ListPruner: ~Copyable {
     /// What became of a window.
     public struct Outcome: Sendable {
-        /// Octets at the window's start that belong to the pruned list.
+        /// Bytes at the window's start that belong to the pruned list.
         public var keptCount: Int
-        /// Octets that are dealt with; the others come again in the next window.
+        /// Bytes that are dealt with; the others come again in the next window.
         public var consumedCount: Int
     }
 
@@ -36,7 +36,7 @@ import APNs
     let scratch: UnsafeMutableRawBufferPointer
     /// What looks for the end of a row that is longer than rows may be; nil: there is none.
     private var longRow: RowScanner?
-    /// The run of octets that stay and were not moved to their place yet: from where, to where.
+    /// The run of bytes that stay and were not moved to their place yet: from where, to where.
     var runStart = 0
     var keptEnd = 0
 
@@ -123,7 +123,7 @@ import APNs
         return start
     }
 
-    /// Moves the octets that stay and come before `end` behind those that stayed before.
+    /// Moves the bytes that stay and come before `end` behind those that stayed before.
     func moved(_ base: UnsafeMutableRawPointer, upTo end: Int) -> Int {
         let count = end - runStart
         if keptEnd != runStart, count > 0 {

@@ -81,7 +81,7 @@ import Glibc
         let text = reader.text(field)
         counts.valid += 1
         counts.byDigitCount[count] += 1
-        // SAFETY: both hold `count` octets where the first comparison holds.
+        // SAFETY: both hold `count` bytes where the first comparison holds.
         let scratch = unsafe scratch
         let isLower = unsafe text.withUnsafeBytes { octets in
             unsafe octets.count == count
@@ -95,7 +95,7 @@ import Glibc
     @_lifetime(borrow self)
     public func token(_ count: Int) -> RawSpan {
         precondition(count <= TokenText.maximumDigitCount)
-        // SAFETY: `take` has set so many octets, and they stay until its next call.
+        // SAFETY: `take` has set so many bytes, and they stay until its next call.
         let span = unsafe RawSpan(
             _unsafeBytes: UnsafeRawBufferPointer(rebasing: scratch[..<count]))
         return unsafe _overrideLifetime(span, borrowing: self)

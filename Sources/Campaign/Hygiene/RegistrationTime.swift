@@ -123,7 +123,7 @@ public enum RegistrationTime {
     }
 }
 
-/// Goes through the octets of a time.
+/// Goes through the bytes of a time.
 private struct TimeScanner: ~Escapable {
     private let text: RawSpan
     private var offset = 0

@@ -19,7 +19,7 @@ public struct TokenDigest: Sendable, Equatable {
             var word: UInt64 = 0
             let end = min(offset + 8, digits.byteCount)
             if end - offset == 8 {
-                // SAFETY: eight octets from `offset` on lie inside the span, and any bits will do.
+                // SAFETY: eight bytes from `offset` on lie inside the span, and any bits will do.
                 word = unsafe digits.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
             } else {
                 while offset < end {

@@ -13,7 +13,7 @@ struct BlockReader: ~Copyable {
 
     private static let bufferByteCount = 4 * 65_536
 
-    /// Owned by this value alone, freed in deinit. Its first octets are what lies at `windowStart`.
+    /// Owned by this value alone, freed in deinit. Its first bytes are what lies at `windowStart`.
     private let buffer: UnsafeMutableRawBufferPointer
     private var windowStart: UInt64 = 0
     private var windowCount = 0
@@ -32,7 +32,7 @@ struct BlockReader: ~Copyable {
 
     /// Where the block begins in the segment.
     private(set) var blockOffset: UInt64 = 0
-    /// Octets of the block, header included.
+    /// Bytes of the block, header included.
     private(set) var blockByteCount = 0
     /// Where the next record begins, and the latest one began, from the start of the block.
     var recordOffset = 0
@@ -100,7 +100,7 @@ struct BlockReader: ~Copyable {
         return .block
     }
 
-    /// The next place from `start` on, in steps of eight octets, where a good block begins.
+    /// The next place from `start` on, in steps of eight bytes, where a good block begins.
     mutating func findBlock(from start: UInt64) throws(LedgerError) -> UInt64? {
         var candidate = start
         while candidate < end {
@@ -112,7 +112,7 @@ struct BlockReader: ~Copyable {
         return nil
     }
 
-    /// Octets of the block that begins at `offset`, if its header could be one; they are in the
+    /// Bytes of the block that begins at `offset`, if its header could be one; they are in the
     /// buffer.
     private mutating func plausibleBlock(at offset: UInt64) throws(LedgerError) -> Int? {
         let headerCount = LedgerFormat.blockHeaderByteCount
@@ -129,13 +129,13 @@ struct BlockReader: ~Copyable {
 
     private func checksumHolds(at offset: UInt64, _ count: Int) -> Bool {
         let start = Int(offset - windowStart)
-        // `plausibleBlock` has loaded these octets.
+        // `plausibleBlock` has loaded these bytes.
         let block = unsafe UnsafeRawBufferPointer(rebasing: buffer[start..<(start + count)])
         let stored = UInt32(truncatingIfNeeded: bufferWord(at: start))
         return unsafe LedgerFormat.checksum(seed: seed, offset: offset, block: block) == stored
     }
 
-    /// Sees to it that octets of the segment are in the buffer; false if it ends before.
+    /// Sees to it that bytes of the segment are in the buffer; false if it ends before.
     private mutating func load(_ offset: UInt64, _ count: Int) throws(LedgerError) -> Bool {
         if offset >= windowStart && offset + UInt64(count) <= windowStart + UInt64(windowCount) {
             return true
@@ -154,22 +154,22 @@ struct BlockReader: ~Copyable {
 
     private func bufferWord(at index: Int) -> UInt64 {
         precondition(index >= 0 && index + 8 <= windowCount)
-        // The precondition says that the octets are there, and any are a UInt64.
+        // The precondition says that the bytes are there, and any are a UInt64.
         let word = unsafe buffer.loadUnaligned(fromByteOffset: index, as: UInt64.self)
         return UInt64(littleEndian: word)
     }
 
-    /// The word at `offset` octets from the start of the block.
+    /// The word at `offset` bytes from the start of the block.
     func word(at offset: Int) -> UInt64 {
         precondition(offset + 8 <= blockByteCount)
         return bufferWord(at: Int(blockOffset - windowStart) + offset)
     }
 
-    /// Appends octets of the block; the range counts from its start.
+    /// Appends bytes of the block; the range counts from its start.
     func copy(_ range: Range<Int>, to output: inout [UInt8]) {
         precondition(range.upperBound <= blockByteCount)
         let start = Int(blockOffset - windowStart)
-        // The block's octets stay in the buffer until the next one is read.
+        // The block's bytes stay in the buffer until the next one is read.
         let octets = (start + range.lowerBound)..<(start + range.upperBound)
         unsafe output.append(contentsOf: buffer[octets])
     }

@@ -19,7 +19,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         }
     }
 
-    /// Octets of the decoded list; nil where they were not known at the start.
+    /// Bytes of the decoded list; nil where they were not known at the start.
     public var listByteCount: UInt64?
     /// `lines`, `csv`, `tsv` or `jsonl`.
     public var listFormat: String

@@ -6,7 +6,7 @@ public struct RowVerdict: Sendable {
         case none
         /// An accepted row has only its token's fingerprint.
         case fingerprint(UInt64)
-        /// Octets of a token, within `ChunkVerdicts`' storage.
+        /// Bytes of a token, within `ChunkVerdicts`' storage.
         case octets(Range<Int>)
         /// Text of the list that is no token, within `ChunkVerdicts`' storage.
         case text(Range<Int>)
@@ -189,7 +189,7 @@ public struct ChunkVerdicts: ~Copyable {
     ///
     /// - Parameters:
     ///   - index: the row's place in the chunk.
-    ///   - output: grows by up to 200 octets.
+    ///   - output: grows by up to 200 bytes.
     public func appendToken(ofRow index: Int, to output: inout [UInt8]) {
         switch rows[index].token {
         case .none, .fingerprint: break

@@ -1,15 +1,15 @@
 /// The bytes of one segment, wherever they lie: a file, or memory in tests and simulations.
 public protocol LedgerBytes {
-    /// Octets there are.
+    /// Bytes there are.
     var byteCount: UInt64 { get }
 
-    /// Reads octets from `offset` on; fewer than asked for only at the end, or where a read was
+    /// Reads bytes from `offset` on; fewer than asked for only at the end, or where a read was
     /// short.
     ///
     /// - Parameters:
     ///   - offset: where to begin.
     ///   - buffer: where they go.
-    /// - Returns: octets read; 0 only at the end.
+    /// - Returns: bytes read; 0 only at the end.
     /// - Throws: `LedgerError` with code `inputOutput`, or `interrupted`.
     func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(LedgerError)
         -> Int
@@ -21,10 +21,10 @@ public struct LedgerSegment {
     public var epoch: UInt32
     /// The reactor that wrote it, by its file name.
     public var reactor: UInt16
-    /// Its octets.
+    /// Its bytes.
     public var bytes: any LedgerBytes
 
-    /// Names a segment and its octets.
+    /// Names a segment and its bytes.
     public init(epoch: UInt32, reactor: UInt16, bytes: any LedgerBytes) {
         self.epoch = epoch
         self.reactor = reactor
@@ -35,25 +35,25 @@ public struct LedgerSegment {
     public var name: String { LedgerFormat.segmentName(epoch: epoch, reactor: reactor) }
 }
 
-/// A segment's octets in memory.
+/// A segment's bytes in memory.
 public struct LedgerMemory: LedgerBytes, Sendable {
-    /// The octets.
+    /// The bytes.
     public var octets: [UInt8]
 
-    /// Takes the octets.
+    /// Takes the bytes.
     public init(_ octets: [UInt8]) { self.octets = octets }
 
-    /// Octets there are.
+    /// Bytes there are.
     public var byteCount: UInt64 { UInt64(octets.count) }
 
-    /// Copies octets from `offset` on.
+    /// Copies bytes from `offset` on.
     public func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(LedgerError) -> Int {
         guard offset < byteCount else { return 0 }
         let count = min(buffer.count, octets.count - Int(offset))
         unsafe octets.withUnsafeBytes { source in
-            // `count` octets lie within both.
+            // `count` bytes lie within both.
             unsafe buffer.baseAddress?.copyMemory(
                 from: source.baseAddress! + Int(offset), byteCount: count)
         }

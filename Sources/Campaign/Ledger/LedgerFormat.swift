@@ -10,23 +10,23 @@ public enum LedgerFormat {
     public static let version: UInt16 = 1
     /// "BSLEDGER", read as a little-endian word.
     public static let magic: UInt64 = 0x5245_4744_454C_5342
-    /// Octets of a segment's header.
+    /// Bytes of a segment's header.
     public static let segmentHeaderByteCount = 32
-    /// Octets of a block's header.
+    /// Bytes of a block's header.
     public static let blockHeaderByteCount = 8
-    /// Octets of a slot, the unit of which records are made.
+    /// Bytes of a slot, the unit of which records are made.
     public static let slotByteCount = 16
     /// Most slots in a block: it stays below 64 KiB with its header.
     public static let slotsPerBlockMax = 4095
-    /// Octets of the longest block.
+    /// Bytes of the longest block.
     public static let blockByteCountMax = blockHeaderByteCount + slotsPerBlockMax * slotByteCount
     /// Rows are numbered below this.
     public static let rowLimit: UInt64 = 1 << 40
     /// Most rows in one chunk.
     public static let rowsPerChunkMax = 1 << 16
-    /// Most octets of a token kept as text: the longest a token may be.
+    /// Most bytes of a token kept as text: the longest a token may be.
     public static let tokenTextByteCountMax = 200
-    /// Most octets of a reason kept as text.
+    /// Most bytes of a reason kept as text.
     public static let reasonTextByteCountMax = 64
 
     /// Upper half of a block header's word: tells a block from other bytes when looking for one.
@@ -93,7 +93,7 @@ struct FirstWord {
     var row: UInt64 { bits & (LedgerFormat.rowLimit - 1) }
 }
 
-/// Second word of a settled record: status (16 bits), reason (8), flags (8), attempts (16), octets
+/// Second word of a settled record: status (16 bits), reason (8), flags (8), attempts (16), bytes
 /// of the token (8) and of the reason's text (8).
 struct SettledWord {
     var bits: UInt64
@@ -120,7 +120,7 @@ struct SettledWord {
     var tokenCount: Int { Int(bits >> 48 & 0xFF) }
     var reasonTextCount: Int { Int(bits >> 56) }
 
-    /// Octets after the second word, without the padding to whole slots.
+    /// Bytes after the second word, without the padding to whole slots.
     var trailingByteCount: Int {
         (flags & SettledWord.hasTimestamp != 0 ? 8 : 0) + tokenCount + reasonTextCount
     }
@@ -135,7 +135,7 @@ extension LedgerFormat {
         version: UInt16 = LedgerFormat.version, campaign: UInt64, epoch: UInt32, reactor: UInt16
     ) -> (UInt64, UInt64, UInt64, UInt64) {
         let second = UInt64(version) | UInt64(reactor) << 16 | UInt64(epoch) << 32
-        // Four zero octets stand before the checksum and are part of what it covers.
+        // Four zero bytes stand before the checksum and are part of what it covers.
         let words: InlineArray<4, UInt64> = [
             magic.littleEndian, second.littleEndian, campaign.littleEndian, 0,
         ]
@@ -154,7 +154,7 @@ extension LedgerFormat {
     /// - Parameters:
     ///   - seed: the CRC of the segment's header.
     ///   - offset: the block's offset in the segment.
-    ///   - block: the block, header and all; its first four octets are left out.
+    ///   - block: the block, header and all; its first four bytes are left out.
     @unsafe
     static func checksum(seed: UInt32, offset: UInt64, block: UnsafeRawBufferPointer) -> UInt32 {
         let place = unsafe withUnsafeBytes(of: offset.littleEndian) { bytes in

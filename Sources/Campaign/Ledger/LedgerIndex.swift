@@ -10,7 +10,7 @@ public struct LedgerPlace: Hashable, Sendable {
 public struct SegmentLength: Hashable, Codable, Sendable {
     /// The reactor that wrote it.
     public var reactor: UInt16
-    /// Octets up to the end of its last good block.
+    /// Bytes up to the end of its last good block.
     public var byteCount: UInt64
 
     /// Notes a length.
@@ -22,11 +22,11 @@ public struct SegmentLength: Hashable, Codable, Sendable {
 
 /// Where everything about each chunk of the list stands in a ledger.
 ///
-/// It is made in two passes over all segments, and holds about 120 octets a chunk, whatever the
+/// It is made in two passes over all segments, and holds about 120 bytes a chunk, whatever the
 /// number of rows: chunks in list order, the runs that reserved each, and the ranges of blocks that
 /// speak of it.
 public struct LedgerIndex {
-    /// A chunk, in the fewest octets.
+    /// A chunk, in the fewest bytes.
     struct Chunk {
         var firstRow: UInt64
         var byteOffset: UInt64

@@ -14,7 +14,7 @@ struct SettledRecord {
     enum Token {
         /// Nothing was there.
         case none
-        /// The octets of a token.
+        /// The bytes of a token.
         case octets(Range<Int>)
         /// Text that is no token.
         case text(Range<Int>)

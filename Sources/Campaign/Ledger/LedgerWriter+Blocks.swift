@@ -1,4 +1,4 @@
-/// Collects octets into little-endian words.
+/// Collects bytes into little-endian words.
 struct OctetPacker {
     var word: UInt64 = 0
     var shift: UInt64 = 0
@@ -6,7 +6,7 @@ struct OctetPacker {
 
 /// Hexadecimal digits to numbers and back.
 enum HexDigits {
-    /// The number a digit of either case stands for; 255 for any other octet.
+    /// The number a digit of either case stands for; 255 for any other byte.
     static func value(_ digit: UInt8) -> UInt8 {
         switch digit {
         case 0x30...0x39: digit - 0x30
@@ -21,7 +21,7 @@ enum HexDigits {
 }
 
 extension RawSpan {
-    /// The octet at `index`, which is checked.
+    /// The byte at `index`, which is checked.
     @_transparent
     func octet(at index: Int) -> UInt8 {
         // Any eight bits are a UInt8, and the load checks its bounds.
@@ -30,7 +30,7 @@ extension RawSpan {
 }
 
 extension LedgerWriter {
-    /// Whether a token is digits in pairs that pack into octets.
+    /// Whether a token is digits in pairs that pack into bytes.
     static func isPackable(_ token: RawSpan) -> Bool {
         let count = token.byteCount
         guard count % 2 == 0, count <= LedgerFormat.tokenTextByteCountMax else { return false }
@@ -49,7 +49,7 @@ extension LedgerWriter {
         cursor += 1
     }
 
-    /// Appends an octet, by way of `packer`.
+    /// Appends an byte, by way of `packer`.
     mutating func push(_ octet: UInt8, _ packer: inout OctetPacker) {
         packer.word |= UInt64(octet) << packer.shift
         packer.shift += 8

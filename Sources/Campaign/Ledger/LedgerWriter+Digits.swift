@@ -30,7 +30,7 @@ extension LedgerWriter {
         return true
     }
 
-    /// Whether octets, eight at a time, are hexadecimal digits of either case. Each octet is judged by
+    /// Whether bytes, eight at a time, are hexadecimal digits of either case. Each byte is judged by
     /// whether a sum reaches its top bit, as in `TokenText`.
     private static func areDigits(_ digits: RawSpan) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -54,7 +54,7 @@ extension LedgerWriter {
                 fromByteOffset: offset, as: UInt64.self))
     }
 
-    /// Eight digits as four octets, the first in the lowest.
+    /// Eight digits as four bytes, the first in the lowest.
     private static func packed(_ digits: UInt64) -> UInt64 {
         // Bit 6 tells a letter, whose lower bits count from 1 where its value counts from 10.
         let letters = digits >> 6 & 0x0101_0101_0101_0101

@@ -63,11 +63,11 @@ extension LedgerWriter {
     ///   - state: a settled state; an accepted row with its token is allowed too.
     ///   - status: the HTTP status, 0 if there was no answer.
     ///   - reason: the reason's stable code.
-    ///   - reasonText: text of a reason that has no code; more than 64 octets are cut off.
+    ///   - reasonText: text of a reason that has no code; more than 64 bytes are cut off.
     ///   - attempts: how often it was sent, 0 if never; more than 65,535 count as that many.
     ///   - timestamp: APNs' own, in milliseconds since 1970.
     ///   - token: the token's hexadecimal digits, or what the list has in its place (cut off after
-    ///     200 octets); empty where there is none.
+    ///     200 bytes); empty where there is none.
     ///   - tokenIsText: whether `token` is no token. Digits that don't pair up are kept as text,
     ///     too.
     ///   - nowMilliseconds: when it was settled, since 1970.

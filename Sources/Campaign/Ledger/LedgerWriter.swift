@@ -10,7 +10,7 @@
 /// `backlogIsHigh` says so. Nothing is allocated for a record otherwise.
 @safe
 public struct LedgerWriter: ~Copyable {
-    /// From how many octets not yet written on the caller should stop sending.
+    /// From how many bytes not yet written on the caller should stop sending.
     public static let highBacklogByteCount = 1 << 20
     /// Where a caller that did not stop is stopped: the most a buffer grows to.
     public static let backlogByteCountMax = 256 << 20
@@ -95,7 +95,7 @@ public struct LedgerWriter: ~Copyable {
     /// power cut.
     public var appendedPosition: UInt64 { fillOffset + UInt64(cursor * 8) }
 
-    /// Octets put in but not yet written, those in flight included.
+    /// Bytes put in but not yet written, those in flight included.
     public var pendingByteCount: Int { cursor * 8 + flightByteCount - flightDoneCount }
 
     /// Whether writing falls behind so far that the caller should send nothing new.
@@ -130,7 +130,7 @@ public struct LedgerWriter: ~Copyable {
     /// Takes note of how much of the write was done; the next `nextWrite` goes on with the rest, if
     /// any.
     ///
-    /// - Parameter count: octets written, 0 to all of them.
+    /// - Parameter count: bytes written, 0 to all of them.
     public mutating func writeCompleted(_ count: Int) {
         precondition(isWriting, "no write is in flight")
         precondition(count >= 0 && count <= flightByteCount - flightDoneCount, "not that much")

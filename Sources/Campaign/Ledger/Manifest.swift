@@ -223,14 +223,14 @@ public struct Manifest: Codable, Hashable, Sendable {
         return lengths
     }
 
-    /// The octets as another version of the format has them, for tests.
+    /// The bytes as another version of the format has them, for tests.
     func encoded(version: Int) -> [UInt8] {
         var copy = self
         copy.version = version
         return copy.encoded()
     }
 
-    /// The octets of `manifest.json`.
+    /// The bytes of `manifest.json`.
     public func encoded() -> [UInt8] {
         var copy = self
         copy.checksum = copy.computedChecksum()

@@ -1,4 +1,4 @@
-/// A file that is not a list of rows of text, known by its first octets.
+/// A file that is not a list of rows of text, known by its first bytes.
 public enum ForeignFile: Sendable, Equatable, CaseIterable {
     case zip
     case excelWorkbook
@@ -52,7 +52,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         return text.contains("[Content_Types].xml") || text.contains("xl/")
     }
 
-    /// Without a mark: text in which every second octet is 0, as UTF-16 writes ASCII.
+    /// Without a mark: text in which every second byte is 0, as UTF-16 writes ASCII.
     private static func isUTF16(_ octets: [UInt8]) -> Bool {
         let pairs = min(octets.count, 64) / 2
         guard pairs >= 2 else { return false }

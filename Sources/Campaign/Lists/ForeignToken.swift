@@ -2,7 +2,7 @@ internal import APNs
 
 /// What stands where a device token is wanted, and is something else that people know by a name.
 public enum ForeignToken: Sendable, Equatable, CaseIterable {
-    /// 32 octets or more, as some servers' databases keep them.
+    /// 32 bytes or more, as some servers' databases keep them.
     case base64
     /// A registration token of Firebase Cloud Messaging.
     case firebase

@@ -50,10 +50,10 @@ internal import CZstd
         unsafe room.deallocate()
     }
 
-    /// Packs octets.
+    /// Packs bytes.
     ///
     /// - Parameters:
-    ///   - input: any number of octets.
+    ///   - input: any number of bytes.
     ///   - isLast: whether the file ends with them; nothing may follow.
     ///   - sink: takes what is packed, a piece at a time.
     public mutating func encode<Failure>(

@@ -19,9 +19,9 @@ internal import CZstd
 
     /// What a call did.
     public struct Progress: Sendable {
-        /// Octets of the input that are dealt with.
+        /// Bytes of the input that are dealt with.
         public var consumed: Int
-        /// Octets of the output that are set.
+        /// Bytes of the output that are set.
         public var produced: Int
     }
 
@@ -44,7 +44,7 @@ internal import CZstd
     /// Whether the input may end here: behind a whole member or frame.
     public var mayEnd: Bool { isBetween }
 
-    /// Begins at a file's first octet.
+    /// Begins at a file's first byte.
     public init(_ compression: ListCompression) {
         switch compression {
         case .gzip:
@@ -78,8 +78,8 @@ internal import CZstd
     /// Unpacks input into output, until one of them is used up.
     ///
     /// - Parameters:
-    ///   - input: what follows the octets consumed so far; empty at the end, to get what is left.
-    ///   - output: at least one octet of room.
+    ///   - input: what follows the bytes consumed so far; empty at the end, to get what is left.
+    ///   - output: at least one byte of room.
     public mutating func decode(
         _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(Fault) -> Progress {

@@ -37,7 +37,7 @@ public enum ListFormat: String, Sendable, CaseIterable {
 }
 
 extension ListFormat {
-    /// What a file's name, or else its first octets, say about the format.
+    /// What a file's name, or else its first bytes, say about the format.
     ///
     /// - Parameters:
     ///   - fileName: endings `.gz` and `.zst` are looked through; `.csv`, `.tsv`, `.tab`, `.jsonl`

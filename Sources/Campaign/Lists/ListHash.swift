@@ -3,21 +3,21 @@ import APNs
 /// The hash of a whole decoded list, which comes by in order and in pieces of any size. Part of the
 /// ledger's format:
 ///
-///     h = 0; for each 65,536 octets, and for what is left of them at the end, b:
-///     h = MixingHash of the 16 octets h, MixingHash(b), both little-endian
+///     h = 0; for each 65,536 bytes, and for what is left of them at the end, b:
+///     h = MixingHash of the 16 bytes h, MixingHash(b), both little-endian
 public struct ListHash: Sendable {
     private static let blockByteCount = 65_536
 
     private var value: UInt64 = 0
-    /// Octets of a block that is not whole.
+    /// Bytes of a block that is not whole.
     private var pending: [UInt8] = []
-    /// Octets taken in: where the next piece has to begin.
+    /// Bytes taken in: where the next piece has to begin.
     public private(set) var byteCount: UInt64 = 0
 
-    /// Of no octets yet.
+    /// Of no bytes yet.
     public init() {}
 
-    /// Takes in the next octets.
+    /// Takes in the next bytes.
     public mutating func append(_ bytes: RawSpan) {
         byteCount += UInt64(bytes.byteCount)
         var offset = 0
@@ -38,7 +38,7 @@ public struct ListHash: Sendable {
     }
 
     private mutating func endBlock() {
-        // SAFETY: octets have no padding.
+        // SAFETY: bytes have no padding.
         mix(MixingHash.hash(unsafe pending.span.bytes))
         pending.removeAll(keepingCapacity: true)
     }
@@ -49,7 +49,7 @@ public struct ListHash: Sendable {
         value = MixingHash.hash(unsafe words.span.bytes)
     }
 
-    /// The hash of all octets so far: 16 hexadecimal digits.
+    /// The hash of all bytes so far: 16 hexadecimal digits.
     public func text() -> String {
         var copy = self
         if !copy.pending.isEmpty { copy.endBlock() }

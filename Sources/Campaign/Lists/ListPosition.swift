@@ -1,6 +1,6 @@
 /// A place in a decoded token list at which a line starts.
 public struct ListPosition: Sendable, Equatable {
-    /// Octets before it in the decoded list.
+    /// Bytes before it in the decoded list.
     public var byteOffset: UInt64
     /// The number of the next row, from 0.
     public var row: UInt64

@@ -4,29 +4,29 @@
 /// pool. Nothing in it is guarded, because it is never shared. Its memory is only reached through
 /// `bytes` and this module's cutter and readers.
 @safe public final class RowChunk: @unchecked Sendable {
-    /// The most octets that several rows of a chunk have together. A single row may have more.
+    /// The most bytes that several rows of a chunk have together. A single row may have more.
     public static let capacity = 64 * 1_024
-    /// The most octets of a row, its line feed not counted; a longer one is malformed.
+    /// The most bytes of a row, its line feed not counted; a longer one is malformed.
     public static let rowByteCountMax = 1 << 20
-    /// The most octets that are stored of a single row: with its line feed.
+    /// The most bytes that are stored of a single row: with its line feed.
     static let storedCountMax = rowByteCountMax + 1
 
     /// Where the chunk starts in the list, its first row's number and its first line.
     public internal(set) var start = ListPosition()
     /// How many rows it has; blank lines are none.
     public internal(set) var rowCount = 0
-    /// How many octets of the list it covers.
+    /// How many bytes of the list it covers.
     public internal(set) var byteCount: UInt64 = 0
     /// How many lines it covers, blank ones and those inside quotes included.
     public internal(set) var lineCount: UInt64 = 0
-    /// The hash of the covered octets: `MixingHash` of the stored ones, extended by others.
+    /// The hash of the covered bytes: `MixingHash` of the stored ones, extended by others.
     public internal(set) var hash: UInt64 = 0
-    /// How many octets are stored: `byteCount`, but the first ones only where the chunk is overlong.
+    /// How many bytes are stored: `byteCount`, but the first ones only where the chunk is overlong.
     public internal(set) var storedCount = 0
-    /// Whether it is a single row of more than `rowByteCountMax` octets.
+    /// Whether it is a single row of more than `rowByteCountMax` bytes.
     public internal(set) var isOverlong = false
 
-    /// For a resumed run: what is known of each row, one octet a row; nil for a new chunk.
+    /// For a resumed run: what is known of each row, one byte a row; nil for a new chunk.
     public var dispositions: [UInt8]?
     /// For a resumed run: how often each row was sent so far; nil for a new chunk.
     public var attempts: [UInt8]?
@@ -34,7 +34,7 @@
     public var reopens: ReopenedStates = []
 
     private(set) var octets: UnsafeMutableRawPointer
-    /// The octets that there is room for: more than `capacity` for the sake of a long row.
+    /// The bytes that there is room for: more than `capacity` for the sake of a long row.
     private(set) var room = RowChunk.capacity
 
     init() {
@@ -44,12 +44,12 @@
     /// Whether it holds a row that is longer than other chunks are.
     public var isLarge: Bool { room > RowChunk.capacity }
 
-    /// Makes room for more of a long row, and keeps the octets that are set.
+    /// Makes room for more of a long row, and keeps the bytes that are set.
     func grow(keeping count: Int) {
         precondition(room < RowChunk.storedCountMax && count <= room)
         let larger = min(room * 2, RowChunk.storedCountMax)
         let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 64)
-        // SAFETY: both have room for `count` octets.
+        // SAFETY: both have room for `count` bytes.
         unsafe memory.copyMemory(from: octets, byteCount: count)
         unsafe octets.deallocate()
         unsafe octets = memory
@@ -68,10 +68,10 @@
             line: start.line + lineCount)
     }
 
-    /// The stored octets.
+    /// The stored bytes.
     public var bytes: RawSpan {
         @_lifetime(borrow self) get {
-            // SAFETY: the memory lives as long as the chunk, and `storedCount` octets are set.
+            // SAFETY: the memory lives as long as the chunk, and `storedCount` bytes are set.
             let span = unsafe RawSpan(_unsafeStart: octets, byteCount: storedCount)
             return unsafe _overrideLifetime(span, borrowing: self)
         }

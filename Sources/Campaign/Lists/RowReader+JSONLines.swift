@@ -208,7 +208,7 @@ enum JSONEscapes {
     ///
     /// - Parameters:
     ///   - octets: the inside of a string that the tokenizer passed.
-    ///   - output: room for as many octets.
+    ///   - output: room for as many bytes.
     /// - Returns: how many it has; nil where a surrogate stands alone, which is no text.
     static func decode(
         _ octets: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer

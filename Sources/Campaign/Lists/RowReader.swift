@@ -14,9 +14,9 @@ public import APNs
         public var number: UInt64
         /// The line of the list on which it starts, from 1.
         public var line: UInt64
-        /// Where its octets start in the chunk.
+        /// Where its bytes start in the chunk.
         public var start: Int
-        /// Its octets, without the line end.
+        /// Its bytes, without the line end.
         public var count: Int
     }
 
@@ -24,7 +24,7 @@ public import APNs
     public struct Field: Sendable, Equatable {
         /// Where its text starts: in the chunk, or among the decoded texts of the row.
         var start: Int
-        /// Its octets, without quotes round them and without escapes.
+        /// Its bytes, without quotes round them and without escapes.
         public var count: Int
         /// How to read it.
         public var form: Form
@@ -70,7 +70,7 @@ public import APNs
     /// For delimited formats: for each place in a row, which field it is; -1 where none.
     let fieldAtPlace: UnsafeMutablePointer<Int32>
     let placeCount: Int
-    /// For JSON Lines: the names' octets one after another, and where each ends.
+    /// For JSON Lines: the names' bytes one after another, and where each ends.
     let names: UnsafeMutablePointer<UInt8>
     let nameEnds: UnsafeMutablePointer<Int>
     let fieldCount: Int
@@ -146,7 +146,7 @@ public import APNs
         index = 0
     }
 
-    /// Starts at a row in octets that the caller keeps alive; what lies before `offset` may change.
+    /// Starts at a row in bytes that the caller keeps alive; what lies before `offset` may change.
     mutating func open(_ octets: UnsafeRawPointer, from start: Int, count: Int, line: UInt64) {
         chunk = nil
         unsafe self.octets = octets
@@ -201,12 +201,12 @@ public import APNs
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
-    /// The octets of `text`; they last until the next row is read.
+    /// The bytes of `text`; they last until the next row is read.
     @inline(__always)
     func octets(of field: Field) -> UnsafeRawBufferPointer {
         if field.form == .decoded { return unsafe decodedOctets(of: field) }
         precondition(field.start >= 0 && field.count >= 0 && field.start + field.count <= end)
-        // SAFETY: inside the chunk that `self` keeps alive, whose octets do not change.
+        // SAFETY: inside the chunk that `self` keeps alive, whose bytes do not change.
         return unsafe UnsafeRawBufferPointer(start: octets + field.start, count: field.count)
     }
 
@@ -214,7 +214,7 @@ public import APNs
     private func decodedOctets(of field: Field) -> UnsafeRawBufferPointer {
         precondition(field.start >= 0 && field.count >= 0)
         precondition(field.start + field.count <= decodedCount)
-        // SAFETY: so many octets of the decoded texts are set.
+        // SAFETY: so many bytes of the decoded texts are set.
         return unsafe UnsafeRawBufferPointer(
             start: decoded.map { unsafe UnsafeRawPointer($0) + field.start }, count: field.count)
     }
@@ -234,7 +234,7 @@ public import APNs
     /// Writes the token in a field of the row read last to `digits`, in lower case: the one judgement
     /// of a row's token.
     ///
-    /// - Parameter digits: has room for `TokenText.maximumDigitCount` octets.
+    /// - Parameter digits: has room for `TokenText.maximumDigitCount` bytes.
     /// - Returns: why there is none; nil where there is one.
     @inline(__always)
     public func readToken(_ field: Field, into digits: inout OutputRawSpan) -> Reason? {
@@ -251,7 +251,7 @@ public import APNs
         }
     }
 
-    /// Room for so many octets behind the texts that were decoded; `decodedCount` says how many are.
+    /// Room for so many bytes behind the texts that were decoded; `decodedCount` says how many are.
     ///
     /// A decoded text is never longer than what it was written as, so that a row's texts fit into
     /// as much as the row has.
@@ -263,7 +263,7 @@ public import APNs
         let larger = max(needed, 2 * decodedRoom, 1_024)
         let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
         if let decoded = unsafe decoded {
-            // SAFETY: so many octets are set, and both have room for them.
+            // SAFETY: so many bytes are set, and both have room for them.
             unsafe memory.copyMemory(from: decoded, byteCount: decodedCount)
             unsafe decoded.deallocate()
         }

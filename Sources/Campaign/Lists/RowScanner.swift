@@ -134,7 +134,7 @@ struct RowScanner {
         return nil
     }
 
-    /// What an octet behind a quote that may have closed a field makes of the row.
+    /// What an byte behind a quote that may have closed a field makes of the row.
     private mutating func step(_ octet: UInt8) {
         guard state == .quoteInQuoted else {
             state = .malformed
@@ -175,7 +175,7 @@ func isBlank(
     while offset < end {
         // SAFETY: the caller vouches for the range.
         let octet = unsafe octets.load(fromByteOffset: offset, as: UInt8.self)
-        // Most rows are told by their first octet.
+        // Most rows are told by their first byte.
         if octet > 0x20 { return false }
         if octet != UInt8(ascii: "\n"), !format.isBlank(octet) { return false }
         offset += 1

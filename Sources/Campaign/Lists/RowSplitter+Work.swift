@@ -41,7 +41,7 @@ extension RowSplitter {
 
     mutating func appendMark(_ count: Int, to chunk: RowChunk) {
         for (offset, octet) in ListFormat.byteOrderMark.prefix(count).enumerated() {
-            // SAFETY: the chunk is empty and holds far more than three octets.
+            // SAFETY: the chunk is empty and holds far more than three bytes.
             unsafe chunk.octets.storeBytes(of: octet, toByteOffset: offset, as: UInt8.self)
         }
         filled = count
@@ -57,7 +57,7 @@ extension RowSplitter {
         }
         if count == 0 { return }
         unsafe bytes.withUnsafeBytes { source in
-            // SAFETY: `count` octets are left in the input, and have room in the chunk.
+            // SAFETY: `count` bytes are left in the input, and have room in the chunk.
             unsafe (chunk.octets + filled).copyMemory(
                 from: source.baseAddress.unsafelyUnwrapped + offset, byteCount: count)
         }
@@ -68,7 +68,7 @@ extension RowSplitter {
     /// Counts the rows in what was appended.
     mutating func scanRows(_ chunk: RowChunk) -> ScanEnd {
         let limit = rowLimitNow
-        // SAFETY: the chunk's first `filled` octets are set.
+        // SAFETY: the chunk's first `filled` bytes are set.
         let octets = unsafe UnsafeRawPointer(chunk.octets)
         while let end = unsafe scanner.nextEnd(in: octets, from: &scan, to: filled) {
             let isRow = unsafe !isBlank(octets, rowsEnd, end.offset, format)
@@ -92,7 +92,7 @@ extension RowSplitter {
     mutating func endLastRow(_ chunk: RowChunk) {
         let lines = scanner.endOfText(at: filled).lineCount
         guard rowsEnd < filled else { return }
-        // SAFETY: the chunk's first `filled` octets are set.
+        // SAFETY: the chunk's first `filled` bytes are set.
         if unsafe !isBlank(UnsafeRawPointer(chunk.octets), rowsEnd, filled, format) {
             rowCount += 1
         }
@@ -103,11 +103,11 @@ extension RowSplitter {
 
     /// Ends the chunk in work at `rowsEnd`; nil where it has no rows or was the header.
     ///
-    /// - Parameter next: takes the octets behind `rowsEnd`, which are part of a row.
+    /// - Parameter next: takes the bytes behind `rowsEnd`, which are part of a row.
     mutating func cutOff(carryingTo next: RowChunk? = nil) -> RowChunk? {
         guard let chunk else { preconditionFailure("there is a chunk in work") }
         let carried = filled - rowsEnd
-        precondition(carried == 0 || next != nil, "octets of a row would be lost")
+        precondition(carried == 0 || next != nil, "bytes of a row would be lost")
         let isExact = boundary?.isExact ?? false
         if isAtBoundary { boundary = nil }
         chunk.start = start
@@ -223,15 +223,15 @@ extension RowSplitter {
     /// Whether a single row, its line feed in `octets`, is longer than rows may be.
     private func isOverlong(_ octets: UnsafeMutableRawPointer, _ count: Int) -> Bool {
         guard count > RowChunk.rowByteCountMax else { return false }
-        // SAFETY: the caller vouches for the octets.
+        // SAFETY: the caller vouches for the bytes.
         return unsafe octets.load(fromByteOffset: count - 1, as: UInt8.self) != 0x0a
     }
 
-    /// The hash of a chunk's stored octets: what lies beyond the capacity of most chunks extends
+    /// The hash of a chunk's stored bytes: what lies beyond the capacity of most chunks extends
     /// that of what comes before, as ledgers have it from the beginning.
     func hash(_ octets: UnsafeMutableRawPointer, _ count: Int) -> UInt64 {
         let first = min(count, RowChunk.capacity)
-        // SAFETY: the caller vouches for the octets, which do not change meanwhile.
+        // SAFETY: the caller vouches for the bytes, which do not change meanwhile.
         let hash = unsafe MixingHash.hash(RawSpan(_unsafeStart: octets, byteCount: first))
         guard count > first else { return hash }
         return unsafe MixingHash.extend(

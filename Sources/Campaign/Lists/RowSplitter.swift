@@ -39,17 +39,17 @@ public struct RowSplitter: ~Copyable {
     /// Where the chunk in work starts.
     var start: ListPosition
     var chunk: RowChunk?
-    /// Octets in the chunk in work; `scan` of them are looked at; rows end before `rowsEnd`.
+    /// Bytes in the chunk in work; `scan` of them are looked at; rows end before `rowsEnd`.
     var filled = 0
     var scan = 0
     var rowsEnd = 0
     var rowCount = 0
     var lineCount: UInt64 = 0
-    /// Octets of an overlong row beyond those stored, and the hash so far; nil while not overlong.
+    /// Bytes of an overlong row beyond those stored, and the hash so far; nil while not overlong.
     var overlong: (count: UInt64, hash: UInt64)?
     /// The offset in the list at which a chunk must end, and whether none may end before it.
     var boundary: (byteOffset: UInt64, isExact: Bool)?
-    /// Octets of a byte-order mark seen so far; nil once the start is behind us.
+    /// Bytes of a byte-order mark seen so far; nil once the start is behind us.
     var markCount: Int?
     var isHeaderDue: Bool
 
@@ -115,7 +115,7 @@ public struct RowSplitter: ~Copyable {
             append(bytes, &offset, to: chunk)
             switch scanRows(chunk) {
             case .rowLimit:
-                // The octets behind came with this very input: whole rows never stay unscanned.
+                // The bytes behind came with this very input: whole rows never stay unscanned.
                 offset -= filled - rowsEnd
                 filled = rowsEnd
                 scan = rowsEnd

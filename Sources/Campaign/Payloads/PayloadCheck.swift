@@ -67,7 +67,7 @@ public enum PayloadCheck {
         if count <= limit { return nil }
         return Problem(
             line: nil, column: nil,
-            message: "has \(count) octets: push type \(pushType.rawValue) allows \(limit)")
+            message: "has \(count) bytes: push type \(pushType.rawValue) allows \(limit)")
     }
 
     /// Checks the size of a payload's constant part: no row could make it smaller.
@@ -88,7 +88,7 @@ public enum PayloadCheck {
                 line += 1
                 column = 1
             } else if octet & 0xc0 != 0x80 {
-                // Octets 10xxxxxx go on with a character that was counted.
+                // Bytes 10xxxxxx go on with a character that was counted.
                 column += 1
             }
         }

@@ -1,6 +1,6 @@
 /// Takes the blanks out of a payload that `PayloadCheck` found in order.
 ///
-/// Lexical only: blanks between tokens go, every other octet stays, so that numbers, escapes and
+/// Lexical only: blanks between tokens go, every other byte stays, so that numbers, escapes and
 /// the order of keys are as they were written.
 public enum PayloadMinifier {
     /// The payload without blanks between its tokens.

@@ -5,7 +5,7 @@ public struct PayloadSet: Sendable {
     public struct Choice: Sendable {
         /// Its name.
         public var column: String
-        /// The values that have a payload of their own, sorted by their octets.
+        /// The values that have a payload of their own, sorted by their bytes.
         let names: [(value: [UInt8], template: Int)]
         /// The payload for all other values; nil: they have none.
         let fallback: Int?
@@ -39,7 +39,7 @@ public struct PayloadSet: Sendable {
     public let choice: Choice?
     /// The apns-collapse-id where it differs from row to row.
     public let collapse: TextTemplate?
-    /// The most octets of a payload.
+    /// The most bytes of a payload.
     public let limit: Int
 
     /// Puts a campaign's payloads together.

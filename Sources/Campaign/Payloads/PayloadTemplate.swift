@@ -3,9 +3,9 @@
 ///     {"aps":{"alert":"Hi {{name|friend}}","badge":"{{badge:int}}"}}
 ///     '---- constant ----' placeholder '--- constant ---' placeholder '-- tail --'
 ///
-/// Blanks between tokens are left out; every other octet of the constants is as it was written.
+/// Blanks between tokens are left out; every other byte of the constants is as it was written.
 public struct PayloadTemplate: Sendable, Equatable {
-    /// Constant octets and the placeholder behind them.
+    /// Constant bytes and the placeholder behind them.
     struct Segment: Sendable, Equatable {
         var constant: [UInt8]
         var placeholder: Placeholder
@@ -23,7 +23,7 @@ public struct PayloadTemplate: Sendable, Equatable {
 
     let segments: [Segment]
     let tail: [UInt8]
-    /// The octets that are the same for all rows.
+    /// The bytes that are the same for all rows.
     public let constantCount: Int
     /// The columns in use, each once.
     public let uses: [Use]
@@ -65,10 +65,10 @@ public struct PayloadTemplate: Sendable, Equatable {
     }
 }
 
-/// Goes through a payload's octets, which are in order, and divides it at its placeholders.
+/// Goes through a payload's bytes, which are in order, and divides it at its placeholders.
 private struct TemplateCompiler {
     var segments: [PayloadTemplate.Segment] = []
-    /// Octets behind the last placeholder.
+    /// Bytes behind the last placeholder.
     var constant: [UInt8] = []
 
     mutating func compile(_ payload: RawSpan) throws(TemplateError) {

@@ -124,7 +124,7 @@ extension RowPersonalizer {
         return nil
     }
 
-    /// The text of a header: octets as they are, so long as they are UTF-8.
+    /// The text of a header: bytes as they are, so long as they are UTF-8.
     private mutating func appendPlain(_ text: RawSpan) -> Reason? {
         guard count + text.byteCount <= room else { return .payloadTooLarge }
         var offset = 0

@@ -3,7 +3,7 @@ public import APNs
 /// Makes of a row what its request has of its own, without allocation.
 ///
 /// What it makes are the row's pieces: the text of each placeholder as it stands in the payload,
-/// its count of two octets before it, and the collapse ID behind them. They are much smaller than
+/// its count of two bytes before it, and the collapse ID behind them. They are much smaller than
 /// the payload, and with them it can be written again and again, each time the same.
 ///
 ///     02 00 'Jo' | 01 00 '7' | 'score-42'
@@ -13,11 +13,11 @@ public import APNs
     public struct Shape: Sendable, Equatable {
         /// The place of its payload in the campaign's set.
         public var template: UInt16 = 0
-        /// The octets of all its pieces.
+        /// The bytes of all its pieces.
         public var count: UInt16 = 0
-        /// The octets of its payload.
+        /// The bytes of its payload.
         public var payloadCount: UInt16 = 0
-        /// The octets of its collapse ID, the last of `count`; 0 for none.
+        /// The bytes of its collapse ID, the last of `count`; 0 for none.
         public var collapseCount: UInt8 = 0
 
         /// The pieces of a row that has none.
@@ -31,7 +31,7 @@ public import APNs
         case invalid(Reason)
     }
 
-    /// Constant octets, and the field whose value follows them.
+    /// Constant bytes, and the field whose value follows them.
     struct Step {
         var constant: Range<Int32>
         var fallback: Range<Int32>?
@@ -65,14 +65,14 @@ public import APNs
 
     /// The pieces of the row that was made last.
     let pieces: UnsafeMutableRawBufferPointer
-    /// The octets that `pieces` has room for.
+    /// The bytes that `pieces` has room for.
     let room: Int
     var count = 0
     /// Rows whose value has no payload of its own, and the place of the row at hand among them.
     var fallbacks: FallbackTally
     var fallbackSlot: Int?
 
-    /// The most octets of a row's pieces where payloads have at most `limit`.
+    /// The most bytes of a row's pieces where payloads have at most `limit`.
     public static func piecesLimit(_ limit: Int) -> Int {
         limit + 2 * PayloadTemplate.placeholderLimit + NotificationHeaders.maximumCollapseIDCount
     }
@@ -173,7 +173,7 @@ public import APNs
             if let reason = append(unsafe steps[index], isJSON: true, reader) {
                 return .invalid(reason)
             }
-            // SAFETY: two octets of room were made above; a piece is shorter than the limit.
+            // SAFETY: two bytes of room were made above; a piece is shorter than the limit.
             unsafe pieces.storeBytes(
                 of: UInt16(count - start - 2).littleEndian, toByteOffset: start, as: UInt16.self)
         }
@@ -211,7 +211,7 @@ public import APNs
         return nil
     }
 
-    /// Writes a row's payload at `output`, which has room for its `payloadCount` octets.
+    /// Writes a row's payload at `output`, which has room for its `payloadCount` bytes.
     ///
     /// - Parameter pieces: As `lastPieces` had them for the row.
     public func writePayload(

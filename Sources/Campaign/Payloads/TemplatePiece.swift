@@ -26,14 +26,14 @@ enum TemplatePiece {
     case placeholder(Placeholder)
 }
 
-/// What is wrong with a template, and at which octet.
+/// What is wrong with a template, and at which byte.
 struct TemplateError: Error {
     var offset: Int
     var message: String
 }
 
 extension TemplatePiece {
-    /// The most octets of a column's name in a template.
+    /// The most bytes of a column's name in a template.
     static let nameLimit = 256
 
     /// Divides a text.

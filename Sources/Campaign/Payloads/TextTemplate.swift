@@ -6,7 +6,7 @@ public struct TextTemplate: Sendable, Equatable {
     /// Whether rows get different texts.
     public var isPersonal: Bool { !segments.isEmpty }
 
-    /// The octets that are the same for all rows.
+    /// The bytes that are the same for all rows.
     public var constant: [UInt8] { segments.flatMap(\.constant) + tail }
 
     /// The columns in use.

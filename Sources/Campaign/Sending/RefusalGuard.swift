@@ -35,7 +35,7 @@ public import APNs
     private var isAllBadTokens = true
     private var badTokenCount = 0
     private var windowPosition = 0
-    /// One octet for each of the last answers: 1 for BadDeviceToken.
+    /// One byte for each of the last answers: 1 for BadDeviceToken.
     private let window: UnsafeMutablePointer<UInt8>
 
     /// - Parameters:

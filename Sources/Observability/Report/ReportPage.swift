@@ -8,7 +8,7 @@ package struct ReportPage {
 
     package init(data: ReportData) { self.data = data }
 
-    /// The page's octets.
+    /// The page's bytes.
     package var html: [UInt8] {
         var page = """
             <!DOCTYPE html>

@@ -8,7 +8,7 @@ internal import Ring
 final class ControlSocket: Sendable {
     /// Connections at a time; a further one takes the place of the one that was silent for longest.
     private static let maximumConnections = 8
-    /// Octets of a line; a longer one ends its connection.
+    /// Bytes of a line; a longer one ends its connection.
     private static let maximumLine = 4096
 
     private let thread: EndpointThread
@@ -50,7 +50,7 @@ final class ControlSocket: Sendable {
         let name = Array(path.utf8)
         let room = MemoryLayout.size(ofValue: address.sun_path)
         guard !name.isEmpty, name.count < room else {
-            throw failure("the path is longer than \(room - 1) octets: name a shorter one")
+            throw failure("the path is longer than \(room - 1) bytes: name a shorter one")
         }
         // SAFETY: the name is shorter than `sun_path`, which is zero behind it.
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: name) }

@@ -3,7 +3,7 @@ internal import APNs
 /// Which devices are offline, or save power: what was said of each, else a pure function of the
 /// token, so that anybody can compute it.
 ///
-///     h = splitmix64(first 8 octets of the token, big-endian, padded with zeros, XOR seed)
+///     h = splitmix64(first 8 bytes of the token, big-endian, padded with zeros, XOR seed)
 ///     offline:       splitmix64(h) / 2^64 < share
 ///     saves power:   splitmix64(splitmix64(h)) / 2^64 < share
 struct DeviceCondition: Sendable {

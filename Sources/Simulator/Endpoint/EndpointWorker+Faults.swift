@@ -58,7 +58,7 @@ extension EndpointWorker {
         watch(connection)
     }
 
-    /// Reads so many of the octets that were held back, and lets the kernel go on once none are.
+    /// Reads so many of the bytes that were held back, and lets the kernel go on once none are.
     private func takeHeld(_ connection: EndpointConnection, _ count: Int) {
         let count = min(count, connection.held.count)
         if count > 0, connection.phase == .open {

@@ -32,12 +32,12 @@ final class FastSession {
     var blocked: [PendingAnswer] = []
     /// When the next answer may leave, where a scenario limits how many do; nanoseconds.
     var nextAnswer: UInt64 = 0
-    /// Octets of DATA that the client was not given credit for yet.
+    /// Bytes of DATA that the client was not given credit for yet.
     private var uncredited = 0
     /// GOAWAY is queued: write it and close.
     private(set) var isFinished = false
 
-    /// Octets of DATA after which credit is given: a quarter of the first window.
+    /// Bytes of DATA after which credit is given: a quarter of the first window.
     private static let creditThreshold = 16_384
     /// Beside the first window, for clients that send many bodies at once.
     private static let extraWindow = 1 << 20

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Frames as octets (RFC 9113 sections 4 and 6), as far as the simulator reads and writes them itself.
+/// Frames as bytes (RFC 9113 sections 4 and 6), as far as the simulator reads and writes them itself.
 enum FrameBytes {
     static let data: UInt8 = 0
     static let headers: UInt8 = 1
@@ -29,13 +29,13 @@ enum FrameBytes {
 
     // MARK: Reading
 
-    /// A big-endian integer of four octets.
+    /// A big-endian integer of four bytes.
     @inline(__always)
     static func integer(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> UInt32 {
         unsafe UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
 
-    /// The octets of the frame that begins here, its header included; 0 where too few have come.
+    /// The bytes of the frame that begins here, its header included; 0 where too few have come.
     @inline(__always)
     static func wholeCount(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard bytes.count >= 9 else { return 0 }
@@ -168,7 +168,7 @@ enum FrameBytes {
 
     private static let identifierName: StaticString = "\u{0}\u{7}apns-id\u{24}"
 
-    /// A 200: the static entry, and apns-id as a literal without indexing. 56 octets.
+    /// A 200: the static entry, and apns-id as a literal without indexing. 56 bytes.
     static func appendAccepted(_ pending: PendingAnswer, to output: inout ByteBuffer) {
         output.reserve(64)
         // SAFETY: of the 64 bytes that are reserved, 56 are written.
@@ -190,7 +190,7 @@ enum FrameBytes {
         unsafe (target + 10).storeBytes(of: identifier, as: NotificationIDText.self)
     }
 
-    /// A refusal as in vector V19: HEADERS, then DATA with the reason. Returns the body's octets.
+    /// A refusal as in vector V19: HEADERS, then DATA with the reason. Returns the body's bytes.
     static func appendRefusal(
         _ pending: PendingAnswer, withBody: Bool, to output: inout ByteBuffer
     ) -> Int {

@@ -7,14 +7,14 @@ internal import Glibc
 ///                        HEADERS, CONTINUATION: fragment -> block -> handed out at END_HEADERS
 ///
 /// It only looks: what is wrong with a frame is nghttp2's to say. A block above
-/// `SimulatorLimits.headerBlockCount` octets is passed over.
+/// `SimulatorLimits.headerBlockCount` bytes is passed over.
 struct HeaderBlockScanner: ~Copyable {
     private static let prefaceCount = 24
 
     private var skipping = Self.prefaceCount
     private var header = InlineArray<9, UInt8>(repeating: 0)
     private var headerCount = 0
-    /// Octets of the payload of a HEADERS or CONTINUATION frame that are still to come.
+    /// Bytes of the payload of a HEADERS or CONTINUATION frame that are still to come.
     private var payloadLeft = 0
     private var isBlockFrame = false
     private var block = ByteBuffer(capacity: 2048)
@@ -22,7 +22,7 @@ struct HeaderBlockScanner: ~Copyable {
     private var frameStart = 0
     private var isPassedOver = false
 
-    /// Looks at the next octets; `found` gets each complete block, and the offset behind its last
+    /// Looks at the next bytes; `found` gets each complete block, and the offset behind its last
     /// frame.
     mutating func scan(
         _ bytes: UnsafeRawBufferPointer, found: (UnsafeRawBufferPointer, Int) -> Void

@@ -13,7 +13,7 @@ internal import HPACK
     }
 
     private static let capacityLimit = 4096
-    /// An entry takes 32 octets at least (RFC 7541 section 4.1).
+    /// An entry takes 32 bytes at least (RFC 7541 section 4.1).
     private static let entryLimit = 128
     private static let noName: Int8 = -1
 
@@ -115,7 +115,7 @@ internal import HPACK
         }
     }
 
-    /// A string's octets: where they lie in the block, or decoded to the scratch area.
+    /// A string's bytes: where they lie in the block, or decoded to the scratch area.
     private func text(
         _ text: BlockWalker.Text, _ block: UnsafeRawBufferPointer,
         _ huffman: borrowing HuffmanReader

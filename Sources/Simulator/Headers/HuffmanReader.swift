@@ -4,14 +4,14 @@ internal import HPACK
 /// printable ASCII but a few. Strings with longer codes go to `Huffman`.
 @safe struct HuffmanReader: ~Copyable {
     private static let bits = 12
-    /// By the next 12 bits: the character, and in the high octet its code's length; 0 for none.
+    /// By the next 12 bits: the character, and in the high byte its code's length; 0 for none.
     private let table: UnsafeMutablePointer<UInt16>
 
     init() {
         unsafe table = .allocate(capacity: 1 << Self.bits)
         unsafe table.initialize(repeating: 0, count: 1 << Self.bits)
         for character in UInt8.min...UInt8.max {
-            // Eight times the same code are as many octets as the code has bits.
+            // Eight times the same code are as many bytes as the code has bits.
             let length = Huffman.encodedCount(of: [UInt8](repeating: character, count: 8))
             guard length <= Self.bits else { continue }
             var coded: [UInt8] = []
@@ -28,7 +28,7 @@ internal import HPACK
 
     deinit { unsafe table.deallocate() }
 
-    /// Decodes a string to `target`, which has room for 8/5 of its octets; returns the count.
+    /// Decodes a string to `target`, which has room for 8/5 of its bytes; returns the count.
     func decode(
         _ coded: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer
     ) throws(HPACKError) -> Int {
@@ -43,7 +43,7 @@ internal import HPACK
                 offset += 1
             }
             guard bitCount > 0 else { return count }
-            // Behind the last octet ones follow, as padding has them.
+            // Behind the last byte ones follow, as padding has them.
             let window =
                 bitCount >= Self.bits
                 ? Int(truncatingIfNeeded: bits >> UInt64(bitCount - Self.bits)) & 0xfff
@@ -53,7 +53,7 @@ internal import HPACK
             let entry = unsafe table[window]
             let length = Int(entry >> 8)
             guard length > 0, length <= bitCount else {
-                // "The most significant bits of the code for the EOS symbol", less than an octet.
+                // "The most significant bits of the code for the EOS symbol", less than an byte.
                 if bitCount < 8, offset == coded.count, window == 0xfff { return count }
                 // A long code, or nonsense: rare, and somebody else's to tell apart.
                 return unsafe try decodeSlowly(coded, to: target)

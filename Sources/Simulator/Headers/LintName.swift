@@ -109,7 +109,7 @@ struct LintTable {
 
 /// Strings of a header block, decoded.
 enum LintText {
-    /// The octets of a string; empty where its Huffman code is broken.
+    /// The bytes of a string; empty where its Huffman code is broken.
     static func decoded(_ text: BlockWalker.Text, in block: UnsafeRawBufferPointer) -> [UInt8] {
         // SAFETY: the walker found the text within this block.
         let raw = unsafe UnsafeRawBufferPointer(

@@ -57,7 +57,7 @@ final class LegacyConnection {
 
     deinit { _ = close(descriptor) }
 
-    /// Whether octets wait for the socket.
+    /// Whether bytes wait for the socket.
     var wantsToWrite: Bool { outputOffset < output.count }
 
     /// Reads what there is; the plaintext. The phase says whether the peer has ended.
@@ -119,12 +119,12 @@ final class LegacyConnection {
         topics = scope?.topics.map { Array($0.utf8) } ?? []
     }
 
-    /// Seals octets for the peer.
+    /// Seals bytes for the peer.
     func say(_ octets: [UInt8]) {
         for start in stride(from: 0, to: octets.count, by: TLSSession.recordLimit) {
             let piece = Array(octets[start..<min(start + TLSSession.recordLimit, octets.count)])
             seal { session, output in
-                // SAFETY: octets have no padding.
+                // SAFETY: bytes have no padding.
                 _ = session.seal(unsafe piece.span.bytes, ciphertext: &output)
             }
         }

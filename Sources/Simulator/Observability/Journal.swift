@@ -33,7 +33,7 @@ struct JournalFile: Sendable {
 
 /// One thread's lines of the journal.
 struct JournalWriter: ~Copyable {
-    /// Lines are written when so many octets wait, or a second has passed.
+    /// Lines are written when so many bytes wait, or a second has passed.
     private static let flushCount = 1 << 16
     private static let intervalNanoseconds: UInt64 = 500_000_000
 

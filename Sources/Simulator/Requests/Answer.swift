@@ -37,11 +37,11 @@ struct Answer: Equatable, Sendable {
         return Answer(status: status, reason: reason)
     }
 
-    /// The most octets that `writeBody` writes.
+    /// The most bytes that `writeBody` writes.
     static let maximumBodyCount = 96
 
     /// Writes the JSON body, `{"reason":"Unregistered","timestamp":1458518400000}`, and returns its
-    /// count; 0 for an answer without one. `target` has room for `maximumBodyCount` octets.
+    /// count; 0 for an answer without one. `target` has room for `maximumBodyCount` bytes.
     func writeBody(to target: UnsafeMutableRawPointer) -> Int {
         guard let reason else { return 0 }
         var count = 0

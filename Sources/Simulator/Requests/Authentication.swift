@@ -10,7 +10,7 @@ struct ProviderKey: Sendable {
     var topics: [[UInt8]]?
     /// The key that may take its place on a connection; nil for none.
     var relatedKeyID: String?
-    /// Whether a signature, raw (64 octets) or DER, over a message is this key's.
+    /// Whether a signature, raw (64 bytes) or DER, over a message is this key's.
     let verifies: @Sendable (_ message: [UInt8], _ signature: [UInt8]) -> Bool
 }
 

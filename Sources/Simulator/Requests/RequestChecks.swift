@@ -5,7 +5,7 @@ internal import HPACK
 struct Verdict: Sendable {
     /// The refusal that comes before any look at the body.
     var early: Answer?
-    /// The most octets that the body may have.
+    /// The most bytes that the body may have.
     var payloadLimit = PayloadRules.maximumCount
     /// The answer where the body is in order.
     var late = Answer.accepted
@@ -15,7 +15,7 @@ struct Verdict: Sendable {
     /// The method is HEAD: the response has no body.
     var omitsBody = false
 
-    /// The answer to the request once its body had so many octets.
+    /// The answer to the request once its body had so many bytes.
     ///
     /// - Parameter refusesBody: The body is refused for what it holds. What APNs says then is not
     ///   documented.

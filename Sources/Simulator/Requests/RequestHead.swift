@@ -88,7 +88,7 @@ internal import HPACK
 }
 
 extension RequestFieldName {
-    /// The name spelled by these octets; nil for a field that APNs ignores.
+    /// The name spelled by these bytes; nil for a field that APNs ignores.
     init?(_ octets: UnsafeRawBufferPointer) {
         let candidate: Self
         switch octets.count {
@@ -114,7 +114,7 @@ extension RequestFieldName {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether these octets are exactly those of `text`.
+    /// Whether these bytes are exactly those of `text`.
     @inline(__always)
     func spells(_ text: StaticString) -> Bool {
         unsafe count == text.utf8CodeUnitCount
@@ -122,7 +122,7 @@ extension UnsafeRawBufferPointer {
             && (count == 0 || memcmp(baseAddress!, text.utf8Start, count) == 0)
     }
 
-    /// Whether these octets are exactly those of `other`.
+    /// Whether these bytes are exactly those of `other`.
     @inline(__always)
     func equals(_ other: [UInt8]) -> Bool {
         guard count == other.count else { return false }

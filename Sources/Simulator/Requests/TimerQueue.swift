@@ -1,6 +1,6 @@
 /// Answers ordered by the time at which they are due; equal times in order of arrival.
 ///
-/// A binary heap of small keys over a slab of answers, so that sifting moves 24 octets a step.
+/// A binary heap of small keys over a slab of answers, so that sifting moves 24 bytes a step.
 struct TimerQueue: ~Copyable {
     private struct Key {
         var due: UInt64

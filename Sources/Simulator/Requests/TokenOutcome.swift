@@ -3,7 +3,7 @@ internal import APNs
 /// What becomes of a device token: a pure function of the token, so that anybody can compute which
 /// rows of a list must be refused.
 ///
-///     h = splitmix64(first 8 octets of the token, big-endian, padded with zeros at the end,
+///     h = splitmix64(first 8 bytes of the token, big-endian, padded with zeros at the end,
 ///                    XOR seed)
 ///     u = h / 2^64
 ///     u < badToken                 BadDeviceToken
@@ -17,7 +17,7 @@ struct TokenOutcome: Sendable {
     /// - Parameters:
     ///   - badToken: the share of bad tokens, 0 to 1.
     ///   - unregistered: the share of unregistered ones, 0 to 1.
-    ///   - seed: XORed into the token's octets.
+    ///   - seed: XORed into the token's bytes.
     init(badToken: Double, unregistered: Double, seed: UInt64) {
         self.badToken = badToken
         bound = badToken + unregistered
@@ -32,7 +32,7 @@ struct TokenOutcome: Sendable {
         return z ^ (z >> 31)
     }
 
-    /// The answer to a notification for a token, given as its first 8 octets.
+    /// The answer to a notification for a token, given as its first 8 bytes.
     func answer(head: UInt64) -> Answer {
         let h = Self.splitmix64(head ^ seed)
         // Scaling by a power of two is exact, so this is h / 2^64 rounded once.
@@ -46,7 +46,7 @@ struct TokenOutcome: Sendable {
         return .accepted
     }
 
-    /// The first 8 octets of the token that these digits spell; nil where they spell none (an even
+    /// The first 8 bytes of the token that these digits spell; nil where they spell none (an even
     /// count of 2 to 200 hexadecimal digits of any case).
     static func head(ofDigits digits: UnsafeRawBufferPointer) -> UInt64? {
         guard digits.count >= TokenText.minimumDigitCount,

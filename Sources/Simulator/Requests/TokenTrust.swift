@@ -7,7 +7,7 @@ internal import TLS
 ///     message = device (8, big-endian) environment (1) SHA-256 of the topic (11, its beginning)
 ///     nonce   = SHA-256 of key and message (12, its beginning): a device's token is always the same
 struct TokenTrust: Sendable {
-    /// Octets of an issued token.
+    /// Bytes of an issued token.
     static let tokenCount = 48
     private static let messageCount = 20
     private static let topicCount = 11
@@ -70,7 +70,7 @@ struct TokenTrust: Sendable {
         message[..<8].reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// The octets that digits spell; nil where they spell none.
+    /// The bytes that digits spell; nil where they spell none.
     static func octets(ofDigits digits: UnsafeRawBufferPointer) -> [UInt8]? {
         guard digits.count.isMultiple(of: 2) else { return nil }
         var octets: [UInt8] = []

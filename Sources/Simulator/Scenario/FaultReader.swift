@@ -77,7 +77,7 @@ enum FaultReader {
             goAway.debug = Array(text.utf8)
         }
         guard goAway.debug.count <= 1024 else {
-            throw ScenarioError(message: "more than 1024 octets", position: fields.position)
+            throw ScenarioError(message: "more than 1024 bytes", position: fields.position)
         }
         goAway.noticeNanoseconds = try fields.duration("notice") ?? 0
         goAway.isBeforeRequest = try fields.boolean("before_request") ?? false

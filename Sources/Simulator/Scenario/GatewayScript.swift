@@ -13,7 +13,7 @@ struct GatewayScript: Sendable, Equatable {
     var end = End.fin
     /// After each so many accepted notifications of a connection: status 10, the last one named.
     var shutdownEvery: UInt64?
-    /// Statuses by token, octets.
+    /// Statuses by token, bytes.
     var statuses: [[UInt8]: UInt8] = [:]
 
     /// How many tokens may have a status of their own.

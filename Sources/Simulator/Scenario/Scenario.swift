@@ -37,7 +37,7 @@ struct Scenario: Sendable, Equatable {
     var faults: [Fault] = []
 }
 
-/// So many octets, each time that so much time has passed.
+/// So many bytes, each time that so much time has passed.
 struct Portion: Sendable, Equatable {
     var count: Int
     var intervalNanoseconds: UInt64
@@ -56,9 +56,9 @@ struct SettingsChange: Sendable, Equatable {
 struct AnswerShape: Sendable, Equatable {
     /// Frames of a header block: HEADERS, and CONTINUATION for the rest.
     var headerFrames = 1
-    /// The most octets of a DATA frame.
+    /// The most bytes of a DATA frame.
     var dataOctets = Int.max
-    /// Octets of padding in each HEADERS and DATA frame.
+    /// Bytes of padding in each HEADERS and DATA frame.
     var padding = 0
 
     /// Nothing out of the ordinary.

@@ -124,7 +124,7 @@ enum ScenarioLibrary {
             "small-windows",
             """
             {
-              description: "streams have a window of 40 octets, which grows when it is used up",
+              description: "streams have a window of 40 bytes, which grows when it is used up",
               settings: { initial_window: 40 },
             }
             """
@@ -133,7 +133,7 @@ enum ScenarioLibrary {
             "dribbled-windows",
             """
             {
-              description: "window credit comes back 2,000 octets each 2 ms",
+              description: "window credit comes back 2,000 bytes each 2 ms",
               settings: { initial_window: 200 },
               window: { octets: 2000, every: "2ms" },
             }
@@ -160,7 +160,7 @@ enum ScenarioLibrary {
             "split-answers",
             """
             {
-              description: "answers in four header frames and DATA of 5 octets, all padded",
+              description: "answers in four header frames and DATA of 5 bytes, all padded",
               answers: { header_frames: 4, data_octets: 5, padding: 30 },
             }
             """

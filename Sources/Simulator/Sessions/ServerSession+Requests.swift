@@ -54,7 +54,7 @@ extension ServerSession {
         }
     }
 
-    /// Octets of a request's body.
+    /// Bytes of a request's body.
     func receivedData(
         _ stream: UnsafeMutablePointer<StreamState>?, _ bytes: UnsafeRawBufferPointer
     ) {

@@ -5,7 +5,7 @@ internal import CNghttp2
 /// so that each run is an interoperability test.
 ///
 ///     headers complete -> examine -> verdict --+
-///     body octets ----------- counted ---------+-> END_STREAM -> answer -> queue -> deliver
+///     body bytes ----------- counted ---------+-> END_STREAM -> answer -> queue -> deliver
 ///
 /// Bodies are counted, not kept. With provider tokens the connection has one stream until its first
 /// authenticated answer (Apple, "Establishing a token-based connection to APNs").
@@ -56,7 +56,7 @@ internal import CNghttp2
     /// How window credit is given back, and when next, nanoseconds.
     let window: Portion?
     var windowDue: UInt64 = .max
-    /// Octets of DATA for which the connection's window has not been given back.
+    /// Bytes of DATA for which the connection's window has not been given back.
     var owedOctets = 0
     /// When the last request came, or the connection; nanoseconds.
     var lastRequest: UInt64
@@ -189,7 +189,7 @@ internal import CNghttp2
                 continue
             }
             unsafe output.append(frame)
-            // SETTINGS without ACK: the frame type is the fourth octet, the flags the fifth.
+            // SETTINGS without ACK: the frame type is the fourth byte, the flags the fifth.
             if count > 9, unsafe frame[3] == 4, unsafe frame[4] & 1 == 0 {
                 unsafe patchStreamLimit(
                     UnsafeMutableRawBufferPointer(start: output.base + start, count: count))

@@ -3,13 +3,13 @@ struct StreamState {
     var streamID: UInt32 = 0
     var verdict = Verdict()
     var identifier = NotificationIDText(repeating: 0)
-    /// Octets of the body so far.
+    /// Bytes of the body so far.
     var bodyCount = 0
     /// As many of them as a payload may have, if somebody looks at payloads.
     private var body: [UInt8] = []
     var isSaidToBeCompressed = false
     var isComplete = false
-    /// Octets of the body for which the stream's window has not been given back.
+    /// Bytes of the body for which the stream's window has not been given back.
     var owedOctets = 0
     /// What a device that is away would need to know; nil where nothing is stored.
     var envelope: Envelope?
@@ -22,7 +22,7 @@ struct StreamState {
     private var tokenCount = 0
     private var token = InlineArray<200, UInt8>(repeating: 0)
 
-    /// Keeps octets of the body that are within the limit for payloads.
+    /// Keeps bytes of the body that are within the limit for payloads.
     mutating func keepBody(_ bytes: UnsafeRawBufferPointer) {
         let room = verdict.payloadLimit - body.count
         if verdict.early == nil, room > 0 { unsafe body += bytes.prefix(room) }
@@ -50,7 +50,7 @@ struct StreamState {
         }
     }
 
-    /// The same as octets.
+    /// The same as bytes.
     var tokenDigits: [UInt8] { (0..<tokenCount).map { token[$0] } }
 
     /// What tells this device token from others, in digits of any case; nil where there is none.

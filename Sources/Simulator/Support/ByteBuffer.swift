@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// Octets that wait, in memory of their own that grows up to what its owner allows.
+/// Bytes that wait, in memory of their own that grows up to what its owner allows.
 @safe struct ByteBuffer: ~Copyable {
     private(set) var base: UnsafeMutableRawPointer
     private(set) var capacity: Int
-    /// How many octets wait.
+    /// How many bytes wait.
     var count = 0
 
     init(capacity: Int) {
@@ -14,7 +14,7 @@ internal import Glibc
 
     deinit { unsafe base.deallocate() }
 
-    /// Makes room for `room` more octets.
+    /// Makes room for `room` more bytes.
     mutating func reserve(_ room: Int) {
         guard capacity - count < room else { return }
         let grown = max(capacity * 2, count + room)
@@ -26,19 +26,19 @@ internal import Glibc
         capacity = grown
     }
 
-    /// The room behind the octets that wait.
+    /// The room behind the bytes that wait.
     var free: UnsafeMutableRawBufferPointer {
         // SAFETY: a view of this buffer's own memory: of no use once it grows or is gone.
         unsafe UnsafeMutableRawBufferPointer(start: base + count, count: capacity - count)
     }
 
-    /// The octets that wait.
+    /// The bytes that wait.
     var bytes: UnsafeRawBufferPointer {
         // SAFETY: a view like `free`; the first `count` bytes were written.
         unsafe UnsafeRawBufferPointer(start: base, count: count)
     }
 
-    /// Copies octets in.
+    /// Copies bytes in.
     @inline(__always)
     mutating func append(_ octets: UnsafeRawBufferPointer) {
         guard let source = octets.baseAddress else { return }
@@ -48,14 +48,14 @@ internal import Glibc
         count += octets.count
     }
 
-    /// Copies constant octets in.
+    /// Copies constant bytes in.
     @inline(__always)
     mutating func append(_ text: StaticString) {
         unsafe append(
             UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Copies one octet in.
+    /// Copies one byte in.
     @inline(__always)
     mutating func append(_ octet: UInt8) {
         reserve(1)
@@ -64,7 +64,7 @@ internal import Glibc
         count += 1
     }
 
-    /// Drops octets from the front.
+    /// Drops bytes from the front.
     mutating func removeFirst(_ dropped: Int) {
         precondition(dropped <= count)
         count -= dropped

@@ -1,6 +1,6 @@
 /// Decimal digits without an allocation.
 enum Decimal {
-    /// Writes `value`, at most 20 octets, and returns how many.
+    /// Writes `value`, at most 20 bytes, and returns how many.
     static func write(_ value: UInt64, to target: UnsafeMutableRawPointer) -> Int {
         var count = 1
         var rest = value

@@ -113,7 +113,7 @@ enum PrivateFile {
         }
     }
 
-    /// A file's octets.
+    /// A file's bytes.
     static func read(
         _ path: String, option: String, limit: Int = PrivateFile.limit
     ) throws(SimulatorError) -> [UInt8] {

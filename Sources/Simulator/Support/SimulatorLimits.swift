@@ -4,9 +4,9 @@ enum SimulatorLimits {
     static let connectionsPerThread = 4096
     /// SETTINGS_MAX_HEADER_LIST_SIZE, as APNs announces it.
     static let headerListSize = 8000
-    /// Octets of one header block on the wire, all its frames together.
+    /// Bytes of one header block on the wire, all its frames together.
     static let headerBlockCount = 16_384
-    /// Answers in octets that a client may leave unread, beside those of its open streams.
+    /// Answers in bytes that a client may leave unread, beside those of its open streams.
     static let unreadOutputCount = 1 << 20
     /// The largest frame that is taken, SETTINGS_MAX_FRAME_SIZE.
     static let frameSize = 16_384
@@ -18,7 +18,7 @@ enum SimulatorLimits {
     static let handshakeNanoseconds: UInt64 = 15_000_000_000
     /// For how long answers that wait are still given once the endpoint is told to stop.
     static let stopNanoseconds: UInt64 = 1_000_000_000
-    /// Octets that a connection holds back unread; the kernel holds the rest.
+    /// Bytes that a connection holds back unread; the kernel holds the rest.
     static let heldInputCount = 1 << 18
     /// Device tokens that `--issue-tokens` makes at most.
     static let issuedTokens = 10_000_000

@@ -40,7 +40,7 @@ import Testing
             #expect(ForeignFile.detect(octets, isDelimited: false) == kind, "\(octets)")
             #expect(ForeignFile.detect(octets, isDelimited: true) == kind)
         }
-        // A zero behind the first 64 octets decides nothing.
+        // A zero behind the first 64 bytes decides nothing.
         let long = (0..<63).flatMap { _ in [0x61, 0] as [UInt8] }
         #expect(
             ForeignFile.detect(Array(long.prefix(64)) + [0x61, 0x61], isDelimited: false) == .utf16)

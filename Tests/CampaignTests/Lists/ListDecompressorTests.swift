@@ -94,7 +94,7 @@ import Testing
             text += part
             packed += pack(part, compression)
             if compression == .zstd {
-                // A skippable frame (RFC 8878, section 3.1.2) of five octets.
+                // A skippable frame (RFC 8878, section 3.1.2) of five bytes.
                 packed += [0x50 + UInt8(number % 16), 0x2a, 0x4d, 0x18, 5, 0, 0, 0, 9, 9, 9, 9, 9]
             }
         }
@@ -110,7 +110,7 @@ import Testing
         let packed = first + pack(text, compression)
         for count in 0..<packed.count where count != first.count {
             guard case .cutOff(let octets) = unpack(Array(packed[..<count]), compression) else {
-                Issue.record("\(count) of \(packed.count) octets are taken for all")
+                Issue.record("\(count) of \(packed.count) bytes are taken for all")
                 return
             }
             #expect((text + text).starts(with: octets))
@@ -126,9 +126,9 @@ import Testing
             for bit in [0, 4, 7] {
                 var damaged = packed
                 damaged[place] ^= 1 << UInt8(bit)
-                // Some bits mean nothing: a time in a header, what fills the last octet.
+                // Some bits mean nothing: a time in a header, what fills the last byte.
                 if case .whole(let octets) = unpack(damaged, compression) {
-                    #expect(octets == text, "octet \(place), bit \(bit)")
+                    #expect(octets == text, "byte \(place), bit \(bit)")
                 }
             }
         }
@@ -149,7 +149,7 @@ import Testing
     }
 
     @Test func `A zstd frame that looks back too far is refused`() {
-        // A frame header (RFC 8878, section 3.1.1.1) with a window of 2^24 octets, and one of 2^23.
+        // A frame header (RFC 8878, section 3.1.1.1) with a window of 2^24 bytes, and one of 2^23.
         let mark: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd, 0x00]
         let emptyBlock: [UInt8] = [0x01, 0x00, 0x00]
         #expect(unpack(mark + [14 << 3] + emptyBlock, .zstd) == .fault([], .windowTooLarge))

@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test("Each octet and the number of them count")
+    @Test("Each byte and the number of them count")
     func differences() {
         let octets = [UInt8](repeating: 0x61, count: 70_000)
         let whole = hash([octets[...]])

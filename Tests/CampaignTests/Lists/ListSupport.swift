@@ -15,7 +15,7 @@ struct SeededRandom: RandomNumberGenerator {
     }
 }
 
-/// What a chunk says of itself, and its stored octets.
+/// What a chunk says of itself, and its stored bytes.
 struct ChunkFacts: Equatable {
     var start: ListPosition
     var end: ListPosition
@@ -34,7 +34,7 @@ func facts(_ chunk: RowChunk) -> ChunkFacts {
         octets: octets(chunk.bytes))
 }
 
-/// Cuts a whole list whose octets arrive in the given pieces; `visit` sees each chunk.
+/// Cuts a whole list whose bytes arrive in the given pieces; `visit` sees each chunk.
 func cut(
     _ cutter: inout RowSplitter, pool: ChunkPool, pieces: [[UInt8]], visit: (RowChunk) -> Void
 ) {

@@ -31,7 +31,7 @@ import Testing
         let mark: [UInt8] = [0xef, 0xbb, 0xbf]
         #expect(cut(mark) == [])
         #expect(cut(mark + [0x61])[0].start == ListPosition(byteOffset: 3))
-        // Two octets of a mark are text.
+        // Two bytes of a mark are text.
         for pieceSize in [1, 2, 100] {
             #expect(cut([0xef, 0xbb], pieceSize: pieceSize).map(\.octets) == [[0xef, 0xbb]])
             #expect(

@@ -64,7 +64,7 @@ import Testing
             #expect(try problem(4_088, text) == nil)
             let found = try problem(4_089, text)
             #expect(
-                found?.message.hasPrefix("has 4097 octets: push type alert allows 4096") == true)
+                found?.message.hasPrefix("has 4097 bytes: push type alert allows 4096") == true)
             #expect(found?.message.hasSuffix("without what rows fill in") == hint)
             #expect(found?.line == nil && found?.column == nil)
             #expect(found?.description(file: "p.json").hasPrefix("p.json: has 4097") == true)

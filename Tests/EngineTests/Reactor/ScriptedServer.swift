@@ -3,7 +3,7 @@ import CNghttp2
 /// The server's end of a scripted connection: reads what the reactor sends, writes what a test has it
 /// say. It decides nothing.
 final class ScriptedServer {
-    /// A request whose last octet has arrived.
+    /// A request whose last byte has arrived.
     struct Request {
         /// Which connection of the run carried it, from 0.
         var connection: Int

@@ -3,7 +3,7 @@ import TLS
 
 @testable import Engine
 
-/// The opening of a connection through a proxy, octet by octet.
+/// The opening of a connection through a proxy, byte by byte.
 struct ProxyTunnelTests {
     private enum Outcome: Equatable {
         case waits

@@ -69,7 +69,7 @@ import FuzzTargets
         var list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = words
         exit(
             LLVMFuzzerRunDriver(&count, &list) { start, count in
-                // libFuzzer vouches for `count` octets at `start`.
+                // libFuzzer vouches for `count` bytes at `start`.
                 Fuzz.target.run(Array(UnsafeBufferPointer(start: start, count: count)))
                 return 0
             })

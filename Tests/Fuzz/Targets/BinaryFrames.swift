@@ -2,7 +2,7 @@ import APNs
 
 extension FuzzTarget {
     /// What a provider writes to the legacy gateway, what the gateway answers, and what the feedback
-    /// service says: however the octets arrive they mean the same, and what is written again is what
+    /// service says: however the bytes arrive they mean the same, and what is written again is what
     /// was read.
     static let binaryFrames = FuzzTarget(name: "binary-frames") { octets in
         var input = FuzzInput(octets)

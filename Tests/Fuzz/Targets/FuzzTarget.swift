@@ -1,4 +1,4 @@
-/// Something that reads octets from elsewhere, and the check that it reads them well.
+/// Something that reads bytes from elsewhere, and the check that it reads them well.
 ///
 /// A target is a file of its own in this folder, with a line in `all`, and a folder of the same name
 /// in `corpora`. What it is given may be anything: it traps where an invariant is broken, and only
@@ -19,7 +19,7 @@ package struct FuzzTarget: Sendable {
     package static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }
 }
 
-/// An input that is eaten from its front: first choices, then octets.
+/// An input that is eaten from its front: first choices, then bytes.
 struct FuzzInput {
     private var rest: ArraySlice<UInt8>
 
@@ -33,7 +33,7 @@ struct FuzzInput {
 }
 
 extension Array<UInt8> {
-    /// The octets in pieces of at most `count`.
+    /// The bytes in pieces of at most `count`.
     func pieces(of count: Int) -> [[UInt8]] {
         stride(from: 0, to: self.count, by: count).map {
             Array(self[$0..<Swift.min($0 + count, self.count)])

@@ -1,9 +1,9 @@
 import HTTP2
 
 extension FuzzTarget {
-    /// What a server sends, from its first octet: the frame reader and the connection's machine.
+    /// What a server sends, from its first byte: the frame reader and the connection's machine.
     ///
-    /// How the octets are torn changes nothing, no request is settled twice, and nothing comes after
+    /// How the bytes are torn changes nothing, no request is settled twice, and nothing comes after
     /// a failure.
     static let http2Frames = FuzzTarget(name: "http2-frames") { octets in
         var input = FuzzInput(octets)

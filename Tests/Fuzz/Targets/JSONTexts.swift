@@ -13,7 +13,7 @@ extension FuzzTarget {
         while let token = try? tokenizer.next(in: text) {
             precondition(token.range.lowerBound >= 0 && token.range.upperBound <= octets.count)
             count += 1
-            precondition(count <= octets.count, "more tokens than octets")
+            precondition(count <= octets.count, "more tokens than bytes")
         }
         let reason = ReasonBody.parse(text)
         precondition((reason.textRange?.upperBound ?? 0) <= octets.count)

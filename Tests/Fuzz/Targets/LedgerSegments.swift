@@ -6,7 +6,7 @@ import Support
 extension FuzzTarget {
     /// A ledger's segment: its reader, the replay, the plan of a resume, the export.
     ///
-    /// The first octet chooses whether checksums are put right first: without that little but the
+    /// The first byte chooses whether checksums are put right first: without that little but the
     /// checksum is ever tried. What was read is consistent: verification agrees with the counts, a
     /// plan never sends a row that is settled.
     static let ledgerSegment = FuzzTarget(name: "ledger-segment") { octets in

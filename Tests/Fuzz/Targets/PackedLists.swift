@@ -20,12 +20,12 @@ extension FuzzTarget {
             whole.isSound == torn.isSound || compression == .zstd,
             "how the list arrived made it another")
         if whole.isSound, torn.isSound {
-            precondition(whole.list == torn.list, "the list has other octets")
+            precondition(whole.list == torn.list, "the list has other bytes")
             precondition(whole.mayEnd == torn.mayEnd, "the list has another end")
         }
     }
 
-    /// A few octets may unpack to very many.
+    /// A few bytes may unpack to very many.
     private static let unpackedLimit = 1 << 18
 
     private struct Unpacked {

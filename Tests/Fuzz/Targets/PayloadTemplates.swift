@@ -55,7 +55,7 @@ extension FuzzTarget {
             // Memory of exactly this size, so that a write beyond it can be noticed.
             let room = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
             defer { room.deallocate() }
-            // A payload has an octet at least, and so have its pieces.
+            // A payload has an byte at least, and so have its pieces.
             guard let target = room.baseAddress else { continue }
             let pieces = Array(personalizer.lastPieces)
             pieces.withUnsafeBytes { pieces in

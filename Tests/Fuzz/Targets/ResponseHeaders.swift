@@ -3,7 +3,7 @@ import HTTP2
 extension FuzzTarget {
     /// A response's header block: the walker of the fast path, and nghttp2's inflater behind it.
     ///
-    /// The first octets choose how the block is framed; what it means must not depend on that.
+    /// The first bytes choose how the block is framed; what it means must not depend on that.
     static let responseHeaders = FuzzTarget(name: "response-headers") { octets in
         var input = FuzzInput(octets)
         let first = 1 + input.choice(below: 64)

@@ -12,7 +12,7 @@ struct FrameTap {
         var end = 0
     }
 
-    /// The first octets of every apns-id of the campaign; the row's twelve digits follow.
+    /// The first bytes of every apns-id of the campaign; the row's twelve digits follow.
     private let idPrefix: [UInt8]
     private var header: [UInt8] = []
     private var block: [UInt8] = []

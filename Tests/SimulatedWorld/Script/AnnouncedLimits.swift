@@ -80,7 +80,7 @@ extension SimulatedServer {
         world.schedule(.feed(stream: stream), link: link, after: delay)
     }
 
-    /// Octets of a body that are still to come.
+    /// Bytes of a body that are still to come.
     private func missingCount(_ stream: Int32) -> Int {
         guard let state = streams[stream] else { return 0 }
         return max(0, expectedCount(stream) - state.body.count)

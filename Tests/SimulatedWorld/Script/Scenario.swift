@@ -175,7 +175,7 @@ struct Scenario {
     /// What a row's request has to carry.
     func payload(row: Int) -> [UInt8] {
         guard repetitions > 0 else { return payload }
-        // The only octet that JSON escapes in these lists is a tab.
+        // The only byte that JSON escapes in these lists is a tab.
         let text = list.texts[row].flatMap { $0 == 0x09 ? Array("\\t".utf8) : [$0] }
         return personal(Array(repeating: text, count: repetitions).flatMap { $0 })
     }

@@ -51,7 +51,7 @@ final class SimulatedServer {
     var isGateOpen = false
     /// The last stream that a GOAWAY named, and when the client knows of it.
     var goAwayLast: (stream: Int32, offset: Int)?
-    /// Octets of DATA for which the connection's window was not given back yet. What arrives for a
+    /// Bytes of DATA for which the connection's window was not given back yet. What arrives for a
     /// stream that was refused or reset is never given back, as with careless servers: the client has
     /// to notice that no room is left.
     var owed = 0
