@@ -36,7 +36,7 @@ public struct JSON5Reader {
         while offset < octets.count {
             guard let count = unsafe UTF8Scalar.count(in: octets.span.bytes, at: offset) else {
                 throw .init(
-                    message: "this line is not UTF-8: mend it",
+                    message: "this line is not UTF-8: fix it",
                     position: .init(line: line, column: 1))
             }
             if octets[offset] == 0x0a { line += 1 }

@@ -64,7 +64,7 @@ public struct JSON5Position: Sendable, Equatable {
 
 /// Why a text is no JSON5, in words without a full stop, and where.
 public struct JSON5Error: Error, Sendable, Equatable {
-    /// What is wrong and how to mend it.
+    /// What is wrong and how to fix it.
     public var message: String
     /// Where it was seen.
     public var position: JSON5Position

@@ -145,7 +145,7 @@ public enum LedgerMerge {
 }
 
 extension ShardSet.Problem {
-    /// One line: what is wrong, and how to mend it.
+    /// One line: what is wrong, and how to fix it.
     func description(_ path: (Int) -> String) -> String {
         switch self {
         case .noShard(let place):

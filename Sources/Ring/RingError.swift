@@ -2,7 +2,7 @@
 internal import CLiburing
 import Glibc
 
-/// What went wrong with the ring or a socket, in one line that says how to mend it where we know.
+/// What went wrong with the ring or a socket, in one line that says how to fix it where we know.
 ///
 /// Results of operations that the kernel was given (a refused connection, a failed write) are not
 /// errors of the ring: they arrive as a negative `Completion.result`.

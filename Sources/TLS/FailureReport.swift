@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// Finds out why a session failed, and says how to mend it.
+/// Finds out why a session failed, and says how to fix it.
 struct FailureReport {
     private let transfer: RecordTransfer
     private let isClient: Bool

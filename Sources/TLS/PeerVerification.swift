@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// OpenSSL's verification of the peer's chain, with the details kept that say how to mend it.
+/// OpenSSL's verification of the peer's chain, with the details kept that say how to fix it.
 enum PeerVerification {
     /// Puts our callback in the place of a bare `X509_verify_cert`.
     static func install(_ context: TLSContext) {
@@ -60,14 +60,14 @@ enum PeerVerification {
             X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
             X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_CERT_UNTRUSTED:
             let issuer = certificate?.issuer ?? leaf?.issuer ?? "an unknown issuer"
-            let mend =
+            let remedy =
                 name == nil
                 ? "give the server that authority's certificate"
                 : "install the system's CA certificates"
             return TLSError(
                 .certificateUnknownAuthority,
                 "the \(peer) certificate\(server) is signed by an authority that is not trusted "
-                    + "here (\(issuer)): \(mend)")
+                    + "here (\(issuer)): \(remedy)")
         case X509_V_ERR_CERT_HAS_EXPIRED:
             return TLSError(
                 .certificateExpired,

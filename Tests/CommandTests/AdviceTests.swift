@@ -137,9 +137,9 @@ struct AdviceTests: AdviceReading {
         #expect(pasted.exitCode == 1, "\(command)\n\(pasted.output)\(pasted.errors)")
         // Once it can be reached, the second one finishes it.
         let resume = try #require(commands(try report(campaign)).dropFirst().first)
-        let mended = resume.replacingOccurrences(of: endpoint, with: server.endpoint)
+        let corrected = resume.replacingOccurrences(of: endpoint, with: server.endpoint)
             .replacingOccurrences(of: foreign, with: campaign.authority.caFile)
-        #expect(try paste(mended, campaign).exitCode == 0, "\(mended)")
+        #expect(try paste(corrected, campaign).exitCode == 0, "\(corrected)")
         #expect(try campaign.statistics().accepted == 20)
         _ = try server.finish()
     }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Mistakes that show only in the world: a list without tokens, a server that is none, a credential
-/// of somebody else. Nothing is refused that may be meant, and every line names a mend.
+/// of somebody else. Nothing is refused that may be meant, and every line names a fix.
 @Suite(.timeLimit(.minutes(60)))
 struct LikelyMistakeTests {
     struct Mistake: Sendable, CustomTestStringConvertible {
@@ -65,7 +65,7 @@ struct LikelyMistakeTests {
             says: ["the deadline has passed", "--resume"]),
     ]
 
-    @Test("Each says what to mend", arguments: mistakes)
+    @Test("Each says what to fix", arguments: mistakes)
     func says(mistake: Mistake) throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 3)

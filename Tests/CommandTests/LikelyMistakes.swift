@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// What a newcomer is most likely to get wrong, command by command: each is refused in words that
-/// name the mend. What is malformed in itself stands in `MalformedRequest` and `MalformedCall`.
+/// name the fix. What is malformed in itself stands in `MalformedRequest` and `MalformedCall`.
 extension MalformedRequest {
     static let likely: [MalformedRequest] = [
         // The wrong kind of file.

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Requests that are wrong in themselves: exit 2, one line that names the place and the mend,
+/// Requests that are wrong in themselves: exit 2, one line that names the place and the fix,
 /// nothing sent, nothing left behind.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct MalformedRequestTests {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import TLS
 
-@Suite("Failures and their mends") struct FailureTests {
+@Suite("Failures and their fixes") struct FailureTests {
     private func failure(
         name: ServerName = World.host, client: (inout ClientConfiguration) -> Void = { _ in },
         server: (inout ServerConfiguration) -> Void = { _ in }

@@ -138,7 +138,7 @@ struct ParsedArguments {
             throw .usage(
                 name,
                 "'\(text)' is no whole number from \(range.lowerBound) to "
-                    + "\(range.upperBound): mend the value")
+                    + "\(range.upperBound): fix the value")
         }
         return value
     }

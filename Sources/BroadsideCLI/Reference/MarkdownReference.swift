@@ -11,7 +11,7 @@ enum MarkdownReference {
             tables behind `--help`: `tools/reference` writes it anew, and a test says when that is due.
 
             Options are written `--name value` and `--name=value`; durations 500ms, 30s, 15m, 2h, 1d. Errors
-            go to stderr, one line: what is wrong, and how to mend it.
+            go to stderr, one line: what is wrong, and how to fix it.
 
 
             """

@@ -8,7 +8,7 @@ public enum PayloadCheck {
         public var line: Int?
         /// The character in that line, from 1, as an editor counts; nil where `line` is.
         public var column: Int?
-        /// What is wrong and how to mend it, one line, without file name and place.
+        /// What is wrong and how to fix it, one line, without file name and place.
         public var message: String
 
         /// Makes a problem; one of the payload as a whole has no place.

@@ -127,7 +127,7 @@ extension TemplatePiece {
                 throw TemplateError(
                     offset: place,
                     message: "the default '\(String(decoding: text, as: UTF8.self))' is no "
-                        + "\(words): mend it")
+                        + "\(words): fix it")
             }
         }
         let column =

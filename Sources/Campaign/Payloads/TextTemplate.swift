@@ -14,7 +14,7 @@ public struct TextTemplate: Sendable, Equatable {
 
     /// Why a text is no template: one line.
     public struct Problem: Error {
-        /// What is wrong and how to mend it.
+        /// What is wrong and how to fix it.
         public var message: String
 
         /// Makes a problem.

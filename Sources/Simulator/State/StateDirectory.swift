@@ -108,7 +108,7 @@ public struct StateDirectory: Sendable {
             else {
                 throw SimulatorError(
                     "--state \(path)/config.json: not a configuration of the simulator: "
-                        + "mend it, or remove the directory to have it made anew",
+                        + "fix it, or remove the directory to have it made anew",
                     exitCode: 2)
             }
             self.config = config

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Why the simulator could not start, in one line that says how to mend it.
+/// Why the simulator could not start, in one line that says how to fix it.
 public struct SimulatorError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What is wrong and how to mend it, without a full stop.
+    /// What is wrong and how to fix it, without a full stop.
     public var message: String
     /// 2: the request itself is wrong; 1: it could not be done; 5: a file or disk error.
     public var exitCode: Int32
