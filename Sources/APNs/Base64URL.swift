@@ -20,7 +20,7 @@ public enum Base64URL {
         return text
     }
 
-    /// The bytes of `text`; nil where it is no unpadded base64url, or its last bits are not zero.
+    /// The bytes of `text`; nil where it is not an unpadded base64url, or its last bits are not zero.
     public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var octets: [UInt8] = []
         var bits: UInt32 = 0

@@ -31,7 +31,7 @@ public struct CertificateScope: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - topicsExtension: The DER inside the extension; nil where there is none.
-    ///   - voipExtension: Likewise. What is no topic there is passed over.
+    ///   - voipExtension: Likewise. What is not a topic there is passed over.
     ///   - commonName: The subject's CN, which names the environments where no extension does.
     ///   - userID: The subject's UID, which is the topic where no extension names any.
     ///   - environments: Those that extensions name.

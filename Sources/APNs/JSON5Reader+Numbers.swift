@@ -1,7 +1,7 @@
 extension JSON5Reader {
     /// A number, as JSON writes it.
     mutating func number() throws(JSON5Error) -> String {
-        let start = problem("this is no number: fix it, or put it between quotes")
+        let start = problem("this is not a number: fix it, or put it between quotes")
         var sign = ""
         if current == "+" || current == "-" {
             if current == "-" { sign = "-" }

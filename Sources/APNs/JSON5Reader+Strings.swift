@@ -47,7 +47,7 @@ extension JSON5Reader {
 
     /// What an escape stands for; nil for a line that goes on.
     private mutating func escape() throws(JSON5Error) -> Unicode.Scalar? {
-        let start = problem("this is no escape: write \\\\ for a backslash")
+        let start = problem("this is not an escape: write \\\\ for a backslash")
         advance()
         guard let letter = current else { throw start }
         if letter == "\r", next(1) == "\n" { advance() }

@@ -26,7 +26,7 @@ public struct JSON5Reader {
 
     private init(_ string: String) {
         text = Array(string.unicodeScalars)
-        // A mark at the beginning is no character of the text.
+        // A mark at the beginning is not a character of the text.
         if text.first == "\u{feff}" { text.removeFirst() }
     }
 

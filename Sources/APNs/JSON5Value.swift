@@ -62,7 +62,7 @@ public struct JSON5Position: Sendable, Equatable {
     }
 }
 
-/// Why a text is no JSON5, in words without a full stop, and where.
+/// Why a text is not JSON5, in words without a full stop, and where.
 public struct JSON5Error: Error, Sendable, Equatable {
     /// What is wrong and how to fix it.
     public var message: String

@@ -80,7 +80,7 @@ public struct NotificationID: Sendable, Hashable {
 
     /// The id whose text this is, in either case: server-made ids come back in upper case.
     ///
-    /// - Returns: nil where it is no UUID, or none of this layout.
+    /// - Returns: nil where it is not a UUID, or none of this layout.
     public init?(parsing text: RawSpan) {
         guard text.byteCount == NotificationID.textCount else { return nil }
         var words: (UInt64, UInt64) = (0, 0)

@@ -57,7 +57,7 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case timeout = 128
     /// The connection died before the answer came.
     case connectionLost = 129
-    /// The row's text is no device token.
+    /// The row's text is not a device token.
     case malformedToken = 130
     /// The row lacks a column that the campaign uses, or holds a null there.
     case missingColumn = 131

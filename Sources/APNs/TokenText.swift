@@ -18,7 +18,7 @@ public enum TokenText {
     /// - Parameters:
     ///   - text: a line or field without its line end.
     ///   - digits: must have room for `maximumDigitCount` bytes.
-    /// - Returns: false where this is no token; then nothing was appended.
+    /// - Returns: false where this is not a token; then nothing was appended.
     @inlinable
     public static func canonicalize(_ text: RawSpan, into digits: inout OutputRawSpan) -> Bool {
         if text.byteCount == 64, digits.freeCapacity >= 64 {
@@ -35,7 +35,7 @@ public enum TokenText {
         return canonicalizeAnyForm(text, into: &digits)
     }
 
-    /// Lowers 64 digits, sixteen at a time; false where one is no digit.
+    /// Lowers 64 digits, sixteen at a time; false where one is not a digit.
     ///
     /// Each byte is judged by whether a sum reaches its top bit. Bytes stay below 0x80, so that
     /// nothing carries into the next one; where one does not, its own top bit already tells. Words

@@ -26,7 +26,7 @@ public struct EncodedBlock: Sendable, Equatable {
     /// The holes in the order of the block.
     public var holes: [Hole]
 
-    /// Where the value of `name` goes; nil if it is no hole.
+    /// Where the value of `name` goes; nil if it is not a hole.
     public func hole(_ name: RequestFieldName) -> Range<Int>? {
         holes.first { $0.name == name }?.range
     }

@@ -17,7 +17,7 @@ extension ClientConnectionStateMachine {
             return nil
         }
         guard payload.byteCount % 6 == 0 else {
-            return fail(.frameSizeError, "SETTINGS of a length that is no multiple of 6")
+            return fail(.frameSizeError, "SETTINGS of a length that is not a multiple of 6")
         }
         let oldWindow = settings.initialWindowSize
         do throws(ConnectionError) {
@@ -159,7 +159,7 @@ extension ClientConnectionStateMachine {
         }
         if let event = countIdleFrame() { return event }
         // "Endpoints MUST NOT increase the value they send in the last stream identifier"
-        // (section 6.8): a larger one is no news.
+        // (section 6.8): a larger one is not news.
         lastProcessedID = min(lastProcessedID, payload.uint32(at: 0) & 0x7fff_ffff)
         isGoingAway = true
         slotsToDisown = streams.slotCount

@@ -68,7 +68,7 @@ package final class LedgerDirectory {
         guard try isBegun(path) else {
             throw .usage(
                 "ledger",
-                "\(path) holds no manifest.json, but other files: it is no ledger, so "
+                "\(path) holds no manifest.json, but other files: it is not a ledger, so "
                     + "name another directory")
         }
         return try openLocked(path)
@@ -177,7 +177,7 @@ package final class LedgerDirectory {
             throw .usage("ledger", "\(path): \(describe(errno: errno)): name a ledger's directory")
         }
         guard information.st_mode & S_IFMT == S_IFDIR else {
-            throw .usage("ledger", "\(path) is no directory: name a ledger's directory")
+            throw .usage("ledger", "\(path) is not a directory: name a ledger's directory")
         }
         return LedgerDirectory(path: path)
     }
@@ -245,7 +245,7 @@ package final class LedgerDirectory {
                 isPrepared
                     ? "--ledger \(path) holds no campaign yet, its run ended before the first row: "
                         + "send with --resume begins it"
-                    : "--ledger \(path) holds no manifest.json: it is no ledger, name one")
+                    : "--ledger \(path) holds no manifest.json: it is not a ledger, name one")
         }
         let bytes = try readSmallFile(Self.manifestName, limit: Self.manifestLimit)
         do {

@@ -195,7 +195,7 @@ extension Manifest {
     }
 }
 
-/// A token's digits in lower case; nil where the text is no token.
+/// A token's digits in lower case; nil where the text is not a token.
 package func canonicalToken(_ text: String) -> [UInt8]? {
     let room = UnsafeMutableRawBufferPointer.allocate(
         byteCount: TokenText.maximumDigitCount, alignment: 8)

@@ -58,14 +58,15 @@ extension LedgerReader {
             guard let parsed = unsafe NotificationID(parsing: Array(notificationID.utf8).span.bytes)
             else {
                 throw .usage(
-                    "apns-id", "'\(notificationID)' is no apns-id: copy all 36 characters")
+                    "apns-id", "'\(notificationID)' is not an apns-id: copy all 36 characters")
             }
             identifier = parsed
             wanted = .row(parsed.row)
         }
         if let token {
             guard let digits = canonicalToken(token) else {
-                throw .usage("token", "'\(token)' is no device token: hexadecimal digits in pairs")
+                throw .usage(
+                    "token", "'\(token)' is not a device token: hexadecimal digits in pairs")
             }
             wanted = .token(
                 digits, fingerprint: unsafe TokenText.fingerprint(digits.span.bytes))

@@ -150,7 +150,7 @@ package struct ExclusionScan {
                 hasSendable = record.fourth == 1
                 return
             }
-            // A second opt-out of the same token is no row.
+            // A second opt-out of the same token is not a row.
             guard record.third > 0 else { return }
             let isSuppressed = known.third == 0
             let isDuplicate = skipsDuplicates && hasSendable

@@ -17,7 +17,7 @@ package final class ListBytes: Sendable {
     private let stamp: FileStamp?
     /// How messages call it.
     let name: InputName
-    /// Where it was read, absolute; nil where it is no file.
+    /// Where it was read, absolute; nil where it is not a file.
     let path: String?
 
     /// A name that stands for standard input.
@@ -41,7 +41,7 @@ package final class ListBytes: Sendable {
         let isRegular = information.st_mode & S_IFMT == S_IFREG
         guard isRegular || isInput else {
             close(descriptor)
-            throw .request(name, " is no regular file: name a token list")
+            throw .request(name, " is not a regular file: name a token list")
         }
         path = isInput ? nil : absolutePath(file)
         stamp = FileStamp(descriptor: descriptor)
@@ -119,9 +119,9 @@ package final class ListBytes: Sendable {
         if let found = ListCompression.detect(Array(mark[..<count])) { return found }
         guard let named = ListCompression.named(file) else { return nil }
         guard count == 0 else {
-            throw .request(name, " is no \(named.rawValue) file: name it as what it is")
+            throw .request(name, " is not a \(named.rawValue) file: name it as what it is")
         }
-        // Nothing is no packed file either: it is told as cut off when it is read.
+        // Nothing is not a packed file either: it is told as cut off when it is read.
         return named
     }
 

@@ -44,7 +44,7 @@ package struct ListPartReader: LedgerListReader {
     /// Reads every part that was begun, and compares its hash with the ledger's.
     ///
     /// - Parameter isFinished: Whether all rows of the list, or of the part of it, were begun: there
-    ///   are no others.
+    ///   are not others.
     /// - Throws: Exit code 2 where one has changed: what a resume would send is another list.
     package mutating func check(_ index: LedgerIndex, isFinished: Bool) throws(BroadsideError) {
         var previous: ChunkReservation?

@@ -78,7 +78,7 @@ package final class TokenList: Sendable {
     /// How messages call it.
     package var name: InputName { isSpooled ? .standardInput : bytes.name }
 
-    /// Where it was read, absolute; nil where it is no file of the user's.
+    /// Where it was read, absolute; nil where it is not a file of the user's.
     package var path: String? { isSpooled ? nil : bytes.path }
 
     /// Bytes of the decoded list; nil where nobody knows before its end was reached.

@@ -25,7 +25,7 @@ internal import COpenSSL
         }
         guard let pointer = unsafe pointer else {
             ErrorQueue.clear()
-            throw TLSError(.certificateUnreadable, "this is no certificate in DER form")
+            throw TLSError(.certificateUnreadable, "this is not a certificate in DER form")
         }
         unsafe self.init(owning: pointer)
     }

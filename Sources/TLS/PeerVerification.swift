@@ -37,12 +37,12 @@ enum PeerVerification {
                 unsafe openssl_set_host_name(session, host) == 1
             else {
                 ErrorQueue.clear()
-                throw TLSError(.hostNameMismatch, "'\(host)' is no host name to connect to")
+                throw TLSError(.hostNameMismatch, "'\(host)' is not a host name to connect to")
             }
         case .address(let address):
             guard unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, address) == 1 else {
                 ErrorQueue.clear()
-                throw TLSError(.hostNameMismatch, "'\(address)' is no IP address to connect to")
+                throw TLSError(.hostNameMismatch, "'\(address)' is not an IP address to connect to")
             }
         }
     }

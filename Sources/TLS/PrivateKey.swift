@@ -77,7 +77,7 @@ internal import COpenSSL
         }
         return TLSError(
             .keyUnreadable,
-            "this is no private key in PEM form (-----BEGIN PRIVATE KEY-----): "
+            "this is not a private key in PEM form (-----BEGIN PRIVATE KEY-----): "
                 + "name the .p8 file as it was downloaded")
     }
 }

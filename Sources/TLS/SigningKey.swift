@@ -56,7 +56,7 @@ public struct SigningKey: Sendable {
         guard let pointer = unsafe pointer else {
             ErrorQueue.clear()
             throw TLSError(
-                .keyUnreadable, "this is no public key in PEM form (-----BEGIN PUBLIC KEY-----)")
+                .keyUnreadable, "this is not a public key in PEM form (-----BEGIN PUBLIC KEY-----)")
         }
         // An EVP_PKEY holds either half; this one has the public half only.
         key = unsafe PrivateKey(owning: pointer)
@@ -92,7 +92,7 @@ enum ES256Signature {
     /// SEQUENCE of two INTEGERs of 33 bytes at most.
     static let maximumDERCount = 72
 
-    /// R and S, each padded to 32 bytes; nil where the input is no DER signature.
+    /// R and S, each padded to 32 bytes; nil where the input is not a DER signature.
     static func raw(fromDER der: [UInt8]) -> [UInt8]? {
         let signature: OpaquePointer? = unsafe der.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress

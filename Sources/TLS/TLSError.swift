@@ -16,7 +16,7 @@ public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {
         case certificateRefused
         /// The peer agreed on no application protocol of ours (RFC 7301).
         case noALPN
-        /// The peer's first bytes are no TLS record.
+        /// The peer's first bytes are not TLS record.
         case notTLS
         /// No common TLS version.
         case protocolVersion
@@ -30,7 +30,7 @@ public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {
         case handshakeFailed
         /// Any other failure of an established session.
         case protocolViolation
-        /// The private key's text is no PEM, or no private key.
+        /// The private key's text is not PEM, or not a private key.
         case keyUnreadable
         /// The private key is protected, and no passphrase was given.
         case passphraseMissing

@@ -35,7 +35,7 @@ struct CertificateScopeTests {
         #expect(one.topicProblem(nil, pushType: .voip) != nil)
     }
 
-    @Test("The VoIP extension adds its topic; what is no topic there adds nothing")
+    @Test("The VoIP extension adds its topic; what is not a topic there adds nothing")
     func voip() throws {
         let topic = "com.example.uid.voip"
         let string = [0x0c, UInt8(topic.utf8.count)] + Array(topic.utf8)
@@ -53,7 +53,7 @@ struct CertificateScopeTests {
         #expect(scope(Self.der, voip: string)?.onlyTopic == nil)
     }
 
-    @Test("A damaged extension is no scope, wherever it is cut or bent")
+    @Test("A damaged extension is not a scope, wherever it is cut or bent")
     func damaged() {
         for count in 0..<Self.der.count {
             #expect(scope(Array(Self.der.prefix(count))) == nil)

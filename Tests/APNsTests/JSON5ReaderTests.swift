@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "What is no JSON5 is refused where it stands",
+        "What is not JSON5 is refused where it stands",
         arguments: [
             ("", 1, 1), ("{", 1, 2), ("{a}", 1, 3), ("{a:1 b:2}", 1, 6), ("[1 2]", 1, 4),
             ("{,}", 1, 2), ("[,]", 1, 2), ("[1,,2]", 1, 4), ("'a", 1, 1), ("'a\nb'", 1, 1),
@@ -106,7 +106,7 @@ import Testing
         #expect(value.number?.isNaN == (text == "NaN"))
     }
 
-    @Test("Values know their place; what is no UTF-8 is told; nesting has an end")
+    @Test("Values know their place; what is not UTF-8 is told; nesting has an end")
     func places() throws {
         let value = try JSON5Reader.read(Array("// x\n{ä: 'ö', b:\r\n  [1]}".utf8))
         guard case .object(let members) = value.content else { return #expect(Bool(false)) }

@@ -48,7 +48,7 @@ import Testing
         _ = manifest.beginEpoch(atMilliseconds: 2)
         let read = try Manifest(decoding: manifest.encoded())
         #expect(read.epochs.map(\.stop) == [record, nil])
-        // A run that ended as a later version may say is no damage.
+        // A run that ended as a later version may say is not damage.
         var strange = record
         strange.kind = "eclipse"
         manifest.endEpoch(lengths: [], isFinished: false, stop: strange)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A reader of standard output that goes away is no failure; output that is lost otherwise is one.
+/// A reader of standard output that goes away is not a failure; output that is lost otherwise is one.
 @Suite(.timeLimit(.minutes(60)))
 struct ClosedOutputTests {
     /// Runs it with a standard output that nobody reads any more.

@@ -39,7 +39,7 @@ struct ControlTests {
         try process.wait { FileManager.default.fileExists(atPath: socket(campaign)) }
         try process.wait { try status(campaign)["settled"] as? Int ?? 0 >= 3000 }
         #expect(try control(campaign, "pause").exitCode == 0)
-        // Longer than --give-up-after: a pause is no silence of the server.
+        // Longer than --give-up-after: a pause is not silence of the server.
         Thread.sleep(forTimeInterval: 6)
         #expect(process.isRunning)
         #expect(try status(campaign)["phase"] as? String == "paused")

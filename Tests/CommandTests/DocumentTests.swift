@@ -143,7 +143,7 @@ struct DocumentTests {
         #expect(shell.exitCode == 2 && shell.output.isEmpty)
         #expect(
             shell.errorLines
-                == ["broadside: --completion 'csh' is no known shell: use bash, zsh or fish"])
+                == ["broadside: --completion 'csh' is not a known shell: use bash, zsh or fish"])
         let command = try Broadside.run(["help", "--man", "sned"], in: directory, limit: 120)
         #expect(command.exitCode == 2 && command.output.isEmpty)
         #expect(command.errorLines == ["broadside: unknown command 'sned': did you mean send?"])

@@ -245,7 +245,7 @@ struct InvalidListTests {
         #expect(try server.finish().count == 50)
     }
 
-    @Test("A part of a list is judged by its own rows; one without rows is no mistake")
+    @Test("A part of a list is judged by its own rows; one without rows is not a mistake")
     func parts() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 1)

@@ -21,7 +21,7 @@ struct JSONLinesTests {
         return finished.output
     }
 
-    @Test("What is no object, or has no token, is invalid with its line")
+    @Test("What is not an object, or has no token, is invalid with its line")
     func check() throws {
         let text = try counts([])
         #expect(text.contains("format       jsonl"))

@@ -56,7 +56,7 @@ struct ListKindTests {
         ]
     }
 
-    @Test("What is no list of tokens is named, whoever reads it", arguments: foreign.indices)
+    @Test("What is not a list of tokens is named, whoever reads it", arguments: foreign.indices)
     func named(index: Int) throws {
         let (name, bytes, words) = Self.foreign[index]
         let campaign = try Campaign(rows: 1)

@@ -77,7 +77,7 @@ struct LostManifestTests {
     func others() throws {
         let server = try RecordingServer()
         let campaign = try damaged(server, keepsCopy: false, keepsSegments: false)
-        // Telemetry and the like are no proof of a campaign, nor nothing.
+        // Telemetry and the like are not proof of a campaign, nor nothing.
         let strange = try campaign.send(to: server.endpoint, ["--resume"])
         #expect(strange.exitCode == 2 && strange.errors.contains("name another directory"))
         for name in try campaign.directory.names(in: campaign.ledger) where name != "lock" {

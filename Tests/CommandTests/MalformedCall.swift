@@ -178,7 +178,7 @@ extension MalformedRequest {
         .init(
             ["--collapse-id", "{{name|a{{x}}", "--tokens", "@people.csv"],
             says: ["--collapse-id", "the default of {{name}} holds {{"]),
-        .init(["--payload", "@t-default"], says: ["@t-default", "'x' is no whole number"]),
+        .init(["--payload", "@t-default"], says: ["@t-default", "'x' is not a whole number"]),
         .init(
             ["--payload", "@t-name"], says: ["@t-name, line 1, column 18", "plain list of lines"]),
         .init(

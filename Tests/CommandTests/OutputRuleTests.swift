@@ -84,7 +84,7 @@ struct OutputRuleTests {
         }
     }
 
-    @Test("A ledger that is to be made is no place for a file")
+    @Test("A ledger that is to be made is not a place for a file")
     func newLedger() throws {
         let world = try OutputWorld.shared()
         for target in ["new", "./new", "new/"] {
@@ -127,7 +127,7 @@ struct OutputRuleTests {
     @Test(
         "A probe knows before it sends that its list can't be written",
         arguments: [
-            ("-", "name a file"), ("@texts", "is no regular file"),
+            ("-", "name a file"), ("@texts", "is not a regular file"),
             ("@nowhere/clean.txt", "No such file"), ("@tokens.txt", "--tokens reads"),
         ])
     func probeTarget(target: String, says: String) throws {

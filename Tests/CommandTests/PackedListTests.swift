@@ -144,7 +144,7 @@ struct PackedListTests {
                 (empty, "is cut off"),
                 (
                     try directory.write("aabb\n", to: "text\(packing.ending)"),
-                    "is no \(packing.rawValue) file"
+                    "is not a \(packing.rawValue) file"
                 ),
             ] {
                 let refused = try tokens(["check", "--tokens", list])

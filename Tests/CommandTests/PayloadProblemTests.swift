@@ -36,7 +36,8 @@ struct PayloadProblemTests {
         .init(text: #"{"aps":{"alert":"x"}}"#, pushType: "background", error: "(and 1 more)"),
         .init(
             text: #"{"aps":{"alert":"x","interruption-level":"urgent"}}"#, error: "must be one of"),
-        .init(text: #"{"aps":{"alert":{"title":"x","launch":1}}}"#, warning: "is no key of alert"),
+        .init(
+            text: #"{"aps":{"alert":{"title":"x","launch":1}}}"#, warning: "is not a key of alert"),
         .init(text: "{}", warning: "is empty"),
         .init(text: #"{"aps":{"alert":"x"},"sound":"y"}"#, warning: "stands beside aps"),
         // What can be said of a template, and of its defaults.

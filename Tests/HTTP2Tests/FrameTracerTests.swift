@@ -34,7 +34,7 @@ import Testing
         #expect(frames[4].payload == [0x68, 0x69])
     }
 
-    @Test func `what is no HTTP/2 ends the reading`() {
+    @Test func `what is not an HTTP/2 ends the reading`() {
         var tracer = FrameTracer(isClient: false)
         var count = 0
         tracer.take([UInt8](repeating: 0xff, count: 100).span.bytes) { _ in count += 1 }

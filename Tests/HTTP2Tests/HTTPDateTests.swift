@@ -19,7 +19,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "What is no date is none",
+        "What is not a date is none",
         arguments: [
             "", "Sun Nov  6 08:49:37 1994", "Sunday, 06-Nov-94 08:49:37 GMT",
             "Sun, 06 Nov 1994 08:49 GMT", "Sun, 32 Nov 1994 08:49:37 GMT",

@@ -218,7 +218,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
         let event = try #require(events.first)
         #expect(events.count == 1)
         guard case .failed(let error) = event else {
-            Issue.record("\(event) is no failure")
+            Issue.record("\(event) is not a failure")
             return
         }
         #expect(error.code == violation.code, "\(error)")

@@ -38,7 +38,7 @@ struct CanaryTests {
         #expect(try campaign.export().map(\.line) == (1...Self.rows).map { $0 })
     }
 
-    @Test("A canary that passes is remembered; 410 is no refusal", arguments: [1, 2])
+    @Test("A canary that passes is remembered; 410 is not a refusal", arguments: [1, 2])
     func passed(reactors: Int) throws {
         let server = try Simulation(["--unregistered", "0.6"])
         let campaign = try Campaign(rows: Self.rows)

@@ -87,7 +87,7 @@ struct NightlyScriptTests {
                 ]
             ).wait(limit: 120)
         }
-        // A start that begins no ledger, as where io_uring is forbidden, is no campaign's.
+        // A start that begins no ledger, as where io_uring is forbidden, is not a campaign's.
         try FileManager.default.moveItem(atPath: "\(path)/broadside", toPath: "\(path)/real")
         try campaign.directory.write("#!/bin/sh\nexit 1\n", to: "broadside")
         try FileManager.default.setAttributes(

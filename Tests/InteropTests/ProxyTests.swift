@@ -67,7 +67,7 @@ struct ProxyTests {
                 ["--proxy", "http://127.0.0.1:\(closed)"],
                 "the proxy 127.0.0.1:\(closed): Connection refused"
             ),
-            // An APNs is no proxy.
+            // An APNs is not a proxy.
             (["--proxy", "http://127.0.0.1:\(server.port)"], "the proxy 127.0.0.1:\(server.port)"),
         ] {
             var sending = campaign.arguments(
@@ -114,7 +114,7 @@ struct ProxyTests {
     }
 
     @Test(
-        "What is no proxy is refused before anything is connected",
+        "What is not a proxy is refused before anything is connected",
         arguments: [
             ("127.0.0.1:3128", "http://HOST:PORT"), ("https://127.0.0.1:3128", "in the clear"),
             ("socks5://127.0.0.1:1080", "in the clear"), ("http://127.0.0.1", "host and port"),

@@ -157,7 +157,7 @@ struct ShardTests {
         #expect(counts == expected)
     }
 
-    @Test("What is no whole campaign is not merged")
+    @Test("What is not a whole campaign is not merged")
     func refusals() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 30)

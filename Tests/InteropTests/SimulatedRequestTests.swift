@@ -103,7 +103,7 @@ struct SimulatedRequestTests {
     ]
 
     @Test(
-        "Bodies that are no JSON dictionaries are counted, and refused if asked for",
+        "Bodies that are not JSON dictionaries are counted, and refused if asked for",
         arguments: ["report", "refuse", "off"])
     func payloads(mode: String) throws {
         let api = try SimulatedAPI(mode == "report" ? [] : ["--payload-lint", mode])

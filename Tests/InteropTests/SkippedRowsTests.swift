@@ -5,7 +5,7 @@ import Testing
 /// Opt-outs and later copies of a token: never sent, whatever happens to the run.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct SkippedRowsTests {
-    @Test("A list that leaves everybody out is told; the list itself is no list of opt-outs")
+    @Test("A list that leaves everybody out is told; the list itself is not a list of opt-outs")
     func everybody() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 300)

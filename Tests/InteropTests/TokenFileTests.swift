@@ -88,7 +88,7 @@ struct TokenFileTests {
     }
 
     @Test(
-        "What is no provider token is refused",
+        "What is not a provider token is refused",
         arguments: ["", "abc", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "bearer x.y.z"])
     func malformed(_ text: String) throws {
         let campaign = try Campaign(rows: 1)

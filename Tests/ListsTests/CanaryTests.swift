@@ -116,7 +116,7 @@ import Testing
         (0, 20, CanaryGate.Verdict.passed), (0, 21, .unanswered), (0, 50, .unanswered),
         (10, 10, .passed), (10, 11, .unanswered), (19, 5, .refused(count: 19, answered: 90)),
     ])
-    func `Rows that were not answered are no success`(
+    func `Rows that were not answered are not success`(
         refused: Int, lost: Int, verdict: CanaryGate.Verdict
     ) {
         let rows: UInt64 = refused == 19 ? 95 : 100

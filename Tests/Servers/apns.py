@@ -318,7 +318,7 @@ Connection.end_twice = end_twice
 
 
 def goaway_calm(self, stream, path, count):
-    """Two connections are thrown out with ENHANCE_YOUR_CALM and words that are no JSON."""
+    """Two connections are thrown out with ENHANCE_YOUR_CALM and words that are not JSON."""
     if self.muted:
         return "ignored"
     action = self.accept(stream)

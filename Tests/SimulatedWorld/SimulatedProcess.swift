@@ -76,7 +76,7 @@ final class SimulatedProcess {
     var excusedTrouble: String?
     /// Rows that were handed out while the canary was pending, those left out that are not sent.
     var canaryRows: [Int] = []
-    /// The last of all rows that were looked at for the canary, those that are no token included.
+    /// The last of all rows that were looked at for the canary, those that are not tokens included.
     var lastCanaryRow = 0
     /// Rows that were settled when something was settled last, and the step at that time.
     var progress: (settled: UInt64, step: Int) = (0, 0)

@@ -19,7 +19,7 @@ package struct Finished: Sendable {
     /// The most memory it had, seen a moment before its end.
     package var peakResidentBytes: Int
 
-    /// The lines on stderr that are no warnings.
+    /// The lines on stderr that are not warnings.
     package var errorLines: [String] {
         errors.split(separator: "\n").map(String.init).filter {
             !$0.hasPrefix("broadside: warning: ")

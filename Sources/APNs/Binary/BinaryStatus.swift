@@ -91,7 +91,7 @@ public struct BinaryErrorPacket: Sendable, Equatable {
         self.identifier = identifier
     }
 
-    /// Reads six bytes; nil where they are no error packet.
+    /// Reads six bytes; nil if they are not an error packet.
     public init?(_ octets: [UInt8]) {
         guard octets.count == Self.count, octets[0] == Self.command else { return nil }
         status = octets[1]

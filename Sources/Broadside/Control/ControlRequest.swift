@@ -29,7 +29,7 @@ package enum ControlRequest: Equatable, Sendable {
             }
             guard let rate = decimalNumber(words[1]), rate >= 0.001, rate <= 100_000_000 else {
                 throw .request(
-                    "rate '\(words[1])' is no number of requests a second: write rate 5000, "
+                    "rate '\(words[1])' is not a number of requests a second: write rate 5000, "
                         + "rate unlimited, or pause")
             }
             self = .rate(rate)

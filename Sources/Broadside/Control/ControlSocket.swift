@@ -78,7 +78,7 @@ final class ControlSocket {
         var information = stat()
         guard unsafe lstat(path, &information) == 0 else { return }
         guard information.st_mode & S_IFMT == S_IFSOCK else {
-            throw .usage("control", "\(path) exists and is no socket: name another place")
+            throw .usage("control", "\(path) exists and is not a socket: name another place")
         }
         let probe = UnixConnection(path)
         guard probe == nil else {

@@ -23,7 +23,7 @@ public enum FeedbackRun {
         }
         guard let (host, port) = parseEndpoint(endpoint, defaultPort: defaultPort) else {
             throw .usage(
-                "endpoint", "'\(endpoint)' is no HOST[:PORT]: write it like localhost:2196")
+                "endpoint", "'\(endpoint)' is not a HOST[:PORT]: write it like localhost:2196")
         }
         guard options.certificate != nil else {
             throw .usage("certificate", "is missing: the service knows its lists by it")

@@ -176,7 +176,7 @@ enum PruneFiles {
         }
     }
 
-    /// - Parameter identity: The list's; nil where it is no file.
+    /// - Parameter identity: The list's; nil where it is not a file.
     static func check(
         _ option: String, _ path: String, identity: FileIdentity?
     ) throws(BroadsideError) {
@@ -191,7 +191,7 @@ enum PruneFiles {
                 option, "\(path) is the list that is read: write beside it, then replace it")
         }
         guard existing.isRegular else {
-            throw .usage(option, "\(path) is no regular file: name a file")
+            throw .usage(option, "\(path) is not a regular file: name a file")
         }
     }
 }

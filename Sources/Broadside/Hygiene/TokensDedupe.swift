@@ -65,7 +65,7 @@ public enum TokensDedupe {
                 "output", "\(path) is the list that is read: write beside it, then replace it")
         }
         guard existing.isRegular else {
-            throw .usage("output", "\(path) is no regular file: name a file")
+            throw .usage("output", "\(path) is not a regular file: name a file")
         }
     }
 

@@ -9,7 +9,7 @@ public struct PayloadReport: Sendable {
     /// The file with the option that led to it.
     private let name: String
     private let pushType: PushType
-    /// Bytes as the file has them, and without blanks between tokens; nil where it is no JSON.
+    /// Bytes as the file has them, and without blanks between tokens; nil where it is not JSON.
     private let byteCount: Int
     private let minifiedByteCount: Int?
     /// The columns that rows fill in; their values add to the size.

@@ -37,7 +37,7 @@ extension Plan {
         throw .usage("expiration", "\(seconds) is \(time), which has passed: \(advice)")
     }
 
-    /// `20261123` as `2026-11-23`; nil where it is no date.
+    /// `20261123` as `2026-11-23`; nil where it is not a date.
     private static func basicDate(_ value: UInt64) -> String? {
         let digits = String(value)
         guard digits.utf8.count == 8 else { return nil }

@@ -82,7 +82,7 @@ struct Plan {
         guard let parsed = parseEndpoint(endpoint, defaultPort: port) else {
             throw .usage(
                 "endpoint",
-                "'\(endpoint)' is no HOST[:PORT]: write it like localhost:2197 or [::1]:2197"
+                "'\(endpoint)' is not a HOST[:PORT]: write it like localhost:2197 or [::1]:2197"
                     + (endpoint.contains("://") ? ", without the scheme" : "")
             )
         }

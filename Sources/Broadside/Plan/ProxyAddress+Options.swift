@@ -14,7 +14,7 @@ extension ProxyAddress {
                     "'\(Self.withoutUser(url))': only HTTP proxies are spoken to, and in "
                         + "the clear: TLS goes through it to APNs; write http://HOST:PORT")
             }
-            throw .usage("proxy", "'\(Self.withoutUser(url))' is no URL: write http://HOST:PORT")
+            throw .usage("proxy", "'\(Self.withoutUser(url))' is not a URL: write http://HOST:PORT")
         }
         var rest = url.dropFirst(scheme.count)
         if rest.hasSuffix("/") { rest = rest.dropLast() }
@@ -27,7 +27,7 @@ extension ProxyAddress {
         // A port that nobody wrote down is 80 to some and 3128 or 1080 to others.
         let hasPort = rest.last.map { $0.isNumber } == true && rest.contains(":")
         guard hasPort, let (host, port) = parseEndpoint(String(rest)) else {
-            throw .usage("proxy", "'\(url)' is no http://HOST:PORT: write host and port")
+            throw .usage("proxy", "'\(url)' is not an http://HOST:PORT: write host and port")
         }
         self.init(host: host, port: port)
     }
@@ -48,7 +48,7 @@ extension ProxyAddress {
         guard pair.contains(UInt8(ascii: ":")), pair.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
             throw .usage(
                 "proxy-auth-file",
-                "\(path): its first line is no user:password: write both with a "
+                "\(path): its first line is not a user:password: write both with a "
                     + "colon between")
         }
         var value = Array("Basic ".utf8)

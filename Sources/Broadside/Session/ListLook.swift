@@ -3,7 +3,7 @@ import Campaign
 import Lists
 import Support
 
-/// A look at the first rows of a list before anything is connected: what is no list of this app's
+/// A look at the first rows of a list before anything is connected: what is not a list of this app's
 /// tokens is refused while that costs nothing.
 struct ListLook {
     /// The first invalid row.

@@ -29,7 +29,7 @@ struct BenchSummary: Decodable {
         case limitedBy = "limited_by"
     }
 
-    /// nil where the text is no summary.
+    /// nil where the text is not a summary.
     init?(_ json: String) {
         guard let read = try? JSONDecoder().decode(Self.self, from: Data(json.utf8)) else {
             return nil

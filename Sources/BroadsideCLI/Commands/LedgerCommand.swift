@@ -98,7 +98,7 @@ enum LedgerCommand {
         for option in description.options where arguments.has(option.name) {
             guard own.contains(option.name) else {
                 throw .usage(
-                    option.name, "is no option of ledger \(subcommand): take it out")
+                    option.name, "is not an option of ledger \(subcommand): take it out")
             }
         }
         var values = Values.defaults

@@ -84,7 +84,7 @@ enum PruneCommand {
                 let nearest = nearestName(to: name, among: known)
                 throw .usage(
                     "reasons",
-                    "'\(name)' is no reason of APNs: "
+                    "'\(name)' is not a reason of APNs: "
                         + (nearest.map { "did you mean \($0)?" } ?? "such as Unregistered"))
             }
             reasons.insert(reason)

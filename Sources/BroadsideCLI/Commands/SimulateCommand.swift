@@ -113,7 +113,8 @@ enum SimulateCommand {
                 ) { (text, options) throws(BroadsideError) in
                     guard let seed = UInt64(text) else {
                         throw .usage(
-                            "seed", "'\(text)' is no whole number from 0 to 2^64 - 1: fix the value"
+                            "seed",
+                            "'\(text)' is not a whole number from 0 to 2^64 - 1: fix the value"
                         )
                     }
                     options.seed = seed

@@ -108,7 +108,7 @@ enum TokensCommand {
             word == "check"
             ? ["output", "registered-column"] : ["duplicates", "json", "max-invalid"]
         for name in others where arguments.has(name) {
-            throw .usage(name, "is no option of tokens \(word): take it out")
+            throw .usage(name, "is not an option of tokens \(word): take it out")
         }
     }
 }

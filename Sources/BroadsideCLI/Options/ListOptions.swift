@@ -53,7 +53,8 @@ enum ListOptions {
             ) { (text, options) throws(BroadsideError) in
                 guard let shard = ListShard(text) else {
                     throw .usage(
-                        "shard", "'\(text)' is no part: write K/N, the Kth of N parts, such as 1/4")
+                        "shard",
+                        "'\(text)' is not a part: write K/N, the Kth of N parts, such as 1/4")
                 }
                 options.shard = shard
             },

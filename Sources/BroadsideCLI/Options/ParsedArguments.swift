@@ -9,7 +9,7 @@ struct ParsedArguments {
     private var places: [String: String] = [:]
     /// Files of a campaign that this command does not read: they are not written over either.
     private(set) var passedOver: [(option: OptionDescription, value: String)] = []
-    /// Words that are no options: a subcommand, a path.
+    /// Words that are not options: a subcommand, a path.
     private(set) var words: [String] = []
     private(set) var asksForHelp = false
 
@@ -137,7 +137,7 @@ struct ParsedArguments {
         guard let value = Int(text), range.contains(value) else {
             throw .usage(
                 name,
-                "'\(text)' is no whole number from \(range.lowerBound) to "
+                "'\(text)' is not a whole number from \(range.lowerBound) to "
                     + "\(range.upperBound): fix the value")
         }
         return value
@@ -151,7 +151,7 @@ struct ParsedArguments {
         guard let text = string(name) else { return nil }
         guard let value = decimalNumber(text), value > 0, value <= Self.largestNumber else {
             throw .usage(
-                name, "'\(text)' is no number above 0, at most 1000000000: write it like 5000")
+                name, "'\(text)' is not a number above 0, at most 1000000000: write it like 5000")
         }
         return value
     }
@@ -161,7 +161,7 @@ struct ParsedArguments {
         guard let text = string(name) else { return nil }
         guard let value = decimalNumber(text), value >= 0, value <= 100 else {
             throw .usage(
-                name, "'\(text)' is no percentage from 0 to 100: write the number alone, like 20"
+                name, "'\(text)' is not a percentage from 0 to 100: write the number alone, like 20"
             )
         }
         return value
@@ -171,14 +171,14 @@ struct ParsedArguments {
     func share(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
         guard let value = decimalNumber(text), value >= 0, value <= 1 else {
-            throw .usage(name, "'\(text)' is no share from 0 to 1: write 0.01 for one percent")
+            throw .usage(name, "'\(text)' is not a share from 0 to 1: write 0.01 for one percent")
         }
         return value
     }
 
-    /// What is wrong with a text that is no duration.
+    /// What is wrong with a text that is not a duration.
     static func noDuration(_ text: String) -> String {
-        "'\(text)' is no duration: write it like 500ms, 30s, 15m, 2h or 1d"
+        "'\(text)' is not a duration: write it like 500ms, 30s, 15m, 2h or 1d"
     }
 
     /// A duration such as `500ms`, `30s`, `15m`, `2h`, `1d`, in nanoseconds.

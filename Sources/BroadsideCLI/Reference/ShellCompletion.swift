@@ -36,7 +36,7 @@ enum ShellCompletion: String, CaseIterable {
 
     static var names: [String] { Program.commands.map(\.name) }
 
-    /// Whether words of a command that are no options are paths.
+    /// Whether words of a command that are not options are paths.
     static func takesPaths(_ command: CommandDescription) -> Bool {
         command.usage.hasPrefix("PATH") || command.usage.contains("DIR...")
     }
@@ -72,7 +72,7 @@ extension Program {
         case "--completion":
             let name = words.dropFirst().first ?? ""
             guard let shell = ShellCompletion(rawValue: name) else {
-                throw .usage("completion", "'\(name)' is no known shell: use bash, zsh or fish")
+                throw .usage("completion", "'\(name)' is not a known shell: use bash, zsh or fish")
             }
             return shell.script
         default:

@@ -154,7 +154,7 @@ import APNs
         runStart = end
     }
 
-    /// Whether the text is a dead token's; nil too where it is no token.
+    /// Whether the text is a dead token's; nil too where it is not a token.
     @inline(__always)
     mutating func findDead(_ text: RawSpan) -> DeadTokens.Record? {
         var digits = unsafe OutputRawSpan(buffer: scratch, initializedCount: 0)

@@ -3,7 +3,7 @@ import Glibc
 
 /// What the rows of a list are, counted as they come by: what `send` would make of each.
 @safe public struct ListSurvey: ~Copyable {
-    /// A row that is no token.
+    /// A row that is not a token.
     public struct BadRow: Sendable, Equatable {
         /// The line on which it starts, from 1.
         public var line: UInt64
@@ -13,7 +13,7 @@ import Glibc
         public var text: ArraySlice<UInt8>
     }
 
-    /// How much is kept of what is no token: enough to tell what it is instead.
+    /// How much is kept of what is not a token: enough to tell what it is instead.
     public static let excerptByteCount = 1_024
 
     /// What has been counted.
@@ -37,10 +37,10 @@ import Glibc
         /// Tokens by their number of digits.
         public internal(set) var byDigitCount = [UInt64](
             repeating: 0, count: TokenText.maximumDigitCount + 1)
-        /// The first rows that are no tokens.
+        /// The first rows that are not tokens.
         public internal(set) var firstBadRows: [BadRow] = []
 
-        /// Rows that are no tokens.
+        /// Rows that are not tokens.
         public var invalid: UInt64 { withoutColumn + malformed + malformedRows }
 
         /// Tokens of fewer digits than any that Apple is known to have given out.

@@ -15,7 +15,7 @@ import Support
 ///
 /// Anything else is unreadable, which keeps a row: what cannot be read must not cost a token.
 public enum RegistrationTime {
-    /// The end of the year 9999: what lies beyond is no time, but perhaps microseconds.
+    /// The end of the year 9999: what lies beyond is not time, but perhaps microseconds.
     private static let maximum: Int64 = 253_402_300_799_999
     private static let firstMilliseconds: Int64 = 100_000_000_000
     /// From a second's and a minute's beginning to their last millisecond.

@@ -7,7 +7,7 @@ struct BlockReader: ~Copyable {
         case block
         /// The range to be read is at its end.
         case end
-        /// What lies at `position` is no whole, good block.
+        /// What lies at `position` is not a whole, good block.
         case bad
     }
 

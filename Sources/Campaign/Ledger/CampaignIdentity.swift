@@ -1,6 +1,6 @@
 /// What makes a campaign the same campaign: a resume with another identity is refused.
 ///
-/// Credentials, endpoint, rates, connections and reactors are no part of it.
+/// Credentials, endpoint, rates, connections and reactors are not part of it.
 public struct CampaignIdentity: Codable, Hashable, Sendable {
     /// A part of a list (`--shard`).
     public struct Shard: Codable, Hashable, Sendable {

@@ -8,7 +8,7 @@ public struct RowVerdict: Sendable {
         case fingerprint(UInt64)
         /// Bytes of a token, within `ChunkVerdicts`' storage.
         case octets(Range<Int>)
-        /// Text of the list that is no token, within `ChunkVerdicts`' storage.
+        /// Text of the list that is not a token, within `ChunkVerdicts`' storage.
         case text(Range<Int>)
     }
 

@@ -149,7 +149,7 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Appends a JSON string, or null for nothing. What is no UTF-8 becomes U+FFFD.
+    /// Appends a JSON string, or null for nothing. What is not UTF-8 becomes U+FFFD.
     private func appendString(_ text: [UInt8], to output: inout [UInt8]) {
         guard !text.isEmpty else {
             appendOptional(nil, to: &output)

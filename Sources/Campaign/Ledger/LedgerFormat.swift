@@ -62,7 +62,7 @@ public enum LedgerFormat {
 /// What a record is; the upper four bits of its first word.
 @usableFromInline
 enum RecordKind: UInt64 {
-    /// 0 is no kind, so that zeros are never a record.
+    /// 0 is not a kind, so that zeros are never a record.
     case accepted = 1
     case settled = 2
     case reserve = 3

@@ -16,7 +16,7 @@ struct SettledRecord {
         case none
         /// The bytes of a token.
         case octets(Range<Int>)
-        /// Text that is no token.
+        /// Text that is not a token.
         case text(Range<Int>)
         /// The fingerprint of an accepted row's token.
         case fingerprint(UInt64)

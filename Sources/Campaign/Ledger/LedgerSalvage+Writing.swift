@@ -136,7 +136,7 @@ extension LedgerWriter {
             }
             var text: [UInt8] = []
             reader.copy(record.reasonText, to: &text)
-            // A code stands alone; of text there is none beside it, and none is no bytes.
+            // A code stands alone; of text there is none beside it, and nothing means bytes.
             let words = unsafe text.span.bytes
             unsafe settled(
                 row: record.row, state: record.state, status: record.status, reason: record.reason,

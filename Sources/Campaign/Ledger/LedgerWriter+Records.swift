@@ -68,7 +68,7 @@ extension LedgerWriter {
     ///   - timestamp: APNs' own, in milliseconds since 1970.
     ///   - token: the token's hexadecimal digits, or what the list has in its place (cut off after
     ///     200 bytes); empty where there is none.
-    ///   - tokenIsText: whether `token` is no token. Digits that don't pair up are kept as text,
+    ///   - tokenIsText: whether `token` is not a token. Digits that don't pair up are kept as text,
     ///     too.
     ///   - nowMilliseconds: when it was settled, since 1970.
     public mutating func settled(

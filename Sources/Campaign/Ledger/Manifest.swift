@@ -207,7 +207,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         self.isFinished = isFinished
     }
 
-    /// Takes note of whether every row is settled, where that is no run's word.
+    /// Takes note of whether every row is settled, where that is not a run's word.
     mutating func finish(_ isFinished: Bool) { self.isFinished = isFinished }
 
     /// Whether a run with this limit would look at rows that the latest, finished one did not.

@@ -1,7 +1,7 @@
 /// Manifests of several ledgers, if they are the shards of one campaign: together they speak of each
 /// row of a list exactly once.
 public struct ShardSet: Sendable {
-    /// Why ledgers are no whole campaign.
+    /// Why ledgers are not a whole campaign.
     public enum Problem: Error, Hashable, Sendable {
         /// The ledger was sent without `--shard`.
         case noShard(Int)

@@ -9,7 +9,7 @@ struct ValidatedSegment {
     var seed: UInt32
     /// Where its last good block ends.
     var soundByteCount: UInt64
-    /// Whether bytes follow that are no good block.
+    /// Whether bytes follow that are not a good block.
     var isTorn: Bool
 
     /// Where blocks are.

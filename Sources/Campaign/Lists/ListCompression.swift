@@ -7,7 +7,7 @@ public enum ListCompression: String, Sendable, CaseIterable {
 
     /// What the first four bytes of a file say; nil for anything else.
     ///
-    /// No list begins like this: the second byte of each mark is no text.
+    /// No list begins like this: the second byte of each mark is not text.
     public static func detect(_ octets: [UInt8]) -> ListCompression? {
         if octets.starts(with: [0x1f, 0x8b]) { return .gzip }
         if octets.starts(with: [0x28, 0xb5, 0x2f, 0xfd]) { return .zstd }

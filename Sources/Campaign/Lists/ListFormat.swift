@@ -21,7 +21,7 @@ public enum ListFormat: String, Sendable, CaseIterable {
         }
     }
 
-    /// How users call it; the separator is no part of that.
+    /// How users call it; the separator is not part of that.
     public var name: String { self == .semicolonCSV ? "csv" : rawValue }
 
     /// Whether the first row names the columns.

@@ -19,7 +19,7 @@ extension RowReader {
         return Row(index: 0, number: 0, line: line, start: start, count: stop - start)
     }
 
-    /// Sets the wanted fields; false where the line is no JSON object. The last of equal keys wins,
+    /// Sets the wanted fields; false where the line is not JSON object. The last of equal keys wins,
     /// however they are written.
     private mutating func readObject(_ start: Int, _ stop: Int) -> Bool {
         for index in 0..<fieldCount { unsafe fields[index] = .missing }
@@ -79,7 +79,7 @@ extension RowReader {
         }
         // Room for both, so that the key stays where it is while the value is decoded.
         let room = unsafe roomToDecode(key.count + value.count)
-        // What is no text names no column.
+        // What is not text names no column.
         guard let count = unsafe JSONEscapes.decode(name, into: room) else { return }
         decodedCount += count
         unsafe body(UnsafeRawBufferPointer(start: room, count: count), &self)
@@ -209,7 +209,7 @@ enum JSONEscapes {
     /// - Parameters:
     ///   - octets: the inside of a string that the tokenizer passed.
     ///   - output: room for as many bytes.
-    /// - Returns: how many it has; nil where a surrogate stands alone, which is no text.
+    /// - Returns: how many it has; nil where a surrogate stands alone, which is not text.
     static func decode(
         _ octets: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer
     ) -> Int? {

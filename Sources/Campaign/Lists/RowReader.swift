@@ -37,7 +37,7 @@ public import APNs
             case plain
             /// A text that had doubled quotes or escapes: it lies among the decoded texts.
             case decoded
-            /// In JSON: an array or object, a string that is no text, or the row is no JSON object.
+            /// In JSON: an array or object, a string that is not text, or the row is not JSON object.
             case unusable
             /// The row breaks the rules of its format; the text is the row's beginning.
             case malformed

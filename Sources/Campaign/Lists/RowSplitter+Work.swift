@@ -159,7 +159,7 @@ extension RowSplitter {
         let bytes = chunk.bytes
         text.reserveCapacity(bytes.byteCount)
         for offset in 0..<bytes.byteCount { text.append(bytes.octet(at: offset)) }
-        // Blank lines before it are no part of it.
+        // Blank lines before it are not part of it.
         text = Array(text.drop { $0 == 0x0a || format.isBlank($0) })
         while let last = text.last, last == 0x0a || last == 0x0d { text.removeLast() }
         header = text

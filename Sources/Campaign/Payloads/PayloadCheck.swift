@@ -4,7 +4,7 @@ public import APNs
 public enum PayloadCheck {
     /// What is wrong with a payload.
     public struct Problem: Error, Sendable, Equatable {
-        /// The line of the mistake, from 1; nil where it is no single place.
+        /// The line of the mistake, from 1; nil where it is not a single place.
         public var line: Int?
         /// The character in that line, from 1, as an editor counts; nil where `line` is.
         public var column: Int?
@@ -45,14 +45,14 @@ public enum PayloadCheck {
             start += 1
         }
         if start < payload.byteCount, payload.octet(at: start) != UInt8(ascii: "{") {
-            return problem(payload, start, "is no JSON object: it must start with {")
+            return problem(payload, start, "is not JSON object: it must start with {")
         }
         var tokenizer = JSONTokenizer()
         do throws(APNsError) {
             guard let first = try tokenizer.next(in: payload) else { return nil }
             if first.kind != .objectStart {
                 let start = first.kind == .string ? first.start - 1 : first.start
-                return problem(payload, start, "is no JSON object: it must start with {")
+                return problem(payload, start, "is not JSON object: it must start with {")
             }
             while try tokenizer.next(in: payload) != nil {}
             return nil

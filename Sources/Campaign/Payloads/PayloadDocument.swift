@@ -84,7 +84,7 @@ struct PayloadDocument {
     ) -> (kind: PayloadKey.Kinds, sample: String?) {
         guard token.kind == .string else { return (kind(token), nil) }
         let inside = token.range.map { payload.octet(at: $0) }
-        // What is no template was told by who compiled it.
+        // What is not a template was told by who compiled it.
         let pieces = (try? TemplatePiece.divide(inside[...], at: 0, isJSON: true)) ?? []
         // What rows fill in is not known; where all of it has defaults, those may go out.
         var text: [UInt8]? = []

@@ -77,13 +77,13 @@ public struct PayloadLint {
             if let nearest = NearestName.of(member.key, among: keys.map(\.name)) {
                 error(
                     member.keyOffset,
-                    "'\(member.key)' is no key of \(name): did you mean \(nearest)?")
+                    "'\(member.key)' is not a key of \(name): did you mean \(nearest)?")
             } else {
                 let advice =
                     name == "aps" ? "put keys of your own beside aps" : "take it out"
                 warn(
                     member.keyOffset,
-                    "'\(member.key)' is no key of \(name), devices ignore it: \(advice)")
+                    "'\(member.key)' is not a key of \(name), devices ignore it: \(advice)")
             }
         }
     }

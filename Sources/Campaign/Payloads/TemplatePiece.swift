@@ -95,7 +95,7 @@ extension TemplatePiece {
             case "bool": kind = .boolean
             case let other:
                 throw TemplateError(
-                    offset: place, message: "':\(other)' is no type: use :int, :bool or none")
+                    offset: place, message: "':\(other)' is not a type: use :int, :bool or none")
             }
             name = trimmed(name[..<colon])
         }
@@ -123,10 +123,10 @@ extension TemplatePiece {
         if let text = fallback, kind != .text {
             fallback = TypedValue.written(text, as: kind)
             if fallback == nil {
-                let words = kind == .integer ? "whole number" : "true or false"
+                let words = kind == .integer ? "a whole number" : "true or false"
                 throw TemplateError(
                     offset: place,
-                    message: "the default '\(String(decoding: text, as: UTF8.self))' is no "
+                    message: "the default '\(String(decoding: text, as: UTF8.self))' is not "
                         + "\(words): fix it")
             }
         }

@@ -12,7 +12,7 @@ public struct TextTemplate: Sendable, Equatable {
     /// The columns in use.
     public var columns: [String] { segments.map(\.placeholder.column) }
 
-    /// Why a text is no template: one line.
+    /// Why a text is not a template: one line.
     public struct Problem: Error {
         /// What is wrong and how to fix it.
         public var message: String

@@ -40,7 +40,7 @@ public struct InFlightPace: Sendable {
     public private(set) var base = UInt64.max
 
     private var phase = Phase.open
-    /// Requests that went out up to then are no part of the window: those that a higher limit let
+    /// Requests that went out up to then are not part of the window: those that a higher limit let
     /// go at once met the queue of the lower one.
     private var windowStart: UInt64
     private var shortest = UInt64.max

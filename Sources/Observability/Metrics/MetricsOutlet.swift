@@ -35,7 +35,7 @@ package enum MetricsOutlet {
             return nil
         }
         guard let port = UInt16(digits) else {
-            throw .usage("metrics", "\(value): \(digits) is no port: use 0 to 65535")
+            throw .usage("metrics", "\(value): \(digits) is not a port: use 0 to 65535")
         }
         var host = String(value[..<colon])
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
@@ -44,7 +44,7 @@ package enum MetricsOutlet {
         guard SocketAddress(numeric: host, port: port) != nil else {
             throw .usage(
                 "metrics",
-                "\(value): '\(host)' is no IP address: write 127.0.0.1:\(port), or a "
+                "\(value): '\(host)' is not an IP address: write 127.0.0.1:\(port), or a "
                     + "file's name with a slash in it")
         }
         return (host, port)

@@ -79,7 +79,7 @@ package struct RunSnapshot: Sendable {
     package var etaSeconds: Double? {
         guard phase == .running, let rows, rateNow > 0 || rateAverage > 0 else { return nil }
         let left = Double(rows - min(rows, counts.settled))
-        // Half of each: the present counts, but one slow second is no trend.
+        // Half of each: the present counts, but one slow second is not a trend.
         let rate = rateNow > 0 ? (rateNow + rateAverage) / 2 : rateAverage
         return left / rate
     }

@@ -177,7 +177,7 @@ package struct Telemetry: Codable, Sendable {
         return ",\"hash\":\"\(hexadecimal(hash))\""
     }
 
-    /// nil where the bytes are no telemetry that this version knows, or are not what was written.
+    /// nil where the bytes are not telemetry that this version knows, or are not what was written.
     init?(decoding bytes: [UInt8]) {
         guard let decoded = try? JSONDecoder().decode(Seal.self, from: Data(bytes)) else {
             return nil

@@ -3,7 +3,7 @@ internal import HPACK
 
 /// What becomes of a notification for a device that is away depends on this, not on its payload.
 struct Envelope: Sendable, Equatable {
-    /// The bundle ID: a push type's suffix is no part of it.
+    /// The bundle ID: a push type's suffix is not part of it.
     var topic: [UInt8]
     /// `apns-collapse-id`; nil where there is none.
     var collapseIdentifier: [UInt8]?

@@ -77,7 +77,7 @@ extension SimulatorOptions {
 
     private static func badAddress(_ text: String, option: String) -> SimulatorError {
         SimulatorError(
-            "--\(option) '\(text)' is no address and port: write it like 127.0.0.1:2197 or [::1]:0",
+            "--\(option) '\(text)' is not an address and port: write it like 127.0.0.1:2197 or [::1]:0",
             exitCode: 2)
     }
 }

@@ -20,7 +20,7 @@ struct CheckedToken: Sendable {
     let text: [UInt8]
     /// What tells it from others.
     let mark: UInt64
-    /// Which of the keys signed it; nil where it is no valid token.
+    /// Which of the keys signed it; nil where it is not a valid token.
     let key: Int?
     let issuedAtUnixSeconds: UInt64
     /// `iat` is a string, not a number.

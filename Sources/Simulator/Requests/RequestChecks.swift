@@ -78,7 +78,7 @@ struct RequestChecks: Sendable {
         return verdict
     }
 
-    /// Why a device token is no token of this topic; nil where it is.
+    /// Why a device token is not a token of this topic; nil where it is.
     private func trustRefusal(
         _ token: UnsafeRawBufferPointer, topic: UnsafeRawBufferPointer?, _ topics: TopicTable,
         _ isForDevice: Bool

@@ -44,7 +44,7 @@ struct TokenTrust: Sendable {
         return nonce + cipher.seal(message, nonce: nonce)
     }
 
-    /// What a token is worth for a topic, of which a push type's suffix is no part.
+    /// What a token is worth for a topic, of which a push type's suffix is not part.
     func judge(_ token: [UInt8], topic: [UInt8]) -> Judgement {
         guard let message = open(token), message[8] == environment.octet else { return .bad }
         guard message[9...].elementsEqual(sha256(topic).prefix(Self.topicCount)) else {

@@ -89,7 +89,7 @@ enum FaultReader {
         let name = try fields.required(try fields.text("reason"), "reason")
         guard let reason = Reason.allCases.first(where: { $0.text == name && $0.isFromAPNs }) else {
             throw ScenarioError(
-                message: "'\(name)' is no reason of APNs: write it as Apple does, "
+                message: "'\(name)' is not a reason of APNs: write it as Apple does, "
                     + "\"ServiceUnavailable\"",
                 position: fields.position)
         }

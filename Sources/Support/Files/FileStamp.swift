@@ -8,7 +8,7 @@ package struct FileStamp: Equatable, Sendable {
     private let modifiedSeconds: Int
     private let modifiedNanoseconds: Int
 
-    /// nil for what is no regular file.
+    /// nil for what is not a regular file.
     package init?(descriptor: Int32) {
         var information = stat()
         guard unsafe fstat(descriptor, &information) == 0,

@@ -74,7 +74,7 @@ private func writeToSpecialFile(
     }
 }
 
-/// Whether something stands there that is no regular file.
+/// Whether something stands there that is not a regular file.
 package func isSpecialFile(_ path: String) -> Bool {
     var information = stat()
     guard unsafe stat(path, &information) == 0 else { return false }

@@ -43,7 +43,7 @@ package enum Folding {
         var rest = line
         var room = columns
         while rest.count > room {
-            // The blanks in front of a name or a value are no place to cut.
+            // The blanks in front of a name or a value are not a place to cut.
             let start =
                 result.isEmpty ? rest.index(rest.startIndex, offsetBy: indent) : rest.startIndex
             let end = rest.index(rest.startIndex, offsetBy: room)

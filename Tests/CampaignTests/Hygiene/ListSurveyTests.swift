@@ -57,7 +57,7 @@ import Testing
         #expect(counts.firstMalformedRowLine == nil)
     }
 
-    @Test func `Rows that are no tokens are told apart, and the first are kept`() throws {
+    @Test func `Rows that are not tokens are told apart, and the first are kept`() throws {
         let rows = ["x", "x,\(digits)", "x,\"\(digits)\"y", "x,nothing", "x,\"\(digits)\"z", "x,"]
         let found = try survey(
             rows.joined(separator: "\n"), format: .csv, header: "name,token")

@@ -17,7 +17,7 @@ import Testing
     ]
 
     @Test(arguments: files.indices)
-    func `A file that is no list is known`(index: Int) {
+    func `A file that is not a list is known`(index: Int) {
         let (text, kind) = Self.files[index]
         #expect(ForeignFile.detect(Array(text.utf8), isDelimited: false) == kind, "\(text)")
         // The first row of a table may begin with a bracket.
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `A text that is no token is known for what people call it`() {
+    @Test func `A text that is not a token is known for what people call it`() {
         let token = String(repeating: "0a1B", count: 16)
         let base64 = "q8xQ+/3m" + String(repeating: "Ab1z", count: 8)
         let firebase = "c-Xy_1:APA91b" + String(repeating: "Z9_-", count: 30)

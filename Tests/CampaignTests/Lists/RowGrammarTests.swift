@@ -91,7 +91,7 @@ import Testing
             let found = try read(Array(text.utf8), .jsonl, ["token"], 1_000, .max)
             #expect(found == [Expected(1, [value])])
         }
-        // A surrogate that stands alone is no text.
+        // A surrogate that stands alone is not text.
         let line = Array(#"{"token":"\ud800"}"#.utf8)
         let pool = ChunkPool(limit: 2)
         var cutter = RowSplitter(format: .jsonl, pool: pool)

@@ -54,7 +54,7 @@ import Testing
         return result
     }
 
-    @Test("What is no template stays, but for blanks between tokens")
+    @Test("What is not a template stays, but for blanks between tokens")
     func constant() throws {
         let text = #"{ "a b" : "{ {x} } }} \"{ {\"" , "n": [ 1.50 , -0e1 ] }"#
         let template = try compile(text)
@@ -149,16 +149,16 @@ import Testing
             (#"{"a":"x {{name"}"#, 9, "not closed"),
             ("{\"a\":\n\"ä{{}}\"}", 3, "names no column"),
             (#"{"{{a}}":1}"#, 3, "keys may not hold templates"),
-            (#"{"a":"{{n:float}}"}"#, 7, "':float' is no type"),
+            (#"{"a":"{{n:float}}"}"#, 7, "':float' is not a type"),
             (#"{"a":"x{{n:int}}"}"#, 8, "write {{n}}"),
-            (#"{"a":"{{n:int|x}}"}"#, 7, "default 'x' is no whole number"),
-            (#"{"a":"{{n:bool|2}}"}"#, 7, "default '2' is no true or false"),
+            (#"{"a":"{{n:int|x}}"}"#, 7, "default 'x' is not a whole number"),
+            (#"{"a":"{{n:bool|2}}"}"#, 7, "default '2' is not true or false"),
             (#"{"a":"{{{n}}}"}"#, 7, "write {{{{ for {{"),
         ])
     func mistakes(text: String, column: Int, says: String) throws {
         do {
             _ = try compile(text)
-            Issue.record("this is no template: \(text)")
+            Issue.record("this is not a template: \(text)")
         } catch let problem as PayloadCheck.Problem {
             #expect(problem.column == column, "\(problem)")
             #expect(problem.message.contains(says), "\(problem)")

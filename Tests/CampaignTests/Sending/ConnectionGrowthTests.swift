@@ -223,7 +223,7 @@ import Testing
         #expect(idle.steps == [])
     }
 
-    @Test func `A busy thread alone is no reason for more connections`() {
+    @Test func `A busy thread alone is not a reason for more connections`() {
         var run = Run()
         run.look.busiestThread = 0.9
         run.pass(30)

@@ -134,7 +134,7 @@ import Testing
         #expect(server.median < 130 * max(1, connections / 4), "\(server.median) ms")
     }
 
-    @Test("The engine's own absence is no evidence", arguments: [0, 2])
+    @Test("The engine's own absence is not evidence", arguments: [0, 2])
     func absence(offset: Int) {
         var server = PacedServer(milliseconds: 5)
         server.run(seconds: 1)

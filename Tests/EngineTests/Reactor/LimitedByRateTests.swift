@@ -18,7 +18,7 @@ struct LimitedByRateTests {
     }
 
     @Test(arguments: [0, millisecond, 3 * millisecond], [false, true])
-    func `A turn that the burst makes up for is no shortage of CPU`(
+    func `A turn that the burst makes up for is not a shortage of CPU`(
         lateness: UInt64, isPerConnection: Bool
     ) throws {
         let run = try pacedRun(rows: 2000, isPerConnection: isPerConnection)

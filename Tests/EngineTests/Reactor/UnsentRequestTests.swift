@@ -28,7 +28,7 @@ struct UnsentRequestTests {
         let run = try held()
         for _ in 0..<2 {
             run.run(for: 5 * second)
-            // The server lives, so that its silence is no reason to end the connection.
+            // The server lives, so that its silence is not a reason to end the connection.
             run.say(ScriptedServer.frame(type: 6, Array(repeating: 7, count: 8)), on: 0)
         }
         run.run(for: millisecond)

@@ -64,7 +64,7 @@ extension FuzzTarget {
             }
             precondition(
                 PayloadCheck.syntaxProblem(Array(room).span.bytes) == nil,
-                "a row's payload is no JSON")
+                "a row's payload is not JSON")
         }
         _ = reader.close()
     }

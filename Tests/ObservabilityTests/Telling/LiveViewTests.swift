@@ -96,7 +96,7 @@ import Testing
         #expect(!text.unicodeScalars.contains("\u{9b}"))
     }
 
-    @Test func `nothing known yet is no crash`() {
+    @Test func `nothing known yet is not a crash`() {
         for width in [1, 40, 80] {
             #expect(!Self.plain.lines(RunSnapshot(), width: width).isEmpty)
         }

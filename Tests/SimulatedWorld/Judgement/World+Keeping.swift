@@ -41,7 +41,7 @@ extension World {
     }
 
     /// An address whose server spoke of trouble is left alone, then tried by one request on one
-    /// connection of all; those that had a response before are no new ones.
+    /// connection of all; those that had a response before are not new.
     private func judgeTrial(_ id: Int, count: Int, since: UInt64) {
         let number = links[id].address
         guard let address = process.facts.addresses[number], address.isOutage == true,

@@ -65,7 +65,7 @@ extension World {
         judgeRecord(row, number: number, copies: copies)
         guard let token = scenario.list.tokens[number] else {
             if row.state.isSettled, row.state != .invalid {
-                fail("row \(number) is no token and \(row.state.name)")
+                fail("row \(number) is not a token and \(row.state.name)")
             }
             return
         }

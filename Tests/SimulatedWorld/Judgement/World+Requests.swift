@@ -25,7 +25,7 @@ extension World {
             let id = text.withUnsafeBytes({ NotificationID(parsing: RawSpan(_unsafeBytes: $0)) }),
             id.campaign == scenario.campaign, id.row < scenario.list.tokens.count
         else {
-            fail("a request's apns-id is no row's: \(Self.text(value("apns-id") ?? []))")
+            fail("a request's apns-id is not a row's: \(Self.text(value("apns-id") ?? []))")
             return nil
         }
         let row = Int(id.row)
@@ -33,7 +33,7 @@ extension World {
             fail("row \(row) is sent, and the limit is \(limit)")
         }
         guard let token = scenario.list.tokens[row] else {
-            fail("row \(row), which is no token, was sent")
+            fail("row \(row), which is not a token, was sent")
             return nil
         }
         let authorization = value("authorization")

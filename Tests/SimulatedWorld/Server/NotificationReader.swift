@@ -15,7 +15,7 @@ struct NotificationReader {
     private var pending: [UInt8] = []
     private var at = 0
     private var count = 0
-    /// What is no notification; nothing is read behind it.
+    /// What is not a notification; nothing is read behind it.
     private(set) var problem: String?
 
     /// Takes bytes in.

@@ -167,7 +167,7 @@ extension SimulatedServer {
     }
 
     fileprivate func judgeInvalid(type: UInt8, _ message: String, _ code: Int32) {
-        // A stream above a limit not yet acknowledged is refused, which is no fault.
+        // A stream above a limit not yet acknowledged is refused, which is not a fault.
         if code == NGHTTP2_ERR_REFUSED_STREAM.rawValue { return }
         world.fail("nghttp2 calls a frame invalid on link \(link): \(message)")
     }
