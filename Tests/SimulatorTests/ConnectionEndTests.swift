@@ -33,10 +33,10 @@ struct ConnectionEndTests {
         let fields = Client.fields(harness, bearer: try harness.providerToken())
         let events = try Client.converse(
             harness,
-            [.ping("eight of"), .request(fields, body: "{}"), .ping("8 bytes"), .ping("87654321")])
+            [.ping("eight of"), .request(fields, body: "{}"), .ping("8 bytes."), .ping("87654321")])
         #expect(
             events.filter { $0.kind == "ping" }.compactMap(\.body) == [
-                "eight of", "8 bytes", "87654321",
+                "eight of", "8 bytes.", "87654321",
             ])
         #expect(events.contains { $0.status == 200 })
     }
