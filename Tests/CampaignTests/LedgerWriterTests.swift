@@ -226,4 +226,33 @@ import Testing
         if case .text = verdicts.rows[64].token {} else { Issue.record("text was packed") }
         if case .text = verdicts.rows[65].token {} else { Issue.record("odd digits were packed") }
     }
+
+    @Test func `a token is packed if it is hexadecimal digits, whichever byte is not one`() throws {
+        let digits = Array("0123456789abcdef0123456789ABCDEF".utf8)
+        let hexadecimal = Set("0123456789abcdefABCDEF".utf8)
+        let draft = testDraft()
+        draft.writer.reserve(testChunk(0, 32 * 256), nowMilliseconds: testTime)
+        for place in 0..<32 {
+            for byte in 0..<256 {
+                var token = digits
+                token[place] = UInt8(byte)
+                let isPacked = draft.writer.settledQuickly(
+                    row: UInt64(place * 256 + byte), state: .skipped, status: 0, reason: 1,
+                    attempts: 0, digits: token.span.bytes, nowMilliseconds: testTime)
+                #expect(
+                    isPacked == hexadecimal.contains(UInt8(byte)), "byte \(byte) at \(place)")
+            }
+        }
+        draft.write()
+        var verdicts = ChunkVerdicts(of: try testIndex([draft]))
+        try verdicts.load(chunk: 0)
+        for row in 0..<(32 * 256) where hexadecimal.contains(UInt8(row % 256)) {
+            var token = digits
+            token[row / 256] = UInt8(row % 256)
+            var found: [UInt8] = []
+            verdicts.appendToken(ofRow: row, to: &found)
+            let expected = String(decoding: token, as: UTF8.self).lowercased()
+            #expect(String(decoding: found, as: UTF8.self) == expected)
+        }
+    }
 }

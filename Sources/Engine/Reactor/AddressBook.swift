@@ -7,8 +7,6 @@ import Support
 struct AddressBook {
     struct Entry {
         var address: SocketAddress
-        /// True once a connection to it was ready.
-        var wasReady = false
         /// False where the name's last look-up did not have it: it is not tried.
         var isNamed = true
         var attempts = 0
@@ -124,10 +122,8 @@ struct AddressBook {
         health.release(owner(slot))
     }
 
-    mutating func ready(_ index: Int) {
-        entries[index].wasReady = true
-        health.ready(entries[index].address)
-    }
+    /// A connection stands ready.
+    func ready(_ index: Int) { health.ready(entries[index].address) }
 
     /// Whether connections to an address lost rows.
     func isLossy(_ index: Int) -> Bool { lossy.contains(entries[index].address) }
@@ -176,12 +172,9 @@ struct AddressBook {
         return last
     }
 
-    /// True where no address was ever ready and each was tried so often in vain.
+    /// True if each address was tried so often in vain.
     func areAllUnreachable(after tries: Int) -> Bool {
-        !entries.isEmpty
-            && entries.indices.allSatisfy {
-                !entries[$0].wasReady && state($0).failures >= tries
-            }
+        !entries.isEmpty && entries.indices.allSatisfy { state($0).failures >= tries }
     }
 }
 

@@ -104,6 +104,38 @@ import Testing
         }
     }
 
+    @Test(arguments: ["\n", "\r\n"])
+    func `A line of JSON Lines that is not an object is told without its end`(end: String) throws {
+        let lines = [#"{"token":"aa"}"#, "oops", #"["x"]"#]
+        let pool = ChunkPool(limit: 2)
+        var cutter = RowSplitter(format: .jsonl, pool: pool)
+        var texts: [String] = []
+        let list = Array(lines.joined(separator: end).utf8) + Array(end.utf8)
+        cut(&cutter, pool: pool, pieces: [list]) { chunk in
+            var reader = RowReader(layout: try! RowLayout(format: .jsonl, names: ["token"]))
+            reader.open(chunk)
+            while let row = reader.next() {
+                let bytes = octets(chunk.bytes)[row.start..<(row.start + row.count)]
+                texts.append(String(decoding: bytes, as: UTF8.self))
+            }
+            _ = reader.close()
+        }
+        #expect(texts == lines)
+    }
+
+    @Test func `A row that is too long is where it begins`() throws {
+        let good = String(repeating: "ab", count: 32) + "\n"
+        let long = String(repeating: "x", count: RowChunk.rowByteCountMax + 1) + "\n"
+        let chunks = cut(Array((good + "\n" + good + long + long + good).utf8))
+        let start = UInt64(2 * good.utf8.count + 1)
+        let starts = chunks.filter(\.isOverlong).map(\.start)
+        #expect(
+            starts == [
+                ListPosition(byteOffset: start, row: 2, line: 4),
+                ListPosition(byteOffset: start + UInt64(long.utf8.count), row: 3, line: 5),
+            ])
+    }
+
     @Test(arguments: [65_535, 65_536, 65_537, 130_000, 1_048_575, 1_048_576, 1_048_577, 1_200_000])
     func `A row has at most 1 MiB`(count: Int) throws {
         let isTooLong = count > 1 << 20

@@ -53,4 +53,16 @@ struct LedgerWriteTests {
         // Timers that need no precision are looked at 20 times a second.
         #expect(run.turns - before < 300)
     }
+
+    @Test func `Where the disk is behind, connections wait for it, and that is said`() throws {
+        let run = try ScriptedRun(rows: 3000) { $0.limits.ledgerBacklog = 1000 }
+        run.run { run.requests.count >= 100 }
+        run.holdsWrites = true
+        run.run(for: second)
+        let (count, before) = (run.requests.count, run.time(limitedBy: .socket))
+        #expect(count < 3000)
+        run.run(for: 10 * second)
+        #expect(run.requests.count == count)
+        #expect(run.time(limitedBy: .socket) - before > 9 * second)
+    }
 }

@@ -14,7 +14,7 @@ struct LegacyGatewayRuleTests {
     private func gatewayRun(
         rows: Int, command: BinaryCommand = .frame, expiration: UInt32? = nil,
         priority: UInt8 = 10, text: String? = nil, inFlight: Int = 1000, abortAfter: Int = 50,
-        onLost: LostAnswerPolicy = .record
+        onLost: LostAnswerPolicy = .record, isExplicit: Bool = true
     ) throws -> ScriptedRun {
         try ScriptedRun(rows: rows, abortAfter: abortAfter, text: text) {
             $0.binary = BinarySettings(
@@ -22,6 +22,7 @@ struct LegacyGatewayRuleTests {
                 silence: Self.silence)
             $0.streamsPerConnection = inFlight
             $0.onLost = onLost
+            $0.giveUpAfterIsExplicit = isExplicit
         }
     }
 
@@ -158,6 +159,24 @@ struct LegacyGatewayRuleTests {
         #expect(
             try run.rows().allSatisfy { $0.state == .unknown && $0.reason == "ConnectionLost" })
         #expect(run.events.contains { $0.kind == .errorPacket })
+    }
+
+    @Test(arguments: [false, true])
+    func `A gateway that was there once is waited for, one that never was is given up soon`(
+        wasThere: Bool
+    ) throws {
+        let run = try gatewayRun(rows: 20, inFlight: 5, isExplicit: false)
+        run.opening = { wasThere && $0 == 0 ? .open : .fails(errno: 111) }
+        if wasThere {
+            run.run { run.notifications.count == 5 }
+            run.hangUp(0)
+        }
+        run.run()
+        switch run.shared.stopCause {
+        case .noResponse(seconds: 60, _): #expect(wasThere && run.links.count > 4)
+        case .gaveUp: #expect(!wasThere && run.links.count == 3)
+        default: Issue.record("\(String(describing: run.shared.stopCause))")
+        }
     }
 
     @Test func `An error that names a row which has not left names nothing`() throws {

@@ -103,6 +103,8 @@ final class ScriptedRun {
     /// The limit that servers announce.
     var maxStreams: UInt32? = 1000
     var addressCount = 1
+    /// Writes of the ledger never come to an end.
+    var holdsWrites = false
     /// Syncs take until the test ends them.
     var holdsSyncs = false
     /// Reactors whose sync is in flight.
@@ -293,6 +295,7 @@ final class ScriptedRun {
             complete(.closed(connection: slot))
         case .write(let bytes, let offset):
             writes.append((time, reactor.machine.writeIsQuiet))
+            guard !holdsWrites else { return }
             reactor.segment.replaceSubrange(Int(offset)..., with: bytes)
             complete(.wrote(result: bytes.count))
         case .sync:

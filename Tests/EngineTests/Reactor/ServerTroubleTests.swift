@@ -204,7 +204,10 @@ struct ServerTroubleTests {
         run.say(Self.violation, on: 0)
         run.run { run.links.count == 2 }
         #expect(run.failures == 1)
-        #expect(run.events.count { $0.kind == .connectionLost } == 1)
+        let told = run.events.filter { $0.kind == .connectionLost }
+        #expect(told.count == 1)
+        let tally = try #require(run.reactors[0].machine.report().connections.first)
+        #expect(tally.failures == 1 && tally.lastFailure == told.first?.message)
     }
 
     @Test(arguments: [1, 2])
