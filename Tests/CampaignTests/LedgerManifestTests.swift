@@ -39,12 +39,13 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        // The rows that are known, the limit before and now; what is known of the list's end then.
-        (nil, nil, nil, nil), (100, nil, nil, 100), (100, nil, 30, 30), (100, nil, 300, 100),
-        (30, 30, nil, nil), (30, 30, 50, nil), (30, 30, 30, 30), (30, 30, 20, 20),
-        (20, 30, nil, 20), (20, 30, 50, 20), (nil, 30, 50, nil),
-    ] as [(UInt64?, UInt64?, UInt64?, UInt64?)])
+    @Test(
+        arguments: [
+            // The rows that are known, the limit before and now; what is known of the list's end then.
+            (nil, nil, nil, nil), (100, nil, nil, 100), (100, nil, 30, 30), (100, nil, 300, 100),
+            (30, 30, nil, nil), (30, 30, 50, nil), (30, 30, 30, 30), (30, 30, 20, 20),
+            (20, 30, nil, 20), (20, 30, 50, 20), (nil, 30, 50, nil),
+        ] as [(UInt64?, UInt64?, UInt64?, UInt64?)])
     func `a run that looks further than the one before does not know the list's end`(
         known: UInt64?, before: UInt64?, now: UInt64?, expected: UInt64?
     ) {
