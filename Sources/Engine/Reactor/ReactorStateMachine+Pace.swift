@@ -2,14 +2,6 @@ package import Campaign
 import HTTP2
 import Support
 
-/// How requests in flight are chosen.
-public enum PaceMode: String, Sendable, CaseIterable {
-    /// Fewer where answers slow down under load.
-    case adaptive
-    /// As many as the server allows.
-    case fixed
-}
-
 /// What a run found out of answers that slow down under load.
 package struct PaceTally: Sendable, Equatable {
     /// How often a connection was held to fewer requests in flight.
