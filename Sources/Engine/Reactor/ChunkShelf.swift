@@ -24,7 +24,8 @@ struct ChunkShelf: ~Copyable {
     }
 
     private let pool: ChunkPool
-    private var reader: RowReader
+    /// Stands at the row that was read last.
+    private(set) var reader: RowReader
     private var current: RowChunk?
     /// The place in the current chunk of the row that comes next.
     private var nextPlace = 0
@@ -169,11 +170,6 @@ struct ChunkShelf: ~Copyable {
             unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
         }
         return count
-    }
-
-    /// Makes what the row that was read last has of its own.
-    func personalize(with personalizer: inout RowPersonalizer) -> RowPersonalizer.Outcome {
-        personalizer.personalize(reader)
     }
 
     /// Takes away rows that will not be sent, a run of neighbours a call; those that an earlier run

@@ -1,7 +1,4 @@
-import APNs
 import Campaign
-import HPACK
-import HTTP2
 import Ring
 import Support
 
@@ -23,12 +20,7 @@ import Support
     /// The address that this connection goes to, an index into the reactor's list.
     var address = 0
     var records: Records?
-    var http: ClientConnectionStateMachine
-    /// What is out on a connection to the legacy gateway, where `http` is never started.
-    var binary = BinaryConnection(capacity: 0)
-    /// What our encoder knows of the server's header table.
-    var mirror = DynamicTableMirror()
-    var templateKey: TemplateKey?
+    var session = ProtocolSession()
     var pacer: Pacer
     /// How many requests may be in flight, where answers slow down under load.
     var pace = InFlightPace(now: 0)
@@ -79,13 +71,7 @@ import Support
     /// Which state of the credential it was made from, at the latest.
     var sessionVersion: UInt32 = 0
 
-    /// What stands in a slot without a connection: as small as can be.
-    private static var absent: ClientConnectionStateMachine {
-        ClientConnectionStateMachine(configuration: .init(maxStreams: 1))
-    }
-
     init(pacer: Pacer, outgoingCapacity: Int) {
-        http = Self.absent
         self.pacer = pacer
         self.outgoingCapacity = outgoingCapacity
         unsafe outgoing = .allocate(byteCount: outgoingCapacity, alignment: 64)
@@ -106,22 +92,6 @@ import Support
         }
     }
 
-    /// What the body of the response says that came last.
-    var responseReason: ReasonBody { ReasonBody.parse(http.responseBody) }
-
-    /// What the debug data of the last GOAWAY says.
-    var goAwayReason: ReasonBody { ReasonBody.parse(http.goAwayDebugData) }
-
-    /// Copies a part of the last response's body; returns how much.
-    func copyResponse(_ range: Range<Int>, into room: UnsafeMutableRawBufferPointer) -> Int {
-        let count = min(range.count, room.count)
-        unsafe http.responseBody.withUnsafeBytes { body in
-            let part = range.lowerBound..<(range.lowerBound + count)
-            unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: body[part]))
-        }
-        return count
-    }
-
     /// True while received bytes mean something.
     var isListening: Bool {
         switch phase {
@@ -133,7 +103,7 @@ import Support
     /// Makes the slot ready for a new connection.
     mutating func begin(
         address: Int, number: UInt64, refusals: RefusalBackoff,
-        configuration: ClientConnectionStateMachine.Configuration, now: UInt64
+        configuration: ProtocolSession.Configuration, now: UInt64
     ) {
         precondition(phase == .idle && !isSending)
         phase = .connecting
@@ -145,10 +115,7 @@ import Support
         isBroken = false
         mustProve = false
         records = nil
-        http = ClientConnectionStateMachine(configuration: configuration)
-        binary = BinaryConnection(capacity: 0)
-        mirror = DynamicTableMirror()
-        templateKey = nil
+        session = ProtocolSession(configuration)
         limitedBy = .connecting
         clearOutgoing()
         handedOver = now
@@ -169,7 +136,7 @@ import Support
     }
 
     /// Requests whose answers are awaited.
-    var openCount: Int { http.openStreamCount + binary.count }
+    var openCount: Int { session.openCount }
 
     /// A request was answered that went out at `sent`.
     mutating func noteAnswer(_ now: Now, sent: UInt64) {
@@ -189,8 +156,7 @@ import Support
         phase = .idle
         isSending = false
         records = nil
-        http = Self.absent
-        binary = BinaryConnection(capacity: 0)
+        session = ProtocolSession()
     }
 
     mutating func enter(_ phase: Phase, now: UInt64) {

@@ -1,5 +1,4 @@
 import Campaign
-import HTTP2
 import Ring
 import Support
 
@@ -16,7 +15,7 @@ import Support
 
     /// What a connection's record layer and its protocol are made with.
     let recipe: Records.Recipe
-    let configuration: ClientConnectionStateMachine.Configuration
+    let configuration: ProtocolSession.Configuration
     /// The server behind a proxy, for messages; nil without one.
     let tunnelTarget: String?
     var addresses: AddressBook
@@ -45,9 +44,7 @@ import Support
         capacity = settings.connections * Self.slotsEachConnection
         unsafe memory = .allocate(capacity: capacity)
         self.recipe = recipe
-        configuration = ClientConnectionStateMachine.Configuration(
-            maxStreams: settings.streamsPerConnection,
-            gateUntilFirstAnswer: settings.usesProviderToken)
+        configuration = ProtocolSession.Configuration(settings)
         tunnelTarget = settings.tunnelTarget
         self.addresses = addresses
         share = initialCount

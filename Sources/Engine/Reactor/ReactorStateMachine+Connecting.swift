@@ -1,7 +1,6 @@
 import APNs
 import Campaign
 internal import Glibc
-import HTTP2
 import Ring
 import Support
 
@@ -136,7 +135,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard connections[index].openCount == 0 else { return false }
         switch connections[index].phase {
         case .flushing: return true
-        case .draining: return settings.binary == nil
+        case .draining: return connections[index].session.respondsToEach
         default: return false
         }
     }
@@ -146,8 +145,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].isSaturated = false
         guard connections[index].isListening else { return }
         guard result > 0 else {
-            if settings.binary != nil {
-                stopSending(index, now: now)
+            if connections[index].session.noteUnwritable() {
+                connections[index].clearOutgoing()
+                connections[index].enter(.draining, now: now.nanoseconds)
                 return
             }
             if endsInOrder(index) {
@@ -182,7 +182,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         noteFailure(index, trouble, now: now)
         let servedWell =
             connections[index].answers > 0 && connections[index].phase != .connecting
-        if isLasting || !servedWell || !connections[index].http.isDraining {
+        if isLasting || !servedWell || !connections[index].session.isDraining {
             connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
                 lasting: isLasting ? trouble : nil, random: &random)
@@ -196,13 +196,11 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// of the connection is given to the driver any more, so nobody will ever have seen them.
     mutating func loseStreams(_ index: Int, now: Now) {
         var lost = 0
-        while let tag = connections[index].binary.popOldest() {
-            _ = lose(tag, with: index, now: now)
-        }
-        while let tag = connections[index].http.takeOpenStream() {
+        while let tag = connections[index].session.takeInFlight() {
             if lose(tag, with: index, now: now) { lost += 1 }
         }
-        if lost > 0 {
+        // A gateway that says nothing leaves all in doubt: its address has lost none for certain.
+        if lost > 0, connections[index].session.respondsToEach {
             connections.addresses.connectionEnded(
                 connections[index].address, lost: lost, responses: connections[index].answers)
         }
@@ -251,7 +249,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             .connectionClosed, .info, connection: index,
             "\(connections.peer(index)): closed after \(connections[index].answers) answers",
             now: now)
-        if settings.binary == nil { connections[index].http.shutdown() }
+        connections[index].session.shutDown()
         connections[index].enter(.flushing, now: now.nanoseconds)
     }
 

@@ -34,8 +34,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func giveAway(_ tag: RowTag) -> Bool {
         let row = unsafe RowExchange.Row(
             state: rows.slab.state(tag).pointee, token: Array(rows.slab.tokenBytes(tag)),
-            pieces: writer.isPersonal
-                ? Array(rows.slab.pieces(tag, scratch: writer.piecesScratch)) : [])
+            pieces: writer.values(of: tag, in: rows.slab))
         guard shared.exchange.put(row, from: reactor) else { return false }
         rows.slab.free(tag)
         return true
@@ -55,11 +54,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         unsafe rows.slab.state(tag).initialize(to: row.state)
         unsafe rows.slab.state(tag).pointee.firstBlock = .max
         unsafe rows.slab.token(tag).copyMemory(from: row.token, byteCount: row.token.count)
-        if writer.isPersonal {
-            unsafe row.pieces.withUnsafeBytes { pieces in
-                unsafe rows.slab.keep(pieces, shape: row.state.personal, of: tag)
-            }
-        }
+        writer.keep(row.state, values: row.pieces, of: tag, in: &rows.slab)
         return tag
     }
 }

@@ -1,5 +1,4 @@
 import Campaign
-import HTTP2
 
 /// How full something is that a reactor owns.
 package struct ReactorMeasure {
@@ -59,10 +58,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         for index in 0..<connections.count {
             tell(.outgoing, connections[index].sealedCount, Self.outgoingLimit)
             tell(.streams, connections[index].openCount, settings.streamsPerConnection)
-            let http = connections[index].http.measures
-            tell(.control, http.controlOctets, connections.configuration.outputLimit)
-            tell(.parts, http.parts, http.partsLimit)
-            tell(.bodies, http.bodies, http.bodiesLimit)
+            let session = connections[index].session.measures
+            tell(.control, session.controlBytes, session.controlLimit)
+            tell(.parts, session.parts, session.partsLimit)
+            tell(.bodies, session.bodies, session.bodiesLimit)
         }
     }
 

@@ -1,5 +1,4 @@
 package import Campaign
-import HTTP2
 import Support
 
 /// What a run found out of answers that slow down under load.
@@ -51,9 +50,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// How many more requests the connection's pace lets go. Ends its window where that is due.
     @inline(__always)
     mutating func paceRoom(_ index: Int, now: Now) -> Int {
-        guard settings.pace == .adaptive, settings.binary == nil else { return .max }
-        let open = connections[index].http.openStreamCount
-        if open >= min(connections[index].pace.limit, connections[index].http.streamLimit) {
+        guard settings.pace == .adaptive, connections[index].session.respondsToEach
+        else { return .max }
+        let open = connections[index].openCount
+        if open >= min(connections[index].pace.limit, connections[index].session.requestLimit) {
             connections[index].pace.noteFull()
         }
         if connections[index].pace.isDue(now: now.nanoseconds) { endPaceWindow(index, now: now) }
@@ -63,7 +63,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     @inline(never)
     private mutating func endPaceWindow(_ index: Int, now: Now) {
         let finding = connections[index].pace.endWindow(
-            now: now.nanoseconds, allowed: connections[index].http.streamLimit,
+            now: now.nanoseconds, allowed: connections[index].session.requestLimit,
             hint: connections.paceWatch.base, lag: connections.paceWatch.lag)
         connections.paceWatch.base = min(connections.paceWatch.base, connections[index].pace.base)
         guard let finding else { return }

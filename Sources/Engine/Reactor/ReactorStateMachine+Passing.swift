@@ -93,7 +93,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             let reason: Reason = row.disposition == .duplicate ? .duplicate : .suppressed
             settle(tag, state: .skipped, status: 0, reasonCode: reason.rawValue, now: now)
         case .send, .sendAgain, .settled, .beyondLimit:
-            if writer.isPersonal { invalid = personalize(tag) }
+            invalid = writer.keepValues(from: rows.chunks.reader, of: tag, in: &rows.slab)
             guard let invalid else {
                 noteRead(isInvalid: false)
                 return true

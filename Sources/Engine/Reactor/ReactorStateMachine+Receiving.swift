@@ -1,6 +1,5 @@
 import APNs
 import Campaign
-import HPACK
 import HTTP2
 package import Support
 
@@ -29,16 +28,14 @@ extension ReactorStateMachine where Records: ~Copyable {
                 connections[index].records?.isEstablished == true
             {
                 connections[index].enter(.open, now: connections[index].phaseSince)
-                start(index, now: now)
+                if let outcome = connections[index].session.start() {
+                    follow(outcome, index, now: now)
+                }
             }
             if count > 0 {
                 let span = unsafe RawSpan(
                     _unsafeBytes: UnsafeRawBufferPointer(rebasing: received[..<count]))
-                if settings.binary == nil {
-                    handleEvents(index, in: span, now: now)
-                } else {
-                    handlePacket(index, in: span, now: now)
-                }
+                takeOutcomes(index, of: span, now: now)
                 guard connections[index].isListening else { return }
             }
             switch result {
@@ -56,76 +53,89 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// TLS stands: the protocol above it begins.
-    private mutating func start(_ index: Int, now: Now) {
-        if settings.binary == nil {
-            connections[index].http.start()
-        } else {
-            startBinary(index, now: now)
-        }
-    }
-
-    private mutating func handleEvents(_ index: Int, in bytes: RawSpan, now: Now) {
+    /// Takes what received bytes mean.
+    private mutating func takeOutcomes(_ index: Int, of bytes: RawSpan, now: Now) {
         var offset = 0
-        while let event = connections[index].http.nextEvent(in: bytes, at: &offset) {
-            switch event {
-            case .response(let tag, 200):
-                let sent = unsafe rows.slab.state(tag).pointee.sentNanoseconds
-                connections[index].noteAnswer(now, sent: sent)
-                connections[index].pace.noteAnswer(sent: sent, now: now.nanoseconds)
-                if connections[index].answers == 1 {
-                    connections.addresses.succeeded(
-                        connections[index].address, now: now.nanoseconds)
-                }
-                rows.inFlight -= 1
-                accept(tag, now: now)
-            case .response(let tag, let status):
-                connections[index].noteAnswer(
-                    now, sent: unsafe rows.slab.state(tag).pointee.sentNanoseconds)
-                rows.inFlight -= 1
-                refuse(tag, status: status, connection: index, now: now)
-            case .ready:
-                connections[index].isReady = true
-                connections[index].pace = InFlightPace(now: now.nanoseconds)
-                connections[index].tally.opened += 1
-                let streams = connections[index].http.streamLimit
-                tell(
-                    .connectionOpen, .info, connection: index,
-                    "\(connections.peer(index)): open, at most \(streams) stream\(streams == 1 ? "" : "s")",
-                    now: now)
-                connections.addresses.ready(connections[index].address)
-                connections[index].mustProve = connections.addresses.isLossy(
-                    connections[index].address)
-                shared.noteReady()
-                followSettings(index)
-            case .settingsChanged:
-                followSettings(index)
-            case .notProcessed(let tag):
-                rows.inFlight -= 1
-                sendLater(tag, refusedOn: index, now: now)
-            case .reset(let tag, _):
-                rows.inFlight -= 1
-                lose(tag, reason: .connectionLost, now: now)
-                connections[index].lossesInARow += 1
-                if connections[index].lossesInARow == Self.lossesLimit {
-                    replaceUseless(index, "requests are reset one after the other", now: now)
-                }
-            case .goAway(let code, _):
-                followGoAway(index, code: code, now: now)
-            case .pong:
-                // Whatever comes says that the server lives: `checkLiveness` looks at when.
-                break
-            case .failed(let error):
-                failViolation(index, error, now: now)
-                return
+        while let outcome = connections[index].session.nextOutcome(
+            in: bytes, at: &offset, of: rows.slab, handedOver: connections[index].handedOver)
+        {
+            if case .accepted(let tag) = outcome {
+                noteAccepted(tag, index, now: now)
+            } else {
+                follow(outcome, index, now: now)
+                guard connections[index].isListening else { return }
             }
-            guard connections[index].isListening else { return }
         }
     }
 
-    /// The server may change what our encoder may keep in its table.
-    private mutating func followSettings(_ index: Int) {
-        connections[index].mirror.limit(capacity: Int(connections[index].http.headerTableSize))
+    /// 200, and when it came is known.
+    private mutating func noteAccepted(_ tag: RowTag, _ index: Int, now: Now) {
+        let sent = unsafe rows.slab.state(tag).pointee.sentNanoseconds
+        connections[index].noteAnswer(now, sent: sent)
+        connections[index].pace.noteAnswer(sent: sent, now: now.nanoseconds)
+        if connections[index].answers == 1 {
+            connections.addresses.succeeded(connections[index].address, now: now.nanoseconds)
+        }
+        rows.inFlight -= 1
+        accept(tag, now: now)
+    }
+
+    /// Takes anything that a session says.
+    mutating func follow(_ outcome: SessionOutcome, _ index: Int, now: Now) {
+        switch outcome {
+        case .ready(let streams): becomeReady(index, streams: streams, now: now)
+        case .accepted(let tag): noteAccepted(tag, index, now: now)
+        case .response(let tag, let status):
+            connections[index].noteAnswer(
+                now, sent: unsafe rows.slab.state(tag).pointee.sentNanoseconds)
+            rows.inFlight -= 1
+            refuse(tag, status: status, connection: index, now: now)
+        case .notProcessed(let tag):
+            rows.inFlight -= 1
+            sendLater(tag, refusedOn: index, now: now)
+        case .discarded(let tag):
+            rows.inFlight -= 1
+            sendElsewhere(tag)
+        case .lost(let tag):
+            rows.inFlight -= 1
+            lose(tag, reason: .connectionLost, now: now)
+            connections[index].lossesInARow += 1
+            if connections[index].lossesInARow == Self.lossesLimit {
+                replaceUseless(index, "requests are reset one after the other", now: now)
+            }
+        case .overdue(let tag):
+            let sent = unsafe rows.slab.state(tag).pointee.sentNanoseconds
+            rows.inFlight -= 1
+            lose(tag, reason: .timeout, now: now)
+            if connections[index].lastAnswered <= sent {
+                replaceUseless(index, "no request is answered in time", now: now)
+            }
+        case .goAway(let code): followGoAway(index, code: code, now: now)
+        case .violation(let error): failViolation(index, error, now: now)
+        case .confirmed(let tag): confirm(tag, connection: index, now: now)
+        case .refused(let tag, let packet): refuse(tag, packet, connection: index, now: now)
+        case .lastWordBegan: awaitLastWord(index, now: now)
+        case .lastWord(let packet, let subject): follow(packet, about: subject, index, now: now)
+        case .over: endAfterLastWord(index, now: now)
+        case .unreadable: failUnreadable(index, now: now)
+        case .unexplained: receiveEnded(index, errno: 0, now: now)
+        }
+    }
+
+    /// The first request may go out.
+    private mutating func becomeReady(_ index: Int, streams: Int?, now: Now) {
+        connections[index].isReady = true
+        connections[index].pace = InFlightPace(now: now.nanoseconds)
+        if let streams {
+            connections[index].tally.opened += 1
+            tell(
+                .connectionOpen, .info, connection: index,
+                "\(connections.peer(index)): open, at most \(streams) stream\(streams == 1 ? "" : "s")",
+                now: now)
+        }
+        connections.addresses.ready(connections[index].address)
+        connections[index].mustProve = connections.addresses.isLossy(connections[index].address)
+        shared.noteReady()
     }
 
     /// The server broke the protocol: the GOAWAY that names the error is the last thing it gets. Where
@@ -164,7 +174,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     private mutating func followGoAway(_ index: Int, code: ErrorCode, now: Now) {
         metrics.statistics.goAways += 1
-        let answer = reasonOfGoAway(index)
+        let answer = connections[index].session.goAwayReason.reason
         noteGoAway(index, code: code, reason: answer?.text, now: now)
         if let answer {
             shared.note(
@@ -190,9 +200,5 @@ extension ReactorStateMachine where Records: ~Copyable {
                 random: &random)
         }
         drain(index, now: now)
-    }
-
-    private func reasonOfGoAway(_ index: Int) -> Reason? {
-        connections[index].goAwayReason.reason
     }
 }

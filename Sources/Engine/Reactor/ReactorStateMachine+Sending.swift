@@ -1,7 +1,4 @@
-import APNs
 import Campaign
-import HPACK
-import HTTP2
 import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
@@ -31,9 +28,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].isSaturated =
             connections[index].phase == .open && connections[index].isReady
             && connections[index].sealedCount == connections[index].sentCount
-            && connections[index].http.pendingOutputCount == 0
-            && connections[index].http.openStreamCount
-                >= min(connections[index].http.streamLimit, connections[index].pace.limit)
+            && connections[index].session.isFull(within: connections[index].pace.limit)
     }
 
     private mutating func send(_ index: Int, now: Now) {
@@ -66,21 +61,15 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].limitedBy = .socket
             return false
         }
-        var staged = 0
-        if connections[index].http.pendingOutputCount > 0 {
-            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: writer.staging[..<limit])
-            var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-            connections[index].http.takeOutput(into: &output)
-            staged = unsafe output.finalize(for: room)
-        }
-        stageContinuations(index, staged: &staged, limit: limit)
+        writer.beginRecord(limit: limit)
+        connections[index].session.writeControl(with: &writer)
+        connections[index].session.writeContinuations(of: rows.slab, with: &writer)
         if connections[index].phase == .open, connections[index].isReady {
-            stageRequests(index, staged: &staged, limit: limit, now: now)
+            stageRequests(index, now: now)
         }
-        guard staged > 0 else { return false }
+        guard writer.recordCount > 0 else { return false }
 
-        let plaintext = unsafe RawSpan(
-            _unsafeBytes: UnsafeRawBufferPointer(rebasing: writer.staging[..<staged]))
+        let plaintext = unsafe RawSpan(_unsafeBytes: writer.record)
         let target = unsafe UnsafeMutableRawBufferPointer(
             start: connections[index].outgoing + connections[index].sealedCount,
             count: connections[index].outgoingRoom)
@@ -99,30 +88,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         )
     }
 
-    /// Goes on with bodies that a window had cut.
-    private mutating func stageContinuations(_ index: Int, staged: inout Int, limit: Int) {
-        if writer.isPersonal {
-            return stagePersonalContinuations(index, staged: &staged, limit: limit)
-        }
-        while limit - staged > RequestTemplate.frameHeaderCount + settings.payload.count {
-            guard let piece = connections[index].http.nextContinuation() else { return }
-            unsafe settings.payload.withUnsafeBytes { payload in
-                let at = unsafe writer.staging.baseAddress! + staged
-                unsafe FrameHeaderPatch.length(piece.count, at: at)
-                unsafe at.storeBytes(of: 0, toByteOffset: 3, as: UInt8.self)
-                unsafe at.storeBytes(of: piece.isLast ? 1 : 0, toByteOffset: 4, as: UInt8.self)
-                unsafe FrameHeaderPatch.streamID(piece.streamID, at: at)
-                unsafe (at + RequestTemplate.frameHeaderCount).copyMemory(
-                    from: payload.baseAddress! + piece.offset, byteCount: piece.count)
-            }
-            staged += RequestTemplate.frameHeaderCount + piece.count
-        }
-    }
-
     /// Fills the record with as many requests as streams, windows, pace and rows allow.
-    private mutating func stageRequests(
-        _ index: Int, staged: inout Int, limit: Int, now: Now
-    ) {
+    private mutating func stageRequests(_ index: Int, now: Now) {
         guard case .running = phase else { return }
         guard recorder.ledger.pendingByteCount < settings.limits.ledgerBacklog else {
             connections[index].limitedBy = .socket
@@ -139,7 +106,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         guard hasRowReady(now) else {
             // At the list's end a legacy gateway's silence is all that is waited for.
-            let isSilence = settings.binary != nil && rows.inFlight > 0 && rows.chunks.isExhausted
+            let isSilence =
+                !connections[index].session.respondsToEach && rows.inFlight > 0
+                && rows.chunks.isExhausted
             connections[index].limitedBy =
                 rows.retries.count > 0 ? .retry : isSilence ? .streams : .input
             return
@@ -149,18 +118,12 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].limitedBy = .streams
             return
         }
-        let capacity = requestCapacity(index)
+        let capacity = connections[index].session.room(for: writer)
         guard capacity > 0 else {
-            if settings.binary != nil {
-                connections[index].limitedBy = .streams
-                return
-            }
             connections[index].limitedBy =
-                connections[index].http.openStreamCount >= connections[index].http.streamLimit
+                connections[index].openCount >= connections[index].session.requestLimit
                 ? .streams : .window
-            if !writer.isPersonal {
-                stagePartialRequest(index, staged: &staged, limit: limit, now: now)
-            }
+            stageFirstPart(index, now: now)
             return
         }
         var budget = min(capacity, room, initialAllowance, tryable)
@@ -178,31 +141,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         budget = min(budget, paced)
         connections[index].limitedBy = .cpu
-        let written: Int
-        if let binary = settings.binary {
-            written = writeBinary(
-                index, binary, budget: budget, staged: &staged, limit: limit, now: now)
-        } else {
-            refreshTemplateKey(index)
-            written =
-                writer.isPersonal
-                ? writePersonalRequests(
-                    index, budget: budget, staged: &staged, limit: limit, now: now)
-                : writeRequests(index, budget: budget, staged: &staged, limit: limit, now: now)
-        }
+        let written = writeRequests(index, budget: budget, now: now)
         admission.limiter.take(written, now: now.nanoseconds)
         connections[index].pacer.take(written, now: now.nanoseconds)
         if written == min(capacity, room) { connections[index].limitedBy = .streams }
         if written == paced {
             admission.waitForRate(of: connections[index].pacer, now: now.nanoseconds)
         }
-    }
-
-    /// How many requests the server and its windows leave room for.
-    private func requestCapacity(_ index: Int) -> Int {
-        if settings.binary != nil { return connections[index].binary.room }
-        if writer.isPersonal { return personalCapacity(index) }
-        return connections[index].http.requestCapacity(payloadCount: settings.payload.count)
     }
 
     /// Requests that may be made so far as nothing was accepted yet.

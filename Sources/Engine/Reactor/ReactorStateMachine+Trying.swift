@@ -1,5 +1,4 @@
 import Campaign
-import HTTP2
 import Support
 
 /// Connections whose server has to show first that it is good: after refusals, after trouble of its
@@ -22,7 +21,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     @inline(never)
     private func provingBudget(_ index: Int) -> Int {
         let worth = LossyAddresses.worth(responses: connections[index].answers)
-        if worth > 1, worth >= connections[index].http.streamLimit {
+        if worth > 1, worth >= connections[index].session.requestLimit {
             connections[index].mustProve = false
             connections.addresses.proved(connections[index].address)
         }
@@ -36,7 +35,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             admission.wake(at: until)
             return 0
         }
-        guard settings.binary == nil, connections[index].answers == 0 else { return .max }
+        guard connections[index].session.respondsToEach, connections[index].answers == 0 else {
+            return .max
+        }
         // Without a row to try it with, leave to try the address stays with others.
         guard hasRowReady(now) else { return .max }
         switch connections.addresses.leave(
@@ -54,8 +55,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// A connection that tries its address and has no row to try it with leaves that to others.
     func releaseIdleTrial(_ index: Int, now: Now) {
         guard connections[index].phase == .open, connections[index].isReady,
-            connections[index].answers == 0, connections[index].openCount == 0,
-            shared.addressHealth.hasTrouble, !hasRowReady(now)
+            connections[index].session.respondsToEach, connections[index].answers == 0,
+            connections[index].openCount == 0, shared.addressHealth.hasTrouble, !hasRowReady(now)
         else { return }
         connections.addresses.ended(index)
     }

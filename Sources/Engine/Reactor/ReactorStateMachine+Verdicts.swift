@@ -1,6 +1,5 @@
 import APNs
 import Campaign
-import HTTP2
 import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
@@ -34,10 +33,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         shared.noteAnswer(now)
         let state = unsafe rows.slab.state(tag)
         unsafe metrics.latency.record(now.nanoseconds - state.pointee.sentNanoseconds)
-        let body = connections[index].responseReason
+        let body = connections[index].session.responseReason
         let reason = body.reason
-        let retryAfter = connections[index].http.retryAfter
-            .seconds(from: now.wallMilliseconds / 1000).map { $0 * second }
+        let retryAfter = connections[index].session
+            .retryAfter(from: now.wallMilliseconds / 1000).map { $0 * second }
         let answer = AnswerClass.classify(status: status, reason: reason)
         unsafe state.pointee.lastStatus = status
         unsafe state.pointee.lastReason = reason?.rawValue ?? 0
@@ -95,12 +94,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             drain(index, now: now)
         }
         noteWait(index, status: status, reason: reason, retryAfter: retryAfter)
-        shared.count(heard(answer.campaign), status: status, reason: reason)
-    }
-
-    /// What the campaign learns: a payload that all rows have is refused for all of them.
-    func heard(_ signal: AnswerClass.CampaignSignal) -> AnswerClass.CampaignSignal {
-        signal == .refusesPayload && !writer.isPersonal ? .refusesRequest : signal
+        shared.count(writer.heard(answer.campaign), status: status, reason: reason)
     }
 
     /// Remembers, for the message of a run that gives up, that a server wants to be left alone for
@@ -252,7 +246,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         // A reason that this version does not know: its own words are kept.
         // The record that is being made next has not begun: its memory serves for the words.
-        let count = unsafe connections[index].copyResponse(range, into: writer.staging)
+        let count = unsafe connections[index].session.copyResponse(range, into: writer.staging)
         let text = unsafe RawSpan(
             _unsafeBytes: UnsafeRawBufferPointer(rebasing: writer.staging[..<count]))
         settleRejected(tag, status: status, text: text, timestamp: timestamp, now: now)

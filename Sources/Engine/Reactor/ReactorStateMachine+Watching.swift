@@ -1,6 +1,5 @@
 import APNs
 import Campaign
-import HTTP2
 import Support
 
 /// What only time brings about: connections that are silent, that answer nothing, or that do not take
@@ -59,8 +58,6 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .open where isWriteOverdue(index, now: now),
             .draining where isWriteOverdue(index, now: now):
             failSilent(index, "what was written does not leave within 30 s", now: now)
-        case .open where settings.binary != nil, .draining where settings.binary != nil:
-            confirmSilent(index, now: now)
         case .open, .draining:
             if !connections[index].isReady, age > Self.connectLimit {
                 failSilent(index, "no HTTP/2 SETTINGS within 15 s", now: now)
@@ -68,7 +65,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             forgetRefusals(index)
             releaseIdleTrial(index, now: now)
-            cancelOverdue(index, now: now)
+            followTime(index, now: now)
             checkRoom(index, now: now)
             checkLiveness(index, now: now)
         }
@@ -98,31 +95,26 @@ extension ReactorStateMachine where Records: ~Copyable {
                 unsafe state.pointee.sentNanoseconds = now.nanoseconds
             }
         }
-        connections[index].http.forEachOpenStream(restart)
-        connections[index].binary.forEach(restart)
+        connections[index].session.forEachInFlight(restart)
     }
 
-    /// Requests that were not answered in time are in doubt. The clock of those that may still wait
-    /// in our buffer does not run: how long they may do so has a limit of its own.
-    private mutating func cancelOverdue(_ index: Int, now: Now) {
-        while let oldest = connections[index].http.oldestOpenStream() {
-            let sent = unsafe rows.slab.state(oldest.tag).pointee.sentNanoseconds
-            if let since = connections[index].waitingSince, sent >= since { return }
-            guard now.nanoseconds > sent, now.nanoseconds - sent > settings.requestTimeout else {
-                return
-            }
-            connections[index].http.cancelStream(oldest.streamID)
-            rows.inFlight -= 1
-            lose(oldest.tag, reason: .timeout, now: now)
-            if connections[index].lastAnswered <= sent {
-                replaceUseless(index, "no request is answered in time", now: now)
-            }
+    /// Takes what time has settled: requests without a response, notifications without an error.
+    private mutating func followTime(_ index: Int, now: Now) {
+        let times = SessionTimes(
+            now: now.nanoseconds, phaseSince: connections[index].phaseSince,
+            waitingSince: connections[index].waitingSince,
+            isFlushed: connections[index].sealedCount == 0,
+            requestTimeout: settings.requestTimeout)
+        while let outcome = connections[index].session.nextExpired(times, of: rows.slab) {
+            follow(outcome, index, now: now)
+            guard connections[index].isListening else { return }
         }
     }
 
     private mutating func checkRoom(_ index: Int, now: Now) {
         guard connections[index].phase == .open, connections[index].isReady,
-            connections[index].http.openStreamCount == 0, !hasRoom(index), hasRowReady(now)
+            connections[index].openCount == 0,
+            !connections[index].session.mayStart(writer), hasRowReady(now)
         else {
             connections[index].starvedSince = nil
             return
@@ -132,14 +124,6 @@ extension ReactorStateMachine where Records: ~Copyable {
         if now.nanoseconds - since > Self.starvedLimit {
             replaceUseless(index, "the server leaves no room for a request", now: now)
         }
-    }
-
-    /// True where a request could go out, in pieces at least.
-    private func hasRoom(_ index: Int) -> Bool {
-        if writer.isPersonal { return personalCapacity(index) > 0 }
-        let count = settings.payload.count
-        return connections[index].http.requestCapacity(payloadCount: count) > 0
-            || connections[index].http.mustSendInParts(payloadCount: count)
     }
 
     private mutating func checkLiveness(_ index: Int, now: Now) {
@@ -154,10 +138,11 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         let limit =
-            connections[index].http.openStreamCount > 0
+            connections[index].openCount > 0
             ? Self.silenceLimit : Self.idlePingInterval
-        if silence > limit, connections[index].isReady {
-            connections[index].http.ping(now.nanoseconds)
+        if silence > limit, connections[index].isReady,
+            connections[index].session.ping(now.nanoseconds)
+        {
             connections[index].pingSent = now.nanoseconds
         }
     }

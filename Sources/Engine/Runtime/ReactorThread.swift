@@ -126,7 +126,7 @@ package final class ReactorThread: @unchecked Sendable {
             failure = cause
         }
         statistics = machine.snapshot()
-        statistics.fallbacks = machine.writer.personalizer.fallbackCounts
+        statistics.fallbacks = machine.writer.fallbackCounts
         latency.add(machine.metrics.latency)
         segmentByteCount = machine.ledgerByteCount
     }

@@ -4,53 +4,181 @@ import HPACK
 import Support
 import TLS
 
-/// What requests are written with: their precomputed forms, the fields of rows that have payloads of
-/// their own, and the record that is being filled.
+/// What requests are written with: their precomputed forms, payloads, and the record that is being
+/// filled. One for all connections of a reactor, which fill their records one after the other.
+///
+/// Payloads are constant, the same for all rows, or templated: then a row's field values lie in the
+/// slab, and its payload is written from them whenever it goes out. Which of the two it is, nobody
+/// else asks.
 @safe struct RequestWriter: ~Copyable {
+    let settings: ReactorSettings
+    let isTemplated: Bool
+    private var personalizer: RowPersonalizer
+    /// The most bytes that a payload has, and the least, so far as they are known before the row is.
+    let payloadLimit: Int
+    let payloadLeast: Int
+    /// The payload where it is constant; else room for a row's.
+    private let payloadBytes: UnsafeMutableRawBufferPointer
+    /// Room for a row's field values where they do not lie one behind the other.
+    private let piecesScratch: UnsafeMutableRawBufferPointer
+
+    // What HTTP/2 requests are made of: see `RequestWriter+HTTP2`.
+
     var templates = TemplateCache<RequestTemplate>()
     var personalTemplates = TemplateCache<PersonalTemplate>()
-    /// True if rows have more of their own than their token.
-    let isPersonal: Bool
-    var personalizer: RowPersonalizer
-    /// The version of the provider token that the templates carry.
-    var authorizationVersion: UInt32 = 0
+    /// The value of `authorization` that requests carry, and which of the run's provider tokens it is.
+    private(set) var authorization: [UInt8]?
+    private(set) var authorizationVersion: UInt32 = 0
+    private var hasAuthorization = false
+    /// How requests read on the connection that the record is for.
+    var key: TemplateKey?
+    var current: RequestTemplate?
+    /// A template that serves one request, and the header table after that.
+    var trial: (template: RequestTemplate, mirror: DynamicTableMirror)?
+
+    // The record.
 
     /// The plaintext of the record that is being filled.
     let staging: UnsafeMutableRawBufferPointer
-    /// A row's pieces put together, and its payload if it goes in parts.
-    let piecesScratch: UnsafeMutableRawBufferPointer
-    let payloadScratch: UnsafeMutableRawBufferPointer
+    /// Bytes that are in it, and that it may have.
+    var recordCount = 0
+    private var recordLimit = 0
+    /// Bytes that there has to be room for before a row is taken.
+    var rowLimit = 0
 
     init(settings: ReactorSettings, layout: RowLayout) {
-        isPersonal = settings.personal != nil
+        self.settings = settings
+        isTemplated = settings.personal != nil
         let payloads = settings.personal ?? PayloadSet(constant: settings.payload)
         personalizer = RowPersonalizer(payloads, layout: layout)
-        let fieldLimit = Self.fieldLimit(settings)
+        payloadLimit = settings.personal?.limit ?? settings.payload.count
+        payloadLeast = settings.personal == nil ? settings.payload.count : 1
         unsafe staging = .allocate(byteCount: recordPlaintextLimit, alignment: 64)
-        unsafe piecesScratch = .allocate(byteCount: fieldLimit, alignment: 8)
-        unsafe payloadScratch = .allocate(byteCount: isPersonal ? payloads.limit : 0, alignment: 8)
+        unsafe piecesScratch = .allocate(byteCount: Self.fieldLimit(settings), alignment: 8)
+        unsafe payloadBytes = .allocate(byteCount: payloadLimit, alignment: 8)
+        if settings.personal == nil { unsafe payloadBytes.copyBytes(from: settings.payload) }
     }
 
     deinit {
         templates.deallocate()
         personalTemplates.deallocate()
         unsafe piecesScratch.deallocate()
-        unsafe payloadScratch.deallocate()
+        unsafe payloadBytes.deallocate()
         unsafe cleanse(staging)
         unsafe staging.deallocate()
     }
+
+    // MARK: The record
+
+    /// Begins a record of at most so many bytes.
+    mutating func beginRecord(limit: Int) {
+        recordCount = 0
+        recordLimit = limit
+    }
+
+    var record: UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(rebasing: staging[..<recordCount])
+    }
+
+    var recordRoom: Int { recordLimit - recordCount }
+
+    var recordEnd: UnsafeMutableRawPointer { unsafe staging.baseAddress! + recordCount }
+
+    var freeRecord: UnsafeMutableRawBufferPointer {
+        unsafe UnsafeMutableRawBufferPointer(rebasing: staging[recordCount..<recordLimit])
+    }
+
+    /// Whether the record has room for another row's request, so far as that is known before the row.
+    var hasRoom: Bool { recordRoom >= rowLimit }
+
+    // MARK: The provider token
+
+    /// Whether requests carry another token than the run's, or the run's is not known yet.
+    @inline(__always)
+    func isOutdated(_ version: UInt32) -> Bool {
+        version != authorizationVersion || !hasAuthorization
+    }
+
+    /// Has requests carry that token, and forgets what was written with an older one.
+    mutating func follow(_ authorization: (value: [UInt8]?, version: UInt32)) {
+        hasAuthorization = true
+        self.authorization = authorization.value
+        guard authorization.version != authorizationVersion else { return }
+        templates.removeAll(olderThan: authorization.version)
+        personalTemplates.removeAll(olderThan: authorization.version)
+        authorizationVersion = authorization.version
+    }
+
+    // MARK: Field values and payloads
 
     /// The most bytes that a row has of its own besides its token.
     static func fieldLimit(_ settings: ReactorSettings) -> Int {
         settings.personal.map { RowPersonalizer.piecesLimit($0.limit) } ?? 0
     }
 
-    /// Forgets what was written with an older provider token.
+    /// Values that have no payload of their own.
+    var fallbackCounts: FallbackCounts { personalizer.fallbackCounts }
+
+    /// Keeps the field values of the row that `reader` read last, if payloads are made of any.
+    ///
+    /// - Returns: Why the row can't be sent; nil if it can.
     @inline(__always)
-    mutating func follow(authorizationVersion version: UInt32) {
-        guard version != authorizationVersion else { return }
-        templates.removeAll(olderThan: version)
-        personalTemplates.removeAll(olderThan: version)
-        authorizationVersion = version
+    mutating func keepValues(
+        from reader: borrowing RowReader, of tag: RowTag, in slab: inout RowSlab
+    ) -> Reason? {
+        isTemplated ? keepMade(from: reader, of: tag, in: &slab) : nil
+    }
+
+    @inline(never)
+    private mutating func keepMade(
+        from reader: borrowing RowReader, of tag: RowTag, in slab: inout RowSlab
+    ) -> Reason? {
+        switch personalizer.personalize(reader) {
+        case .invalid(let reason):
+            return reason
+        case .made(let shape):
+            unsafe slab.keep(personalizer.lastPieces, shape: shape, of: tag)
+            return nil
+        }
+    }
+
+    /// A row's field values, for another reactor; empty if it has none.
+    func values(of tag: RowTag, in slab: borrowing RowSlab) -> [UInt8] {
+        isTemplated ? unsafe Array(slab.pieces(tag, scratch: piecesScratch)) : []
+    }
+
+    /// Keeps the field values of a row that another reactor had.
+    func keep(_ row: PendingRow, values: [UInt8], of tag: RowTag, in slab: inout RowSlab) {
+        guard isTemplated else { return }
+        unsafe values.withUnsafeBytes { values in
+            unsafe slab.keep(values, shape: row.personal, of: tag)
+        }
+    }
+
+    func pieces(of tag: RowTag, in slab: borrowing RowSlab) -> UnsafeRawBufferPointer {
+        unsafe slab.pieces(tag, scratch: piecesScratch)
+    }
+
+    /// A row's payload; a templated one is good until the next row's.
+    func payload(of tag: RowTag, in slab: borrowing RowSlab) -> UnsafeRawBufferPointer {
+        guard isTemplated else { return unsafe UnsafeRawBufferPointer(payloadBytes) }
+        let shape = unsafe slab.state(tag).pointee.personal
+        unsafe writePayload(
+            shape, pieces: pieces(of: tag, in: slab), to: payloadBytes.baseAddress!)
+        return unsafe UnsafeRawBufferPointer(
+            rebasing: payloadBytes[..<Int(shape.payloadCount)])
+    }
+
+    /// Writes a payload from a row's field values.
+    func writePayload(
+        _ shape: RowPersonalizer.Shape, pieces: UnsafeRawBufferPointer,
+        to output: UnsafeMutableRawPointer
+    ) {
+        unsafe personalizer.writePayload(shape, pieces: pieces.baseAddress!, to: output)
+    }
+
+    /// What the campaign learns: a payload that all rows have is refused for all of them.
+    func heard(_ signal: AnswerClass.CampaignSignal) -> AnswerClass.CampaignSignal {
+        signal == .refusesPayload && !isTemplated ? .refusesRequest : signal
     }
 }

@@ -1,0 +1,109 @@
+import APNs
+import Campaign
+import Support
+
+/// What a legacy gateway's silence and its last word mean: notifications that are accepted without a
+/// response, and one error packet at the connection's end (Apple, "Binary Provider API", archived;
+/// Technical Note TN2265).
+extension ReactorStateMachine where Records: ~Copyable {
+    /// The server has begun to say what is wrong: nothing more is written.
+    mutating func awaitLastWord(_ index: Int, now: Now) {
+        switch connections[index].phase {
+        case .open, .draining: connections[index].enter(.draining, now: now.nanoseconds)
+        case .idle, .connecting, .handshaking, .flushing, .closing: break
+        }
+    }
+
+    /// The server says why it ends the connection. What that means for each row follows; where it
+    /// names none they are in doubt.
+    mutating func follow(
+        _ packet: BinaryErrorPacket, about subject: LastWordSubject, _ index: Int, now: Now
+    ) {
+        let address = connections.addresses.entries[connections[index].address].address
+        let meaning = packet.meaning
+        shared.note(
+            ConnectionTrouble(
+                .refused, with: "\(address)", "error \(packet.status) (\(meaning.reason.text))"))
+        switch subject {
+        case .inFlight:
+            break
+        case .settled:
+            tell(
+                .errorPacket, .warning, connection: index,
+                "\(address): error \(packet.status) came later than notifications are waited for: "
+                    + "a row that it names was recorded as accepted", now: now)
+            connections[index].noteAnswer(now)
+        case .nothing:
+            tell(
+                .errorPacket, .warning, connection: index,
+                "\(address): error \(packet.status) names no notification: what is out is in doubt",
+                now: now)
+            shared.count(
+                writer.heard(meaning.campaign), status: UInt16(packet.status),
+                reason: meaning.reason)
+            loseStreams(index, now: now)
+        }
+    }
+
+    /// All that the last word says is settled.
+    mutating func endAfterLastWord(_ index: Int, now: Now) {
+        if connections[index].answers == 0 {
+            connections.addresses.failed(
+                connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
+                random: &random)
+        } else {
+            connections.addresses.succeeded(connections[index].address, now: now.nanoseconds)
+        }
+        beginClose(index, now: now)
+    }
+
+    /// The server's last word is none.
+    mutating func failUnreadable(_ index: Int, now: Now) {
+        let address = connections.addresses.entries[connections[index].address].address
+        let trouble = ConnectionTrouble(
+            .protocol, with: "\(address)",
+            "the server says what is no error packet of a gateway")
+        fail(index, trouble, isLasting: false, now: now)
+    }
+
+    /// A notification was taken without a word.
+    mutating func confirm(_ tag: RowTag, connection index: Int, now: Now) {
+        noteUntimedAnswer(index, now: now)
+        rows.inFlight -= 1
+        settleAccepted(tag, now: now)
+    }
+
+    /// Silence and errors tell what became of a notification, not how long that took.
+    private mutating func noteUntimedAnswer(_ index: Int, now: Now) {
+        connections[index].noteAnswer(now)
+        connections[index].tally.noteAnswer()
+        metrics.statistics.untimedAnswers += 1
+    }
+
+    /// An error packet names the notification.
+    mutating func refuse(
+        _ tag: RowTag, _ packet: BinaryErrorPacket, connection index: Int, now: Now
+    ) {
+        noteUntimedAnswer(index, now: now)
+        shared.noteAnswer(now)
+        rows.inFlight -= 1
+        let meaning = packet.meaning
+        let state = unsafe rows.slab.state(tag)
+        unsafe state.pointee.lastStatus = UInt16(packet.status)
+        unsafe state.pointee.lastReason = meaning.reason.rawValue
+        // Guards count answers in their order.
+        metrics.reportAccepted(to: shared)
+        switch meaning.row {
+        case .remainUnsettled:
+            holdBack(tag, now: now)
+        case .retryAfterDelay:
+            retryLater(tag, retryAfter: nil, now: now)
+        default:
+            settle(
+                tag, state: .rejected, status: UInt16(packet.status),
+                reasonCode: meaning.reason.rawValue, now: now)
+        }
+        shared.count(
+            writer.heard(meaning.campaign), status: UInt16(packet.status), reason: meaning.reason)
+    }
+}

@@ -1,0 +1,66 @@
+import APNs
+
+extension BinarySettings {
+    /// Writes one notification: see `BinaryNotification` for its form.
+    func write(
+        token: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer, identifier: UInt32,
+        into output: inout OutputRawSpan
+    ) {
+        let tokenCount = token.count / 2
+        func big(_ value: UInt32, _ output: inout OutputRawSpan) {
+            for shift in [24, 16, 8, 0] as [UInt32] {
+                output.append(UInt8(truncatingIfNeeded: value >> shift))
+            }
+        }
+        func count(_ count: Int, _ output: inout OutputRawSpan) {
+            output.append(UInt8(truncatingIfNeeded: count >> 8))
+            output.append(UInt8(truncatingIfNeeded: count))
+        }
+        func tokenBytes(_ output: inout OutputRawSpan) {
+            count(tokenCount, &output)
+            for place in 0..<tokenCount {
+                let high = unsafe Self.digit(token[2 * place])
+                let low = unsafe Self.digit(token[2 * place + 1])
+                output.append(high << 4 | low)
+            }
+        }
+        func payloadBytes(_ output: inout OutputRawSpan) {
+            count(payload.count, &output)
+            for place in 0..<payload.count { output.append(unsafe payload[place]) }
+        }
+        output.append(command.rawValue)
+        switch command {
+        case .simple, .enhanced:
+            if command == .enhanced {
+                big(identifier, &output)
+                big(expiration ?? BinarySettings.farFuture, &output)
+            }
+            tokenBytes(&output)
+            payloadBytes(&output)
+        case .frame:
+            let items =
+                3 + tokenCount + 3 + payload.count + 7 + (expiration == nil ? 0 : 7) + 4
+            big(UInt32(items), &output)
+            output.append(BinaryItem.token.rawValue)
+            tokenBytes(&output)
+            output.append(BinaryItem.payload.rawValue)
+            payloadBytes(&output)
+            output.append(BinaryItem.identifier.rawValue)
+            count(4, &output)
+            big(identifier, &output)
+            if let expiration {
+                output.append(BinaryItem.expiration.rawValue)
+                count(4, &output)
+                big(expiration, &output)
+            }
+            output.append(BinaryItem.priority.rawValue)
+            count(1, &output)
+            output.append(priority)
+        }
+    }
+
+    /// The slab's digits are lower case and checked.
+    private static func digit(_ octet: UInt8) -> UInt8 {
+        octet < 0x3a ? octet - 0x30 : octet - 0x57
+    }
+}

@@ -1,0 +1,180 @@
+import APNs
+import Support
+
+/// What is out on one connection to a legacy gateway: rows in the order written, numbered from 1 by
+/// the identifier that errors name.
+///
+///     written --- silence for long enough, or an error that names a later one ---> accepted
+///        |------- an error names it ---> what its status means
+///        |------- an error names an earlier one ---> discarded: again, on another connection
+///        '------- the connection ends without an error packet, or within one ---> in doubt
+@safe struct GatewaySession: ~Copyable {
+    private let settings: BinarySettings
+    private let tags: UnsafeMutablePointer<RowTag>
+    let capacity: Int
+    /// The identifier of the oldest row that is out.
+    private(set) var firstIdentifier: UInt32 = 1
+    private(set) var count = 0
+    /// The first identifier that was not handed to the kernel as a whole yet.
+    private(set) var unsentIdentifier: UInt32 = 1
+    private var packet: [UInt8] = []
+    /// The packet, while not all of what it says was told.
+    private var lastWord: BinaryErrorPacket?
+    /// Nothing can be written any more; what the gateway says about it, or the rest of it, may still
+    /// arrive.
+    private var isBroken = false
+
+    /// A connection that takes nothing any more gets so long to say why, to the end.
+    static var brokenLimit: UInt64 { 2 * second }
+
+    /// - Parameter capacity: The most rows that may be out.
+    init(_ settings: BinarySettings, capacity: Int) {
+        self.settings = settings
+        self.capacity = capacity
+        unsafe tags = .allocate(capacity: capacity)
+    }
+
+    deinit { unsafe tags.deallocate() }
+
+    /// Rows that may still be written.
+    var room: Int { capacity - count }
+
+    /// The identifier behind the last that was given.
+    var nextIdentifier: UInt32 { firstIdentifier + UInt32(count) }
+
+    /// Takes a row that is written next; returns its identifier.
+    mutating func append(_ tag: RowTag) -> UInt32 {
+        precondition(count < capacity)
+        let identifier = nextIdentifier
+        unsafe tags[Int(identifier) % capacity] = tag
+        count += 1
+        return identifier
+    }
+
+    /// A row that is out.
+    func tag(_ identifier: UInt32) -> RowTag {
+        precondition(identifier >= firstIdentifier && identifier < nextIdentifier)
+        return unsafe tags[Int(identifier) % capacity]
+    }
+
+    /// The oldest row that is out.
+    var oldest: RowTag? {
+        count > 0 ? unsafe tags[Int(firstIdentifier) % capacity] : nil
+    }
+
+    /// True where the kernel has the oldest.
+    var isOldestSent: Bool { firstIdentifier < unsentIdentifier }
+
+    /// Calls `body` with each row that is out, oldest first.
+    func forEach(_ body: (RowTag) -> Void) {
+        for offset in 0..<count {
+            unsafe body(tags[(Int(firstIdentifier) + offset) % capacity])
+        }
+    }
+
+    mutating func popOldest() -> RowTag? {
+        guard let tag = oldest else { return nil }
+        firstIdentifier += 1
+        count -= 1
+        return tag
+    }
+
+    /// All that was written so far is with the kernel.
+    mutating func noteFlushed() { unsentIdentifier = nextIdentifier }
+
+    // MARK: Writing
+
+    func prepare(_ writer: inout RequestWriter) -> Int {
+        writer.rowLimit = settings.countLimit(payloadCount: writer.payloadLimit)
+        return .max
+    }
+
+    mutating func write(
+        _ tag: RowTag, of slab: borrowing RowSlab, with writer: inout RequestWriter
+    ) -> WriteOutcome {
+        let identifier = append(tag)
+        let payload = unsafe writer.payload(of: tag, in: slab)
+        let room = unsafe writer.freeRecord
+        var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+        unsafe settings.write(
+            token: slab.tokenBytes(tag), payload: payload, identifier: identifier, into: &output)
+        writer.recordCount += unsafe output.finalize(for: room)
+        return .written
+    }
+
+    /// The gateway reads no more, and its packet may be on its way: only the stream's end says that
+    /// none comes.
+    mutating func noteUnwritable() -> Bool {
+        isBroken = true
+        return true
+    }
+
+    // MARK: Outcomes
+
+    /// What received bytes mean: an error packet is the last word of a connection. All that was
+    /// written before the one that it names was accepted, all behind it was discarded.
+    ///
+    /// - Parameter handedOver: Rows written later have not left our buffer.
+    mutating func nextOutcome(
+        in bytes: RawSpan, at offset: inout Int, of slab: borrowing RowSlab, handedOver: UInt64
+    ) -> SessionOutcome? {
+        if offset < bytes.byteCount {
+            take(bytes, from: offset)
+            offset = bytes.byteCount
+            guard packet.count == BinaryErrorPacket.count else { return awaitRest() }
+            guard let word = BinaryErrorPacket(packet) else { return .unreadable }
+            lastWord = word
+            return .lastWord(word, subject(of: word, in: slab, handedOver: handedOver))
+        }
+        guard let word = lastWord else { return nil }
+        let identifier = firstIdentifier
+        guard let tag = popOldest() else {
+            lastWord = nil
+            return .over
+        }
+        if identifier > word.identifier { return .discarded(tag) }
+        // The one that a shutdown names is the last that was taken.
+        let isTaken = identifier < word.identifier || word.meaning == .shutdown
+        return isTaken ? .confirmed(tag) : .refused(tag, word)
+    }
+
+    /// Takes received bytes in. What follows the packet means nothing.
+    private mutating func take(_ bytes: RawSpan, from start: Int) {
+        for offset in start..<bytes.byteCount where packet.count < BinaryErrorPacket.count {
+            packet.append(unsafe bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self))
+        }
+    }
+
+    /// The gateway has begun to say what is wrong: it discards what else it gets, and its silence is over.
+    private mutating func awaitRest() -> SessionOutcome? {
+        guard !isBroken else { return nil }
+        isBroken = true
+        return .lastWordBegan
+    }
+
+    private func subject(
+        of word: BinaryErrorPacket, in slab: borrowing RowSlab, handedOver: UInt64
+    ) -> LastWordSubject {
+        guard word.identifier > 0, word.identifier < nextIdentifier else { return .nothing }
+        // An error about one that silence has settled came too late to change it.
+        guard word.identifier >= firstIdentifier else { return .settled }
+        // What never left names nothing: how far the gateway came is not known.
+        let sent = unsafe slab.state(tag(word.identifier)).pointee.sentNanoseconds
+        return sent <= handedOver ? .inFlight : .nothing
+    }
+
+    /// Notifications that the kernel has and of which the gateway has said nothing for long enough
+    /// were accepted.
+    mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
+    {
+        if isBroken {
+            return times.now - times.phaseSince > Self.brokenLimit ? .unexplained : nil
+        }
+        if times.isFlushed { noteFlushed() }
+        guard let tag = oldest, isOldestSent else { return nil }
+        let sent = unsafe slab.state(tag).pointee.sentNanoseconds
+        guard times.now > sent, times.now - sent > settings.silence else { return nil }
+        _ = popOldest()
+        return .confirmed(tag)
+    }
+}

@@ -1,0 +1,141 @@
+import APNs
+import HPACK
+import HTTP2
+
+/// One connection's HTTP/2: its state machine, and what our encoder knows of the server's header table.
+/// Requests are written by the writer (`RequestWriter+HTTP2`), on streams that are opened here.
+struct HTTP2Session: ~Copyable {
+    var http: ClientConnectionStateMachine
+    /// What our encoder knows of the server's header table.
+    var mirror = DynamicTableMirror()
+    private let controlLimit: Int
+
+    init(_ configuration: ClientConnectionStateMachine.Configuration) {
+        http = ClientConnectionStateMachine(configuration: configuration)
+        controlLimit = configuration.outputLimit
+    }
+
+    mutating func start() { http.start() }
+
+    // MARK: What it is like
+
+    var isDraining: Bool { http.isDraining }
+    var openCount: Int { http.openStreamCount }
+    var requestLimit: Int { http.streamLimit }
+
+    func isFull(within limit: Int) -> Bool {
+        http.pendingOutputCount == 0 && http.openStreamCount >= min(http.streamLimit, limit)
+    }
+
+    // MARK: Writing
+
+    func room(for writer: borrowing RequestWriter) -> Int { writer.room(on: http) }
+
+    func mayStart(_ writer: borrowing RequestWriter) -> Bool { writer.mayStart(on: http) }
+
+    /// Control frames: what they acknowledge has to be on its way before what uses it.
+    mutating func writeControl(with writer: inout RequestWriter) {
+        guard http.pendingOutputCount > 0 else { return }
+        let room = unsafe writer.freeRecord
+        var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+        http.takeOutput(into: &output)
+        writer.recordCount += unsafe output.finalize(for: room)
+    }
+
+    mutating func writeContinuations(of slab: borrowing RowSlab, with writer: inout RequestWriter) {
+        writer.writeContinuations(of: slab, on: &http)
+    }
+
+    mutating func prepare(_ writer: inout RequestWriter) -> Int { writer.prepare(for: self) }
+
+    @inline(__always)
+    mutating func write(
+        _ tag: RowTag, of slab: borrowing RowSlab, with writer: inout RequestWriter
+    ) -> WriteOutcome {
+        writer.write(tag, of: slab, on: &self)
+    }
+
+    func mustSplit(_ writer: borrowing RequestWriter) -> Bool { writer.mustSplit(on: http) }
+
+    mutating func prepareParts(_ writer: inout RequestWriter) { writer.prepareParts(for: self) }
+
+    mutating func writeFirstPart(
+        _ tag: RowTag, of slab: borrowing RowSlab, with writer: inout RequestWriter
+    ) -> Bool {
+        writer.writeFirstPart(tag, of: slab, on: &self)
+    }
+
+    mutating func ping(_ opaque: UInt64) -> Bool {
+        http.ping(opaque)
+        return true
+    }
+
+    mutating func shutDown() { http.shutdown() }
+
+    // MARK: Outcomes
+
+    @inline(__always)
+    mutating func nextOutcome(in bytes: RawSpan, at offset: inout Int) -> SessionOutcome? {
+        while let event = http.nextEvent(in: bytes, at: &offset) {
+            switch event {
+            case .response(let tag, 200): return .accepted(tag)
+            case .response(let tag, let status): return .response(tag, status: status)
+            case .ready:
+                followSettings()
+                return .ready(streams: http.streamLimit)
+            case .settingsChanged: followSettings()
+            case .notProcessed(let tag): return .notProcessed(tag)
+            case .reset(let tag, _): return .lost(tag)
+            case .goAway(let code, _): return .goAway(code)
+            // Whatever comes says that the server lives: the reactor looks at when.
+            case .pong: break
+            case .failed(let error): return .violation(error)
+            }
+        }
+        return nil
+    }
+
+    /// The server may change what our encoder may keep in its table.
+    private mutating func followSettings() { mirror.limit(capacity: Int(http.headerTableSize)) }
+
+    /// Gives a request up that got no response in time. The clock of those that may still wait in our
+    /// buffer does not run: how long they may do so has a limit of its own.
+    mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
+    {
+        guard let oldest = http.oldestOpenStream() else { return nil }
+        let sent = unsafe slab.state(oldest.tag).pointee.sentNanoseconds
+        if let since = times.waitingSince, sent >= since { return nil }
+        guard times.now > sent, times.now - sent > times.requestTimeout else { return nil }
+        http.cancelStream(oldest.streamID)
+        return .overdue(oldest.tag)
+    }
+
+    mutating func takeInFlight() -> RowTag? { http.takeOpenStream() }
+
+    func forEachInFlight(_ body: (RowTag) -> Void) { http.forEachOpenStream(body) }
+
+    // MARK: Of the last response
+
+    var responseReason: ReasonBody { ReasonBody.parse(http.responseBody) }
+
+    var goAwayReason: ReasonBody { ReasonBody.parse(http.goAwayDebugData) }
+
+    func retryAfter(from now: UInt64) -> UInt64? { http.retryAfter.seconds(from: now) }
+
+    func copyResponse(_ range: Range<Int>, into room: UnsafeMutableRawBufferPointer) -> Int {
+        let count = min(range.count, room.count)
+        unsafe http.responseBody.withUnsafeBytes { body in
+            let part = range.lowerBound..<(range.lowerBound + count)
+            unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: body[part]))
+        }
+        return count
+    }
+
+    var measures: SessionMeasures {
+        let measures = http.measures
+        return SessionMeasures(
+            controlBytes: measures.controlOctets, controlLimit: controlLimit,
+            parts: measures.parts, partsLimit: measures.partsLimit, bodies: measures.bodies,
+            bodiesLimit: measures.bodiesLimit)
+    }
+}

@@ -1,0 +1,52 @@
+import APNs
+import Testing
+
+@testable import Engine
+
+/// Which protocol a connection speaks is asked of its session alone.
+@Suite struct ProtocolSessionTests {
+    @Test func `The settings decide, and each question goes to that protocol`() {
+        var http2 = SessionBench { $0.streamsPerConnection = 7 }
+        var gateway = SessionBench {
+            $0.streamsPerConnection = 7
+            $0.binary = BinarySettings(
+                command: .frame, expiration: nil, priority: 10, silence: 1)
+        }
+        let (one, other) = (http2.session.start(), gateway.session.start())
+        #expect(one == nil && other == .ready(streams: nil))
+        let responds = [http2.session.respondsToEach, gateway.session.respondsToEach]
+        let limits = [http2.session.requestLimit, gateway.session.requestLimit]
+        let pings = [http2.session.ping(1), gateway.session.ping(1)]
+        let explains = [http2.session.noteUnwritable(), gateway.session.noteUnwritable()]
+        #expect(responds == [true, false] && limits == [7, 7])
+        #expect(pings == [true, false] && explains == [false, true])
+        // Before its SETTINGS a server gets no request.
+        let room = [
+            http2.session.room(for: http2.writer), gateway.session.room(for: gateway.writer),
+        ]
+        let may = [
+            http2.session.mayStart(http2.writer), gateway.session.mayStart(gateway.writer),
+        ]
+        #expect(room == [0, 7] && may == [false, true])
+    }
+
+    @Test func `A goodbye ends HTTP/2's new requests, and is no word of a gateway's`() {
+        var http2 = SessionBench()
+        var gateway = SessionBench {
+            $0.binary = BinarySettings(
+                command: .frame, expiration: nil, priority: 10, silence: 1)
+        }
+        http2.session.shutDown()
+        gateway.session.shutDown()
+        let draining = [http2.session.isDraining, gateway.session.isDraining]
+        let said = [http2.write([]).bytes.isEmpty, gateway.write([]).bytes.isEmpty]
+        #expect(draining == [true, false] && said == [false, true])
+    }
+
+    @Test func `A slot without a connection has nothing`() {
+        var session = ProtocolSession()
+        let (count, limit, measures) = (session.openCount, session.requestLimit, session.measures)
+        let tag = session.takeInFlight()
+        #expect(count == 0 && limit == 0 && measures.bodiesLimit == 0 && tag == nil)
+    }
+}
