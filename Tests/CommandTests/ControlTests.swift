@@ -109,7 +109,7 @@ struct ControlTests {
         let file = try next.directory.write("precious", to: "precious")
         let refused = try next.send(
             to: fine.endpoint, ["--ledger", next.ledger + "2", "--control", file])
-        #expect(refused.exitCode == 2 && refused.errors.contains("no socket"))
+        #expect(refused.exitCode == 2 && refused.errors.contains("is not a socket"))
         #expect(try String(contentsOfFile: file, encoding: .utf8) == "precious")
     }
 

@@ -235,7 +235,7 @@ extension MalformedRequest {
         ("{dry-run: true}", ["line 1, column 5", "quotes"]),
         ("{topic: null}", ["line 1, column 9", "null", "a string"]),
         ("{'collapse-id': 5}", ["line 1, column 17", "a string"]),
-        ("{limit: 0x}", ["line 1, column 9", "no number"]),
+        ("{limit: 0x}", ["line 1, column 9", "is not a number"]),
         ("{limit: 1.5}", ["line 1, column 9", "--limit '1.5'"]),
         ("{limit: 5", ["line 1, column 10", "missing"]),
         ("{// x\n/* y", ["line 2, column 1", "not closed"]),

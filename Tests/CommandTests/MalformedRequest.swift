@@ -106,8 +106,8 @@ extension MalformedRequest {
         .init(["--suppress", "-"], says: ["--suppress -"]),
         .init(["--suppress", "@garbage"], says: ["--suppress", "@garbage", "line 1"]),
         .init(["--suppress", "@bad-json"], says: ["--suppress", "@bad-json", "line 1"]),
-        .init(["--tokens", "@no.gz"], says: ["@no.gz", "no gzip file"]),
-        .init(["--tokens", "@no.zst"], says: ["@no.zst", "no zstd file"]),
+        .init(["--tokens", "@no.gz"], says: ["@no.gz", "is not a gzip file"]),
+        .init(["--tokens", "@no.zst"], says: ["@no.zst", "is not a zstd file"]),
         .init(["--tokens", "@far.zst"], says: ["@far.zst", "8 MiB", "--long"]),
         .init(
             ["--tokens", "-", "--ledger", "@directory"], says: ["--ledger", "@directory", "exists"]),
@@ -142,6 +142,7 @@ extension MalformedRequest {
         .init(
             ["--ledger", "@nothing/below"], says: ["--ledger", "@nothing/below", "No such file"]),
         .init(["--ledger", "@empty", "--resume"], says: ["--ledger", "@empty"]),
-        .init(["--ledger", "@strange", "--resume"], says: ["--ledger", "@strange", "no ledger"]),
+        .init(
+            ["--ledger", "@strange", "--resume"], says: ["--ledger", "@strange", "is not a ledger"]),
     ]
 }
