@@ -121,7 +121,7 @@ package final class ListBytes: Sendable {
         guard count == 0 else {
             throw .request(name, " is not a \(named.rawValue) file: name it as what it is")
         }
-        // Nothing is not a packed file either: it is told as cut off when it is read.
+        // An empty file is no exception: reading it says that it is cut off.
         return named
     }
 

@@ -104,7 +104,7 @@ struct ListFormsTests {
             campaign.tokens.list(), to: "list", in: campaign.directory)
         let arguments = ["--tokens", file, "--limit", "1000"]
         #expect(try campaign.send(to: server.endpoint, arguments).exitCode == 0)
-        // The same list packed otherwise is the same list.
+        // The same list compressed otherwise is the same list.
         let other = try Packing.zstd.write(
             campaign.tokens.list(), to: "other", in: campaign.directory)
         let same = try campaign.send(

@@ -20,7 +20,7 @@ struct IndependentClient {
         case answers
         /// Reads for so long, or until the connection ends.
         case read(seconds: Double)
-        /// A PING of 8 bytes; it goes on when it is answered.
+        /// A PING of 8 bytes; it continues when it is answered.
         case ping(String)
 
         var object: [String: Any] {

@@ -10,7 +10,7 @@ public struct SendOptions: Sendable {
     /// Where the device tokens come from.
     public typealias Tokens = TokenSource
 
-    /// What is shown while a run goes on.
+    /// What is shown while a run is in progress.
     public typealias Progress = ProgressMode
     /// How the event log is written.
     public typealias LogFormat = EventLogFormat

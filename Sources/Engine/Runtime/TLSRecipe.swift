@@ -1,7 +1,7 @@
 internal import Synchronization
 package import TLS
 
-/// What every session of a run is made from. Replaced as a whole while the run goes on: sessions
+/// What every session of a run is made from. Replaced as a whole while the run continues: sessions
 /// that stand keep what they were made from.
 package final class TLSRecipe: Sendable {
     package struct Value: Sendable {

@@ -7,7 +7,7 @@ extension ReactorSettings {
     ///
     /// - Parameters:
     ///   - version: Which provider token of the run `authorization` is.
-    ///   - personalCollapseCount: The octets of a row's own collapse ID, a hole; nil: it has none.
+    ///   - personalCollapseCount: The bytes of a row's own collapse ID, a hole; nil: it has none.
     ///   - personalLength: Rows have payloads of their own: the content-length is a hole of one
     ///     byte, at the very end, because a template has to write as many digits as it takes.
     func fields(

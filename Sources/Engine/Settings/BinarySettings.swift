@@ -29,7 +29,7 @@ package struct BinarySettings: Sendable {
         self.silence = silence
     }
 
-    /// The most octets that one notification takes.
+    /// The most bytes that one notification takes.
     func countLimit(payloadCount: Int) -> Int {
         command.count(
             tokenCount: BinaryCommand.tokenLimit, payloadCount: payloadCount, hasPriority: true)

@@ -1,4 +1,4 @@
-/// What is shown while a run goes on.
+/// What is shown while a run is in progress.
 public enum ProgressMode: String, Sendable, CaseIterable {
     /// A live line where stderr is a terminal, a plain line now and then elsewhere.
     case auto

@@ -13,7 +13,7 @@ import Testing
         [0, 0, UInt8(body.count), type, flags, 0, 0, 0, stream] + body
     }
 
-    /// HEADERS of one octet, `:status 200` of the static table, and the stream's end.
+    /// HEADERS of one byte, `:status 200` of the static table, and the stream's end.
     private func accepts(_ stream: UInt8) -> [UInt8] { frame(1, flags: 5, stream: stream, [0x88]) }
 
     private func setting(_ identifier: UInt8, _ value: UInt8) -> [UInt8] {

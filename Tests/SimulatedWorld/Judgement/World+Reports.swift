@@ -79,7 +79,7 @@ extension World {
 
     private func judgeLatencies(_ latency: LatencyCounts, _ process: SimulatedProcess) {
         let weather = process.weather
-        // Where bytes leave slowly, a request's clock begins anew.
+        // Where bytes leave slowly, a request's clock starts again.
         guard isLonely, process.responses.allSatisfy(\.isSure), weather.shortSend == 0,
             weather.slowReading == 0, weather.sendBufferCount >= 1 << 20
         else { return }

@@ -42,7 +42,7 @@ struct ScriptedGateway {
 enum GatewayEnding {
     case atOnce
     case later
-    /// By a reset, which overtakes what is under way.
+    /// By a reset, which overtakes what is on its way.
     case reset
     /// Left to the client.
     case never

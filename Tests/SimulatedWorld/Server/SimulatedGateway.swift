@@ -128,7 +128,7 @@ final class SimulatedGateway {
         world.events.insert(.gatewaySpeaks(link: link), at: world.clock + delay)
     }
 
-    /// Shuts the connection down at an instant of its own, whatever is under way.
+    /// Shuts the connection down at an instant of its own, whatever is in progress.
     func sayGoodbye() {
         guard isGood else { return }
         let last = copies.count - 1

@@ -84,7 +84,7 @@ extension SimulatedServer {
         case NGHTTP2_RST_STREAM.rawValue:
             if let copy = streams[stream]?.copy { world.journal.cancelled(copy) }
         case NGHTTP2_GOAWAY.rawValue:
-            // A window given back byte by byte is a flood to whoever reads it.
+            // A window given back byte by byte is a flood to its reader.
             let isCalming =
                 frame.goaway.error_code == NGHTTP2_ENHANCE_YOUR_CALM.rawValue
                 && mostIdleFrames > 10_000
