@@ -41,7 +41,7 @@ public struct TracedFrame: Sendable {
         prefaceCount -= skipped
         for offset in skipped..<bytes.byteCount { pending.append(bytes.octet(at: offset)) }
         var offset = 0
-        while pending.count - offset >= FrameHeader.byteCount {
+        while isReadable, pending.count - offset >= FrameHeader.byteCount {
             let header = FrameHeader(unsafe pending.span.bytes, at: offset)
             guard header.length <= Self.payloadLimit else {
                 isReadable = false
@@ -73,7 +73,11 @@ public struct TracedFrame: Sendable {
             guard start <= end else { return nil }
             block = Array(payload[start..<end])
         case .continuation:
-            guard block.count + payload.count <= Self.payloadLimit else { return nil }
+            guard block.count + payload.count <= Self.payloadLimit else {
+                // Without this block the table of all that follow is unknown.
+                isReadable = false
+                return nil
+            }
             block += payload
         default:
             return nil

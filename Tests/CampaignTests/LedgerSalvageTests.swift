@@ -62,4 +62,31 @@ import Testing
         let salvage = try LedgerSalvage([], manifest: manifest)
         #expect(salvage.gaps.map(\.endRow) == [6] && salvage.gaps.map(\.firstRow) == [0])
     }
+
+    @Test func `a feedback ledger without reservations has the rows of which verdicts are left`()
+        throws
+    {
+        var identity = testIdentity
+        identity.wireProtocol = CampaignIdentity.feedbackProtocol
+        var manifest = Manifest(
+            campaign: testCampaign, identity: identity, firstStartedAtMilliseconds: 0,
+            listPath: nil)
+        _ = manifest.beginEpoch(atMilliseconds: 1)
+        let draft = testDraft()
+        draft.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
+        draft.write()
+        let kept = draft.octets.count
+        draft.writer.reserve(testChunk(10, 10), nowMilliseconds: testTime)
+        draft.write()
+        // The last row that is spoken of is not the last one that is found.
+        draft.writer.settled(row: 17, .rejected, at: testTime)
+        draft.writer.settled(row: 12, .rejected, at: testTime)
+        draft.write()
+        manifest.endEpoch(lengths: [draft.length], isFinished: false)
+
+        draft.octets[kept + 12] ^= 1
+        let salvage = try LedgerSalvage([draft.segment], manifest: manifest)
+        #expect(salvage.isOfFeedback && !salvage.isSound)
+        #expect(salvage.feedbackChunks(in: salvage.gaps).map(\.rows) == [10..<18])
+    }
 }

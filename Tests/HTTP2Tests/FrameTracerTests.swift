@@ -34,6 +34,50 @@ import Testing
         #expect(frames[4].payload == [0x68, 0x69])
     }
 
+    /// HEADERS and CONTINUATION with a block of this many bytes, which puts `a: b` into the table
+    /// first, and a HEADERS that uses it.
+    private static func bytes(blockCount: Int) -> [UInt8] {
+        var block: [UInt8] = [0x40, 1, 0x61, 1, 0x62]
+        while block.count < blockCount {
+            // A literal that is not indexed: the name `c` and a length of four bytes in front of it.
+            let valueCount = min(blockCount - block.count - 7, 16_000)
+            let rest = valueCount - 127
+            block += [0x00, 1, 0x63, 0x7f]
+            block += [UInt8(rest & 127) | 128, UInt8(rest >> 7 & 127) | 128, UInt8(rest >> 14)]
+            block += [UInt8](repeating: 0x78, count: valueCount)
+        }
+        var bytes: [UInt8] = []
+        var start = 0
+        while start < block.count {
+            let end = min(block.count, start + 16_384)
+            let count = end - start
+            bytes += [0, UInt8(count >> 8), UInt8(count & 255), start == 0 ? 1 : 9]
+            bytes += [end == block.count ? 4 : 0, 0, 0, 0, 1]
+            bytes += block[start..<end]
+            start = end
+        }
+        return bytes + [0, 0, 1, 1, 4, 0, 0, 0, 3, 0xbe]
+    }
+
+    @Test func `a header block has 64 KiB at most and what follows a longer one is not guessed`() {
+        var told: [[String]] = []
+        var tracer = FrameTracer(isClient: false)
+        tracer.take(Self.bytes(blockCount: 65_536).span.bytes) { frame in
+            if let fields = text(frame) { told.append(fields) }
+        }
+        #expect(told.count == 2)
+        #expect(told.first?.count == 6 && told.last == ["a b"])
+
+        var count = 0
+        tracer = FrameTracer(isClient: false)
+        tracer.take(Self.bytes(blockCount: 65_537).span.bytes) { frame in
+            count += 1
+            #expect(frame.fields == nil)
+        }
+        // All frames of the block, and none behind it.
+        #expect(count == 5)
+    }
+
     @Test func `what is not an HTTP/2 ends the reading`() {
         var tracer = FrameTracer(isClient: false)
         var count = 0

@@ -57,12 +57,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         beginClose(index, now: now)
     }
 
-    /// The server's last word is none.
+    /// The server's last word is none: it broke its protocol.
     mutating func failUnreadable(_ index: Int, now: Now) {
         let address = connections.addresses.entries[connections[index].address].address
         let trouble = ConnectionTrouble(
             .protocol, with: "\(address)",
-            "the server says what is no error packet of a gateway")
+            "the server says what is not an error packet of a gateway")
+        noteBroken(index, trouble, now: now)
         fail(index, trouble, isLasting: false, now: now)
     }
 

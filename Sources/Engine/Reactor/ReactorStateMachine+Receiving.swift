@@ -162,7 +162,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Counts a connection that ends by the server's protocol error; so many end the run.
-    private mutating func noteBroken(
+    mutating func noteBroken(
         _ index: Int, _ trouble: ConnectionTrouble, now: Now
     ) {
         guard !connections[index].isBroken else { return }

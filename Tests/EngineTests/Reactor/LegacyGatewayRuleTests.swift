@@ -329,4 +329,34 @@ struct LegacyGatewayRuleTests {
         let rejected = try run.rows().filter { $0.state == .rejected }
         #expect(rejected.count == 10 && rejected.allSatisfy { $0.reason == "BadDeviceToken" })
     }
+
+    /// Has gateways say what is not an error packet once they have a notification, on as many
+    /// connections as it takes.
+    private func junkRun(after isToSay: @escaping (Int) -> Bool) throws -> ScriptedRun {
+        let run = try gatewayRun(rows: 20, inFlight: 1, onLost: .resend)
+        var seen = 0
+        run.run(for: 600 * second) {
+            while seen < run.notifications.count {
+                if isToSay(seen) { run.say([9, 9, 9, 9, 9, 9], on: run.notifications[seen].link) }
+                seen += 1
+            }
+            return run.shared.isStopping
+        }
+        return run
+    }
+
+    @Test func `Three connections in a row with junk in place of an error packet end the run`() throws {
+        let run = try junkRun { _ in true }
+        guard case .brokenServer(let trouble) = run.shared.stopCause else {
+            Issue.record("\(String(describing: run.shared.stopCause))")
+            return
+        }
+        #expect(trouble.kind == .protocol && run.notifications.count == 3)
+    }
+
+    @Test func `Accepted rows between connections with junk let the run go on`() throws {
+        let run = try junkRun { $0 % 3 != 2 }
+        #expect(run.shared.stopCause == nil && run.isFinished)
+        #expect(run.settled == 20 && run.notifications.count > 40)
+    }
 }

@@ -103,6 +103,8 @@ final class ScriptedRun {
     /// The limit that servers announce.
     var maxStreams: UInt32? = 1000
     var addressCount = 1
+    /// Changes each chunk of the list before a reactor gets it, as an earlier run's rows would.
+    var adjustChunk: (RowChunk) -> Void = { _ in }
     /// Writes of the ledger never come to an end.
     var holdsWrites = false
     /// Syncs take until the test ends them.
@@ -262,6 +264,7 @@ final class ScriptedRun {
             guard let chunk = try? source.next(rowLimit: rowLimit) else {
                 return complete(.listEnded)
             }
+            adjustChunk(chunk)
             complete(.chunk(chunk))
         case .connect(let slot, let address):
             let number = (0..<addressCount).first {

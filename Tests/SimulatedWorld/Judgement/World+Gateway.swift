@@ -60,6 +60,8 @@ extension World {
             links[id].noRequestsSince = (clock, "its gateway says its last word")
             learnedTrouble(ofAddress: links[id].address)
         }
+        // Acceptances, which nobody says, may come in between: so it counts at most.
+        if case .junk = gateway.lastWord?.fate { learnedViolation(id, isSure: false) }
         guard let end = gateway.responseEnd, end <= links[id].countAtClient,
             links[id].word == nil, let word = gateway.lastWord
         else { return }

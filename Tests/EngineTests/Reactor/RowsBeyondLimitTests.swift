@@ -1,0 +1,35 @@
+import Campaign
+import Support
+import Testing
+
+@testable import Engine
+
+/// What the ledger says of rows behind the limit that lie in a chunk which is taken up again.
+@Suite(.timeLimit(.minutes(60)))
+struct RowsBeyondLimitTests {
+    /// What is to be done with each row, and how often earlier runs sent it: single rows and
+    /// neighbours, at the chunk's ends and in the middle.
+    private static let past: [(disposition: RowDisposition, attempts: UInt8)] = [
+        (.beyondLimit, 1), (.send, 0), (.beyondLimit, 0), (.beyondLimit, 0), (.beyondLimit, 2),
+        (.beyondLimit, 2), (.send, 0), (.beyondLimit, 3), (.send, 0), (.send, 0),
+        (.beyondLimit, 0), (.send, 0), (.beyondLimit, 4),
+    ]
+
+    @Test func `They remain, with their attempts, and the others are sent`() throws {
+        let run = try ScriptedRun(rows: Self.past.count)
+        run.adjustChunk = { chunk in
+            chunk.dispositions = Self.past.map(\.disposition.rawValue)
+            chunk.attempts = Self.past.map(\.attempts)
+        }
+        run.run()
+        let toSend = Self.past.indices.filter { Self.past[$0].disposition == .send }
+        #expect(run.requests.map(ScriptedRun.row).sorted() == toSend)
+        let rows = try run.rows()
+        try #require(rows.count == Self.past.count)
+        for (place, row) in rows.enumerated() {
+            let past = Self.past[place]
+            #expect(row.state == (past.disposition == .send ? .accepted : .remaining), "row \(place)")
+            #expect(row.attempts == (past.disposition == .send ? 1 : Int(past.attempts)))
+        }
+    }
+}
