@@ -111,8 +111,12 @@ extension World {
         reactor.inbox.removeAll(keepingCapacity: true)
         for delivery in inbox { hand(delivery, to: reactor) }
         let isBacklogHigh = reactor.machine.isBacklogHigh
+        reactor.machine.exchangeWithRun(now)
         let isStopping = process.shared.isStopping
+        interleave(with: reactor)
         reactor.machine.turn(now)
+        interleave(with: reactor)
+        reactor.machine.finishTurn(now)
         judgeBacklog(reactor, wasHigh: isBacklogHigh)
         judgeStopping(reactor, wasStopping: isStopping)
         if process.stoppedAt == nil, process.shared.isStopping { process.stoppedAt = clock }
@@ -142,6 +146,19 @@ extension World {
         }
         // A turn takes its time, so that a deadline in the past still comes to an end.
         wake(reactor, at: max(deadline, clock + 5_000))
+    }
+
+    /// In the middle of a reactor's turn another one has a whole turn, as threads do: between taking the
+    /// run's directives and following them, or before what came of that is told.
+    private func interleave(with reactor: SimulatedReactor) {
+        guard process.reactors.count > 1, !isInterleaving, random.chance(0.1) else { return }
+        let other = process.reactors[random.below(process.reactors.count)]
+        guard other !== reactor, !other.isDone else { return }
+        note { "r\(other.index) has a turn within one of r\(reactor.index)" }
+        trace.step(time: clock, kind: 12, other.index)
+        isInterleaving = true
+        turn(other)
+        isInterleaving = false
     }
 
     private func tellTrouble() {

@@ -39,6 +39,8 @@ public final class World {
     /// How old the first process' provider token is, in seconds.
     var tokenAge: UInt64
     var tickets = 0
+    /// A reactor's turn is within another one's.
+    var isInterleaving = false
     /// All processes so far.
     var lives: [ProcessLife] = []
     /// What the manifest says of the canary, and whether the operator has had enough of it.

@@ -1,8 +1,8 @@
 import Campaign
 import Support
 
-/// When a reactor may make another request, as far as the run goes: its share of the rate, and the few
-/// requests that may be in flight before one was accepted. What a connection allows is asked besides.
+/// When a reactor may make another request, as far as the run's rate goes, of which it has a share. What a
+/// connection allows is asked besides.
 struct Admission {
     /// The reactor's share of the run's rate.
     var limiter: Pacer
@@ -10,8 +10,6 @@ struct Admission {
     var nextPaced = UInt64.max
     /// True while this reactor takes a share of the rate.
     var sharesRate = false
-    /// Requests that this reactor may have in flight although none was accepted yet.
-    var initialPermits = 0
 
     init(milliRate: UInt64?, now: Now) {
         limiter = Pacer(milliRate: milliRate, now: now.nanoseconds)
@@ -33,46 +31,24 @@ struct Admission {
     }
 
     /// The reactor's share of the rate: divided again among the reactors that have rows.
-    mutating func shareRate(of run: SharedRun, now: UInt64) {
-        let share = run.isPaused ? 0 : run.milliRate.map { $0 / UInt64(run.hungryReactors) }
+    mutating func shareRate(of run: RunDirectives, now: UInt64) {
+        let share = run.isPaused ? 0 : run.milliRate.map { $0 / UInt64(run.sharingReactors) }
         if share != limiter.milliRate { limiter.setRate(milliRate: share, now: now) }
     }
 
     /// The reactor has rows: it takes a share of the rate.
-    mutating func join(_ run: SharedRun) {
-        guard !sharesRate else { return }
-        sharesRate = true
-        run.enterHungry()
+    ///
+    /// - Returns: False where it had one.
+    mutating func join() -> Bool {
+        defer { sharesRate = true }
+        return !sharesRate
     }
 
     /// The reactor has no rows any more.
-    mutating func leave(_ run: SharedRun) {
-        guard sharesRate else { return }
-        sharesRate = false
-        run.leaveHungry()
-    }
-
-    /// Requests that may be made before the first notification was accepted: few, and fewer with each
-    /// one that is refused, so that a wrong setting is found out at little cost.
-    mutating func initialAllowance(
-        of run: SharedRun, inFlight: Int, abortAfter: Int, reactors: Int
-    ) -> Int {
-        if run.anyAccepted { return .max }
-        let wanted = max(1, abortAfter / reactors) - initialPermits
-        if wanted > 0 { initialPermits += run.takeEarlyLeaves(wanted, limit: abortAfter) }
-        return max(0, initialPermits - inFlight)
-    }
-
-    /// Lets other reactors have the permits of what is not in flight here.
-    mutating func releasePermits(to run: SharedRun, inFlight: Int) {
-        guard initialPermits > inFlight else { return }
-        run.giveBackEarlyLeaves(initialPermits - inFlight)
-        initialPermits = inFlight
-    }
-
-    /// What does not hold although it always has to; nil if all is well.
-    func brokenInvariant(abortAfter: Int) -> String? {
-        (0...abortAfter).contains(initialPermits)
-            ? nil : "\(initialPermits) permits of \(abortAfter)"
+    ///
+    /// - Returns: False where it had no share.
+    mutating func leave() -> Bool {
+        defer { sharesRate = false }
+        return sharesRate
     }
 }

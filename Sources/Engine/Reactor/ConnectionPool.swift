@@ -22,8 +22,9 @@ import Support
     /// Connections that this reactor keeps up, and those that it opens at its start.
     var share: Int
     let initialCount: Int
-    /// The run's target that the share is of.
-    var targetVersion: UInt32 = 0
+    /// The slots of the connections that call the provider token expired, one for each such response, and
+    /// whether it is their first: the run has not said yet what to do.
+    var expiredOn: [(slot: Int, isFirst: Bool)] = []
     /// Attempts at a connection so far.
     var begun = 0
     var resolutionFailures = 0

@@ -19,11 +19,25 @@ struct ReactorMetrics: ~Copyable {
         statistics.requests += 1
     }
 
-    /// Tells the run of the rows that were accepted since the last time. Guards count responses in their
-    /// order, so this comes before any other response is counted.
-    mutating func reportAccepted(to run: SharedRun) {
-        run.count(accepted: acceptedSinceReport)
-        acceptedSinceReport = 0
+    /// What became of the canary's rows since the last time.
+    mutating func takeCanaryProgress() -> ReactorEffects.CanaryProgress {
+        let total = canaryTotal
+        defer { canaryReport.told = total }
+        return .init(
+            done: total.done - canaryReport.told.done,
+            answered: total.answered - canaryReport.told.answered,
+            refused: total.refused - canaryReport.told.refused,
+            lost: total.lost - canaryReport.told.lost)
+    }
+
+    private var canaryTotal: ReactorEffects.CanaryProgress {
+        // A row that is invalid tells as much of the campaign as one that is refused.
+        let refusing = statistics.heldBack + statistics.invalid
+        return .init(
+            done: statistics.settled + statistics.heldBack,
+            answered: statistics.accepted + statistics.rejected + refusing,
+            refused: canaryReport.refused + refusing,
+            lost: statistics.failed + statistics.unknown - canaryReport.lostBefore)
     }
 
     /// A connection that takes another's place is a reconnect; the first ones and those by which the
@@ -35,14 +49,12 @@ struct ReactorMetrics: ~Copyable {
     }
 }
 
-/// What of a reactor's counters the canary knows already.
+/// What a reactor counts for the canary alone.
 struct CanaryReport {
-    var done: UInt64 = 0
-    var answered: UInt64 = 0
+    /// What the canary knows already.
+    var told = ReactorEffects.CanaryProgress()
     /// Rows that were refused for good, 410 left out.
     var refused: UInt64 = 0
-    var refusedReported: UInt64 = 0
-    var lost: UInt64 = 0
     /// Rows that an earlier run sent: their answers were never to be had.
     var lostBefore: UInt64 = 0
 }

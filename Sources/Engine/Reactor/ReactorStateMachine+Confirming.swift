@@ -21,7 +21,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     ) {
         let address = connections.addresses.entries[connections[index].address].address
         let meaning = packet.meaning
-        shared.note(
+        run.note(
             ConnectionTrouble(
                 .refused, with: "\(address)", "error \(packet.status) (\(meaning.reason.text))"))
         switch subject {
@@ -38,9 +38,10 @@ extension ReactorStateMachine where Records: ~Copyable {
                 .errorPacket, .warning, connection: index,
                 "\(address): error \(packet.status) names no notification: what is out is in doubt",
                 now: now)
-            shared.count(
-                writer.heard(meaning.campaign), status: UInt16(packet.status),
-                reason: meaning.reason)
+            run.append(
+                .response(
+                    writer.heard(meaning.campaign), status: UInt16(packet.status),
+                    reason: meaning.reason))
             loseStreams(index, now: now)
         }
     }
@@ -86,14 +87,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ tag: RowTag, _ packet: BinaryErrorPacket, connection index: Int, now: Now
     ) {
         noteUntimedAnswer(index, now: now)
-        shared.noteAnswer(now)
+        run.noteResponse(now)
         rows.inFlight -= 1
         let meaning = packet.meaning
         let state = unsafe rows.slab.state(tag)
         unsafe state.pointee.lastStatus = UInt16(packet.status)
         unsafe state.pointee.lastReason = meaning.reason.rawValue
         // Guards count answers in their order.
-        metrics.reportAccepted(to: shared)
+        reportAccepted(now)
         switch meaning.row {
         case .remainUnsettled:
             holdBack(tag, now: now)
@@ -104,7 +105,9 @@ extension ReactorStateMachine where Records: ~Copyable {
                 tag, state: .rejected, status: UInt16(packet.status),
                 reasonCode: meaning.reason.rawValue, now: now)
         }
-        shared.count(
-            writer.heard(meaning.campaign), status: UInt16(packet.status), reason: meaning.reason)
+        run.append(
+            .response(
+                writer.heard(meaning.campaign), status: UInt16(packet.status),
+                reason: meaning.reason))
     }
 }

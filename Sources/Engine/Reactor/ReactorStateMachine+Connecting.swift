@@ -23,7 +23,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// The first ones are opened together; all that come after them, in whomever's place, are held
     /// to the run's ten a second (docs/decisions/0007).
     mutating func openConnections(_ now: Now) {
-        guard case .running = phase, !shared.isStopping, hasWork else {
+        guard case .running = phase, !run.directives.isStopping, hasWork else {
             connections.addresses.stopWaiting()
             return
         }
@@ -58,21 +58,21 @@ extension ReactorStateMachine where Records: ~Copyable {
             active += 1
             underWay += 1
             let isFirst = connections.begun < connections.initialCount
-            if !isFirst, let due = shared.churn.take(now: now.nanoseconds) {
+            if !isFirst, let due = run.resources.churn.take(now: now.nanoseconds) {
                 connections.addresses.wait(until: due)
                 return
             }
             guard let address = connections.addresses.pick(for: index, now: now.nanoseconds) else {
-                if !isFirst { shared.churn.giveBack(now: now.nanoseconds) }
+                if !isFirst { run.resources.churn.giveBack(now: now.nanoseconds) }
                 return
             }
             connections.begun += 1
             connections[index].begin(
-                address: address, number: UInt64(reactor) << 32 | UInt64(connections.begun),
+                address: address, number: UInt64(run.reactor) << 32 | UInt64(connections.begun),
                 refusals: connections.addresses.entries[address].refusals,
                 configuration: connections.configuration,
                 now: now.nanoseconds)
-            connections[index].sessionVersion = shared.sessionVersion
+            connections[index].sessionVersion = run.directives.sessionVersion
             unsafe submissions.append(
                 .connect(connection: index, address: connections.addresses.entries[address].address)
             )
@@ -88,7 +88,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             connections.addresses.update(found, now: now.nanoseconds, isInUse: used.contains)
         case .failure(let failure):
-            shared.note(ConnectionTrouble(.resolve, failure.message))
+            run.note(ConnectionTrouble(.resolve, failure.message))
             connections.addresses.resolution = .none
             connections.addresses.wait(until: now.nanoseconds + second)
             connections.resolutionFailures += 1
@@ -96,7 +96,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 connections.addresses.entries.isEmpty,
                 !settings.giveUpAfterIsExplicit
             {
-                shared.stop(.gaveUp(ConnectionTrouble(.resolve, failure.message)))
+                run.stop(.gaveUp(ConnectionTrouble(.resolve, failure.message)))
             }
         }
     }
@@ -178,7 +178,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ index: Int, _ trouble: ConnectionTrouble, isLasting: Bool, retryAfter: UInt64? = nil,
         now: Now
     ) {
-        shared.note(trouble)
+        run.note(trouble)
         noteFailure(index, trouble, now: now)
         let servedWell =
             connections[index].answers > 0 && connections[index].phase != .connecting
@@ -235,7 +235,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func replaceUseless(_ index: Int, _ what: String, now: Now) {
         guard connections[index].phase == .open else { return }
         let trouble = connections.trouble(index, what, step: .silent)
-        shared.note(trouble)
+        run.note(trouble)
         noteFailure(index, trouble, now: now)
         connections.addresses.failed(
             connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
@@ -258,14 +258,11 @@ extension ReactorStateMachine where Records: ~Copyable {
         // What stands already may carry the run to its end.
         guard !connections.hasReady else { return }
         if let trouble = connections.addresses.lastingFailure {
-            shared.stop(.gaveUp(trouble))
-        } else if !settings.giveUpAfterIsExplicit, !shared.anyReady,
+            run.stop(.gaveUp(trouble))
+        } else if !settings.giveUpAfterIsExplicit, !run.directives.anyReady,
             connections.addresses.areAllUnreachable(after: Self.hopelessAttempts)
         {
-            shared.stop(
-                .gaveUp(
-                    shared.lastTrouble
-                        ?? ConnectionTrouble(.connect, "no address could be reached")))
+            run.giveUp(.unreachable)
         }
     }
 }

@@ -11,12 +11,12 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// them.
     mutating func exchangeRows(_ now: Now) {
         if let isAble = connections.noteAbility(now: now.nanoseconds) {
-            shared.exchange.note(reactor, isAble: isAble)
+            run.resources.exchange.note(run.reactor, isAble: isAble)
         }
         guard case .running = phase, settings.reactors > 1, let since = connections.disabledSince,
             now.nanoseconds - min(now.nanoseconds, since) >= Self.patience
         else { return }
-        var room = min(shared.exchange.room(for: reactor), Self.rowsAtOnce)
+        var room = min(run.resources.exchange.room(for: run.reactor), Self.rowsAtOnce)
         while room > 0, let tag = takeOwnRow(now) {
             guard giveAway(tag) else {
                 rows.requeue(tag)
@@ -35,21 +35,21 @@ extension ReactorStateMachine where Records: ~Copyable {
         let row = unsafe RowExchange.Row(
             state: rows.slab.state(tag).pointee, token: Array(rows.slab.tokenBytes(tag)),
             pieces: writer.values(of: tag, in: rows.slab))
-        guard shared.exchange.put(row, from: reactor) else { return false }
+        guard run.resources.exchange.put(row, from: run.reactor) else { return false }
         rows.slab.free(tag)
         return true
     }
 
     /// A row that another reactor could not send.
     mutating func takeExchangedRow() -> RowTag? {
-        guard shared.exchange.hasRows, !rows.slab.isFull else { return nil }
+        guard run.resources.exchange.hasRows, !rows.slab.isFull else { return nil }
         return takeRowOfOthers()
     }
 
     /// Apart from the check, which is made for each row.
     @inline(never)
     private mutating func takeRowOfOthers() -> RowTag? {
-        guard let row = shared.exchange.take() else { return nil }
+        guard let row = run.resources.exchange.take() else { return nil }
         let tag = rows.slab.take()
         unsafe rows.slab.state(tag).initialize(to: row.state)
         unsafe rows.slab.state(tag).pointee.firstBlock = .max

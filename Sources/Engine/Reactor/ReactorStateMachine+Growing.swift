@@ -5,21 +5,21 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Takes over what the run's target gives this reactor. One without connections takes no rows,
     /// and ends when the list does.
     mutating func followTarget(_ now: Now) {
-        guard let target = shared.connectionTarget else { return }
-        if target.version != connections.targetVersion {
-            connections.targetVersion = target.version
-            connections.share = min(target.share(of: reactor), settings.connections)
+        guard let target = run.directives.connectionShare else { return }
+        let share = min(target, settings.connections)
+        if share != connections.share {
+            connections.share = share
             makeSlots(now)
         }
         // It never asked for rows, so nobody told it that there are none left.
-        if connections.initialCount == 0, !rows.chunks.isAtEnd, shared.isListOver {
+        if connections.initialCount == 0, !rows.chunks.isAtEnd, run.directives.isListOver {
             rows.chunks.noteEnd()
         }
     }
 
     /// Makes the slots that the reactor's share needs.
     mutating func makeSlots(_ now: Now) {
-        let records = shared.connectionTarget != nil || settings.connections <= 32 ? 4 : 2
+        let records = run.directives.connectionShare != nil || settings.connections <= 32 ? 4 : 2
         let capacity = records * Records.sealedCount(recordPlaintextLimit) + 4096
         let rate = settings.milliRatePerConnection
         connections.grow {

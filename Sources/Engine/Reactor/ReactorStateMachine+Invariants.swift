@@ -4,7 +4,12 @@ extension ReactorStateMachine where Records: ~Copyable {
     package var brokenInvariant: String? {
         rows.brokenInvariant
             ?? connections.brokenInvariant(inFlight: rows.inFlight)
-            ?? admission.brokenInvariant(abortAfter: settings.abortAfter)
+            ?? brokenPermits
             ?? recorder.brokenInvariant
+    }
+
+    private var brokenPermits: String? {
+        (0...settings.abortAfter).contains(run.directives.permits)
+            ? nil : "\(run.directives.permits) permits of \(settings.abortAfter)"
     }
 }

@@ -52,8 +52,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             .addresses, connections.addresses.entries.count,
             AddressBook.entriesLimit + connections.count)
         tell(.reasons, metrics.statistics.reasons.texts.count, ReasonCounts.textsLimit + 1)
-        let exchanged = shared.exchange.counts
-        tell(.exchangedRows, exchanged.rows, shared.exchange.limit)
+        let exchanged = run.resources.exchange.counts
+        tell(.exchangedRows, exchanged.rows, run.resources.exchange.limit)
         tell(.exchangedPieces, exchanged.pieces, RowExchange.piecesLimit)
         for index in 0..<connections.count {
             tell(.outgoing, connections[index].sealedCount, Self.outgoingLimit)

@@ -12,7 +12,9 @@ import Support
 extension ReactorStateMachine where Records: ~Copyable {
     /// True where rows may go by, or be read ahead of their sync, without anything else happening.
     private var mayPass: Bool {
-        guard case .running = phase, !shared.isStopping, !shared.isPaused else { return false }
+        guard case .running = phase, !run.directives.isStopping, !run.directives.isPaused else {
+            return false
+        }
         return recorder.ledger.pendingByteCount < settings.limits.ledgerBacklog
             && rows.held.count < min(rows.chunkRows.aheadLimit, HeldRows.limit)
     }
@@ -142,12 +144,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// - Parameter isIdle: No more are read for now: others may have what is left until the judgement.
     @inline(never)
     mutating func reportRowsRead(isIdle: Bool) {
-        rows.rowsRead.lease = shared.count(
-            rowsRead: rows.rowsRead.rows, invalid: rows.rowsRead.invalid,
-            lease: rows.rowsRead.lease,
+        let (lease, stop) = run.resources.rowsRead.count(
+            rows: rows.rowsRead.rows, invalid: rows.rowsRead.invalid, lease: rows.rowsRead.lease,
             reactors: isIdle ? 0 : settings.reactors)
+        if let stop { run.stop(stop) }
+        rows.rowsRead.lease = lease
         rows.rowsRead.rows = 0
         rows.rowsRead.invalid = 0
-        rows.rowsRead.isOver = shared.isStopping
+        rows.rowsRead.isOver = run.directives.isStopping
     }
 }

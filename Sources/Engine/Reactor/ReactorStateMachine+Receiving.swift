@@ -66,6 +66,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 guard connections[index].isListening else { return }
             }
         }
+        if run.isFull { exchangeWithRun(now) }
     }
 
     /// 200, and when it came is known.
@@ -135,7 +136,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         connections.addresses.ready(connections[index].address)
         connections[index].mustProve = connections.addresses.isLossy(connections[index].address)
-        shared.noteReady()
+        run.noteReady()
     }
 
     /// The server broke the protocol: the GOAWAY that names the error is the last thing it gets. Where
@@ -146,7 +147,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     ) {
         let trouble = connections.trouble(
             index, "the server broke HTTP/2: \(error.message)", step: .protocol)
-        shared.note(trouble)
+        run.note(trouble)
         noteBroken(index, trouble, now: now)
         noteFailure(index, trouble, now: now)
         connections.addresses.failed(
@@ -168,8 +169,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard !connections[index].isBroken else { return }
         connections[index].isBroken = true
         // Responses and errors count in their order.
-        metrics.reportAccepted(to: shared)
-        shared.noteBroken(trouble, now)
+        reportAccepted(now)
+        run.append(.broken(trouble))
     }
 
     private mutating func followGoAway(_ index: Int, code: ErrorCode, now: Now) {
@@ -177,19 +178,19 @@ extension ReactorStateMachine where Records: ~Copyable {
         let answer = connections[index].session.goAwayReason.reason
         noteGoAway(index, code: code, reason: answer?.text, now: now)
         if let answer {
-            shared.note(
+            run.note(
                 connections.trouble(index, "GOAWAY with reason \(answer.text)", step: .refused))
         } else if code != .noError {
             var trouble = connections.trouble(index, "GOAWAY with error \(code)", step: .refused)
-            shared.note(trouble)
+            run.note(trouble)
             trouble.kind = .protocol
             if code.isProtocolError { noteBroken(index, trouble, now: now) }
         }
         switch AnswerClass.classify(goAwayReason: answer) {
         case .refusesCredential:
-            shared.stop(.refused(.init(status: 0, reason: answer, isCredential: true)))
+            run.stop(.refused(.init(status: 0, reason: answer, isCredential: true)))
         case .renewProviderToken:
-            followExpired(index, usedVersion: writer.authorizationVersion, now: now)
+            noteExpired(index, usedVersion: writer.authorizationVersion, isFirst: false)
         default:
             break
         }

@@ -14,8 +14,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Nothing may be sent that can't be recorded.
     ///
     /// - Parameter errno: What the disk said; nil if all is well.
-    func followDisk(_ errno: Int32?) {
+    mutating func followDisk(_ errno: Int32?) {
         guard let errno else { return }
-        shared.stop(.ledgerFailed(detail: describe(errno: errno)))
+        run.stop(.ledgerFailed(detail: describe(errno: errno)))
     }
 }

@@ -6,8 +6,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// drains, its successor opens, and only when that is ready comes the next one's turn.
     /// Requests in flight get their answers on the connection that they went out on.
     mutating func replaceOutdated(_ now: Now) {
-        guard case .running = phase, !shared.isStopping else { return }
-        let version = shared.sessionVersion
+        guard case .running = phase, !run.directives.isStopping else { return }
+        let version = run.directives.sessionVersion
         var outdated: Int?
         var active = 0
         for index in 0..<connections.count where connections[index].isActive {

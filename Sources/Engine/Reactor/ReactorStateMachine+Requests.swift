@@ -44,12 +44,12 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Requests carry the provider token that the run has now.
     private mutating func followAuthorization() {
-        if writer.isOutdated(shared.authorizationVersion) { renewAuthorization() }
+        if writer.isOutdated(run.directives.authorization.version) { renewAuthorization() }
     }
 
     /// Apart from the check, which is made for each record.
     @inline(never)
-    private mutating func renewAuthorization() { writer.follow(shared.authorization()) }
+    private mutating func renewAuthorization() { writer.follow(run.directives.authorization) }
 
     private mutating func noteSent(_ state: UnsafeMutablePointer<PendingRow>, now: Now) {
         unsafe state.pointee.sentNanoseconds = now.nanoseconds

@@ -5,27 +5,29 @@ package import Support
 extension ReactorStateMachine where Records: ~Copyable {
     /// True where rows are left that this reactor will send or wait for.
     var hasWork: Bool {
-        rows.hasWork || shared.exchange.hasRows
+        rows.hasWork || run.resources.exchange.hasRows
     }
 
     /// True where a row could go out now.
     package func hasRowReady(_ now: Now) -> Bool {
         if rows.hasRowInHand(synced: recorder.synced, now: now.nanoseconds) { return true }
         if rows.slab.isFull { return false }
-        return shared.exchange.hasRows || hasListRow
+        return run.resources.exchange.hasRows || hasListRow
     }
 
     /// Asks for rows ahead of use: their reservation has to be on disk before the first is sent.
     /// Chunks are asked for together, when the last one has come into use, so that they share a
     /// sync: it costs more than writing their verdicts.
     mutating func requestChunks(_ now: Now) {
-        guard case .running = phase, !rows.chunks.isAtEnd, !shared.isStopping, connections.share > 0
+        guard case .running = phase, !rows.chunks.isAtEnd, !run.directives.isStopping,
+            connections.share > 0
         else { return }
         // Who can't send takes no more rows; at the start everybody is about to.
-        guard rows.chunks.aheadCount == 0, connections.disabledSince == nil || !shared.anyReady
+        guard rows.chunks.aheadCount == 0,
+            connections.disabledSince == nil || !run.directives.anyReady
         else { return }
         if rows.chunks.isHeld {
-            guard shared.canary?.isHolding != true else { return }
+            guard !run.directives.isCanaryHolding else { return }
             rows.chunks.isHeld = false
         }
         // Large rows are not piled up: each has memory of its own.
@@ -46,7 +48,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.chunks.put(chunk, reservedAt: position)
         // In the middle of rows that need no request nobody waits for it.
         if rows.chunks.expectsRequests { recorder.want(position) }
-        admission.join(shared)
+        if admission.join() { run.shareRate(true) }
     }
 
     /// Says of rows behind the limit that they stay unsent: the reservation of their chunk alone

@@ -95,7 +95,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].limitedBy = .socket
             return
         }
-        guard !shared.isTokenStale else {
+        guard !run.directives.isTokenStale else {
             connections[index].limitedBy = .retry
             return
         }
@@ -147,15 +147,6 @@ extension ReactorStateMachine where Records: ~Copyable {
         if written == min(capacity, room) { connections[index].limitedBy = .streams }
         if written == paced {
             admission.waitForRate(of: connections[index].pacer, now: now.nanoseconds)
-        }
-    }
-
-    /// Requests that may be made so far as nothing was accepted yet.
-    var initialAllowance: Int {
-        mutating get {
-            admission.initialAllowance(
-                of: shared, inFlight: rows.inFlight, abortAfter: settings.abortAfter,
-                reactors: settings.reactors)
         }
     }
 }

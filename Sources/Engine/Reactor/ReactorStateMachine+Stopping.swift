@@ -27,13 +27,13 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Follows the word to stop: no new requests, answers in flight awaited.
     mutating func followStopWord(_ now: Now) {
-        guard shared.isStopping else { return }
+        guard run.directives.isStopping else { return }
         switch phase {
         case .running:
             phase = .draining(since: now.nanoseconds)
         case .draining(let since):
             let isLongEnough = now.nanoseconds - since > settings.requestTimeout
-            if isLongEnough || shared.isStoppingAtOnce {
+            if isLongEnough || run.directives.isStoppingAtOnce {
                 for index in 0..<connections.count where connections[index].isListening {
                     loseStreams(index, now: now)
                     beginClose(index, now: now)
@@ -49,7 +49,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func endIfDone(_ now: Now) {
         switch phase {
         case .running:
-            guard rows.inFlight == 0, !hasWork, shared.exchange.leave(reactor) else { return }
+            guard rows.inFlight == 0, !hasWork, run.resources.exchange.leave(run.reactor) else {
+                return
+            }
             beginClosing(now)
         case .draining:
             guard rows.inFlight == 0, rows.chunks.asked == 0 else { return }
@@ -58,7 +60,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .closing(let since):
             let isLate = now.nanoseconds - since > Self.closeLimit
             guard recorder.isSafe, connections.areAllClosed || isLate else { return }
-            admission.leave(shared)
+            if admission.leave() { run.shareRate(false) }
             phase = .finished
         case .finished:
             break

@@ -54,7 +54,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func takeEvents() -> EventBuffer { metrics.events.takeAll() }
 
     /// The connection slot's number in the run, from 1.
-    private func number(of index: Int) -> Int { reactor * connections.capacity + index + 1 }
+    private func number(of index: Int) -> Int { run.reactor * connections.capacity + index + 1 }
 
     mutating func tell(
         _ kind: RunEvent.Kind, _ level: RunEvent.Level, connection index: Int, _ message: String,

@@ -56,7 +56,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     func releaseIdleTrial(_ index: Int, now: Now) {
         guard connections[index].phase == .open, connections[index].isReady,
             connections[index].session.respondsToEach, connections[index].answers == 0,
-            connections[index].openCount == 0, shared.addressHealth.hasTrouble, !hasRowReady(now)
+            connections[index].openCount == 0, run.resources.addressHealth.hasTrouble,
+            !hasRowReady(now)
         else { return }
         connections.addresses.ended(index)
     }

@@ -22,15 +22,12 @@ extension ReactorStateMachine where Records: ~Copyable {
             attempts: Int(state.pointee.attempts), nowMilliseconds: now.wallMilliseconds)
         metrics.statistics.accepted += 1
         metrics.acceptedSinceReport += 1
-        if metrics.acceptedSinceReport == 1 {
-            shared.noteAccepted(now)
-        }
         rows.slab.free(tag)
     }
 
     /// Any other status: what it means stands in one table, `AnswerClass`.
     mutating func refuse(_ tag: RowTag, status: UInt16, connection index: Int, now: Now) {
-        shared.noteAnswer(now)
+        run.noteResponse(now)
         let state = unsafe rows.slab.state(tag)
         unsafe metrics.latency.record(now.nanoseconds - state.pointee.sentNanoseconds)
         let body = connections[index].session.responseReason
@@ -42,7 +39,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         unsafe state.pointee.lastReason = reason?.rawValue ?? 0
 
         // Guards count answers in their order.
-        metrics.reportAccepted(to: shared)
+        reportAccepted(now)
 
         if answer.row != .rejected { metrics.statistics.pushbacks += 1 }
         switch answer.row {
@@ -69,16 +66,23 @@ extension ReactorStateMachine where Records: ~Copyable {
             lose(
                 tag, status: status, reason: .connectionLost, retryAfter: retryAfter, now: now)
         case .retryWithRenewedToken:
-            renew(tag, connection: index, now: now)
+            unsafe noteExpired(
+                index, usedVersion: state.pointee.authorizationVersion,
+                isFirst: connections[index].answers == 1)
+            sendElsewhere(tag)
         case .retryWithPreviousToken:
-            unsafe shared.freezeRenewal(
-                now, usedVersion: state.pointee.authorizationVersion,
-                giveUpAfter: settings.giveUpAfter)
+            unsafe run.append(
+                .updatesRefused(
+                    usedVersion: state.pointee.authorizationVersion,
+                    giveUpAfter: settings.giveUpAfter))
             unsafe state.pointee.attempts -= 1
             rows.retries.insert(
                 dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
         }
-        if answer.connection != .drainAndReplace, connections[index].answers == 1 {
+        // What a response about the token says of the address, the run has to say.
+        if answer.connection != .drainAndReplace, answer.row != .retryWithRenewedToken,
+            connections[index].answers == 1
+        {
             connections.addresses.succeeded(connections[index].address, now: now.nanoseconds)
         }
         if answer.connection != .none { noteDrain(index, status: status, reason: reason, now: now) }
@@ -94,15 +98,17 @@ extension ReactorStateMachine where Records: ~Copyable {
             drain(index, now: now)
         }
         noteWait(index, status: status, reason: reason, retryAfter: retryAfter)
-        shared.count(writer.heard(answer.campaign), status: status, reason: reason)
+        run.append(.response(writer.heard(answer.campaign), status: status, reason: reason))
     }
 
     /// Remembers, for the message of a run that gives up, that a server wants to be left alone for
     /// longer than a run goes without an answer.
-    private func noteWait(_ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?) {
+    private mutating func noteWait(
+        _ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?
+    ) {
         guard let retryAfter, retryAfter >= settings.giveUpAfter else { return }
         let words = reason.map { " \($0.text)" } ?? ""
-        shared.note(
+        run.note(
             connections.trouble(
                 index, "\(status)\(words) with Retry-After: \(retryAfter / second) s",
                 step: .longWait))
@@ -113,38 +119,6 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func holdBack(_ tag: RowTag, now: Now) {
         metrics.statistics.heldBack += 1
         release(tag, now: now)
-    }
-
-    private mutating func renew(_ tag: RowTag, connection index: Int, now: Now) {
-        let state = unsafe rows.slab.state(tag)
-        unsafe state.pointee.attempts -= 1
-        if unsafe followExpired(index, usedVersion: state.pointee.authorizationVersion, now: now) {
-            rows.requeue(tag)
-        } else {
-            holdBack(tag, now: now)
-        }
-    }
-
-    /// A server calls the provider token of a version expired.
-    ///
-    /// - Returns: Whether requests go on: with another token, or over another connection.
-    @discardableResult
-    mutating func followExpired(_ index: Int, usedVersion: UInt32, now: Now) -> Bool {
-        switch shared.followExpired(
-            now, usedVersion: usedVersion, connection: connections[index].number)
-        {
-        case .renewed:
-            return true
-        case .elsewhere:
-            // One server with a wrong clock: it is asked again later, by one request.
-            connections.addresses.failed(
-                connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
-                isOutage: true, random: &random)
-            return true
-        case .hopeless:
-            shared.stop(shared.expiredCause)
-            return false
-        }
     }
 
     // MARK: Rows that go on

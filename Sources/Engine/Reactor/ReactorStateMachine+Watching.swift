@@ -26,7 +26,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Looks at everything that only time brings about.
     mutating func scan(_ now: Now) {
-        shared.renewIfDue(now)
+        run.checkTokenAge()
         var ready = 0
         for index in 0..<connections.count {
             scanConnection(index, now: now)
@@ -37,11 +37,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         replaceOutdated(now)
         exchangeRows(now)
         // Nobody answers what a pause keeps from being asked.
-        guard case .running = phase, hasWork || rows.inFlight > 0, !shared.isPaused else { return }
-        let last = max(shared.lastAnswer ?? 0, timers.startedAt, shared.lastPauseEnd)
+        guard case .running = phase, hasWork || rows.inFlight > 0, !run.directives.isPaused else {
+            return
+        }
+        let last = max(
+            run.directives.lastResponse, timers.startedAt, run.directives.lastPauseEnd)
         if now.nanoseconds > last, now.nanoseconds - last > settings.giveUpAfter {
-            shared.stop(
-                .noResponse(seconds: settings.giveUpAfter / second, last: shared.lastTrouble))
+            run.giveUp(.noResponse(seconds: settings.giveUpAfter / second))
         }
     }
 

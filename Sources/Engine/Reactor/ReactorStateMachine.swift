@@ -31,9 +31,8 @@ import TLS
     }
 
     let settings: ReactorSettings
-    let shared: SharedRun
-    /// The reactor's number in the run.
-    let reactor: Int
+    /// What the run says, and what it is told.
+    var run: RunChannel
 
     var phase = Phase.running
     var connections: ConnectionPool<Records>
@@ -55,19 +54,19 @@ import TLS
         now: Now
     ) {
         self.settings = settings
-        self.shared = shared
-        self.reactor = reactor
+        run = RunChannel(shared, reactor: reactor)
         connections = ConnectionPool(
             settings: settings, recipe: recipe,
             addresses: AddressBook(
-                health: shared.addressHealth, lossy: shared.lossyAddresses, reactor: reactor),
+                health: run.resources.addressHealth, lossy: run.resources.lossyAddresses,
+                reactor: reactor),
             initialCount: shared.connectionTarget?.first[reactor] ?? settings.connections,
             now: now)
         rows = RowSupply(
-            settings: settings, perSecond: shared.milliRate.map { Int($0 / 1_000) },
+            settings: settings, perSecond: run.directives.milliRate.map { Int($0 / 1_000) },
             pool: chunkPool, layout: layout, fieldLimit: RequestWriter.fieldLimit(settings))
         admission = Admission(
-            milliRate: shared.milliRate.map { $0 / UInt64(settings.reactors) }, now: now)
+            milliRate: run.directives.milliRate.map { $0 / UInt64(settings.reactors) }, now: now)
         writer = RequestWriter(settings: settings, layout: layout)
         recorder = SegmentRecorder(ledger)
         timers = ReactorTimers(now: now)
@@ -120,15 +119,16 @@ import TLS
         case .chunk(let chunk): arrived(chunk, now: now)
         case .listEnded:
             rows.chunks.listEnded()
-            shared.noteListEnd()
+            run.noteListEnd()
         case .listHeld: rows.chunks.listHeld()
         case .listFailed(let cause):
             rows.chunks.listEnded()
-            shared.stop(cause)
+            run.stop(cause)
         }
     }
 
-    /// Decides what to do now. Called once after a batch of completions.
+    /// Decides what to do now. Called once after a batch of completions, between `exchangeWithRun` and
+    /// `finishTurn`.
     package mutating func turn(_ now: Now) {
         if case .finished = phase { return }
         timers.noteStall(now: now.nanoseconds)
@@ -136,7 +136,7 @@ import TLS
         connections.paceWatch.noteTurn(now)
         patience.noteTurn()
         if timers.takeScan(now: now.nanoseconds) { scan(now) }
-        admission.shareRate(of: shared, now: now.nanoseconds)
+        admission.shareRate(of: run.directives, now: now.nanoseconds)
         followStopWord(now)
         admission.beginTurn()
         rows.beginTurn(now: now.nanoseconds)
@@ -144,21 +144,16 @@ import TLS
         openConnections(now)
         passRows(now)
         requestChunks(now)
-        // Leave for a request that was refused since is not used again.
-        admission.releasePermits(to: shared, inFlight: rows.inFlight)
         for step in 0..<connections.count {
             let index = connections.slot(step)
             if !connections[index].isSaturated { fill(index, now: now) }
         }
         connections.rotate()
-        if metrics.acceptedSinceReport > 0 { metrics.reportAccepted(to: shared) }
+        if metrics.acceptedSinceReport > 0 { reportAccepted(now) }
         if rows.rowsRead.lease > 0 { reportRowsRead(isIdle: true) }
-        if let canary = shared.canary, canary.isPending { report(to: canary) }
-        admission.releasePermits(to: shared, inFlight: rows.inFlight)
         endIfDone(now)
         recorder.flush(ledgerDemand, now: now.nanoseconds, into: &submissions)
         timers.nextDeadline = deadline(now)
-        assert(brokenInvariant == nil, brokenInvariant ?? "")
     }
 
     /// What each connection's time since the last look went to.
@@ -168,7 +163,7 @@ import TLS
         var active = 0
         for index in 0..<connections.count where connections[index].isActive {
             active += 1
-            if shared.isPaused {
+            if run.directives.isPaused {
                 connections[index].limitedBy = .rate
             } else if !connections[index].isReady {
                 connections[index].limitedBy = hasWork ? .connecting : .input
@@ -186,7 +181,7 @@ import TLS
     /// What those connections wait for that are not even begun.
     private var limitWithoutConnections: LimitedBy {
         if !hasWork { return .input }
-        if shared.isPaused { return .rate }
+        if run.directives.isPaused { return .rate }
         return connections.addresses.troubledCount > 0 || connections.resolutionFailures > 0
             ? .retry : .connecting
     }
@@ -195,7 +190,7 @@ import TLS
     /// more: the reactor had no turn, and the rate went by unused. A turn that is late by no more than
     /// the pace makes up for costs nothing.
     private func lateness(_ index: Int, within elapsed: UInt64, now: Now) -> UInt64 {
-        if shared.isPaused { return 0 }
+        if run.directives.isPaused { return 0 }
         let held = max(admission.limiter.holdsUntil, connections[index].pacer.holdsUntil)
         return now.nanoseconds > held ? min(now.nanoseconds - held, elapsed) : 0
     }

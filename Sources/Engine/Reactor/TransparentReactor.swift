@@ -38,7 +38,11 @@ package struct TransparentReactor: ~Copyable {
         machine.received(connection: connection, bytes: bytes, now: now)
     }
 
+    package mutating func exchangeWithRun(_ now: Now) { machine.exchangeWithRun(now) }
+
     package mutating func turn(_ now: Now) { machine.turn(now) }
+
+    package mutating func finishTurn(_ now: Now) { machine.finishTurn(now) }
 
     package func snapshot() -> RunStatistics { machine.snapshot() }
 

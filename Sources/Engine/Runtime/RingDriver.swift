@@ -68,7 +68,9 @@ import Support
         var now = Clock.now()
         var nextPublication = now.nanoseconds
         while true {
+            machine.exchangeWithRun(now)
             machine.turn(now)
+            machine.finishTurn(now)
             newSends = 0
             while let submission = machine.nextSubmission() {
                 perform(submission, machine: &machine, now: now)

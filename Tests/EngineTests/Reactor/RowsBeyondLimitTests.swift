@@ -28,7 +28,8 @@ struct RowsBeyondLimitTests {
         try #require(rows.count == Self.past.count)
         for (place, row) in rows.enumerated() {
             let past = Self.past[place]
-            #expect(row.state == (past.disposition == .send ? .accepted : .remaining), "row \(place)")
+            #expect(
+                row.state == (past.disposition == .send ? .accepted : .remaining), "row \(place)")
             #expect(row.attempts == (past.disposition == .send ? 1 : Int(past.attempts)))
         }
     }

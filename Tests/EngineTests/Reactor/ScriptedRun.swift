@@ -241,7 +241,9 @@ final class ScriptedRun {
                 }
             }
         }
+        reactor.machine.exchangeWithRun(now)
         reactor.machine.turn(now)
+        reactor.machine.finishTurn(now)
         turns += 1
         events += reactor.machine.takeEvents().events
         while let submission = reactor.machine.nextSubmission() {

@@ -1,0 +1,159 @@
+import APNs
+package import Campaign
+package import Support
+internal import Synchronization
+
+/// What the reactors of a run hold in common: the provider token, the guards that count over all
+/// connections, the word to stop. It is one value behind a lock, and the time is a parameter, so that
+/// several reactors of a simulated world share it as threads do.
+///
+/// Reactors know it by their `RunChannel` alone; whoever watches over them asks and tells it directly.
+package final class SharedRun: Sendable {
+    struct State: ~Copyable {
+        var stop: StopCause?
+        /// A second signal: responses in flight are awaited no more.
+        var isStoppingAtOnce = false
+        var isPaused = false
+        /// When the last pause ended, monotonic nanoseconds; 0 before the first.
+        var lastPauseEnd: UInt64 = 0
+        /// Requests in 1,000 seconds over all reactors; nil: unlimited.
+        var milliRate: UInt64?
+        /// Reactors that have rows to send.
+        var sharingReactors = 0
+        var anyAccepted = false
+        var anyReady = false
+        /// When the last response came, monotonic nanoseconds; 0 before the first.
+        var lastResponse: UInt64 = 0
+        var isListOver = false
+        /// Requests that reactors have leave for before anything was accepted.
+        var permits = 0
+        var sessionVersion: UInt32 = 0
+
+        var token: ProviderTokenLife
+        var sign: Signer?
+        var guards: RefusalGuard
+        var lastTrouble: ConnectionTrouble?
+        var lastRefusal: StopCause.Refusal?
+        /// Connections that servers ended by breaking the protocol.
+        var broken = BrokenServerGuard()
+        /// The connections in a row that called a provider token expired which is not old enough.
+        var expiredOn: [UInt64] = []
+        /// Since when every answer is TooManyProviderTokenUpdates, monotonic nanoseconds.
+        var updatesRefusedSince: UInt64?
+    }
+
+    let state: Mutex<State>
+    /// What reactors take from each other.
+    let resources: SharedResources
+    /// Holds the list back until its first rows are answered; nil where there is none.
+    package let canary: CanaryGate?
+    /// How many connections each reactor keeps up; nil: as many as the settings say.
+    package let connectionTarget: ConnectionTarget?
+
+    /// - Parameters:
+    ///   - authorization: `bearer ...`, or nil with a client certificate.
+    ///   - issuedAt: Seconds since 1970 at which the token was made.
+    ///   - sign: Makes a new `bearer ...` value for an issue time; nil where the token comes from
+    ///     elsewhere.
+    ///   - milliRate: Requests in 1,000 seconds in all; nil: unlimited.
+    ///   - rowsRead: Counts rows for `--max-invalid`, those of earlier runs among them.
+    ///   - canary: nil: none.
+    ///   - connectionTarget: nil: each reactor keeps up what its settings say.
+    ///   - exchangedRows: The most rows that lie between reactors.
+    package init(
+        authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
+        maxBadTokensPercent: Double,
+        rowsRead: InvalidRowsGuard = InvalidRowsGuard(maximumPercent: 100),
+        canary: CanaryGate? = nil,
+        connectionTarget: ConnectionTarget? = nil, exchangedRows: Int = RowExchange.rowsLimit,
+        sign: Signer?
+    ) {
+        state = Mutex(
+            State(
+                milliRate: milliRate,
+                token: ProviderTokenLife(
+                    authorization.map { .init(value: $0, issuedAt: issuedAt) }),
+                sign: sign,
+                guards: RefusalGuard(
+                    abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent)))
+        resources = SharedResources(
+            exchange: RowExchange(limit: exchangedRows), rowsRead: SharedRowsRead(rowsRead))
+        self.canary = canary
+        self.connectionTarget = connectionTarget
+    }
+
+    // MARK: What the operator wants
+
+    /// Requests in 1,000 seconds in all; nil: unlimited. May change while running.
+    package var milliRate: UInt64? {
+        get { state.withLock { $0.milliRate } }
+        set { state.withLock { $0.milliRate = newValue } }
+    }
+
+    /// True while the operator wants no new requests; those in flight are answered.
+    package var isPaused: Bool { state.withLock { $0.isPaused } }
+
+    /// Begins a pause, or ends it.
+    package func pause(_ isPaused: Bool, now: Now) {
+        state.withLock { state in
+            if !isPaused { state.lastPauseEnd = now.nanoseconds }
+            state.isPaused = isPaused
+        }
+    }
+
+    /// Has every connection that stands replaced, one after the other: what sessions are made from
+    /// has changed.
+    package func replaceConnections() { state.withLock { $0.sessionVersion += 1 } }
+
+    // MARK: What has happened so far
+
+    /// True once a notification was accepted: the campaign works.
+    package var anyAccepted: Bool { state.withLock { $0.anyAccepted } }
+
+    /// When the last answer came, monotonic nanoseconds; nil before the first.
+    package var lastAnswer: UInt64? {
+        let time = state.withLock { $0.lastResponse }
+        return time == 0 ? nil : time
+    }
+
+    /// The answer by which APNs refused the credential last.
+    package var lastRefusal: StopCause.Refusal? { state.withLock { $0.lastRefusal } }
+
+    /// The trouble with a connection noted last.
+    package var lastTrouble: ConnectionTrouble? { state.withLock { $0.lastTrouble } }
+
+    // MARK: Stopping
+
+    /// True once the word to stop was given.
+    package var isStopping: Bool { state.withLock { $0.stop != nil } }
+
+    /// True once nothing is awaited any more.
+    package var isStoppingAtOnce: Bool { state.withLock { $0.isStoppingAtOnce } }
+
+    /// A second signal: answers in flight are awaited no more.
+    package func stopAtOnce() { state.withLock { $0.isStoppingAtOnce = true } }
+
+    /// Asks all reactors to stop.
+    package func stop(_ cause: StopCause) { state.withLock { $0.stop(cause) } }
+
+    /// Why the run stops; nil while it doesn't.
+    package var stopCause: StopCause? { state.withLock { $0.stop } }
+
+    /// The list is at its end, and all of its rows are counted.
+    package func judgeRowsAtEnd() {
+        if let cause = resources.rowsRead.judgeAtEnd() { stop(cause) }
+    }
+}
+
+extension SharedRun.State {
+    /// The first cause stays, but a disk that fails while the run drains is worse than whatever came
+    /// before: not all of what happened is in the ledger.
+    mutating func stop(_ cause: StopCause) {
+        switch (stop, cause) {
+        case (nil, _): stop = cause
+        case (.ledgerFailed, _): break
+        case (_, .ledgerFailed): stop = cause
+        default: break
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import APNs
+import Campaign
+package import Support
+
+/// A reactor and its run: what came in goes out as effects, what the run says comes in as directives.
+extension ReactorStateMachine where Records: ~Copyable {
+    /// Tells the run what came in since, and takes what holds from now on. A turn begins with it.
+    package mutating func exchangeWithRun(_ now: Now) {
+        reportAccepted(now)
+        if run.directives.isCanaryPending { run.report(metrics.takeCanaryProgress()) }
+        run.exchange(permits: permitsWanted, inFlight: rows.inFlight, now)
+        followExpiredTokens(now)
+    }
+
+    /// Tells the run what the turn decided.
+    package mutating func finishTurn(_ now: Now) {
+        reportAccepted(now)
+        if run.directives.isCanaryPending { run.report(metrics.takeCanaryProgress()) }
+        run.finishTurn(inFlight: rows.inFlight, now)
+        assert(brokenInvariant == nil, brokenInvariant ?? "")
+    }
+
+    /// Tells the run of the rows that were accepted since the last time. Guards count responses in their
+    /// order, so this comes before any other response is told.
+    mutating func reportAccepted(_ now: Now) {
+        guard metrics.acceptedSinceReport > 0 else { return }
+        run.append(.accepted(metrics.acceptedSinceReport))
+        run.noteResponse(now)
+        metrics.acceptedSinceReport = 0
+    }
+
+    /// Requests for which leave is needed before anything was accepted; 0 where none would be made.
+    private var permitsWanted: Int {
+        guard !run.directives.anyAccepted, case .running = phase, hasWork, connections.hasReady
+        else { return 0 }
+        return max(1, settings.abortAfter / settings.reactors)
+    }
+
+    /// Requests that may be made so far as nothing was accepted yet: few, and fewer with each one that is
+    /// refused, so that a wrong setting is found out at little cost.
+    var initialAllowance: Int {
+        run.directives.anyAccepted ? .max : max(0, run.directives.permits - rows.inFlight)
+    }
+
+    // MARK: ExpiredProviderToken
+
+    /// A server calls the provider token of a version expired: the run says what to do about it.
+    ///
+    /// - Parameter isFirst: It is the connection's first response.
+    mutating func noteExpired(_ index: Int, usedVersion: UInt32, isFirst: Bool) {
+        connections.expiredOn.append((index, isFirst))
+        run.append(.expired(usedVersion: usedVersion, connection: connections[index].number))
+    }
+
+    /// Rows of such requests wait for a connection: with another token, or to another address.
+    private mutating func followExpiredTokens(_ now: Now) {
+        for (place, action) in run.directives.expiredTokens.enumerated() {
+            let (index, isFirst) = connections.expiredOn[place]
+            let address = connections[index].address
+            switch action {
+            case .elsewhere:
+                // One server with a wrong clock: it is asked again later, by one request.
+                connections.addresses.failed(
+                    address, now: now.nanoseconds, retryAfter: nil, lasting: nil, isOutage: true,
+                    random: &random)
+            case .renewed, .hopeless:
+                if isFirst { connections.addresses.succeeded(address, now: now.nanoseconds) }
+            }
+        }
+        connections.expiredOn.removeAll(keepingCapacity: true)
+    }
+}
