@@ -57,6 +57,14 @@ import Testing
         #expect(result.counts.withoutToken == 2)
     }
 
+    @Test func `A list, and a window, may be a single byte`() throws {
+        for text in ["x", "\n"] {
+            let result = try prune(text, dead: [])
+            #expect(result.kept == text && result.removed.isEmpty)
+            #expect(result.counts.rows == (text == "x" ? 1 : 0))
+        }
+    }
+
     @Test func `What was registered after it had died stays`() throws {
         let header = "token\tsince\n"
         func row(_ value: String) -> String { "\(first)\t\(value)\n" }

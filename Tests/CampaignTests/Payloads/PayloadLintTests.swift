@@ -34,6 +34,11 @@ import Testing
                 + #""story":{"aps":{"x":1},"sound":2},"list":[{"a":1},{"a":1}]}"#,
             .alert
         ),
+        (
+            #"{"aps":{"alert":{"loc-key":"K","loc-args":["x","y","x"]}},"list":["a","a",["b"],{"c":[1]}],"#
+                + #""event":"opened","category":{"id":1}}"#,
+            .alert
+        ),
         (#"{"aps":{"alert":"x","sound":{"critical":1,"name":"a","volume":0.5}}}"#, .alert),
         (#"{"aps":{"content-available":1},"id":7}"#, .background),
         (#"{"aps":{"content-changed":true}}"#, .widgets),

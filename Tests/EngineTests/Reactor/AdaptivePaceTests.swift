@@ -45,4 +45,36 @@ struct AdaptivePaceTests {
         #expect(answered > 5_000 && !run.isFinished)
         #expect(!run.events.contains { $0.kind == .pace })
     }
+
+    @Test func `How late turns come is what lies between them, smoothed`() {
+        var watch = PaceWatch(now: Now(nanoseconds: second, wallMilliseconds: 0))
+        for turn in 1...200 {
+            watch.noteTurn(
+                Now(nanoseconds: second + UInt64(turn) * 8 * millisecond, wallMilliseconds: 0))
+        }
+        #expect((7 * millisecond...8 * millisecond).contains(watch.lag))
+    }
+
+    @Test func `That responses slow down under load is told, and for a minute not again`() throws {
+        let run = try ScriptedRun(rows: 30_000) { $0.pace = .adaptive }
+        run.maxStreams = UInt32(Self.streams)
+        run.reply = { _ in .silence }
+        // One response each 10 ms, however many are waited for: a queue.
+        var answered = 0
+        var due: UInt64 = 0
+        run.run(for: 60 * second) {
+            guard run.time >= due, answered < run.requests.count else { return false }
+            due = run.time + 10 * millisecond
+            run.say(
+                ScriptedServer.answer(
+                    run.requests[answered].stream, status: 200, reason: nil, retryAfter: nil),
+                on: 0)
+            answered += 1
+            return run.events.contains { $0.kind == .pace }
+        }
+        #expect(run.events.count { $0.kind == .pace } == 1)
+        let next = run.reactors[0].machine.connections[0].nextPaceWord
+        let told = run.now.nanoseconds - 100 * millisecond...run.now.nanoseconds
+        #expect(told.contains(next - min(next, PaceWatch.tellInterval)))
+    }
 }

@@ -1,6 +1,7 @@
 import APNs
 import Campaign
 import HPACK
+import HTTP2
 import Support
 import Testing
 
@@ -96,5 +97,46 @@ import Testing
         #expect(cache.template(for: key(5)) === laid[5])
         cache.deallocate()
         #expect(laid.allSatisfy { $0.deallocations == 1 })
+    }
+
+    @Test(arguments: [0, 1, 10, 64]) func `A row's own collapse ID lies in its place`(
+        collapseCount: Int
+    ) throws {
+        var mirror = DynamicTableMirror()
+        let (template, _) = settings().personalTemplate(
+            authorization: (bearer, 1), collapseCount: collapseCount, mirror: &mirror)
+        defer { template.deallocate() }
+        var tracer = FrameTracer(isClient: false)
+        // The first request fills the table that the second may use; tokens of 32 and 100 bytes.
+        for (place, digits) in [64, 200].enumerated() {
+            let token = [UInt8](repeating: 0x61, count: digits)
+            let collapse = (0..<collapseCount).map { UInt8(0x41 + ($0 + place) % 26) }
+            var output = [UInt8](repeating: 0, count: template.countLimit + 3)
+            let count = token.withUnsafeBytes { token in
+                collapse.withUnsafeBytes { collapse in
+                    output.withUnsafeMutableBytes { output in
+                        template.write(
+                            token: token, row: 7, collapse: collapse,
+                            streamID: UInt32(2 * place + 1), dataCount: 3, payloadCount: 3,
+                            to: output.baseAddress!)
+                    }
+                }
+            }
+            #expect(count <= template.countLimit)
+            let sent = Array(output[..<count]) + [0x7b, 0x7d, 0x20]
+            var frames: [TracedFrame] = []
+            tracer.take(sent.span.bytes) { frames.append($0) }
+            try #require(frames.count == 2)
+            let fields = try #require(frames[0].fields).map {
+                (String(decoding: $0.name, as: UTF8.self), $0.value)
+            }
+            #expect(frames[0].header.streamID == UInt32(2 * place + 1))
+            #expect(
+                fields.first { $0.0 == ":path" }?.1
+                    == Array(RequestTemplate.pathPrefix.description.utf8) + token)
+            let named = fields.first { $0.0 == "apns-collapse-id" }?.1
+            #expect(named == (collapseCount == 0 ? nil : collapse))
+            #expect(frames[1].header.type == .data && frames[1].payload == [0x7b, 0x7d, 0x20])
+        }
     }
 }

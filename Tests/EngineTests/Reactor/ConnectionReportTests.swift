@@ -1,0 +1,43 @@
+import Support
+import Testing
+
+@testable import Engine
+
+/// What a reactor reports of its connections, and counts for the canary.
+@Suite(.timeLimit(.minutes(60)))
+struct ConnectionReportTests {
+    @Test(
+        arguments: [
+            (0, nil, "NO_ERROR"), (0, "BadDeviceToken", "NO_ERROR, BadDeviceToken"),
+            (11, nil, "ENHANCE_YOUR_CALM"), (99, nil, "error 99"),
+        ] as [(UInt32, String?, String)])
+    func `A connection's last GOAWAY is told with its error and its reason`(
+        code: UInt32, reason: String?, text: String
+    ) throws {
+        let run = try ScriptedRun(rows: 2)
+        run.reply = { _ in .silence }
+        run.run { run.requests.count == 2 }
+        run.say(
+            ScriptedServer.goAway(
+                lastStream: run.requests[1].stream, code: code, reason: reason), on: 0)
+        run.run { run.events.contains { $0.kind == .goAway } }
+        let tally = try #require(run.reactors[0].machine.report().connections.first)
+        #expect(tally.goAways == 1 && tally.lastGoAway == text)
+    }
+
+    @Test func `A device that is gone says nothing about the campaign to the canary`() throws {
+        let run = try ScriptedRun(rows: 10)
+        run.reply = { request in
+            switch ScriptedRun.row(request) {
+            case 2, 4: .status(410, "Unregistered")
+            case 5, 6, 7: .status(400, "BadDeviceToken")
+            default: .status(200)
+            }
+        }
+        run.run()
+        #expect(run.settled == 10)
+        let told = run.reactors[0].machine.metrics.takeCanaryProgress()
+        #expect(told == .init(done: 10, answered: 10, refused: 3, lost: 0))
+        #expect(run.reactors[0].machine.metrics.takeCanaryProgress() == .init())
+    }
+}
