@@ -3,35 +3,35 @@ import Support
 /// What a run tells a reactor: read at one instant, it holds for a whole turn.
 struct RunDirectives: Sendable {
     /// No new requests: responses in flight are awaited.
-    var isStopping = false
+    var isStopping: Bool
     /// Nothing is awaited any more.
-    var isStoppingAtOnce = false
+    var isStoppingAtOnce: Bool
     /// The operator wants no new requests for a while; those in flight are answered.
-    var isPaused = false
+    var isPaused: Bool
     /// When the last pause ended, monotonic nanoseconds; 0 before the first.
-    var lastPauseEnd: UInt64 = 0
+    var lastPauseEnd: UInt64
     /// Requests in 1,000 seconds over all reactors; nil: unlimited.
     var milliRate: UInt64?
     /// Reactors that have rows to send, at least 1: the rate is divided among them.
-    var sharingReactors = 1
+    var sharingReactors: Int
     /// A notification was accepted: the campaign works.
-    var anyAccepted = false
+    var anyAccepted: Bool
     /// A connection stood ready to send.
-    var anyReady = false
+    var anyReady: Bool
     /// When the last response came, monotonic nanoseconds; 0 before the first.
-    var lastResponse: UInt64 = 0
+    var lastResponse: UInt64
     /// No reactor gets further rows of the list.
-    var isListOver = false
+    var isListOver: Bool
     /// The provider token to send with, `bearer ...`; nil with a client certificate.
-    var authorization: (value: [UInt8]?, version: UInt32) = (nil, 0)
+    var authorization: (value: [UInt8]?, version: UInt32)
     /// APNs calls the provider token expired and there is no other yet.
-    var isTokenStale = false
+    var isTokenStale: Bool
     /// Grows whenever sessions are made from something else.
-    var sessionVersion: UInt32 = 0
+    var sessionVersion: UInt32
     /// The canary is not decided.
-    var isCanaryPending = false
+    var isCanaryPending: Bool
     /// No more rows are to be had before it is.
-    var isCanaryHolding = false
+    var isCanaryHolding: Bool
     /// Connections that the reactor keeps up; nil: as many as its settings say.
     var connectionShare: Int?
     /// Requests that it may have in flight although nothing was accepted.
