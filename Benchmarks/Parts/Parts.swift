@@ -135,14 +135,14 @@ enum Requests {
         ]
     }
 
-    static func write(_ count: Int, _ discipline: Discipline) -> UInt64 {
+    static func write(_ count: Int, _ indexingPolicy: IndexingPolicy) -> UInt64 {
         var mirror = DynamicTableMirror()
         let payload = [UInt8](repeating: 0x7b, count: 242)
         // The first request fills the server's table, later ones use it.
         _ = RequestBlockEncoder.encode(
-            fields(), mirror: &mirror, discipline: discipline, huffman: true)
+            fields(), mirror: &mirror, indexingPolicy: indexingPolicy, huffman: true)
         let block = RequestBlockEncoder.encode(
-            fields(), mirror: &mirror, discipline: discipline, huffman: true)
+            fields(), mirror: &mirror, indexingPolicy: indexingPolicy, huffman: true)
         let template = RequestTemplate(block: block, payload: payload)
         defer { template.deallocate() }
         let output = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 64)
@@ -248,13 +248,13 @@ enum Records {
 /// One look at the pace and one request taken from it, each a little later than the one before.
 enum Pacing {
     static func pace(_ count: Int) -> UInt64 {
-        var pacer = Pacer(milliRate: 50_000_000, now: 0)
+        var rateLimiter = RateLimiter(milliRate: 50_000_000, now: 0)
         var now: UInt64 = 0
         var checksum = Checksum()
         for _ in 0..<count {
             now += 20_000
-            let allowed = pacer.allowance(now: now)
-            if allowed > 0 { pacer.take(1, now: now) }
+            let allowed = rateLimiter.allowance(now: now)
+            if allowed > 0 { rateLimiter.take(1, now: now) }
             checksum.take(UInt64(allowed))
         }
         return checksum.value

@@ -1,5 +1,5 @@
 /// Which fields go into the peer's dynamic table.
-public enum Discipline: String, Sendable, CaseIterable {
+public enum IndexingPolicy: String, Sendable, CaseIterable {
     /// apns-id, apns-expiration and apns-collapse-id where they first occur; nothing else, ever.
     ///
     /// Apple asks for the three to be indexed once and for later ones to be literals without
@@ -46,19 +46,19 @@ public enum RequestBlockEncoder {
     /// (RFC 7541 section 4.2). The block must be sent before any that is encoded later.
     public static func encode(
         _ fields: [RequestField], mirror: inout DynamicTableMirror,
-        discipline: Discipline = .strict, huffman: Bool
+        indexingPolicy: IndexingPolicy = .strict, huffman: Bool
     ) -> EncodedBlock {
         var block = EncodedBlock(bytes: [], holes: [])
         if let capacity = mirror.takeSizeUpdate() {
             PrefixInteger.encode(capacity, prefixBits: 5, pattern: 0x20, into: &block.bytes)
         }
         for field in fields {
-            if let index = wholeFieldIndex(field, mirror, discipline) {
+            if let index = wholeFieldIndex(field, mirror, indexingPolicy) {
                 PrefixInteger.encode(index, prefixBits: 7, pattern: 0x80, into: &block.bytes)
                 continue
             }
             appendName(
-                field, mirror: &mirror, discipline: discipline, huffman: huffman,
+                field, mirror: &mirror, indexingPolicy: indexingPolicy, huffman: huffman,
                 to: &block.bytes)
             appendValue(field, huffman: huffman, to: &block)
         }
@@ -67,7 +67,7 @@ public enum RequestBlockEncoder {
 
     /// The entry that stands for the whole field.
     private static func wholeFieldIndex(
-        _ field: RequestField, _ mirror: DynamicTableMirror, _ discipline: Discipline
+        _ field: RequestField, _ mirror: DynamicTableMirror, _ indexingPolicy: IndexingPolicy
     ) -> Int? {
         guard case .constant(let value) = field.value else { return nil }
         switch field.name {
@@ -76,17 +76,17 @@ public enum RequestBlockEncoder {
         case .scheme where value == Array("https".utf8): return 7
         default: break
         }
-        guard discipline == .compact else { return nil }
+        guard indexingPolicy == .compact else { return nil }
         return mirror.index(of: field.name, revision: field.revision)
     }
 
     private static func appendName(
-        _ field: RequestField, mirror: inout DynamicTableMirror, discipline: Discipline,
+        _ field: RequestField, mirror: inout DynamicTableMirror, indexingPolicy: IndexingPolicy,
         huffman: Bool, to bytes: inout [UInt8]
     ) {
         // The index is the one from before an insertion by this very field.
         let index = field.name.staticIndex ?? mirror.index(of: field.name)
-        let inserts = inserts(field, into: &mirror, discipline)
+        let inserts = inserts(field, into: &mirror, indexingPolicy)
         if let index {
             PrefixInteger.encode(
                 index, prefixBits: inserts ? 6 : 4, pattern: inserts ? 0x40 : 0x00, into: &bytes)
@@ -98,7 +98,8 @@ public enum RequestBlockEncoder {
 
     /// Whether the field goes into the table now.
     private static func inserts(
-        _ field: RequestField, into mirror: inout DynamicTableMirror, _ discipline: Discipline
+        _ field: RequestField, into mirror: inout DynamicTableMirror,
+        _ indexingPolicy: IndexingPolicy
     ) -> Bool {
         var revision: UInt32?
         if case .constant = field.value { revision = field.revision }
@@ -109,7 +110,7 @@ public enum RequestBlockEncoder {
             guard mirror.index(of: field.name) == nil else { return false }
         case .constant:
             // What is different in each request is not worth a place in the table.
-            guard discipline == .compact, revision != nil else { return false }
+            guard indexingPolicy == .compact, revision != nil else { return false }
         }
         return mirror.insert(
             field.name, valueCount: field.value.count, revision: revision)

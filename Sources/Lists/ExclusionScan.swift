@@ -177,7 +177,7 @@ package struct ExclusionScan {
         _ visit: (TokenDigest, _ row: UInt64, _ isSendable: Bool) throws(BroadsideError) -> Void
     ) throws(BroadsideError) -> ListSurvey.Counts {
         let set = payloads ?? PayloadSet(constant: [])
-        var personalizer = RowPersonalizer(set, layout: list.layout)
+        var renderer = PayloadRenderer(set, layout: list.layout)
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
         var survey = ListSurvey()
@@ -191,7 +191,7 @@ package struct ExclusionScan {
                 let count = survey.take(row, of: reader)
                 guard count > 0 else { continue }
                 var isSendable = true
-                if set.isPersonal, case .invalid = personalizer.personalize(reader) {
+                if set.isPersonal, case .invalid = renderer.render(reader) {
                     isSendable = false
                 }
                 try visit(TokenDigest(survey.token(count)), row.number, isSendable)

@@ -12,10 +12,10 @@ struct SteadyStateTests {
     @Test(
         "A notification allocates nothing and counts no reference",
         arguments: ["strict", "compact"])
-    func counts(discipline: String) throws {
-        let simulation = try Simulation(["--fast", "--hpack-lint-profile", discipline])
+    func counts(indexingPolicy: String) throws {
+        let simulation = try Simulation(["--fast", "--hpack-lint-profile", indexingPolicy])
         let counter = try CallCounter()
-        let options = ["--connections", "4", "--reactors", "1", "--hpack", discipline]
+        let options = ["--connections", "4", "--reactors", "1", "--hpack", indexingPolicy]
         let few = try counter.send(rows: Self.few, to: simulation, options)
         let many = try counter.send(rows: Self.many, to: simulation, options)
         func each(_ name: String) -> Double {

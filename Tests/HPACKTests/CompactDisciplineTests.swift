@@ -39,7 +39,7 @@ import Testing
         _ fields: [RequestField], _ mirror: inout DynamicTableMirror, huffman: Bool = false
     ) -> [UInt8] {
         RequestBlockEncoder.encode(
-            fields, mirror: &mirror, discipline: .compact, huffman: huffman
+            fields, mirror: &mirror, indexingPolicy: .compact, huffman: huffman
         ).bytes
     }
 

@@ -123,9 +123,9 @@ struct CompactHeadersTests {
     func resume() throws {
         let server = try Nghttpd()
         let campaign = try Campaign(rows: 1000)
-        for (limit, discipline) in [("500", "strict"), ("1000", "compact")] {
+        for (limit, indexingPolicy) in [("500", "strict"), ("1000", "compact")] {
             let sent = try campaign.send(
-                to: server.endpoint, ["--limit", limit, "--resume", "--hpack", discipline])
+                to: server.endpoint, ["--limit", limit, "--resume", "--hpack", indexingPolicy])
             #expect(sent.exitCode == 0, "\(sent.errors)")
         }
         #expect(try server.tally(campaign.tokens).isExact)

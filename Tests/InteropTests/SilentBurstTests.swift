@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A server that falls silent in the middle of a burst, while the run waits for several connections'
-/// answers to come together (`TurnPatience`): that wait is in vain once, and then no more.
+/// answers to come together (`CompletionBatching`): that wait is in vain once, and then no more.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct SilentBurstTests {
     private static let connections = 4

@@ -50,7 +50,7 @@ final class SimulatedProcess {
     var current: Weather
     /// Since when all is well; nil where it is not.
     var calmSince: UInt64?
-    let shared: SharedRun
+    let coordinator: RunCoordinator
     let reopens: ReopenedStates
     let list: ListSource
     /// What the ledger said of each row when the process began.
@@ -106,13 +106,13 @@ final class SimulatedProcess {
     var connectionsBegun: [Int: Int] = [:]
 
     init(
-        epoch: Int, weather: Weather, shared: SharedRun, reopens: ReopenedStates,
+        epoch: Int, weather: Weather, coordinator: RunCoordinator, reopens: ReopenedStates,
         list: ListSource, statesAtStart: [RowState], startedAt: UInt64
     ) {
         self.epoch = epoch
         self.weather = weather
         current = weather
-        self.shared = shared
+        self.coordinator = coordinator
         self.reopens = reopens
         self.list = list
         self.statesAtStart = statesAtStart

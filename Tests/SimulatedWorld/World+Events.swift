@@ -66,7 +66,7 @@ extension World {
             guard epoch == process.epoch else { return }
             note { "the rate is \(String(describing: rate)) from now on" }
             cover(.newRate)
-            process.shared.milliRate = rate.map { $0 * 1000 }
+            process.coordinator.milliRate = rate.map { $0 * 1000 }
             process.rates.append((clock, rate))
         case .growth(let epoch, let connections, let reactors):
             guard epoch == process.epoch else { return }
@@ -79,7 +79,7 @@ extension World {
             note { "the credentials are read again" }
             trace.step(time: clock, kind: 7, 0)
             cover(.reload)
-            process.shared.replaceConnections()
+            process.coordinator.replaceConnections()
             process.reloadedAt = clock
         case .calm(let epoch):
             guard epoch == process.epoch else { return }
@@ -104,8 +104,8 @@ extension World {
         note { isSecond ? "the second signal" : "a signal" }
         trace.step(time: clock, kind: 5, isSecond ? 1 : 0)
         cover(isSecond ? .secondSignal : .signal)
-        process.shared.stop(.signal)
-        if isSecond { process.shared.stopAtOnce() }
+        process.coordinator.stop(.signal)
+        if isSecond { process.coordinator.stopAtOnce() }
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }
     }
 
@@ -155,7 +155,7 @@ extension World {
                 ), after: random.skewedDelay(100 * millisecond))
         case .requestChunk(let rowLimit):
             do {
-                let isPending = process.shared.canary?.isPending ?? false
+                let isPending = process.coordinator.canary?.isPending ?? false
                 let chunk = try process.list.next(rowLimit: rowLimit)
                 if isPending, let chunk { noteCanaryRows(chunk) }
                 answer(

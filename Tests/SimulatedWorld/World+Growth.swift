@@ -64,7 +64,7 @@ extension World {
     func grow(to connections: Int, reactors: Int) {
         note { "\(connections) connections on \(reactors) reactors from now on" }
         cover(.growth)
-        process.shared.connectionTarget?.grow(to: connections, reactors: reactors)
+        process.coordinator.connectionTarget?.grow(to: connections, reactors: reactors)
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }
     }
 
@@ -79,7 +79,7 @@ extension World {
 
     /// No reactor keeps up more connections than its share, and one without any takes no rows.
     func judgeGrowth(_ reactor: SimulatedReactor) {
-        guard let target = process.shared.connectionTarget else { return }
+        guard let target = process.coordinator.connectionTarget else { return }
         let share = target.share(of: reactor.index)
         let active = reactor.machine.activeConnections
         if active > share { fail("\(active) connections where \(share) may be") }

@@ -27,15 +27,15 @@ extension World {
                 : ResumePlan(
                     index: index, lostRows: scenario.onLost == .resend ? .resend : .record,
                     reopens: reopens)
-            let shared = makeSharedRun(
+            let coordinator = makeCoordinator(
                 canary: try makeCanary(index),
                 rowsRead: makeInvalidRowsGuard(states, reopens: reopens))
             let list = try ListSource(
                 list: TokenList(lines: scenario.list.bytes, layout: scenario.list.layout),
                 pool: pool, plan: plan,
-                rowsLimit: limit, canary: shared.canary)
+                rowsLimit: limit, canary: coordinator.canary)
             let process = SimulatedProcess(
-                epoch: epoch, weather: weather, shared: shared, reopens: reopens,
+                epoch: epoch, weather: weather, coordinator: coordinator, reopens: reopens,
                 list: list, statesAtStart: states, startedAt: clock)
             process.firstLink = links.count
             addReactors(to: process, pool: pool, random: &random)
@@ -46,22 +46,23 @@ extension World {
         }
     }
 
-    private func makeSharedRun(canary: CanaryGate?, rowsRead: InvalidRowsGuard) -> SharedRun {
+    private func makeCoordinator(canary: CanaryGate?, rowsRead: InvalidRowsGuard) -> RunCoordinator
+    {
         let issued = takeKeptToken()
         var authorization: [UInt8]?
-        var sign: SharedRun.Signer?
+        var sign: RunCoordinator.Signer?
         if scenario.usesProviderToken {
             authorization = Array("bearer \(issued)".utf8)
             sign = { seconds in Array("bearer \(seconds)".utf8) }
         }
         var milliRate: UInt64?
         if let rate = scenario.rate { milliRate = rate * 1000 }
-        return SharedRun(
+        return RunCoordinator(
             authorization: authorization, issuedAt: issued, milliRate: milliRate,
             abortAfter: scenario.abortAfter, maxBadTokensPercent: 50, rowsRead: rowsRead,
             canary: canary,
             connectionTarget: scenario.growth?.target(reactors: scenario.reactors),
-            exchangedRows: scenario.bounds.exchangedRows, sign: sign)
+            handoffRows: scenario.bounds.handoffRows, sign: sign)
     }
 
     private func addReactors(
@@ -73,7 +74,7 @@ extension World {
                 campaign: scenario.campaign, epoch: UInt32(process.epoch), reactor: UInt16(index))
             files.append(SimulatedSegment(epoch: UInt32(process.epoch), reactor: UInt16(index)))
             let machine = TransparentReactor(
-                settings: scenario.settings(), shared: process.shared, reactor: index,
+                settings: scenario.settings(), coordinator: process.coordinator, reactor: index,
                 ledger: ledger, chunkPool: pool, layout: scenario.list.layout,
                 seed: random.next(), now: now)
             process.reactors.append(SimulatedReactor(index: index, machine: machine))
@@ -112,14 +113,14 @@ extension World {
         for delivery in inbox { hand(delivery, to: reactor) }
         let isBacklogHigh = reactor.machine.isBacklogHigh
         reactor.machine.exchangeWithRun(now)
-        let isStopping = process.shared.isStopping
+        let isStopping = process.coordinator.isStopping
         interleave(with: reactor)
         reactor.machine.turn(now)
         interleave(with: reactor)
         reactor.machine.finishTurn(now)
         judgeBacklog(reactor, wasHigh: isBacklogHigh)
         judgeStopping(reactor, wasStopping: isStopping)
-        if process.stoppedAt == nil, process.shared.isStopping { process.stoppedAt = clock }
+        if process.stoppedAt == nil, process.coordinator.isStopping { process.stoppedAt = clock }
         if trace.isTelling { tellTrouble() }
         var submissions = 0
         while let submission = reactor.machine.nextSubmission() {
@@ -162,8 +163,8 @@ extension World {
     }
 
     private func tellTrouble() {
-        guard process.shared.lastTrouble?.message != process.toldTrouble else { return }
-        process.toldTrouble = process.shared.lastTrouble?.message
+        guard process.coordinator.lastTrouble?.message != process.toldTrouble else { return }
+        process.toldTrouble = process.coordinator.lastTrouble?.message
         note { "trouble: \(process.toldTrouble ?? "none")" }
     }
 

@@ -29,7 +29,7 @@ extension World {
 
     /// A token that is wanted is made a moment later, by another thread.
     func askForToken() {
-        guard process.shared.wantsToken, !process.isTokenAsked else { return }
+        guard process.coordinator.wantsToken, !process.isTokenAsked else { return }
         process.isTokenAsked = true
         events.insert(
             .renewal(epoch: process.epoch), at: clock + random.skewedDelay(200 * millisecond))
@@ -38,7 +38,7 @@ extension World {
     func renewToken() {
         process.isTokenAsked = false
         trace.step(time: clock, kind: 8, 0)
-        let isRenewed = process.shared.renewToken(now) { _, issuedAt in
+        let isRenewed = process.coordinator.renewToken(now) { _, issuedAt in
             // One that came too early is taken again once it is not: it is kept already.
             if issuedAt != keptToken { _ = makeToken(issuedAt) }
         }

@@ -233,7 +233,7 @@ public final class World {
             return "reactor \(reactor.index): \(statistics.settled) settled, "
                 + "\(statistics.inFlight) in flight, done \(reactor.isDone), time went to "
                 + "\(statistics.limited.map { $0 / second })"
-        }.joined(separator: "; ") + "; stop \(String(describing: process.shared.stopCause))"
-            + "; trouble \(process.shared.lastTrouble?.message ?? "none")"
+        }.joined(separator: "; ") + "; stop \(String(describing: process.coordinator.stopCause))"
+            + "; trouble \(process.coordinator.lastTrouble?.message ?? "none")"
     }
 }

@@ -118,7 +118,7 @@ import Testing
 
     /// A day of provider tokens, one after the other: what our encoder does keeps to the rules of its
     /// own discipline and breaks those of the other.
-    @Test(arguments: Discipline.allCases) func renewals(_ discipline: Discipline) {
+    @Test(arguments: IndexingPolicy.allCases) func renewals(_ indexingPolicy: IndexingPolicy) {
         var mirror = DynamicTableMirror()
         var lints = HPACKLintProfile.allCases.map { HPACKLint(profile: $0) }
         for request in 0..<96 {
@@ -133,11 +133,11 @@ import Testing
                 RequestField(.priority, "10"),
             ]
             let block = RequestBlockEncoder.encode(
-                fields, mirror: &mirror, discipline: discipline, huffman: request % 2 == 0)
+                fields, mirror: &mirror, indexingPolicy: indexingPolicy, huffman: request % 2 == 0)
             for index in lints.indices {
                 let profile = HPACKLintProfile.allCases[index].rawValue
                 let finding = block.bytes.withUnsafeBytes { lints[index].check($0) }
-                if profile == discipline.rawValue {
+                if profile == indexingPolicy.rawValue {
                     #expect(finding == nil, "request \(request)")
                 } else if request < 30 {
                     #expect(finding != nil, "request \(request)")

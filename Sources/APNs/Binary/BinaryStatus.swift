@@ -50,7 +50,7 @@ public enum BinaryStatus: UInt8, Sendable, CaseIterable {
     }
 
     /// What becomes of the row that the packet names.
-    public var row: AnswerClass.RowAction {
+    public var row: ResponseClass.RowAction {
         switch self {
         case .noError, .processingError, .unknown: .retryAfterDelay
         case .missingTopic, .invalidTopicSize: .remainUnsettled
@@ -62,7 +62,7 @@ public enum BinaryStatus: UInt8, Sendable, CaseIterable {
     }
 
     /// What the campaign learns.
-    public var campaign: AnswerClass.CampaignSignal {
+    public var campaign: ResponseClass.CampaignSignal {
         switch self {
         case .missingTopic, .invalidTopicSize: .refusesCredential
         case .missingPayload, .protocolError: .refusesRequest

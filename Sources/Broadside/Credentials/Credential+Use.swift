@@ -11,7 +11,7 @@ extension Credential {
         var value: [UInt8]?
         var issuedAtSeconds: UInt64 = 0
         /// Makes a new value for an issue time; nil where there is nothing to sign with.
-        var sign: SharedRun.Signer?
+        var sign: RunCoordinator.Signer?
     }
 
     /// Which rules hold for the request's headers.

@@ -92,7 +92,7 @@ struct ExternalProviderTokenWatch {
     }
 
     /// A file that is being replaced may be missing or half for a moment: the token in use stays.
-    mutating func look(_ now: Now, shared: SharedRun) {
+    mutating func look(_ now: Now, coordinator: RunCoordinator) {
         guard now.nanoseconds >= nextLook else { return }
         nextLook = now.nanoseconds + second
         guard let mark = ExternalProviderToken.Mark(path: token.path), mark != lastMark else {
@@ -109,7 +109,7 @@ struct ExternalProviderTokenWatch {
                     "auth-token-file", "\(token.path): the new token is of another team")
             }
             if found.authorization != token.authorization {
-                shared.take(
+                coordinator.take(
                     authorization: found.authorization,
                     issuedAt: found.claims.issuedAtUnixSeconds)
             }

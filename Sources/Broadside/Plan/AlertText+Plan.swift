@@ -25,20 +25,20 @@ extension AlertText {
             let chunk = (try? source.next(rowLimit: rowsLimit)) ?? nil
         else { return nil }
         var reader = RowReader(layout: list.layout)
-        var personalizer = RowPersonalizer(set, layout: list.layout)
+        var renderer = PayloadRenderer(set, layout: list.layout)
         reader.open(chunk)
         defer { _ = reader.close() }
         while reader.next() != nil {
-            guard case .made(let shape) = personalizer.personalize(reader) else { continue }
+            guard case .made(let shape) = renderer.render(reader) else { continue }
             let count = Int(shape.payloadCount)
-            let pieces = unsafe personalizer.lastPieces
+            let pieces = unsafe renderer.lastPieces
             // Of a payload without placeholders there are no pieces, and nothing is read of them.
             let nothing = UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1)
             defer { unsafe nothing.deallocate() }
             return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, written in
                 // SAFETY: there is room for the shape's count, which is what is written.
                 if let base = buffer.baseAddress {
-                    unsafe personalizer.writePayload(
+                    unsafe renderer.writePayload(
                         shape, pieces: pieces.baseAddress ?? UnsafeRawPointer(nothing),
                         to: UnsafeMutableRawPointer(base))
                     written = count

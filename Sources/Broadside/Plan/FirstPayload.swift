@@ -15,17 +15,17 @@ enum FirstPayload {
             list: list, pool: ChunkPool(limit: 3), plan: nil, rowsLimit: nil)
         guard let chunk = try source.next(rowLimit: .max) else { return [] }
         var reader = RowReader(layout: list.layout)
-        var personalizer = RowPersonalizer(set, layout: list.layout)
+        var renderer = PayloadRenderer(set, layout: list.layout)
         reader.open(chunk)
         defer { _ = reader.close() }
         var survey = ListSurvey()
         while let row = reader.next() {
             // A row that is not sent has no payload.
             guard survey.take(row, of: reader) > 0 else { continue }
-            guard case .made(let shape) = personalizer.personalize(reader) else { continue }
+            guard case .made(let shape) = renderer.render(reader) else { continue }
             let template = Int(shape.template)
             guard set.templates[template].isPersonal else { return [] }
-            let payload = rendered(shape, personalizer)
+            let payload = rendered(shape, renderer)
             let isLegacy = plan.options.wireProtocol == .binary
             let bytes = unsafe payload.span.bytes
             let type =
@@ -48,14 +48,14 @@ enum FirstPayload {
     }
 
     private static func rendered(
-        _ shape: RowPersonalizer.Shape, _ personalizer: borrowing RowPersonalizer
+        _ shape: PayloadRenderer.Shape, _ renderer: borrowing PayloadRenderer
     ) -> [UInt8] {
         let count = Int(shape.payloadCount)
         return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             // SAFETY: the row was made last, and there is room for its payload.
-            let pieces = unsafe personalizer.lastPieces
+            let pieces = unsafe renderer.lastPieces
             if count > 0, let output = buffer.baseAddress, let start = pieces.baseAddress {
-                unsafe personalizer.writePayload(shape, pieces: start, to: output)
+                unsafe renderer.writePayload(shape, pieces: start, to: output)
             }
             initialized = count
         }

@@ -42,7 +42,7 @@ extension Plan {
         settings.pace = options.pace
         settings.tunnelTarget = route.tunnel?.target
         settings.sendsContentLength = options.sendsContentLength
-        settings.discipline =
+        settings.indexingPolicy =
             switch options.headerIndexing {
             case .strict: .strict
             case .compact: .compact
@@ -53,5 +53,5 @@ extension Plan {
 
 /// A rate a second in the pacer's unit.
 func milliRate(_ perSecond: Double) -> UInt64 {
-    UInt64(min(max(1, (perSecond * 1000).rounded()), Double(Pacer.maximumMilliRate)))
+    UInt64(min(max(1, (perSecond * 1000).rounded()), Double(RateLimiter.maximumMilliRate)))
 }

@@ -10,18 +10,18 @@ import TLS
 final class CredentialWatch {
     private let plan: Plan
     private let directory: LedgerDirectory
-    private let shared: SharedRun
+    private let coordinator: RunCoordinator
     private let recipe: TLSRecipe
     private var tokenFile: ProviderTokenFile?
     private var suppliedToken: ExternalProviderTokenWatch?
 
     init(
-        _ plan: Plan, directory: LedgerDirectory, shared: SharedRun, recipe: TLSRecipe,
+        _ plan: Plan, directory: LedgerDirectory, coordinator: RunCoordinator, recipe: TLSRecipe,
         now: Now
     ) {
         self.plan = plan
         self.directory = directory
-        self.shared = shared
+        self.coordinator = coordinator
         self.recipe = recipe
         take(plan.credential, now: now)
     }
@@ -35,8 +35,8 @@ final class CredentialWatch {
     ///
     /// - Returns: True where the reactors have something new to send with.
     func look(_ now: Now) -> Bool {
-        suppliedToken?.look(now, shared: shared)
-        return shared.renewToken(now) { value, issuedAt in
+        suppliedToken?.look(now, coordinator: coordinator)
+        return coordinator.renewToken(now) { value, issuedAt in
             do throws(BroadsideError) {
                 try tokenFile?.keep(value, issuedAtSeconds: issuedAt)
             } catch {
@@ -60,12 +60,12 @@ final class CredentialWatch {
             let authorization = try credential.authorization(
                 in: directory, nowSeconds: now.wallMilliseconds / 1000)
             take(credential, now: now)
-            shared.replaceSigner(authorization.sign)
-            if let value = authorization.value, value != shared.authorization().value {
-                shared.take(authorization: value, issuedAt: authorization.issuedAtSeconds)
+            coordinator.replaceSigner(authorization.sign)
+            if let value = authorization.value, value != coordinator.authorization().value {
+                coordinator.take(authorization: value, issuedAt: authorization.issuedAtSeconds)
             }
             recipe.replace(route.recipe(context))
-            shared.replaceConnections()
+            coordinator.replaceConnections()
             standardErrorLine(
                 "broadside: credentials were read again (\(credential.summary)): connections are "
                     + "replaced one after the other")

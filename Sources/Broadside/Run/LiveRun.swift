@@ -16,7 +16,7 @@ struct LiveRun {
     private let list: TokenList
     private let recipe: TLSRecipe
     private let settings: ReactorSettings
-    private let shared: SharedRun
+    private let coordinator: RunCoordinator
     private let services: ReactorServices
     private let pool: ChunkPool
     private let start: Now
@@ -35,7 +35,7 @@ struct LiveRun {
         settings = plan.reactorSettings(manifest: session.manifest)
         let authorization = try plan.credential.authorization(
             in: session.directory, nowSeconds: start.wallMilliseconds / 1000)
-        shared = SharedRun(
+        coordinator = RunCoordinator(
             authorization: authorization.value, issuedAt: authorization.issuedAtSeconds,
             milliRate: plan.options.rate.map(milliRate),
             abortAfter: plan.options.abortAfter,
@@ -56,7 +56,7 @@ struct LiveRun {
         }
         let source = try ListSource(
             list: list, pool: pool, plan: session.resumePlan(), rows: session.manifest.rows,
-            skips: session.skips, canary: shared.canary,
+            skips: session.skips, canary: coordinator.canary,
             isHashed: session.manifest.listHash == nil)
         var threads: [ReactorThread] = []
         var segments: [Int32] = []
@@ -66,7 +66,8 @@ struct LiveRun {
             segments.append(segment)
             threads.append(
                 try ReactorThread(
-                    reactor: reactor, settings: settings, shared: shared, services: services,
+                    reactor: reactor, settings: settings, coordinator: coordinator,
+                    services: services,
                     recipe: recipe, pool: pool, layout: list.layout,
                     campaign: session.campaign, epoch: session.epoch,
                     segment: segment, trace: outlets.trace))
@@ -84,10 +85,10 @@ struct LiveRun {
         let alert = AlertText(plan, list)
         try services.start(list: source)
         // Resumed after it: nothing is sent in the moment before the watch begins.
-        if let deadline, Clock.now().wallMilliseconds >= deadline { shared.stop(.deadline) }
+        if let deadline, Clock.now().wallMilliseconds >= deadline { coordinator.stop(.deadline) }
         for thread in threads { thread.start() }
         let teller = RunMonitor(
-            plan, session: session, shared: shared, services: services, source: source,
+            plan, session: session, coordinator: coordinator, services: services, source: source,
             outlets: outlets, alert: alert, start: start,
             wake: { for thread in threads { thread.wake() } })
         watch(threads, signals, teller)
@@ -113,25 +114,26 @@ struct LiveRun {
     ) {
         let deadline = deadline
         let credentialWatch = CredentialWatch(
-            plan, directory: session.directory, shared: shared, recipe: recipe, now: start)
+            plan, directory: session.directory, coordinator: coordinator, recipe: recipe, now: start
+        )
         while !threads.allSatisfy(\.hasEnded) {
             switch signals.wait(milliseconds: 100) {
             case .stop:
-                if shared.isStopping {
-                    shared.stopAtOnce()
+                if coordinator.isStopping {
+                    coordinator.stopAtOnce()
                 }
-                shared.stop(.signal)
+                coordinator.stop(.signal)
                 for thread in threads { thread.wake() }
             case .reload:
-                if !shared.isStopping { credentialWatch.reload(Clock.now()) }
+                if !coordinator.isStopping { credentialWatch.reload(Clock.now()) }
             case .finished, .timeout:
                 break
             }
             let now = Clock.now()
             if let deadline, now.wallMilliseconds >= deadline,
-                !shared.isStopping
+                !coordinator.isStopping
             {
-                shared.stop(.deadline)
+                coordinator.stop(.deadline)
                 for thread in threads { thread.wake() }
             }
             rememberCanary()
@@ -144,11 +146,11 @@ struct LiveRun {
 
     /// A canary that passed is not sent once more by a resume.
     private func rememberCanary() {
-        guard shared.canary?.verdict == .passed else { return }
+        guard coordinator.canary?.verdict == .passed else { return }
         do throws(BroadsideError) {
             try session.noteCanaryPassed()
         } catch {
-            shared.stop(.ledgerFailed(detail: error.message))
+            coordinator.stop(.ledgerFailed(detail: error.message))
         }
     }
 
@@ -162,15 +164,15 @@ struct LiveRun {
         let elapsed = Double(Clock.now().nanoseconds - start.nanoseconds) / 1e9
         let use = ProcessUse.now()
         let failure = threads.lazy.compactMap(\.failure).first
-        if failure == nil, isListRead(source, statistics) { shared.judgeRowsAtEnd() }
-        let stop = shared.stopCause ?? failure
+        if failure == nil, isListRead(source, statistics) { coordinator.judgeRowsAtEnd() }
+        let stop = coordinator.stopCause ?? failure
 
         // The rest of the list is read once more where rows may be left, to say how many.
         // A list that can't be read on was told before.
         let endRow =
             services.hasListEnded
             ? try? source.countRows {
-                shared.isStoppingAtOnce
+                coordinator.isStoppingAtOnce
                     || ((stop == .signal || stop == .control)
                         && isStop(signals.wait(milliseconds: 0)))
             } ?? nil : nil
@@ -194,7 +196,7 @@ struct LiveRun {
         summary.take(
             use: use, statistics: statistics, latency: latency, elapsed: elapsed,
             requests: statistics.requests)
-        summary.connections = shared.connectionTarget?.total ?? plan.shape.connections
+        summary.connections = coordinator.connectionTarget?.total ?? plan.shape.connections
         summary.connectionsReason = teller.growthWords
         summary.retries = session.manifest.counters.retries + statistics.retries
         summary.reconnects = session.manifest.counters.reconnects + statistics.reconnects
@@ -214,7 +216,7 @@ struct LiveRun {
                     lengths: threads.map(\.segmentLength), rows: endRow,
                     listByteCount: list.byteCount, listHash: listHash, isFinished: isWhole,
                     statistics: statistics,
-                    stop: StopRecord(cause, wasAnswered: shared.lastAnswer != nil))
+                    stop: StopRecord(cause, wasAnswered: coordinator.lastAnswer != nil))
             } catch {
                 // The rows are in the segments: whoever watches learns of them all the same.
                 cause = .ledgerFailed(detail: error.message)
@@ -222,7 +224,7 @@ struct LiveRun {
         }
         let code = exitCode(cause, statistics, isWhole: isWhole, summary: summary)
         summary.outcome = outcome(code)
-        let record = StopRecord(cause, wasAnswered: shared.lastAnswer != nil)
+        let record = StopRecord(cause, wasAnswered: coordinator.lastAnswer != nil)
         let isWrongList = isWrongList(cause, statistics)
         let circumstances = StopAdvice.Circumstances(
             plan, session, summary, wasAnswered: record.wasAnswered)
@@ -243,8 +245,8 @@ struct LiveRun {
     /// Waits until nobody reads the list any more, so that its rows may be counted; not for long, as
     /// its disk may hang.
     private func awaitList(_ signals: SignalWatch) {
-        for _ in 0..<500 where !services.hasListEnded && !shared.isStoppingAtOnce {
-            if isStop(signals.wait(milliseconds: 10)) { shared.stopAtOnce() }
+        for _ in 0..<500 where !services.hasListEnded && !coordinator.isStoppingAtOnce {
+            if isStop(signals.wait(milliseconds: 10)) { coordinator.stopAtOnce() }
         }
     }
 
@@ -252,7 +254,7 @@ struct LiveRun {
     /// signal.
     private func countInDoubt(_ summary: inout Summary) {
         guard (summary.remaining ?? 1) != 0 else { return }
-        if !shared.isStoppingAtOnce, let recorded = try? session.count() {
+        if !coordinator.isStoppingAtOnce, let recorded = try? session.count() {
             summary.inDoubt = recorded.count(.inDoubt)
         } else {
             summary.isInDoubtKnown = false
@@ -273,14 +275,14 @@ struct LiveRun {
         case .signal where isWhole, .control where isWhole, .deadline where isWhole: .complete
         case let stop?: stop
         case nil where statistics.heldBack > 0:
-            .heldBack(rows: statistics.heldBack, shared.lastRefusal)
+            .heldBack(rows: statistics.heldBack, coordinator.lastRefusal)
         case nil: .complete
         }
     }
 
     /// Every row of the list was read, and what became of each is known.
     private func isListRead(_ source: ListSource, _ statistics: RunStatistics) -> Bool {
-        shared.stopCause == nil && statistics.heldBack == 0 && source.progress.isAtEnd
+        coordinator.stopCause == nil && statistics.heldBack == 0 && source.progress.isAtEnd
     }
 
     private func wrongList(_ cause: StopCause) -> String {
@@ -302,8 +304,8 @@ struct LiveRun {
         switch cause {
         case .ledgerFailed, .listFailed, .listChanged: return ExitCode.disk
         case .brokenServer:
-            if !shared.anyAccepted { return ExitCode.failure }
-        case _ where cause.isGivingUp && shared.lastAnswer == nil: return ExitCode.failure
+            if !coordinator.anyAccepted { return ExitCode.failure }
+        case _ where cause.isGivingUp && coordinator.lastAnswer == nil: return ExitCode.failure
         default: break
         }
         guard isWhole else { return ExitCode.rowsRemain }

@@ -9,7 +9,7 @@ import Support
 final class RunMonitor {
     private let plan: Plan
     private let session: LedgerSession
-    private let shared: SharedRun
+    private let coordinator: RunCoordinator
     private let services: ReactorServices
     private let source: ListSource
     private let outlets: RunOutlets
@@ -37,19 +37,20 @@ final class RunMonitor {
     private static var retriesInterval: UInt64 { 10 * second }
 
     init(
-        _ plan: Plan, session: LedgerSession, shared: SharedRun, services: ReactorServices,
+        _ plan: Plan, session: LedgerSession, coordinator: RunCoordinator,
+        services: ReactorServices,
         source: ListSource, outlets: RunOutlets, alert: AlertText?, start: Now,
         wake: @escaping () -> Void
     ) {
         self.plan = plan
         self.session = session
-        self.shared = shared
+        self.coordinator = coordinator
         self.services = services
         self.source = source
         self.outlets = outlets
         self.wake = wake
         sampler = RunSampler(session.surroundings(plan, source: source), start: start)
-        growth = GrowthWatch(plan, target: shared.connectionTarget)
+        growth = GrowthWatch(plan, target: coordinator.connectionTarget)
         progress = Progress(plan.options.progress)
         log = EventLog(
             plan.options.log, progress: plan.options.progress,
@@ -62,7 +63,7 @@ final class RunMonitor {
         telemetry.alert = alert
         nextSave = start.nanoseconds + Self.saveInterval
         nextRetries = start.nanoseconds + Self.retriesInterval
-        tokenVersion = shared.authorizationVersion
+        tokenVersion = coordinator.authorizationVersion
         var started = RunEvent.Fields()
         started.endpoint = plan.place
         tell(
@@ -130,13 +131,14 @@ final class RunMonitor {
 
     private var phase: RunSnapshot.Phase {
         hasEnded
-            ? .finished : shared.isStopping ? .stopping : shared.isPaused ? .paused : .running
+            ? .finished
+            : coordinator.isStopping ? .stopping : coordinator.isPaused ? .paused : .running
     }
 
     private func sample(_ now: Now) {
         report = services.report
         sampler.look(
-            report, list: source.progress, phase: phase, milliRate: shared.milliRate, now: now)
+            report, list: source.progress, phase: phase, milliRate: coordinator.milliRate, now: now)
         telemetry.take(sampler.snapshot, sampler.series, report)
     }
 
@@ -149,13 +151,13 @@ final class RunMonitor {
             let message = growth?.look(
                 sampler.snapshot, threads: services.threadUses, isHeldBack: isHeldBack)
         else { return }
-        sampler.want(connections: shared.connectionTarget?.total ?? plan.shape.connections)
+        sampler.want(connections: coordinator.connectionTarget?.total ?? plan.shape.connections)
         wake()
         tell(.growth, message, now)
     }
 
     private var isHeldBack: Bool {
-        !shared.anyAccepted || shared.canary?.isPending == true || phase != .running
+        !coordinator.anyAccepted || coordinator.canary?.isPending == true || phase != .running
     }
 
     // MARK: Events
@@ -172,14 +174,14 @@ final class RunMonitor {
             tell(
                 .eventsLost, "\(new.lost) more events on connections", now, .counting(new.lost))
         }
-        if shared.authorizationVersion != tokenVersion {
-            tokenVersion = shared.authorizationVersion
+        if coordinator.authorizationVersion != tokenVersion {
+            tokenVersion = coordinator.authorizationVersion
             tell(.tokenRenewed, "a new provider token is in use", now)
         }
-        if shared.isStopping, !hasToldStop {
+        if coordinator.isStopping, !hasToldStop {
             hasToldStop = true
-            let record = shared.stopCause.map {
-                StopRecord($0, wasAnswered: shared.lastAnswer != nil)
+            let record = coordinator.stopCause.map {
+                StopRecord($0, wasAnswered: coordinator.lastAnswer != nil)
             }
             var fields = RunEvent.Fields()
             fields.cause = record?.kind
@@ -187,7 +189,7 @@ final class RunMonitor {
             fields.reason = record?.reason
             fields.counts = sampler.snapshot.counts
             tell(
-                .stopping, "no new requests: \(shared.stopCause?.message ?? "stopped")", now,
+                .stopping, "no new requests: \(coordinator.stopCause?.message ?? "stopped")", now,
                 fields)
         }
         sumUpRetries(now)
@@ -249,11 +251,11 @@ final class RunMonitor {
                 answer.add("campaign", hexadecimal(session.campaign))
                 var status = sampler.snapshot
                 status.phase = phase
-                status.rateLimit = shared.milliRate.map { Double($0) / 1000 }
+                status.rateLimit = coordinator.milliRate.map { Double($0) / 1000 }
                 answer.append(status.json)
             } else {
                 answer.add("phase", phase.rawValue)
-                answer.add("rate_limit", shared.milliRate.map { Double($0) / 1000 }, places: 3)
+                answer.add("rate_limit", coordinator.milliRate.map { Double($0) / 1000 }, places: 3)
             }
         } catch {
             answer = JSONLine()
@@ -265,14 +267,14 @@ final class RunMonitor {
 
     private func obey(_ request: ControlRequest, _ now: Now) throws(BroadsideError) {
         guard request != .status else { return }
-        guard !shared.isStopping else {
+        guard !coordinator.isStopping else {
             throw .request("the run is stopping already: start it again with --resume")
         }
         switch request {
         case .status:
             return
         case .rate(let rate):
-            shared.milliRate = rate.map(milliRate)
+            coordinator.milliRate = rate.map(milliRate)
             tell(
                 .control,
                 "the operator set the rate to "
@@ -280,15 +282,15 @@ final class RunMonitor {
                         "\(rateText($0)) requests a second"
                     } ?? "unlimited"), now)
         case .pause:
-            shared.pause(true, now: now)
+            coordinator.pause(true, now: now)
             telemetry.beginPause(atMilliseconds: now.wallMilliseconds)
             tell(.control, "the operator paused the run", now)
         case .resume:
-            shared.pause(false, now: now)
+            coordinator.pause(false, now: now)
             telemetry.endPause(atMilliseconds: now.wallMilliseconds)
             tell(.control, "the operator let the run go on", now)
         case .stop:
-            shared.stop(.control)
+            coordinator.stop(.control)
             tell(.control, "the operator stopped the run", now)
         }
         wake()

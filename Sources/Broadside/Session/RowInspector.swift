@@ -11,12 +11,12 @@ import Engine
         var isPersonal: Bool
     }
 
-    private var personalizer: RowPersonalizer
+    private var renderer: PayloadRenderer
     private let isPersonal: Bool
     private let room: UnsafeMutableRawBufferPointer
 
     init(_ payloads: PayloadSet, layout: RowLayout) {
-        personalizer = RowPersonalizer(payloads, layout: layout)
+        renderer = PayloadRenderer(payloads, layout: layout)
         isPersonal = payloads.isPersonal
         unsafe room = .allocate(byteCount: RowSlab.tokenDigitsLimit, alignment: 8)
     }
@@ -26,7 +26,7 @@ import Engine
     }
 
     /// Rows whose value has no payload of its own.
-    var fallbackCounts: FallbackCounts { personalizer.fallbackCounts }
+    var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
     /// Why the row that was read last is invalid, which holds no token.
     static func tokenFinding(in reader: borrowing RowReader) -> Finding {
@@ -39,7 +39,7 @@ import Engine
         let refusal = reader.readToken(reader.field(0), into: &digits)
         _ = unsafe digits.finalize(for: room)
         if let refusal { return Finding(reason: refusal, isPersonal: false) }
-        if isPersonal, case .invalid(let reason) = personalizer.personalize(reader) {
+        if isPersonal, case .invalid(let reason) = renderer.render(reader) {
             return Finding(reason: reason, isPersonal: true)
         }
         return nil

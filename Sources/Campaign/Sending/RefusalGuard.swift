@@ -65,7 +65,7 @@ public import APNs
     public var refusalCount: Int { max(refusedInARow, isAllBadTokens ? answerCount : 0) }
 
     /// Takes note of an answer; the cause, from the answer on that stops the campaign.
-    public mutating func note(_ signal: AnswerClass.CampaignSignal) -> Cause? {
+    public mutating func note(_ signal: ResponseClass.CampaignSignal) -> Cause? {
         answerCount += 1
         noteInWindow(isBad: signal == .badDeviceToken)
         switch signal {

@@ -10,7 +10,7 @@ struct ReactorEffects: Sendable {
         /// So many rows were accepted, one after the other.
         case accepted(Int)
         /// A response refused, or something else came of a request.
-        case response(AnswerClass.CampaignSignal, status: UInt16, reason: Reason?)
+        case response(ResponseClass.CampaignSignal, status: UInt16, reason: Reason?)
         /// A response is TooManyProviderTokenUpdates, to a token of that version; the run gives up where
         /// it hears nothing else for the time that takes, and so many nanoseconds more.
         case updatesRefused(usedVersion: UInt32, giveUpAfter: UInt64)
@@ -44,7 +44,7 @@ struct ReactorEffects: Sendable {
     /// No further rows of the list are to be had.
     var isListOver = false
     /// The reactor began to take a share of the rate (1), or ended it (-1).
-    var rateShares = 0
+    var rateChange = 0
     /// The provider token's age is to be looked at.
     var checksTokenAge = false
     var canary: CanaryProgress?
@@ -57,7 +57,7 @@ struct ReactorEffects: Sendable {
     var isFull: Bool { signals.count >= Self.signalsLimit }
 
     var isEmpty: Bool {
-        signals.isEmpty && !isReady && lastResponse == 0 && !isListOver && rateShares == 0
+        signals.isEmpty && !isReady && lastResponse == 0 && !isListOver && rateChange == 0
             && !checksTokenAge && canary == nil
     }
 
@@ -72,7 +72,7 @@ struct ReactorEffects: Sendable {
         isReady = false
         lastResponse = 0
         isListOver = false
-        rateShares = 0
+        rateChange = 0
         checksTokenAge = false
         canary = nil
         expiredCount = 0

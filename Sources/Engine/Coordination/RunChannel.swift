@@ -12,7 +12,7 @@ import Support
 /// What only one reactor can have (leave to connect, to try an address; a row to take over; a lease of
 /// rows to read) is asked for when it is needed: `SharedResources`.
 struct RunChannel {
-    private let coordinator: SharedRun
+    private let coordinator: RunCoordinator
     /// What reactors take from each other.
     let resources: SharedResources
     /// The reactor's number in the run.
@@ -20,7 +20,7 @@ struct RunChannel {
     private(set) var directives: RunDirectives
     private var effects = ReactorEffects()
 
-    init(_ coordinator: SharedRun, reactor: Int) {
+    init(_ coordinator: RunCoordinator, reactor: Int) {
         self.coordinator = coordinator
         self.reactor = reactor
         resources = coordinator.resources
@@ -83,5 +83,5 @@ struct RunChannel {
     mutating func report(_ progress: ReactorEffects.CanaryProgress) { effects.canary = progress }
 
     /// The reactor takes a share of the rate, or none any more.
-    mutating func shareRate(_ isSharing: Bool) { effects.rateShares += isSharing ? 1 : -1 }
+    mutating func shareRate(_ isSharing: Bool) { effects.rateChange += isSharing ? 1 : -1 }
 }

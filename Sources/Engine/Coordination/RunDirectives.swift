@@ -13,7 +13,7 @@ struct RunDirectives: Sendable {
     /// Requests in 1,000 seconds over all reactors; nil: unlimited.
     var milliRate: UInt64?
     /// Reactors that have rows to send, at least 1: the rate is divided among them.
-    var sharingReactors: Int
+    var rateParticipants: Int
     /// A notification was accepted: the campaign works.
     var anyAccepted: Bool
     /// A connection stood ready to send.

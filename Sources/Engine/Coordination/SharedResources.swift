@@ -9,9 +9,9 @@ struct SharedResources: Sendable {
     let addressHealth = AddressHealth()
     let lossyAddresses = LossyAddresses()
     /// How many connections may be made in place of others.
-    let churn = ConnectionChurn()
+    let connectRate = ConnectRateLimiter()
     /// Rows of reactors that can't send them.
-    let exchange: RowExchange
+    let handoff: RowHandoff
     /// Rows that were read, for `--max-invalid`.
     let rowsRead: SharedRowsRead
 }

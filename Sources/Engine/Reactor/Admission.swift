@@ -5,14 +5,14 @@ import Support
 /// connection allows is asked besides.
 struct Admission {
     /// The reactor's share of the run's rate.
-    var limiter: Pacer
+    var limiter: RateLimiter
     /// When the rate lets a request through for which all else is there; `.max`: not waited for.
     var nextPaced = UInt64.max
     /// True while this reactor takes a share of the rate.
     var sharesRate = false
 
     init(milliRate: UInt64?, now: Now) {
-        limiter = Pacer(milliRate: milliRate, now: now.nanoseconds)
+        limiter = RateLimiter(milliRate: milliRate, now: now.nanoseconds)
     }
 
     /// A turn begins: nothing waits for the rate yet.
@@ -22,7 +22,7 @@ struct Admission {
     mutating func wake(at time: UInt64) { nextPaced = min(nextPaced, time) }
 
     /// Wakes the reactor once both rates, the run's and a connection's, let a request through.
-    mutating func waitForRate(of connection: Pacer, now: UInt64) {
+    mutating func waitForRate(of connection: RateLimiter, now: UInt64) {
         let count = min(limiter.quantum, connection.quantum)
         guard let run = limiter.nextAllowed(count, now: now),
             let own = connection.nextAllowed(count, now: now)
@@ -32,7 +32,7 @@ struct Admission {
 
     /// The reactor's share of the rate: divided again among the reactors that have rows.
     mutating func shareRate(of run: RunDirectives, now: UInt64) {
-        let share = run.isPaused ? 0 : run.milliRate.map { $0 / UInt64(run.sharingReactors) }
+        let share = run.isPaused ? 0 : run.milliRate.map { $0 / UInt64(run.rateParticipants) }
         if share != limiter.milliRate { limiter.setRate(milliRate: share, now: now) }
     }
 

@@ -31,7 +31,7 @@ struct ChunkRows {
     ///   - perSecond: Rows that all of them may send in a second; nil: any number.
     init(reactors: Int, perSecond: Int?) {
         // Rows are held for one chunk's sync while another is in use and others are on their way.
-        let share = max(1, Self.slowRows / (reactors * (2 + ChunkShelf.aheadLeast)))
+        let share = max(1, Self.slowRows / (reactors * (2 + ChunkQueue.aheadLeast)))
         minimum = min(Self.fewest, share)
         let known = perSecond.map { $0 / reactors / Self.groupsPerSecond } ?? .max
         limit = max(minimum, min(share, known))
@@ -59,10 +59,10 @@ struct ChunkRows {
     ///
     /// - Parameter chunkRows: What the last one held; 0: none came yet.
     func together(chunkRows: Int, now: UInt64) -> Int {
-        guard chunkRows > 0 else { return ChunkShelf.aheadLeast }
+        guard chunkRows > 0 else { return ChunkQueue.aheadLeast }
         let elapsed = now - min(now, since)
         let lately = elapsed > second / 64 ? sent * Int(second) / Int(elapsed) : 0
         let chunks = max(sentPerSecond, lately) / (Self.groupsPerSecond * chunkRows)
-        return min(max(chunks, ChunkShelf.aheadLeast), ChunkShelf.aheadMost)
+        return min(max(chunks, ChunkQueue.aheadLeast), ChunkQueue.aheadMost)
     }
 }

@@ -21,9 +21,9 @@ import Support
     var address = 0
     var records: Records?
     var session = ProtocolSession()
-    var pacer: Pacer
+    var rateLimiter: RateLimiter
     /// How many requests may be in flight, where answers slow down under load.
-    var pace = InFlightPace(now: 0)
+    var pace = ConcurrencyLimiter(now: 0)
     /// When it may be told again that they do, monotonic nanoseconds.
     var nextPaceWord: UInt64 = 0
     var limitedBy = LimitedBy.connecting
@@ -71,8 +71,8 @@ import Support
     /// Which state of the credential it was made from, at the latest.
     var sessionVersion: UInt32 = 0
 
-    init(pacer: Pacer, outgoingCapacity: Int) {
-        self.pacer = pacer
+    init(rateLimiter: RateLimiter, outgoingCapacity: Int) {
+        self.rateLimiter = rateLimiter
         self.outgoingCapacity = outgoingCapacity
         unsafe outgoing = .allocate(byteCount: outgoingCapacity, alignment: 64)
     }

@@ -33,7 +33,7 @@ import Support
     /// Since when no connection is ready, monotonic nanoseconds; nil while one is.
     private(set) var disabledSince: UInt64?
     /// What `--pace adaptive` knows of them together.
-    var paceWatch: PaceWatch
+    var latencyMonitor: LatencyMonitor
 
     /// A draining connection and its replacement live side by side.
     static var slotsEachConnection: Int { 2 }
@@ -51,7 +51,7 @@ import Support
         share = initialCount
         self.initialCount = initialCount
         disabledSince = now.nanoseconds
-        paceWatch = PaceWatch(now: now)
+        latencyMonitor = LatencyMonitor(now: now)
     }
 
     deinit {

@@ -9,7 +9,7 @@ struct HeldRows: ~Copyable {
         var count: Int
     }
 
-    private var line = RowLine()
+    private var line = RowQueue()
     private var groups: [Group] = []
     /// The group whose rows come next.
     private var first = 0

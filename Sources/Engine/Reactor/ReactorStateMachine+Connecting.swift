@@ -58,12 +58,12 @@ extension ReactorStateMachine where Records: ~Copyable {
             active += 1
             underWay += 1
             let isFirst = connections.begun < connections.initialCount
-            if !isFirst, let due = run.resources.churn.take(now: now.nanoseconds) {
+            if !isFirst, let due = run.resources.connectRate.take(now: now.nanoseconds) {
                 connections.addresses.wait(until: due)
                 return
             }
             guard let address = connections.addresses.pick(for: index, now: now.nanoseconds) else {
-                if !isFirst { run.resources.churn.giveBack(now: now.nanoseconds) }
+                if !isFirst { run.resources.connectRate.giveBack(now: now.nanoseconds) }
                 return
             }
             connections.begun += 1
@@ -189,7 +189,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         loseStreams(index, now: now)
         beginClose(index, now: now)
-        giveUpIfHopeless()
+        stopIfUnreachable()
     }
 
     /// Every request that is still out is in doubt, but for those that never left our buffer: nothing
@@ -232,7 +232,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// The connection lives, but answers nothing: another one takes its place, after a while.
-    mutating func replaceUseless(_ index: Int, _ what: String, now: Now) {
+    mutating func replaceUnresponsive(_ index: Int, _ what: String, now: Now) {
         guard connections[index].phase == .open else { return }
         let trouble = connections.trouble(index, what, step: .silent)
         run.note(trouble)
@@ -254,7 +254,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Ends the run where no address will ever do.
-    mutating func giveUpIfHopeless() {
+    mutating func stopIfUnreachable() {
         // What stands already may carry the run to its end.
         guard !connections.hasReady else { return }
         if let trouble = connections.addresses.lastingFailure {

@@ -24,7 +24,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         let rate = settings.milliRatePerConnection
         connections.grow {
             Connection(
-                pacer: Pacer(milliRate: rate, now: now.nanoseconds), outgoingCapacity: capacity)
+                rateLimiter: RateLimiter(milliRate: rate, now: now.nanoseconds),
+                outgoingCapacity: capacity)
         }
     }
 

@@ -6,11 +6,11 @@ package struct PaceTally: Sendable, Equatable {
     /// How often a connection was held to fewer requests in flight.
     package var findings: UInt64 = 0
     /// The one of the slowest answers.
-    package var worst: InFlightPace.Finding?
+    package var worst: ConcurrencyLimiter.Finding?
 
     package init() {}
 
-    mutating func note(_ finding: InFlightPace.Finding) {
+    mutating func note(_ finding: ConcurrencyLimiter.Finding) {
         findings += 1
         if finding.loadedNanoseconds > worst?.loadedNanoseconds ?? 0 { worst = finding }
     }
@@ -23,7 +23,7 @@ package struct PaceTally: Sendable, Equatable {
 }
 
 /// What `--pace adaptive` keeps for all connections of a reactor.
-struct PaceWatch {
+struct LatencyMonitor {
     /// The time from one turn to the next, smoothed, nanoseconds: so late does the reactor send and
     /// look at answers at the most, by itself.
     private(set) var lag: UInt64 = 0
@@ -64,12 +64,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func endPaceWindow(_ index: Int, now: Now) {
         let finding = connections[index].pace.endWindow(
             now: now.nanoseconds, allowed: connections[index].session.requestLimit,
-            hint: connections.paceWatch.base, lag: connections.paceWatch.lag)
-        connections.paceWatch.base = min(connections.paceWatch.base, connections[index].pace.base)
+            hint: connections.latencyMonitor.base, lag: connections.latencyMonitor.lag)
+        connections.latencyMonitor.base = min(
+            connections.latencyMonitor.base, connections[index].pace.base)
         guard let finding else { return }
         metrics.statistics.pace.note(finding)
         guard now.nanoseconds >= connections[index].nextPaceWord else { return }
-        connections[index].nextPaceWord = now.nanoseconds + PaceWatch.tellInterval
+        connections[index].nextPaceWord = now.nanoseconds + LatencyMonitor.tellInterval
         tell(
             .pace, .info, connection: index,
             "\(connections.peer(index)): answers slow down under load, \(finding.words)", now: now)
@@ -77,11 +78,11 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Where the reactor did not run although it was time, latencies are not the server's.
     mutating func noteAbsence(_ now: Now) {
-        guard now.nanoseconds > timers.nextDeadline + PaceWatch.absence,
-            now.nanoseconds != connections.paceWatch.lastAbsence
+        guard now.nanoseconds > timers.nextDeadline + LatencyMonitor.absence,
+            now.nanoseconds != connections.latencyMonitor.lastAbsence
         else { return }
-        connections.paceWatch.lastAbsence = now.nanoseconds
-        let absence = now.nanoseconds - connections.paceWatch.lastTurn
+        connections.latencyMonitor.lastAbsence = now.nanoseconds
+        let absence = now.nanoseconds - connections.latencyMonitor.lastTurn
         for index in 0..<connections.count {
             connections[index].pace.noteAbsence(nanoseconds: absence)
         }
@@ -89,15 +90,15 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// What connections that are gone knew is forgotten.
     mutating func renewPaceBase() {
-        connections.paceWatch.base = .max
+        connections.latencyMonitor.base = .max
         for index in 0..<connections.count where connections[index].isReady {
-            connections.paceWatch.base = min(
-                connections.paceWatch.base, connections[index].pace.base)
+            connections.latencyMonitor.base = min(
+                connections.latencyMonitor.base, connections[index].pace.base)
         }
     }
 }
 
-extension InFlightPace.Finding {
+extension ConcurrencyLimiter.Finding {
     /// In words, to follow "answers slow down under load".
     package var words: String {
         "\(latencyText(aloneNanoseconds)) alone, \(latencyText(loadedNanoseconds)) with "

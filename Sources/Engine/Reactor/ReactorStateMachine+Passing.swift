@@ -76,7 +76,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Makes a row ready to be sent, or settles it.
-    private mutating func isToSend(_ row: ShelfRow, _ tag: RowTag, now: Now) -> Bool {
+    private mutating func isToSend(_ row: ListRow, _ tag: RowTag, now: Now) -> Bool {
         if let reason = readToken(of: row, into: tag) {
             recordInvalid(row, reason, tag, now: now)
             rows.slab.free(tag)
@@ -106,7 +106,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         return false
     }
 
-    private mutating func readToken(of row: ShelfRow, into tag: RowTag) -> Reason? {
+    private mutating func readToken(of row: ListRow, into tag: RowTag) -> Reason? {
         let room = unsafe UnsafeMutableRawBufferPointer(
             start: rows.slab.token(tag), count: RowSlab.tokenDigitsLimit)
         var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
@@ -118,7 +118,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// What is not a token is never sent; the first 200 bytes of it go into the ledger.
     private mutating func recordInvalid(
-        _ row: ShelfRow, _ reason: Reason, _ tag: RowTag, now: Now
+        _ row: ListRow, _ reason: Reason, _ tag: RowTag, now: Now
     ) {
         let room = unsafe UnsafeMutableRawBufferPointer(
             start: rows.slab.token(tag), count: RowSlab.tokenDigitsLimit)

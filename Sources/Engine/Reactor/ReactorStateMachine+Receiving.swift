@@ -102,14 +102,14 @@ extension ReactorStateMachine where Records: ~Copyable {
             lose(tag, reason: .connectionLost, now: now)
             connections[index].lossesInARow += 1
             if connections[index].lossesInARow == Self.lossesLimit {
-                replaceUseless(index, "requests are reset one after the other", now: now)
+                replaceUnresponsive(index, "requests are reset one after the other", now: now)
             }
         case .overdue(let tag):
             let sent = unsafe rows.slab.state(tag).pointee.sentNanoseconds
             rows.inFlight -= 1
             lose(tag, reason: .timeout, now: now)
             if connections[index].lastAnswered <= sent {
-                replaceUseless(index, "no request is answered in time", now: now)
+                replaceUnresponsive(index, "no request is answered in time", now: now)
             }
         case .goAway(let code): followGoAway(index, code: code, now: now)
         case .violation(let error): failViolation(index, error, now: now)
@@ -126,7 +126,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// The first request may go out.
     private mutating func becomeReady(_ index: Int, streams: Int?, now: Now) {
         connections[index].isReady = true
-        connections[index].pace = InFlightPace(now: now.nanoseconds)
+        connections[index].pace = ConcurrencyLimiter(now: now.nanoseconds)
         if let streams {
             connections[index].tally.opened += 1
             tell(
@@ -186,7 +186,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             trouble.kind = .protocol
             if code.isProtocolError { noteBroken(index, trouble, now: now) }
         }
-        switch AnswerClass.classify(goAwayReason: answer) {
+        switch ResponseClass.classify(goAwayReason: answer) {
         case .refusesCredential:
             run.stop(.refused(.init(status: 0, reason: answer, isCredential: true)))
         case .renewProviderToken:

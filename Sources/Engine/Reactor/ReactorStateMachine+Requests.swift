@@ -27,7 +27,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func stageFirstPart(_ index: Int, now: Now) {
         guard connections[index].session.mustSplit(writer), initialAllowance > 0,
             admission.limiter.allowance(now: now.nanoseconds) > 0,
-            connections[index].pacer.allowance(now: now.nanoseconds) > 0
+            connections[index].rateLimiter.allowance(now: now.nanoseconds) > 0
         else { return }
         followAuthorization()
         connections[index].session.prepareParts(&writer)
@@ -39,7 +39,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         unsafe noteSent(rows.slab.state(tag), now: now)
         admission.limiter.take(1, now: now.nanoseconds)
-        connections[index].pacer.take(1, now: now.nanoseconds)
+        connections[index].rateLimiter.take(1, now: now.nanoseconds)
     }
 
     /// Requests carry the provider token that the run has now.

@@ -5,14 +5,14 @@ package import Support
 extension ReactorStateMachine where Records: ~Copyable {
     /// True where rows are left that this reactor will send or wait for.
     var hasWork: Bool {
-        rows.hasWork || run.resources.exchange.hasRows
+        rows.hasWork || run.resources.handoff.hasRows
     }
 
     /// True where a row could go out now.
     package func hasRowReady(_ now: Now) -> Bool {
         if rows.hasRowInHand(synced: recorder.synced, now: now.nanoseconds) { return true }
         if rows.slab.isFull { return false }
-        return run.resources.exchange.hasRows || hasListRow
+        return run.resources.handoff.hasRows || hasListRow
     }
 
     /// Asks for rows ahead of use: their reservation has to be on disk before the first is sent.
@@ -33,7 +33,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         // Large rows are not piled up: each has memory of its own.
         let count =
             rows.chunks.lastIsLarge
-            ? ChunkShelf.aheadLeast
+            ? ChunkQueue.aheadLeast
             : rows.chunkRows.together(chunkRows: rows.chunks.lastRowCount, now: now.nanoseconds)
         for _ in 0..<count {
             rows.chunks.willAsk()
@@ -82,6 +82,6 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// The next row to send; nil where none is ready.
     mutating func takeRow(_ now: Now) -> RowTag? {
         if let tag = rows.takeAgain(now: now.nanoseconds) { return tag }
-        return takeExchangedRow() ?? takeListRow(now)
+        return takeHandedOverRow() ?? takeListRow(now)
     }
 }

@@ -133,20 +133,20 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         let paced = min(
             admission.limiter.allowance(now: now.nanoseconds),
-            connections[index].pacer.allowance(now: now.nanoseconds))
-        guard paced >= min(admission.limiter.quantum, connections[index].pacer.quantum) else {
+            connections[index].rateLimiter.allowance(now: now.nanoseconds))
+        guard paced >= min(admission.limiter.quantum, connections[index].rateLimiter.quantum) else {
             connections[index].limitedBy = .rate
-            admission.waitForRate(of: connections[index].pacer, now: now.nanoseconds)
+            admission.waitForRate(of: connections[index].rateLimiter, now: now.nanoseconds)
             return
         }
         budget = min(budget, paced)
         connections[index].limitedBy = .cpu
         let written = writeRequests(index, budget: budget, now: now)
         admission.limiter.take(written, now: now.nanoseconds)
-        connections[index].pacer.take(written, now: now.nanoseconds)
+        connections[index].rateLimiter.take(written, now: now.nanoseconds)
         if written == min(capacity, room) { connections[index].limitedBy = .streams }
         if written == paced {
-            admission.waitForRate(of: connections[index].pacer, now: now.nanoseconds)
+            admission.waitForRate(of: connections[index].rateLimiter, now: now.nanoseconds)
         }
     }
 }

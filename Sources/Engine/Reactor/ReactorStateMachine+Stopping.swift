@@ -26,7 +26,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Follows the word to stop: no new requests, answers in flight awaited.
-    mutating func followStopWord(_ now: Now) {
+    mutating func handleStopRequest(_ now: Now) {
         guard run.directives.isStopping else { return }
         switch phase {
         case .running:
@@ -49,7 +49,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func endIfDone(_ now: Now) {
         switch phase {
         case .running:
-            guard rows.inFlight == 0, !hasWork, run.resources.exchange.leave(run.reactor) else {
+            guard rows.inFlight == 0, !hasWork, run.resources.handoff.leave(run.reactor) else {
                 return
             }
             beginClosing(now)
@@ -86,7 +86,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// `remaining`: said in the ledger, so that they are not in doubt.
     private mutating func releaseEverything(_ now: Now) {
         while let tag = rows.takeUnsent() { release(tag, now: now) }
-        while !rows.slab.isFull, let tag = takeExchangedRow() { release(tag, now: now) }
+        while !rows.slab.isFull, let tag = takeHandedOverRow() { release(tag, now: now) }
         while let range = rows.chunks.takeUnsentRange() {
             recorder.ledger.release(
                 row: range.firstRow, count: range.count, attempts: 0,

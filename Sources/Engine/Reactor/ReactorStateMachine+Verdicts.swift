@@ -9,7 +9,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func accept(_ tag: RowTag, now: Now) {
         let taken = unsafe now.nanoseconds - rows.slab.state(tag).pointee.sentNanoseconds
         metrics.latency.record(taken)
-        patience.noteAnswer(nanoseconds: taken)
+        batching.noteAnswer(nanoseconds: taken)
         settleAccepted(tag, now: now)
     }
 
@@ -25,7 +25,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.slab.free(tag)
     }
 
-    /// Any other status: what it means stands in one table, `AnswerClass`.
+    /// Any other status: what it means stands in one table, `ResponseClass`.
     mutating func refuse(_ tag: RowTag, status: UInt16, connection index: Int, now: Now) {
         run.noteResponse(now)
         let state = unsafe rows.slab.state(tag)
@@ -34,7 +34,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let reason = body.reason
         let retryAfter = connections[index].session
             .retryAfter(from: now.wallMilliseconds / 1000).map { $0 * second }
-        let answer = AnswerClass.classify(status: status, reason: reason)
+        let answer = ResponseClass.classify(status: status, reason: reason)
         unsafe state.pointee.lastStatus = status
         unsafe state.pointee.lastReason = reason?.rawValue ?? 0
 

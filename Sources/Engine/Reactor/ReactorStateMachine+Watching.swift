@@ -32,10 +32,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             scanConnection(index, now: now)
             if connections[index].phase == .open, connections[index].isReady { ready += 1 }
         }
-        patience.readyConnections = ready
+        batching.readyConnections = ready
         renewPaceBase()
         replaceOutdated(now)
-        exchangeRows(now)
+        handOverRows(now)
         // Nobody answers what a pause keeps from being asked.
         guard case .running = phase, hasWork || rows.inFlight > 0, !run.directives.isPaused else {
             return
@@ -124,7 +124,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let since = connections[index].starvedSince ?? now.nanoseconds
         connections[index].starvedSince = since
         if now.nanoseconds - since > Self.starvedLimit {
-            replaceUseless(index, "the server leaves no room for a request", now: now)
+            replaceUnresponsive(index, "the server leaves no room for a request", now: now)
         }
     }
 

@@ -10,11 +10,11 @@ import TLS
 /// submissions come out; it does no I/O, asks no clock, starts no thread.
 ///
 ///                 chunk           row             request
-///     list --> ChunkShelf --> RowSlab --> Connection --> record --> send
+///     list --> ChunkQueue --> RowSlab --> Connection --> record --> send
 ///                 |              ^  |                                 |
 ///              reserve           |  '-- retry queue, line of rows     |
 ///                 v              |      to be sent elsewhere          v
-///              LedgerWriter <-- verdict <-- AnswerClass <-- event <-- received
+///              LedgerWriter <-- verdict <-- ResponseClass <-- event <-- received
 ///
 /// One turn: the driver hands in all completions it has, calls `turn(_:)` once, performs all
 /// submissions, and waits for the next completion or for `nextDeadline`.
@@ -42,25 +42,26 @@ import TLS
     var recorder: SegmentRecorder
     var metrics = ReactorMetrics()
     var timers: ReactorTimers
-    var patience = TurnPatience()
+    var batching = CompletionBatching()
     var random: SplitMix64
     var submissions: SubmissionQueue
     /// Plaintext of one received record.
     let received: UnsafeMutableRawBufferPointer
 
     package init(
-        settings: ReactorSettings, shared: SharedRun, reactor: Int, recipe: Records.Recipe,
+        settings: ReactorSettings, coordinator: RunCoordinator, reactor: Int,
+        recipe: Records.Recipe,
         ledger: consuming LedgerWriter, chunkPool: ChunkPool, layout: RowLayout, seed: UInt64,
         now: Now
     ) {
         self.settings = settings
-        run = RunChannel(shared, reactor: reactor)
+        run = RunChannel(coordinator, reactor: reactor)
         connections = ConnectionPool(
             settings: settings, recipe: recipe,
             addresses: AddressBook(
                 health: run.resources.addressHealth, lossy: run.resources.lossyAddresses,
                 reactor: reactor),
-            initialCount: shared.connectionTarget?.first[reactor] ?? settings.connections,
+            initialCount: coordinator.connectionTarget?.first[reactor] ?? settings.connections,
             now: now)
         rows = RowSupply(
             settings: settings, perSecond: run.directives.milliRate.map { Int($0 / 1_000) },
@@ -92,7 +93,7 @@ import TLS
     package var statistics: RunStatistics { metrics.statistics }
 
     /// What is worth waiting for together after this turn; nil: the next completion.
-    var company: TurnPatience.Wait? { patience.wait(inFlight: rows.inFlight) }
+    var batchWait: CompletionBatching.Wait? { batching.wait(inFlight: rows.inFlight) }
 
     /// The ledger's write is under way and nothing waits for it: its completion is not worth a turn.
     var writeIsQuiet: Bool {
@@ -133,11 +134,11 @@ import TLS
         if case .finished = phase { return }
         timers.noteStall(now: now.nanoseconds)
         accountForTime(now)
-        connections.paceWatch.noteTurn(now)
-        patience.noteTurn()
+        connections.latencyMonitor.noteTurn(now)
+        batching.noteTurn()
         if timers.takeScan(now: now.nanoseconds) { scan(now) }
         admission.shareRate(of: run.directives, now: now.nanoseconds)
-        followStopWord(now)
+        handleStopRequest(now)
         admission.beginTurn()
         rows.beginTurn(now: now.nanoseconds)
         followTarget(now)
@@ -191,7 +192,7 @@ import TLS
     /// the pace makes up for costs nothing.
     private func lateness(_ index: Int, within elapsed: UInt64, now: Now) -> UInt64 {
         if run.directives.isPaused { return 0 }
-        let held = max(admission.limiter.holdsUntil, connections[index].pacer.holdsUntil)
+        let held = max(admission.limiter.holdsUntil, connections[index].rateLimiter.holdsUntil)
         return now.nanoseconds > held ? min(now.nanoseconds - held, elapsed) : 0
     }
 

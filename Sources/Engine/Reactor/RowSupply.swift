@@ -13,10 +13,10 @@ import Support
 struct RowSupply: ~Copyable {
     var slab: RowSlab
     /// Rows that a server did not process or that a renewed token lets go: first in line.
-    var requeued = RowLine()
+    var requeued = RowQueue()
     /// Rows that wait for another attempt.
     var retries: RetryQueue
-    var chunks: ChunkShelf
+    var chunks: ChunkQueue
     var chunkRows: ChunkRows
     /// Rows that wait for the sync of their reservation.
     var held = HeldRows()
@@ -35,7 +35,7 @@ struct RowSupply: ~Copyable {
         settings: ReactorSettings, perSecond: Int?, pool: ChunkPool, layout: RowLayout,
         fieldLimit: Int
     ) {
-        chunks = ChunkShelf(pool: pool, layout: layout)
+        chunks = ChunkQueue(pool: pool, layout: layout)
         chunkRows = ChunkRows(reactors: settings.reactors, perSecond: perSecond)
         let flights = min(
             settings.connections * settings.streamsPerConnection, settings.limits.flightRows)
@@ -136,7 +136,7 @@ struct RowSupply: ~Copyable {
         }
         if slab.count > slab.capacity { return "\(slab.count) rows in \(slab.capacity) slots" }
         if held.count > HeldRows.limit + 1 { return "\(held.count) rows ahead of their sync" }
-        if chunks.aheadCount > ChunkShelf.aheadMost { return "\(chunks.aheadCount) chunks ahead" }
+        if chunks.aheadCount > ChunkQueue.aheadMost { return "\(chunks.aheadCount) chunks ahead" }
         return nil
     }
 }

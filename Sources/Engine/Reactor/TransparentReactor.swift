@@ -7,11 +7,13 @@ package struct TransparentReactor: ~Copyable {
     private var machine: ReactorStateMachine<TransparentRecords>
 
     package init(
-        settings: ReactorSettings, shared: SharedRun, reactor: Int, ledger: consuming LedgerWriter,
+        settings: ReactorSettings, coordinator: RunCoordinator, reactor: Int,
+        ledger: consuming LedgerWriter,
         chunkPool: ChunkPool, layout: RowLayout, seed: UInt64, now: Now
     ) {
         machine = ReactorStateMachine(
-            settings: settings, shared: shared, reactor: reactor, recipe: (), ledger: ledger,
+            settings: settings, coordinator: coordinator, reactor: reactor, recipe: (),
+            ledger: ledger,
             chunkPool: chunkPool, layout: layout, seed: seed, now: now)
     }
 
@@ -56,5 +58,7 @@ package struct TransparentReactor: ~Copyable {
 
     package func hasRowReady(_ now: Now) -> Bool { machine.hasRowReady(now) }
 
-    package func forEachMeasure(_ body: (ReactorMeasure) -> Void) { machine.forEachMeasure(body) }
+    package func forEachOccupancyGauge(_ body: (OccupancyGauge) -> Void) {
+        machine.forEachOccupancyGauge(body)
+    }
 }

@@ -75,7 +75,7 @@ extension RowSlab {
 
     /// Keeps a row's pieces, until the place is freed. The token is set before.
     mutating func keep(
-        _ pieces: UnsafeRawBufferPointer, shape: RowPersonalizer.Shape, of tag: RowTag
+        _ pieces: UnsafeRawBufferPointer, shape: PayloadRenderer.Shape, of tag: RowTag
     ) {
         precondition(pieces.count == Int(shape.count))
         let state = unsafe state(tag)

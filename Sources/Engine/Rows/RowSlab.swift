@@ -28,7 +28,7 @@ package struct PendingRow {
     /// Whether some request for it was never answered: a server may have acted on it.
     package var mayHaveBeenSent: Bool = false
     /// What the row's request has of its own, where rows have any: kept in the slab.
-    var personal = RowPersonalizer.Shape()
+    var personal = PayloadRenderer.Shape()
     /// The first block of what did not fit behind the token.
     var firstBlock: UInt32 = .max
 }
@@ -118,7 +118,7 @@ package struct PendingRow {
 }
 
 /// Rows waiting in order, threaded through the slab: no memory of its own.
-package struct RowLine: Sendable {
+package struct RowQueue: Sendable {
     private var head: RowTag = .max
     private var tail: RowTag = .max
     package private(set) var count = 0

@@ -9,7 +9,7 @@ internal import Synchronization
 package final class ReactorThread: @unchecked Sendable {
     private let reactor: Int
     private let settings: ReactorSettings
-    private let shared: SharedRun
+    private let coordinator: RunCoordinator
     private let services: ReactorServices
     private let recipe: TLSRecipe
     private let pool: ChunkPool
@@ -29,13 +29,14 @@ package final class ReactorThread: @unchecked Sendable {
     private var thread: WorkerThread?
 
     package init(
-        reactor: Int, settings: ReactorSettings, shared: SharedRun, services: ReactorServices,
+        reactor: Int, settings: ReactorSettings, coordinator: RunCoordinator,
+        services: ReactorServices,
         recipe: TLSRecipe, pool: ChunkPool, layout: RowLayout, campaign: UInt64,
         epoch: UInt32, segment: Int32, trace: FrameTraceFile?
     ) throws(BroadsideError) {
         self.reactor = reactor
         self.settings = settings
-        self.shared = shared
+        self.coordinator = coordinator
         self.services = services
         self.recipe = recipe
         self.pool = pool
@@ -63,7 +64,7 @@ package final class ReactorThread: @unchecked Sendable {
             }
         } catch {
             let cause = StopCause.failed(detail: error.message)
-            shared.stop(cause)
+            coordinator.stop(cause)
             failure = cause
             ended.store(true, ordering: .releasing)
         }
@@ -110,7 +111,7 @@ package final class ReactorThread: @unchecked Sendable {
     ) {
         let now = Clock.now()
         var machine = ReactorStateMachine<Records>(
-            settings: settings, shared: shared, reactor: reactor, recipe: recipe,
+            settings: settings, coordinator: coordinator, reactor: reactor, recipe: recipe,
             ledger: LedgerWriter(
                 campaign: campaign, epoch: epoch, reactor: UInt16(reactor),
                 startOffset: UInt64(LedgerFormat.segmentHeaderByteCount)),
@@ -122,7 +123,7 @@ package final class ReactorThread: @unchecked Sendable {
             try driver.run(&machine)
         } catch {
             let cause = StopCause.failed(detail: "\(error)")
-            shared.stop(cause)
+            coordinator.stop(cause)
             failure = cause
         }
         statistics = machine.snapshot()

@@ -89,11 +89,11 @@ import Support
             // moment at most.
             let quiet = newSends + (!isAlone && machine.writeIsQuiet ? 1 : 0)
             var count = wait > 0 ? quiet + 1 : 0
-            if wait > 0, !isAlone, let company = machine.company {
-                count = quiet + company.completions
-                wait = min(wait, company.nanoseconds)
+            if wait > 0, !isAlone, let batchWait = machine.batchWait {
+                count = quiet + batchWait.completions
+                wait = min(wait, batchWait.nanoseconds)
             } else if quiet > 0 {
-                wait = min(wait, TurnPatience.limit)
+                wait = min(wait, CompletionBatching.limit)
             }
             try ring.submitAndWait(atLeast: count, timeoutNanoseconds: wait)
             now = Clock.now()

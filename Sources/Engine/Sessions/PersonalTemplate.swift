@@ -8,7 +8,7 @@ import TLS
 /// length of its payload. The payload follows from the row's pieces.
 ///
 ///     HEADERS header | 83 87 04 len "/3/device/" token | middle [ len collapse ID ] rest [ len length ]
-@safe struct PersonalTemplate: LaidDownTemplate {
+@safe struct PersonalTemplate: PrecomputedRequest {
     private let bytes: UnsafeMutableRawBufferPointer
     private let prefixCount: Int
     private let middleCount: Int
@@ -156,6 +156,6 @@ extension ReactorSettings {
             fields(
                 authorization: authorization.value, version: authorization.version,
                 personalCollapseCount: collapseCount, personalLength: true),
-            mirror: &mirror, discipline: discipline, huffman: true)
+            mirror: &mirror, indexingPolicy: indexingPolicy, huffman: true)
     }
 }

@@ -13,7 +13,7 @@ import TLS
 @safe struct RequestWriter: ~Copyable {
     let settings: ReactorSettings
     let isTemplated: Bool
-    private var personalizer: RowPersonalizer
+    private var renderer: PayloadRenderer
     /// The most bytes that a payload has, and the least, so far as they are known before the row is.
     let payloadLimit: Int
     let payloadLeast: Int
@@ -50,7 +50,7 @@ import TLS
         self.settings = settings
         isTemplated = settings.personal != nil
         let payloads = settings.personal ?? PayloadSet(constant: settings.payload)
-        personalizer = RowPersonalizer(payloads, layout: layout)
+        renderer = PayloadRenderer(payloads, layout: layout)
         payloadLimit = settings.personal?.limit ?? settings.payload.count
         payloadLeast = settings.personal == nil ? settings.payload.count : 1
         unsafe staging = .allocate(byteCount: recordPlaintextLimit, alignment: 64)
@@ -113,11 +113,11 @@ import TLS
 
     /// The most bytes that a row has of its own besides its token.
     static func fieldLimit(_ settings: ReactorSettings) -> Int {
-        settings.personal.map { RowPersonalizer.piecesLimit($0.limit) } ?? 0
+        settings.personal.map { PayloadRenderer.piecesLimit($0.limit) } ?? 0
     }
 
     /// Values that have no payload of their own.
-    var fallbackCounts: FallbackCounts { personalizer.fallbackCounts }
+    var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
     /// Keeps the field values of the row that `reader` read last, if payloads are made of any.
     ///
@@ -133,11 +133,11 @@ import TLS
     private mutating func keepMade(
         from reader: borrowing RowReader, of tag: RowTag, in slab: inout RowSlab
     ) -> Reason? {
-        switch personalizer.personalize(reader) {
+        switch renderer.render(reader) {
         case .invalid(let reason):
             return reason
         case .made(let shape):
-            unsafe slab.keep(personalizer.lastPieces, shape: shape, of: tag)
+            unsafe slab.keep(renderer.lastPieces, shape: shape, of: tag)
             return nil
         }
     }
@@ -171,14 +171,14 @@ import TLS
 
     /// Writes a payload from a row's field values.
     func writePayload(
-        _ shape: RowPersonalizer.Shape, pieces: UnsafeRawBufferPointer,
+        _ shape: PayloadRenderer.Shape, pieces: UnsafeRawBufferPointer,
         to output: UnsafeMutableRawPointer
     ) {
-        unsafe personalizer.writePayload(shape, pieces: pieces.baseAddress!, to: output)
+        unsafe renderer.writePayload(shape, pieces: pieces.baseAddress!, to: output)
     }
 
     /// What the campaign learns: a payload that all rows have is refused for all of them.
-    func heard(_ signal: AnswerClass.CampaignSignal) -> AnswerClass.CampaignSignal {
+    func heard(_ signal: ResponseClass.CampaignSignal) -> ResponseClass.CampaignSignal {
         signal == .refusesPayload && !isTemplated ? .refusesRequest : signal
     }
 }

@@ -11,14 +11,14 @@ struct TemplateKey: Equatable {
 }
 
 /// What is laid down once and used for many requests.
-protocol LaidDownTemplate {
+protocol PrecomputedRequest {
     func deallocate()
 }
 
-extension RequestTemplate: LaidDownTemplate {}
+extension RequestTemplate: PrecomputedRequest {}
 
 /// The templates in use. Nearly always one: connections whose first request is out agree.
-struct TemplateCache<Template: LaidDownTemplate> {
+struct TemplateCache<Template: PrecomputedRequest> {
     private var entries: [(key: TemplateKey, template: Template)] = []
 
     /// Tables differ where a server changes its limit at odd moments; more shapes than this are
@@ -67,7 +67,7 @@ extension ReactorSettings {
         let generation = mirror.generation
         var block = RequestBlockEncoder.encode(
             fields(authorization: authorization.value, version: authorization.version),
-            mirror: &mirror, discipline: discipline, huffman: true)
+            mirror: &mirror, indexingPolicy: indexingPolicy, huffman: true)
         fillIdentifier(&block)
         return (
             RequestTemplate(block: block, payload: payload), mirror.generation != generation

@@ -49,7 +49,7 @@ package struct ReactorSettings: Sendable {
     package var tunnelTarget: String?
 
     /// Which header fields go into the servers' tables.
-    package var discipline = Discipline.strict
+    package var indexingPolicy = IndexingPolicy.strict
     /// True where requests have a content-length, for relays that insist on one.
     package var sendsContentLength = false
 

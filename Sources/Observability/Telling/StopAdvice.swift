@@ -200,7 +200,7 @@ package struct StopAdvice {
                     .withFlag("content-length"))
             return
         }
-        if let refusal, AnswerClass.isStrangeSuccess(refusal.status) {
+        if let refusal, ResponseClass.isStrangeSuccess(refusal.status) {
             export(
                 "is this APNs? put --endpoint right, and --resume continues; see which rows may have "
                     + "been sent", ["--state", "unknown"])

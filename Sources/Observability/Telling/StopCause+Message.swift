@@ -19,7 +19,7 @@ extension StopCause {
                 "no answer for \(seconds) s" + (last.map { " (\($0.sentence))" } ?? ""), place)
         case .brokenServer(let trouble):
             Self.gaveUp("one connection after the other breaks: \(trouble.sentence)", place)
-        case .refused(let refusal) where AnswerClass.isStrangeSuccess(refusal.status):
+        case .refused(let refusal) where ResponseClass.isStrangeSuccess(refusal.status):
             "the server says \(refusal.status) to one request after the other, which APNs never does: "
                 + "what became of these rows is unknown"
         case .refused(let refusal):

@@ -27,7 +27,7 @@ import Testing
             collapse: nil, limit: 4096)
         #expect(set.isPersonal && set.choice?.hasFallback == hasFallback)
         let layout = try RowLayout(format: .csv, names: ["lang"], header: Array("x,lang".utf8))
-        var personalizer = RowPersonalizer(set, layout: layout)
+        var renderer = PayloadRenderer(set, layout: layout)
         var reader = RowReader(layout: layout)
         let pool = ChunkPool(limit: 2)
         var cutter = RowSplitter(format: .csv, pool: pool)
@@ -36,7 +36,7 @@ import Testing
         cut(&cutter, pool: pool, pieces: [Array("x,lang\n\(rows)2\n".utf8)]) { chunk in
             reader.open(chunk)
             while reader.next() != nil {
-                switch personalizer.personalize(reader) {
+                switch renderer.render(reader) {
                 case .made(let shape): outcome.payloads.append(all[Int(shape.template)])
                 case .invalid(let reason): outcome.payloads.append(reason.text)
                 }
@@ -44,7 +44,7 @@ import Testing
             _ = reader.close()
         }
         #expect(outcome.payloads.popLast() == "MissingColumn")
-        outcome.counts = personalizer.fallbackCounts
+        outcome.counts = renderer.fallbackCounts
         return outcome
     }
 

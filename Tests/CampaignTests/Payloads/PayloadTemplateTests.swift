@@ -24,23 +24,23 @@ import Testing
         let lines = csv.split(separator: "\n", maxSplits: 1)
         let names = lines[0].split(separator: ",").map(String.init)
         let layout = try RowLayout(format: .csv, names: names, header: Array(lines[0].utf8))
-        var personalizer = RowPersonalizer(set, layout: layout)
+        var renderer = PayloadRenderer(set, layout: layout)
         var reader = RowReader(layout: layout)
         var result: [String] = []
         cut(&cutter, pool: pool, pieces: [Array(csv.utf8)]) { chunk in
             reader.open(chunk)
             while reader.next() != nil {
-                switch personalizer.personalize(reader) {
+                switch renderer.render(reader) {
                 case .invalid(let reason): result.append(reason.text)
                 case .made(let shape):
                     var body = [UInt8](repeating: 0, count: Int(shape.payloadCount))
-                    let pieces = Array(personalizer.lastPieces)
+                    let pieces = Array(renderer.lastPieces)
                     body.withUnsafeMutableBytes { body in
                         pieces.withUnsafeBytes { pieces in
                             let start =
                                 pieces.baseAddress
                                 ?? UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
-                            personalizer.writePayload(
+                            renderer.writePayload(
                                 shape, pieces: start, to: body.baseAddress!)
                         }
                     }
@@ -120,7 +120,7 @@ import Testing
         let set = PayloadSet(
             templates: [try compile(#"{"a":"{{x}}"}"#)], choice: nil, collapse: nil, limit: 100)
         let layout = try RowLayout(format: .csv, names: ["x"], header: Array("x".utf8))
-        var personalizer = RowPersonalizer(set, layout: layout)
+        var renderer = PayloadRenderer(set, layout: layout)
         var reader = RowReader(layout: layout)
         for octets: [UInt8] in [[0xff], [0x61, 0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]] {
             let pool = ChunkPool(limit: 2)
@@ -128,7 +128,7 @@ import Testing
             cut(&cutter, pool: pool, pieces: [[0x78, 0x0a] + octets + [0x0a]]) { chunk in
                 reader.open(chunk)
                 #expect(reader.next() != nil)
-                #expect(personalizer.personalize(reader) == .invalid(.badValue))
+                #expect(renderer.render(reader) == .invalid(.badValue))
                 _ = reader.close()
             }
         }

@@ -1,6 +1,6 @@
 import Campaign
 
-/// Connections to a server, a millisecond at a time: what `InFlightPace` sees and does.
+/// Connections to a server, a millisecond at a time: what `ConcurrencyLimiter` sees and does.
 struct PacedServer {
     /// Answers a second; 0: as many as come.
     var capacity = 0.0
@@ -14,7 +14,7 @@ struct PacedServer {
     private static let ringCount = 1 << 14
 
     private struct Connection {
-        var pace = InFlightPace(now: 1_000_000)
+        var pace = ConcurrencyLimiter(now: 1_000_000)
         /// Answers by the millisecond in which they are due: when their requests went out. A
         /// ring, longer than any answer takes.
         var due = [[Int]](repeating: [], count: PacedServer.ringCount)
@@ -27,7 +27,7 @@ struct PacedServer {
     /// The millisecond, and a part of it, at which the server is free again.
     private var free = 0.0
     private var asked = 0.0
-    private(set) var findings: [InFlightPace.Finding] = []
+    private(set) var findings: [ConcurrencyLimiter.Finding] = []
     /// Since `forget`: answers, and their latencies in milliseconds.
     private(set) var latencies: [Int] = []
     private(set) var since = 0

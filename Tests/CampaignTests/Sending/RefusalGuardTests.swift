@@ -6,7 +6,7 @@ import Testing
     /// The cause after each signal, given as (signal, how often).
     func causes(
         abortAfter: Int = 50, percent: Double = 50, hasAccepted: Bool = false,
-        _ signals: [(AnswerClass.CampaignSignal, Int)]
+        _ signals: [(ResponseClass.CampaignSignal, Int)]
     ) -> (cause: RefusalGuard.Cause?, answers: Int) {
         var watch = RefusalGuard(
             abortAfter: abortAfter, maximumBadTokensPercent: percent, hasAccepted: hasAccepted)

@@ -47,7 +47,7 @@ struct AdaptivePaceTests {
     }
 
     @Test func `How late turns come is what lies between them, smoothed`() {
-        var watch = PaceWatch(now: Now(nanoseconds: second, wallMilliseconds: 0))
+        var watch = LatencyMonitor(now: Now(nanoseconds: second, wallMilliseconds: 0))
         for turn in 1...200 {
             watch.noteTurn(
                 Now(nanoseconds: second + UInt64(turn) * 8 * millisecond, wallMilliseconds: 0))
@@ -75,6 +75,6 @@ struct AdaptivePaceTests {
         #expect(run.events.count { $0.kind == .pace } == 1)
         let next = run.reactors[0].machine.connections[0].nextPaceWord
         let told = run.now.nanoseconds - 100 * millisecond...run.now.nanoseconds
-        #expect(told.contains(next - min(next, PaceWatch.tellInterval)))
+        #expect(told.contains(next - min(next, LatencyMonitor.tellInterval)))
     }
 }

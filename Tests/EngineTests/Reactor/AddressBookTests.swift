@@ -118,12 +118,14 @@ import Testing
     }
 
     @Test func `At most ten connections begin within any second`() {
-        let churn = ConnectionChurn()
-        for index in 0..<10 { #expect(churn.take(now: UInt64(index) * 10 * millisecond) == nil) }
-        #expect(churn.take(now: 500 * millisecond) == second)
-        #expect(churn.take(now: second) == nil)
-        #expect(churn.take(now: second) == second + 10 * millisecond)
-        churn.giveBack(now: second)
-        #expect(churn.take(now: second + millisecond) == nil)
+        let connectRate = ConnectRateLimiter()
+        for index in 0..<10 {
+            #expect(connectRate.take(now: UInt64(index) * 10 * millisecond) == nil)
+        }
+        #expect(connectRate.take(now: 500 * millisecond) == second)
+        #expect(connectRate.take(now: second) == nil)
+        #expect(connectRate.take(now: second) == second + 10 * millisecond)
+        connectRate.giveBack(now: second)
+        #expect(connectRate.take(now: second + millisecond) == nil)
     }
 }

@@ -171,7 +171,7 @@ struct AnswerMeaningTests {
             let old = run.requests.enumerated().filter { $0.element.connection == 0 }
             #expect(old.allSatisfy { $0.offset < requestsBefore + 2 })
         }
-        #expect(run.shared.stopCause == nil)
+        #expect(run.coordinator.stopCause == nil)
     }
 
     @Test("Without any other answer", arguments: cases)
@@ -186,7 +186,7 @@ struct AnswerMeaningTests {
 
         switch answer.campaign {
         case .goesOn:
-            #expect(run.shared.stopCause == nil)
+            #expect(run.coordinator.stopCause == nil)
             if case .rejected = answer.row {
                 #expect(try run.rows().allSatisfy { $0.state == .rejected })
             }
@@ -196,8 +196,8 @@ struct AnswerMeaningTests {
             }
         case .refused:
             #expect(run.requests.count == 4 && run.isFinished)
-            guard let cause = run.shared.stopCause, cause.isAbort else {
-                Issue.record("\(String(describing: run.shared.stopCause))")
+            guard let cause = run.coordinator.stopCause, cause.isAbort else {
+                Issue.record("\(String(describing: run.coordinator.stopCause))")
                 return
             }
             let message = run.lastLine(cause)
@@ -213,8 +213,8 @@ struct AnswerMeaningTests {
             }
         case .clock:
             #expect(run.renewals.count == 1 && run.isFinished)
-            guard let cause = run.shared.stopCause, cause.isAbort else {
-                Issue.record("\(String(describing: run.shared.stopCause))")
+            guard let cause = run.coordinator.stopCause, cause.isAbort else {
+                Issue.record("\(String(describing: run.coordinator.stopCause))")
                 return
             }
             let message = run.lastLine(cause)
@@ -234,6 +234,6 @@ struct AnswerMeaningTests {
         }
         run.run()
         #expect(run.requests.count == 9 && run.isFinished)
-        #expect(run.shared.stopCause?.isAbort == true)
+        #expect(run.coordinator.stopCause?.isAbort == true)
     }
 }

@@ -45,7 +45,9 @@ import Testing
                 addresses: AddressBook(
                     health: AddressHealth(), lossy: LossyAddresses(), reactor: 0), initialCount: 3,
                 now: ScriptedRun.start)
-            pool.grow { Connection(pacer: Pacer(milliRate: nil, now: 0), outgoingCapacity: 64) }
+            pool.grow {
+                Connection(rateLimiter: RateLimiter(milliRate: nil, now: 0), outgoingCapacity: 64)
+            }
             #expect(pool.count == 6)
             for index in 0..<pool.count { pool[index].records = CountedRecords(recipe: living) }
             #expect(living.count.load(ordering: .relaxed) == 6)

@@ -177,7 +177,7 @@ struct ConnectionRuleTests {
         for request in run.requests { accept(request.stream, on: 0, of: run) }
         run.stop(for: seconds * second)
         run.run()
-        #expect(run.shared.stopCause == nil && run.links.count == 1)
+        #expect(run.coordinator.stopCause == nil && run.links.count == 1)
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
@@ -240,5 +240,28 @@ struct ConnectionRuleTests {
         let rows = try run.rows()
         #expect(rows.count { $0.state == .unknown } == 5)
         #expect(rows.count { $0.state == .accepted } == 7)
+    }
+
+    @Test func `A connection that follows another one in its slot begins without losses`() throws {
+        let run = try ScriptedRun(rows: 60) { $0.onLost = .resend }
+        var seen: [Int: Int] = [:]
+        run.reply = { request in
+            seen[request.connection, default: 0] += 1
+            let number = seen[request.connection]!
+            if request.connection < 2, number == 5 {
+                run.say(
+                    ScriptedServer.goAway(lastStream: request.stream, code: 0, reason: nil),
+                    on: request.connection)
+            }
+            // The first connection ends with three resets, the third, in the same slot, begins so.
+            switch request.connection {
+            case 0: return number < 3 ? .status(200) : .reset
+            case 2: return number < 4 ? .reset : .status(200)
+            default: return .status(200)
+            }
+        }
+        run.maxStreams = 1
+        run.run()
+        #expect(run.isFinished && run.links.map(\.slot) == [0, 1, 0])
     }
 }

@@ -45,7 +45,7 @@ struct CredentialAnswerTests {
         #expect(run.renewals.count == renewals)
         if renewals == 0 {
             #expect(
-                run.shared.stopCause
+                run.coordinator.stopCause
                     == .expiredToken(isSupplied: false))
             #expect(try run.rows().allSatisfy { $0.state == .remaining })
         } else {
@@ -117,8 +117,8 @@ struct CredentialAnswerTests {
             return .status(other)
         }
         run.run(for: 7200 * second)
-        guard let cause = run.shared.stopCause, cause.isGivingUp else {
-            Issue.record("\(String(describing: run.shared.stopCause))")
+        guard let cause = run.coordinator.stopCause, cause.isGivingUp else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
         let message = run.lastLine(cause)
@@ -143,7 +143,7 @@ struct CredentialAnswerTests {
         let rows = try run.rows()
         #expect(rows.map(\.state) == [.accepted, .remaining, .accepted])
         #expect(run.requests(row: 0).count == 2 && run.requests(row: 1).count == 2)
-        #expect(run.heldBack == 1 && run.shared.stopCause == nil && run.renewals.isEmpty)
+        #expect(run.heldBack == 1 && run.coordinator.stopCause == nil && run.renewals.isEmpty)
     }
 
     @Test func `A GOAWAY that refuses the certificate ends the run at once`() throws {
@@ -155,8 +155,8 @@ struct CredentialAnswerTests {
             return .silence
         }
         run.run()
-        guard let cause = run.shared.stopCause, cause.isAbort else {
-            Issue.record("\(String(describing: run.shared.stopCause))")
+        guard let cause = run.coordinator.stopCause, cause.isAbort else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
         let message = run.lastLine(cause)

@@ -40,29 +40,31 @@ import Testing
     }
 
     @Test func `Ten connections begin in any second, and one that was not begun is none`() {
-        let churn = ConnectionChurn()
+        let connectRate = ConnectRateLimiter()
         let start = 1000 * second
-        for number in 0..<10 as Range<UInt64> { #expect(churn.take(now: start + number) == nil) }
-        #expect(churn.take(now: start + 10) == start + second)
-        #expect(churn.take(now: start + second - 1) == start + second)
-        #expect(churn.take(now: start + second) == nil)
-        #expect(churn.take(now: start + second) == start + second + 1)
-        churn.giveBack(now: start + second)
-        #expect(churn.take(now: start + second) == nil)
+        for number in 0..<10 as Range<UInt64> {
+            #expect(connectRate.take(now: start + number) == nil)
+        }
+        #expect(connectRate.take(now: start + 10) == start + second)
+        #expect(connectRate.take(now: start + second - 1) == start + second)
+        #expect(connectRate.take(now: start + second) == nil)
+        #expect(connectRate.take(now: start + second) == start + second + 1)
+        connectRate.giveBack(now: start + second)
+        #expect(connectRate.take(now: start + second) == nil)
         // A clock that was read a moment earlier does not bring the next one forward.
-        #expect(churn.take(now: start + second + 1) == nil)
-        #expect(churn.take(now: start + second) == start + second + 2)
+        #expect(connectRate.take(now: start + second + 1) == nil)
+        #expect(connectRate.take(now: start + second) == start + second + 2)
     }
 
-    private func row(_ number: UInt64, pieces: Int = 0) -> RowExchange.Row {
+    private func row(_ number: UInt64, pieces: Int = 0) -> RowHandoff.Row {
         var state = PendingRow()
         state.row = number
-        return RowExchange.Row(
+        return RowHandoff.Row(
             state: state, token: [], pieces: [UInt8](repeating: 1, count: pieces))
     }
 
     @Test func `Rows go to another reactor that can send, and to nobody else`() {
-        let exchange = RowExchange(limit: 3)
+        let exchange = RowHandoff(limit: 3)
         #expect(!exchange.put(row(1), from: 0) && exchange.room(for: 0) == 0)
         exchange.note(0, isAble: true)
         #expect(!exchange.put(row(1), from: 0) && exchange.room(for: 1) == 3)
@@ -86,9 +88,9 @@ import Testing
     }
 
     @Test func `Pieces between reactors have a limit of their own`() {
-        let exchange = RowExchange(limit: 100)
+        let exchange = RowHandoff(limit: 100)
         exchange.note(1, isAble: true)
-        let half = RowExchange.piecesLimit / 2
+        let half = RowHandoff.piecesLimit / 2
         #expect(exchange.put(row(1, pieces: half), from: 0))
         #expect(!exchange.put(row(2, pieces: half + 1), from: 0))
         #expect(exchange.put(row(2, pieces: half), from: 0))

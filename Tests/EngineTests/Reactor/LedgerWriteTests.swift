@@ -46,7 +46,7 @@ struct LedgerWriteTests {
         let settled = run.settled
         run.run { run.settled > settled + 1 }
         run.failSyncs(errno: 5)
-        run.run { run.shared.isStopping }
+        run.run { run.coordinator.isStopping }
         try #require(run.requests.count > run.settled)
         let before = run.turns
         run.run(for: 10 * second) { run.turns - before >= 300 }

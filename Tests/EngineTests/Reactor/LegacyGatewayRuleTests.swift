@@ -172,16 +172,16 @@ struct LegacyGatewayRuleTests {
             run.hangUp(0)
         }
         run.run()
-        switch run.shared.stopCause {
+        switch run.coordinator.stopCause {
         case .noResponse(seconds: 60, _): #expect(wasThere && run.links.count > 4)
         case .gaveUp: #expect(!wasThere && run.links.count == 3)
-        default: Issue.record("\(String(describing: run.shared.stopCause))")
+        default: Issue.record("\(String(describing: run.coordinator.stopCause))")
         }
     }
 
     @Test func `An error that names a row which has not left names nothing`() throws {
         let run = try gatewayRun(rows: 20)
-        run.shared.milliRate = 10_000
+        run.coordinator.milliRate = 10_000
         run.run { run.notifications.count == 3 }
         run.hold(0)
         // The network has one more of them, the others wait behind it.
@@ -311,7 +311,7 @@ struct LegacyGatewayRuleTests {
         run.run { run.links.count == 2 && run.notifications.count > 2 }
         run.say(packet(4, named), on: 1)
         run.run(for: Self.silence - second)
-        #expect((run.shared.stopCause?.isAbort == true) == (named == 1))
+        #expect((run.coordinator.stopCause?.isAbort == true) == (named == 1))
     }
 
     @Test func `A list of bad tokens is stopped`() throws {
@@ -325,7 +325,7 @@ struct LegacyGatewayRuleTests {
             }
             return false
         }
-        #expect(run.shared.stopCause?.isAbort == true)
+        #expect(run.coordinator.stopCause?.isAbort == true)
         let rejected = try run.rows().filter { $0.state == .rejected }
         #expect(rejected.count == 10 && rejected.allSatisfy { $0.reason == "BadDeviceToken" })
     }
@@ -340,7 +340,7 @@ struct LegacyGatewayRuleTests {
                 if isToSay(seen) { run.say([9, 9, 9, 9, 9, 9], on: run.notifications[seen].link) }
                 seen += 1
             }
-            return run.shared.isStopping
+            return run.coordinator.isStopping
         }
         return run
     }
@@ -349,8 +349,8 @@ struct LegacyGatewayRuleTests {
         throws
     {
         let run = try junkRun { _ in true }
-        guard case .brokenServer(let trouble) = run.shared.stopCause else {
-            Issue.record("\(String(describing: run.shared.stopCause))")
+        guard case .brokenServer(let trouble) = run.coordinator.stopCause else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
         #expect(trouble.kind == .protocol && run.notifications.count == 3)
@@ -358,7 +358,7 @@ struct LegacyGatewayRuleTests {
 
     @Test func `Accepted rows between connections with junk let the run go on`() throws {
         let run = try junkRun { $0 % 5 < 2 }
-        #expect(run.shared.stopCause == nil && run.isFinished)
+        #expect(run.coordinator.stopCause == nil && run.isFinished)
         #expect(run.settled == 8 && run.notifications.count == 14)
     }
 }

@@ -13,7 +13,7 @@ struct LimitedByRateTests {
         let run = try ScriptedRun(rows: rows) {
             if isPerConnection { $0.milliRatePerConnection = 1_000_000 }
         }
-        if !isPerConnection { run.shared.milliRate = 1_000_000 }
+        if !isPerConnection { run.coordinator.milliRate = 1_000_000 }
         return run
     }
 
@@ -47,7 +47,7 @@ struct LimitedByRateTests {
     @Test(arguments: [false, true])
     func `A pause is the operator's from the first turn that sees it`(isPaced: Bool) throws {
         let run = try ScriptedRun(rows: 1)
-        if isPaced { run.shared.milliRate = 1_000_000 }
+        if isPaced { run.coordinator.milliRate = 1_000_000 }
         run.reply = { _ in
             run.requests.count == 1
                 ? .status(429, "TooManyRequests", retryAfter: "5") : .status(200)
@@ -57,12 +57,12 @@ struct LimitedByRateTests {
             // Time has passed since the last turn.
             if run.time > second, !isPaused {
                 isPaused = true
-                run.shared.pause(true, now: run.now)
+                run.coordinator.pause(true, now: run.now)
             }
             return false
         }
         #expect(isPaused && run.requests.count == 1)
-        run.shared.pause(false, now: run.now)
+        run.coordinator.pause(false, now: run.now)
         run.run()
         #expect(run.isFinished && run.requests.count == 2)
         #expect(run.time(limitedBy: .cpu) == 0)

@@ -13,7 +13,7 @@ import Testing
     private func run(_ text: String, selection: RowSelection = .all) throws -> ScriptedRun {
         let run = try ScriptedRun(rows: 0, text: text, selection: selection)
         run.run()
-        #expect(run.isFinished && run.shared.stopCause == nil)
+        #expect(run.isFinished && run.coordinator.stopCause == nil)
         return run
     }
 
@@ -67,8 +67,8 @@ import Testing
         }.joined()
         let run = try ScriptedRun(rows: 0, reactors: reactors, text: text, maxInvalid: 20)
         run.run()
-        guard case .tooManyInvalid(let count, let rows)? = run.shared.stopCause else {
-            Issue.record("\(String(describing: run.shared.stopCause))")
+        guard case .tooManyInvalid(let count, let rows)? = run.coordinator.stopCause else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
         #expect(rows >= 21_000 && rows <= 21_000 + (reactors == 1 ? 0 : UInt64(reactors)))

@@ -10,7 +10,7 @@ struct ReplacingTests {
     /// A run over three connections that takes ten seconds.
     private func slowRun() throws -> ScriptedRun {
         let run = try ScriptedRun(rows: 5_000, connections: 3)
-        run.shared.milliRate = 500_000
+        run.coordinator.milliRate = 500_000
         return run
     }
 
@@ -23,7 +23,7 @@ struct ReplacingTests {
     {
         let run = try slowRun()
         run.run(for: 2 * second)
-        run.shared.replaceConnections()
+        run.coordinator.replaceConnections()
         var fewest = 3
         run.run(for: 3 * second) {
             fewest = min(fewest, standing(run).count)
@@ -47,7 +47,7 @@ struct ReplacingTests {
         let run = try slowRun()
         run.opening = { $0 < 3 ? .open : .fails(errno: 111) }
         run.run(for: 2 * second)
-        run.shared.replaceConnections()
+        run.coordinator.replaceConnections()
         run.run(for: 5 * second)
         #expect(standing(run).filter { $0 < 3 }.count == 2 && run.links.count > 3)
         run.run()
@@ -58,7 +58,7 @@ struct ReplacingTests {
         let run = try slowRun()
         run.opening = { $0 < 3 ? .open : .noSettings }
         run.run(for: 2 * second)
-        run.shared.replaceConnections()
+        run.coordinator.replaceConnections()
         run.run(for: 5 * second)
         #expect(run.links.count == 4 && standing(run).filter { $0 < 3 }.count == 2)
     }
@@ -68,7 +68,7 @@ struct ReplacingTests {
         run.opening = { $0 == 1 ? .silent : .open }
         run.run(for: second)
         #expect(run.links[1].closed == nil)
-        run.shared.replaceConnections()
+        run.coordinator.replaceConnections()
         run.run(for: 2 * second)
         #expect(try #require(run.links[1].closed) < second + second / 5)
         #expect(standing(run).allSatisfy { $0 >= 3 } && standing(run).count == 3)

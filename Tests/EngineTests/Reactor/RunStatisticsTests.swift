@@ -29,8 +29,8 @@ import Testing
         return one
     }
 
-    private static func finding(slow: UInt64) -> InFlightPace.Finding {
-        InFlightPace.Finding(
+    private static func finding(slow: UInt64) -> ConcurrencyLimiter.Finding {
+        ConcurrencyLimiter.Finding(
             aloneNanoseconds: 0, loadedNanoseconds: slow, inFlight: 9, limit: 8)
     }
 

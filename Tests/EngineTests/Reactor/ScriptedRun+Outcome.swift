@@ -35,7 +35,7 @@ extension ScriptedRun {
         let advice = StopAdvice(
             cause,
             .init(
-                wasAnswered: shared.lastAnswer != nil, hasEndpoint: false,
+                wasAnswered: coordinator.lastAnswer != nil, hasEndpoint: false,
                 environment: "production", isBinary: false, ledger: "tonight"))
         return cause.message + ": " + (advice.lastWords ?? "")
     }

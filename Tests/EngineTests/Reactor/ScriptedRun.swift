@@ -75,7 +75,7 @@ final class ScriptedRun {
         var attempts: Int
     }
 
-    let shared: SharedRun
+    let coordinator: RunCoordinator
     private let source: ListSource
     private(set) var reactors: [Reactor] = []
     private(set) var links: [Link] = []
@@ -136,8 +136,8 @@ final class ScriptedRun {
         configure: (inout ReactorSettings) -> Void = { _ in }
     ) throws {
         let issued = Self.start.wallMilliseconds / 1000 - (tokenAge ?? 0)
-        let sign: SharedRun.Signer = { seconds in Array("bearer \(seconds)".utf8) }
-        shared = SharedRun(
+        let sign: RunCoordinator.Signer = { seconds in Array("bearer \(seconds)".utf8) }
+        coordinator = RunCoordinator(
             authorization: tokenAge == nil ? nil : sign(issued), issuedAt: issued,
             milliRate: nil, abortAfter: abortAfter, maxBadTokensPercent: maxBadTokensPercent,
             rowsRead: InvalidRowsGuard(maximumPercent: maxInvalid),
@@ -158,7 +158,7 @@ final class ScriptedRun {
             self.reactors.append(
                 Reactor(
                     ReactorStateMachine(
-                        settings: settings, shared: shared, reactor: reactor, recipe: (),
+                        settings: settings, coordinator: coordinator, reactor: reactor, recipe: (),
                         ledger: LedgerWriter(
                             campaign: Self.campaign, epoch: 1, reactor: UInt16(reactor)),
                         chunkPool: pool, layout: .lines, seed: 7, now: Self.start)))
@@ -209,8 +209,8 @@ final class ScriptedRun {
         let end = time + limit
         while !isFinished, !isSo() {
             for index in reactors.indices { turn(index) }
-            if shared.wantsToken {
-                _ = shared.renewToken(now) { _, _ in renewals.append(time) }
+            if coordinator.wantsToken {
+                _ = coordinator.renewToken(now) { _, _ in renewals.append(time) }
             }
             guard reactors.allSatisfy({ $0.inbox.isEmpty }) else { continue }
             let due = reactors.filter { !$0.machine.isFinished }.map { $0.machine.nextDeadline }

@@ -19,8 +19,8 @@ struct ServerTroubleTests {
         let run = try ScriptedRun(rows: rows)
         run.reply = { _ in .refuse }
         run.run()
-        guard case .noResponse = run.shared.stopCause else {
-            Issue.record("\(String(describing: run.shared.stopCause))")
+        guard case .noResponse = run.coordinator.stopCause else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
         // What goes out together is refused together: a round.
@@ -218,8 +218,8 @@ struct ServerTroubleTests {
             return .silence
         }
         run.run()
-        guard case .brokenServer(let trouble) = run.shared.stopCause else {
-            Issue.record("\(String(describing: run.shared.stopCause))")
+        guard case .brokenServer(let trouble) = run.coordinator.stopCause else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
         #expect(trouble.message.contains("a header block can't be decoded"))
@@ -243,8 +243,8 @@ struct ServerTroubleTests {
             return .silence
         }
         run.run()
-        guard case .brokenServer = run.shared.stopCause else {
-            Issue.record("\(String(describing: run.shared.stopCause))")
+        guard case .brokenServer = run.coordinator.stopCause else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
         let broken = Set(run.requests.filter { $0.stream >= 9 }.map(\.connection))
@@ -268,7 +268,7 @@ struct ServerTroubleTests {
             return .silence
         }
         run.run()
-        #expect(run.shared.stopCause == nil)
+        #expect(run.coordinator.stopCause == nil)
         #expect(try run.rows().count { $0.state == .accepted } > 3900)
         let broken = Set(run.requests.map(\.connection)).count { run.links[$0].address == 3 }
         #expect(broken > 10, "\(broken)")
@@ -287,7 +287,7 @@ struct ServerTroubleTests {
             return .silence
         }
         run.run(for: 30 * second)
-        if case .brokenServer = run.shared.stopCause {
+        if case .brokenServer = run.coordinator.stopCause {
             #expect(isBroken && run.links.count == 3)
         } else {
             #expect(!isBroken)

@@ -23,7 +23,7 @@ struct StoppingTests {
         run.maxStreams = 3
         run.reply = { _ in .silence }
         run.run { run.requests.count == 3 }
-        run.shared.stop(.signal)
+        run.coordinator.stop(.signal)
         return run
     }
 
@@ -53,7 +53,7 @@ struct StoppingTests {
     @Test func `A second signal ends it at once`() throws {
         let run = try interrupted()
         run.run(for: second)
-        run.shared.stopAtOnce()
+        run.coordinator.stopAtOnce()
         run.run()
         #expect(run.time < 2 * second)
         #expect(try run.rows().count { $0.state == .unknown } == 3)
@@ -72,8 +72,8 @@ struct StoppingTests {
                     request.stream, status: 403, reason: "Forbidden", retryAfter: nil), on: 0)
         }
         run.run(for: second)
-        guard run.shared.stopCause?.isAbort == true else {
-            Issue.record("\(String(describing: run.shared.stopCause))")
+        guard run.coordinator.stopCause?.isAbort == true else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
         for request in run.requests[5...9] { accept(request, of: run) }
@@ -102,15 +102,15 @@ struct StoppingTests {
             }
         }
         run.reply = { _ in trouble == "reset" ? .reset : .silence }
-        run.run { run.shared.stopCause != nil }
-        guard let cause = run.shared.stopCause, cause.isGivingUp else {
-            Issue.record("\(String(describing: run.shared.stopCause))")
+        run.run { run.coordinator.stopCause != nil }
+        guard let cause = run.coordinator.stopCause, cause.isGivingUp else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
         let message = run.lastLine(cause)
         #expect(message.contains("no answer for 40 s"))
         #expect(run.time >= 40 * second && run.time <= 40 * second + Self.slack)
-        #expect(run.shared.lastAnswer == nil)
+        #expect(run.coordinator.lastAnswer == nil)
         run.run()
         #expect(run.isFinished)
     }
@@ -120,11 +120,11 @@ struct StoppingTests {
         run.reply = { request in
             request.time < 200 * second ? .status(429, retryAfter: "35") : .silence
         }
-        run.run { run.shared.stopCause != nil }
+        run.run { run.coordinator.stopCause != nil }
         let last = try #require(run.requests.last { $0.time < 200 * second })
         #expect(run.requests.count == 7 && run.time >= last.time + 40 * second)
         #expect(run.time <= last.time + 40 * second + Self.slack)
-        #expect(run.shared.lastAnswer != nil)
+        #expect(run.coordinator.lastAnswer != nil)
     }
 
     @Test(arguments: [429, 503])
@@ -135,8 +135,8 @@ struct StoppingTests {
             ScriptedRun.row(request) < 5 ? .status(200) : .status(status, retryAfter: "90")
         }
         run.run()
-        guard let cause = run.shared.stopCause, cause.isGivingUp else {
-            Issue.record("\(String(describing: run.shared.stopCause))")
+        guard let cause = run.coordinator.stopCause, cause.isGivingUp else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
         let message = run.lastLine(cause)
@@ -157,7 +157,7 @@ struct StoppingTests {
             run.requests.count == 1 ? .status(503, retryAfter: "30") : .status(200)
         }
         run.run()
-        #expect(run.shared.stopCause == nil && run.time >= 30 * second)
+        #expect(run.coordinator.stopCause == nil && run.time >= 30 * second)
         #expect(try run.rows().allSatisfy { $0.state == .accepted })
     }
 
@@ -168,8 +168,8 @@ struct StoppingTests {
         run.opening = { _ in .fails(errno: 111) }
         run.addressCount = 2
         run.run()
-        guard run.shared.stopCause?.isGivingUp == true else {
-            Issue.record("\(String(describing: run.shared.stopCause))")
+        guard run.coordinator.stopCause?.isGivingUp == true else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
         #expect(run.links.count == 6 && run.time < 5 * second)
@@ -214,7 +214,7 @@ struct StoppingTests {
             run.reply = { _ in .status(status, reason) }
             run.run()
             #expect(run.requests.count == abortAfter)
-            #expect(run.shared.stopCause != nil)
+            #expect(run.coordinator.stopCause != nil)
         }
     }
 
@@ -224,7 +224,7 @@ struct StoppingTests {
         let run = try ScriptedRun(rows: 2000, reactors: 3, abortAfter: 2)
         run.reply = { _ in .status(410, "Unregistered") }
         run.run(for: 50 * second)
-        #expect(run.isFinished && run.shared.stopCause == nil)
+        #expect(run.isFinished && run.coordinator.stopCause == nil)
         #expect(Set(run.requests.map { run.links[$0.connection].reactor }) == [0, 1, 2])
         #expect(try run.rows().count { $0.state == .rejected } == 2000)
     }
@@ -243,7 +243,7 @@ struct StoppingTests {
         }
         run.run()
         #expect(run.requests.count == rows)
-        #expect((run.shared.stopCause == nil) == (rows < 63))
+        #expect((run.coordinator.stopCause == nil) == (rows < 63))
         #expect(try run.rows().count { $0.state == .accepted } == 20)
     }
 
@@ -259,10 +259,10 @@ struct StoppingTests {
         }
         run.run()
         if bad == 5000 {
-            #expect(run.shared.stopCause == nil)
+            #expect(run.coordinator.stopCause == nil)
         } else {
-            guard let cause = run.shared.stopCause, cause.isAbort else {
-                Issue.record("\(String(describing: run.shared.stopCause))")
+            guard let cause = run.coordinator.stopCause, cause.isAbort else {
+                Issue.record("\(String(describing: run.coordinator.stopCause))")
                 return
             }
             let message = run.lastLine(cause)

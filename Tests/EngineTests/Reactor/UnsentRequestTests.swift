@@ -103,9 +103,9 @@ struct UnsentRequestTests {
 
     @Test func `A second signal leaves what never left remaining`() throws {
         let run = try heldUp()
-        run.shared.stop(.signal)
+        run.coordinator.stop(.signal)
         run.run(for: second)
-        run.shared.stopAtOnce()
+        run.coordinator.stopAtOnce()
         run.run()
         #expect(run.isFinished && run.requests.count == 1)
         #expect(

@@ -16,7 +16,7 @@ struct WrongClockTests {
                 ? .status(403, "ExpiredProviderToken") : run.acceptTen(request)
         }
         run.run()
-        #expect(run.shared.stopCause == nil && run.renewals.isEmpty)
+        #expect(run.coordinator.stopCause == nil && run.renewals.isEmpty)
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
         let refused = run.requests.filter { run.links[$0.connection].address == 0 }
         #expect((4...12).contains(refused.count), "each pause costs one request: \(refused.count)")
@@ -25,10 +25,10 @@ struct WrongClockTests {
     @Test(arguments: [true, false])
     func `Three different connections in a row end the run`(isSupplied: Bool) throws {
         let run = try ScriptedRun(rows: 400, connections: 1, tokenAge: 60)
-        if isSupplied { run.shared.replaceSigner(nil) }
+        if isSupplied { run.coordinator.replaceSigner(nil) }
         run.reply = { _ in .status(403, "ExpiredProviderToken") }
         run.run()
-        #expect(run.shared.stopCause == .expiredToken(isSupplied: isSupplied))
+        #expect(run.coordinator.stopCause == .expiredToken(isSupplied: isSupplied))
         #expect(run.links.count == 3 && run.requests.count == 3 && run.renewals.isEmpty)
         #expect(try run.rows().allSatisfy { $0.state == .remaining })
     }

@@ -22,7 +22,7 @@ import Testing
         for place in 0..<digits {
             slab.token(tag).storeBytes(of: UInt8(seed & 255), toByteOffset: place, as: UInt8.self)
         }
-        var shape = RowPersonalizer.Shape()
+        var shape = PayloadRenderer.Shape()
         shape.count = UInt16(count)
         pieces(seed, count: count).withUnsafeBytes { slab.keep($0, shape: shape, of: tag) }
         return tag
@@ -97,7 +97,7 @@ import Testing
     @Test func `Rows in line keep their order, and one that is put back comes first`() {
         var slab = RowSlab(capacity: 8)
         let tags = (0..<5).map { _ in slab.take() }
-        var line = RowLine()
+        var line = RowQueue()
         #expect(line.isEmpty)
         let none = line.popFirst(in: slab)
         #expect(none == nil)

@@ -31,7 +31,7 @@ import Testing
                 authorization: bearer, version: 1, personalCollapseCount: isPersonal ? 10 : nil,
                 personalLength: isPersonal)
             return RequestBlockEncoder.encode(
-                fields, mirror: &mirror, discipline: settings.discipline, huffman: huffman
+                fields, mirror: &mirror, indexingPolicy: settings.indexingPolicy, huffman: huffman
             ).bytes.count
         }
         var mirror = DynamicTableMirror()
@@ -69,7 +69,7 @@ import Testing
         #expect(room[count...].allSatisfy { $0 == 0xff })
     }
 
-    private final class Laid: LaidDownTemplate {
+    private final class Laid: PrecomputedRequest {
         var deallocations = 0
         func deallocate() { deallocations += 1 }
     }

@@ -43,23 +43,23 @@ extension FuzzTarget {
         defer { pool.giveBack(chunk) }
         let set = PayloadSet(
             templates: [template], choice: nil, collapse: nil, limit: payloadLimit)
-        var personalizer = RowPersonalizer(set, layout: layout)
+        var renderer = PayloadRenderer(set, layout: layout)
         var reader = RowReader(layout: layout)
         reader.open(chunk)
         while reader.next() != nil {
-            guard case .made(let shape) = personalizer.personalize(reader) else { continue }
+            guard case .made(let shape) = renderer.render(reader) else { continue }
             let count = Int(shape.payloadCount)
             precondition(count <= payloadLimit)
             precondition(
-                personalizer.lastPieces.count <= RowPersonalizer.piecesLimit(payloadLimit))
+                renderer.lastPieces.count <= PayloadRenderer.piecesLimit(payloadLimit))
             // Memory of exactly this size, so that a write beyond it can be noticed.
             let room = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
             defer { room.deallocate() }
             // A payload has an byte at least, and so have its pieces.
             guard let target = room.baseAddress else { continue }
-            let pieces = Array(personalizer.lastPieces)
+            let pieces = Array(renderer.lastPieces)
             pieces.withUnsafeBytes { pieces in
-                personalizer.writePayload(
+                renderer.writePayload(
                     shape, pieces: pieces.baseAddress ?? UnsafeRawPointer(target), to: target)
             }
             precondition(

@@ -31,6 +31,8 @@ struct ServerFacts {
 
     var addresses: [Int: Address] = [:]
     var rows: [Int: RowPause] = [:]
+    /// Rows with a response that calls the provider token invalid.
+    var invalidTokens: Set<Int> = []
     /// What reactors keep of refusals for the next connection to an address.
     var refusals: [Int: RefusalModel] = [:]
     /// Connections in a row that broke HTTP/2 without an accepted row in between, at least and at most,

@@ -17,7 +17,7 @@ extension World {
 
     /// While the canary is pending only so many rows may be in anybody's hands.
     func noteCanaryRows(_ chunk: RowChunk) {
-        guard let gate = process.shared.canary else { return }
+        guard let gate = process.coordinator.canary else { return }
         for place in 0..<chunk.rowCount {
             let row = Int(chunk.start.row) + place
             process.lastCanaryRow = max(process.lastCanaryRow, row)
@@ -32,7 +32,7 @@ extension World {
 
     /// Judges what the canary decided, and keeps in mind what the manifest would.
     func endCanary(of process: SimulatedProcess) {
-        guard let gate = process.shared.canary, let canary = scenario.canary else { return }
+        guard let gate = process.coordinator.canary, let canary = scenario.canary else { return }
         let answers = Set(process.canaryRows)
         let rows = scenario.list.tokens.count
         if process.epoch == 1, !gate.isPending, canary.rows >= 5, answers.count >= 5, rows > 100,

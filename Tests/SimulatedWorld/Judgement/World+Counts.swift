@@ -33,7 +33,7 @@ extension World {
             (.unknown, counted.unknown),
         ]
         // A process that is stopped did not come to all rows that it was to open again.
-        let isStopped = process.shared.stopCause != nil
+        let isStopped = process.coordinator.stopCause != nil
         for (state, count) in byState {
             let settled = rows.indices.filter {
                 rows[$0].state == state && wasOpen($0, process)

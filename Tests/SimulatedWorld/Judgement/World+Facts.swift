@@ -85,6 +85,12 @@ extension World {
     private func noteRowPause(_ answer: ServerAnswer, row: Int) {
         let least: UInt64
         switch answer.status {
+        case 403 where answer.reason == "InvalidProviderToken":
+            // It is tried once more, perhaps with another token.
+            guard !process.facts.invalidTokens.insert(row).inserted else { return }
+            process.facts.rows[row] = ServerFacts.RowPause(
+                until: .max, why: "its provider token was called invalid twice")
+            return
         case 429 where answer.reason == "TooManyProviderTokenUpdates": least = second
         case 502, 504: return
         case 408, 421, 425, 429, 500...: least = second / 4

@@ -96,7 +96,7 @@ extension World {
     func judgeHearing(_ id: Int) {
         let link = links[id]
         guard scenario.gateway != nil, let failed = link.sendFailedAt, link.firstWordAt == nil,
-            !link.endWasTold, !process.shared.isStopping, clock - failed < 2 * second
+            !link.endWasTold, !process.coordinator.isStopping, clock - failed < 2 * second
         else { return }
         let since = failed + second / 5 - min(failed, scenario.silence)
         if let last = taps[id].requests.last, last.time > since {

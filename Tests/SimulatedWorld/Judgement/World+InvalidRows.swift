@@ -16,13 +16,13 @@ extension World {
     /// The judgement at the list's end, as the command makes it.
     func judgeRowsAtEnd(of process: SimulatedProcess) {
         let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack }
-        guard process.shared.stopCause == nil, heldBack == 0 else { return }
-        process.shared.judgeRowsAtEnd()
+        guard process.coordinator.stopCause == nil, heldBack == 0 else { return }
+        process.coordinator.judgeRowsAtEnd()
     }
 
     /// Holds what the guard did against the list.
     func judgeInvalidRows(_ states: [RowState], _ process: SimulatedProcess) {
-        let cause = process.shared.stopCause
+        let cause = process.coordinator.stopCause
         let expected = expectedVerdict(process)
         guard case .tooManyInvalid(let count, let rows)? = cause else {
             // Another cause may have come first; rows that are held back keep the list from its end.

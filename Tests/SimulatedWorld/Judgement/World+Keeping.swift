@@ -33,8 +33,8 @@ extension World {
             guard let pause = process.facts.rows[request.row] else { continue }
             process.facts.rows[request.row] = nil
             guard pause.until > clock else { continue }
-            let left = (pause.until - clock) / 1000
-            fail("row \(request.row) goes out \(left) us early: \(pause.why)")
+            let left = pause.until == .max ? "again" : "\((pause.until - clock) / 1000) us early"
+            fail("row \(request.row) goes out \(left): \(pause.why)")
         }
         if scenario.gateway != nil { judgeWindow(id) }
         judgeTrial(id, count: requests.count, since: since)
@@ -76,7 +76,7 @@ extension World {
 
     /// What servers do one after the other ends the run, and nothing goes out after the word to stop.
     func judgeStopping(_ reactor: SimulatedReactor, wasStopping: Bool) {
-        if let why = process.facts.mustStop, !process.shared.isStopping {
+        if let why = process.facts.mustStop, !process.coordinator.isStopping {
             fail("the run continues although \(why)")
         }
         if wasStopping, reactor.machine.statistics.requests > reactor.countedRequests {

@@ -141,7 +141,7 @@ extension World {
         }
         let states = rows.map(\.state)
         finalStates = states
-        let cause = process.shared.stopCause
+        let cause = process.coordinator.stopCause
         note { "stop: \(String(describing: cause))" }
         if let cause { judgeCause(cause, process) }
         judgeKept(states, process)
@@ -174,7 +174,7 @@ extension World {
         case .complete, .signal, .control, .deadline:
             isJustified = true
         case .canaryRefused:
-            isJustified = process.shared.canary?.verdict.isRefusal == true
+            isJustified = process.coordinator.canary?.verdict.isRefusal == true
         case .refused where scenario.gateway != nil, .heldBack where scenario.gateway != nil,
             .onlyBadTokens where scenario.gateway != nil:
             isJustified = isGatewayRefusal(cause, process)
@@ -192,7 +192,9 @@ extension World {
         case .brokenServer:
             isJustified = process.facts.mayBeBroken
         case .gaveUp(let trouble) where trouble.kind == .tokenUpdates:
-            isJustified = weather.refusesTokensFrom > 0
+            // Apple takes a new token after 20 minutes.
+            isJustified =
+                weather.refusesTokensFrom > 0 && clock - process.startedAt >= 1200 * second
         case .gaveUp, .noResponse, .canaryUnanswered:
             if case .noResponse = cause { judgeSilence(process) }
             let trouble =
@@ -222,7 +224,7 @@ extension World {
             // The world's list lies in memory.
             isJustified = false
         }
-        let isRefusal = process.shared.canary?.verdict.isRefusal == true || cause.isInvalidList
+        let isRefusal = process.coordinator.canary?.verdict.isRefusal == true || cause.isInvalidList
         var isPayload = false
         if case .refused(let refusal) = cause { isPayload = refusal.status == 413 }
         if !isJustified || (process.epoch > scenario.weathers.count && !isRefusal && !isPayload) {
@@ -254,7 +256,7 @@ extension World {
 
     private func judgeLeftOver(_ states: [RowState], _ process: SimulatedProcess) {
         let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack }
-        let isStopped = process.shared.stopCause != nil
+        let isStopped = process.coordinator.stopCause != nil
         let limit = scenario.limit(epoch: process.epoch).map { Int($0) } ?? states.count
         for (number, state) in states.enumerated().prefix(limit) where !state.isSettled {
             if state == .inDoubt, scenario.onLost == .record, isStopped,

@@ -71,10 +71,10 @@ extension World {
         let weather = process.weather
         guard weather.answersPings, weather.silence + weather.stall + weather.violation == 0,
             weather.halfClose + weather.duplicate == 0, weather.latency < second,
-            weather.trickle == 0, !process.shared.isStopping,
+            weather.trickle == 0, !process.coordinator.isStopping,
             // Whoever reads a kilobyte a second may not have got to the PING: it waits behind others.
             !(links[id].isSlow && links[id].heardAhead > 0),
-            let failure = process.shared.lastTrouble?.message, failure.contains("PING"),
+            let failure = process.coordinator.lastTrouble?.message, failure.contains("PING"),
             links[id].isOpenAtServer, failure != process.excusedTrouble
         else { return }
         // A server that broke HTTP/2 answers nothing after it; its trouble is the last for a while.

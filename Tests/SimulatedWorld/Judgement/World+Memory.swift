@@ -7,7 +7,7 @@ extension World {
     func judgeMemory(_ reactor: SimulatedReactor) {
         var told = 0
         var slots = 0
-        reactor.machine.forEachMeasure { measure in
+        reactor.machine.forEachOccupancyGauge { measure in
             told += 1
             if measure.kind == .slots { slots = measure.count }
             guard measure.count > Self.ownLimit(measure) else { return }
@@ -35,7 +35,7 @@ extension World {
     private static let slotMeasures = 5
 
     /// Limits that the documents promise hold whatever the engine thinks of them.
-    private static func ownLimit(_ measure: ReactorMeasure) -> Int {
+    private static func ownLimit(_ measure: OccupancyGauge) -> Int {
         switch measure.kind {
         case .outgoing: min(measure.limit, 70_000)
         case .events: min(measure.limit, 128)

@@ -6,7 +6,7 @@ extension World {
     /// of the time is for the news of it and for the goodbye; one that has room is used.
     func judgeRoom(_ reactor: SimulatedReactor) {
         guard process.weather.trickle == 0 else { return }
-        if process.shared.isStopping || !reactor.machine.hasRowReady(now) {
+        if process.coordinator.isStopping || !reactor.machine.hasRowReady(now) {
             reactor.lackedRows = true
         }
         guard clock >= reactor.nextRoomLook else { return }

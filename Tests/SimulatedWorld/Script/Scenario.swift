@@ -198,7 +198,7 @@ struct Scenario {
     func settings() -> ReactorSettings {
         var settings = sharedSettings()
         // By the seed alone, so that other draws stay as they are.
-        if seed % 3 == 2 { settings.discipline = .compact }
+        if seed % 3 == 2 { settings.indexingPolicy = .compact }
         if seed % 5 > 1 { settings.pace = .adaptive }
         settings.connections = connectionsMost
         settings.limits = bounds.limits

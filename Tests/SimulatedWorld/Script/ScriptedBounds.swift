@@ -5,7 +5,7 @@ import Engine
 struct ScriptedBounds {
     var limits = ReactorLimits()
     /// Rows that may lie between reactors.
-    var exchangedRows = 65_536
+    var handoffRows = 65_536
 
     /// Each look-up finds other addresses.
     var changesNames = false
@@ -17,7 +17,7 @@ struct ScriptedBounds {
         if random.chance(0.6) { limits.flightRows = random.between(1...random.pick([4, 60])) }
         if random.chance(0.6) { limits.retryRows = random.between(1...random.pick([4, 60])) }
         if random.chance(0.6) { limits.ledgerBacklog = random.pick([40, 500, 4000]) }
-        if random.chance(0.6) { exchangedRows = random.between(1...random.pick([3, 40])) }
+        if random.chance(0.6) { handoffRows = random.between(1...random.pick([3, 40])) }
         changesNames = random.chance(0.25)
     }
 }

@@ -17,7 +17,7 @@
 /// throughput. Where it does not, the path is what it is: it becomes the base, the limit goes.
 ///
 /// The clock is a parameter, in monotonic nanoseconds; no allocation, nothing that counts.
-public struct InFlightPace: Sendable {
+public struct ConcurrencyLimiter: Sendable {
     /// What a try found out: answers take longer because of our requests.
     public struct Finding: Sendable, Equatable {
         /// Latency without load, nanoseconds.
@@ -51,7 +51,7 @@ public struct InFlightPace: Sendable {
 
     private var slowWindows = 0
     /// Slow windows in a row that lead to a try; twice as many after each that was in vain.
-    private var patience = InFlightPace.shortestPatience
+    private var patience = ConcurrencyLimiter.shortestPatience
     /// What was so before the try, or before the look at the base.
     private var before = (limit: Int.max, inFlight: 0, latency: UInt64(0))
     private var nextLook = UInt64.max

@@ -1,7 +1,7 @@
 import Campaign
 
 /// How full something is that a reactor owns.
-package struct ReactorMeasure {
+package struct OccupancyGauge {
     package enum Kind: String {
         case rows = "rows in hand"
         case waiting = "rows waiting for another try"
@@ -15,8 +15,8 @@ package struct ReactorMeasure {
         case events
         case addresses
         case reasons = "unknown reasons"
-        case exchangedRows = "rows between reactors"
-        case exchangedPieces = "pieces between reactors"
+        case handoffRows = "rows between reactors"
+        case handoffPieces = "pieces between reactors"
         case outgoing = "octets to go out"
         case streams
         case control = "control octets"
@@ -32,9 +32,9 @@ package struct ReactorMeasure {
 
 /// What a reactor owns that could grow, each with its limit: for whoever looks whether it is kept.
 extension ReactorStateMachine where Records: ~Copyable {
-    package func forEachMeasure(_ body: (ReactorMeasure) -> Void) {
-        func tell(_ kind: ReactorMeasure.Kind, _ count: Int, _ limit: Int) {
-            body(ReactorMeasure(kind: kind, count: count, limit: limit))
+    package func forEachOccupancyGauge(_ body: (OccupancyGauge) -> Void) {
+        func tell(_ kind: OccupancyGauge.Kind, _ count: Int, _ limit: Int) {
+            body(OccupancyGauge(kind: kind, count: count, limit: limit))
         }
         tell(.rows, rows.slab.count, rows.slab.capacity)
         tell(.waiting, rows.retries.count, rows.slab.capacity)
@@ -42,7 +42,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         tell(.held, rows.held.count, HeldRows.limit + 1)
         tell(.slots, connections.count, connections.capacity)
         tell(.submissions, submissions.count, connections.capacity * 4 + 16)
-        tell(.chunks, rows.chunks.aheadCount, ChunkShelf.aheadMost)
+        tell(.chunks, rows.chunks.aheadCount, ChunkQueue.aheadMost)
         tell(.templates, writer.templates.count, TemplateCache<RequestTemplate>.limit)
         tell(
             .personalTemplates, writer.personalTemplates.count,
@@ -52,9 +52,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             .addresses, connections.addresses.entries.count,
             AddressBook.entriesLimit + connections.count)
         tell(.reasons, metrics.statistics.reasons.texts.count, ReasonCounts.textsLimit + 1)
-        let exchanged = run.resources.exchange.counts
-        tell(.exchangedRows, exchanged.rows, run.resources.exchange.limit)
-        tell(.exchangedPieces, exchanged.pieces, RowExchange.piecesLimit)
+        let exchanged = run.resources.handoff.counts
+        tell(.handoffRows, exchanged.rows, run.resources.handoff.limit)
+        tell(.handoffPieces, exchanged.pieces, RowHandoff.piecesLimit)
         for index in 0..<connections.count {
             tell(.outgoing, connections[index].sealedCount, Self.outgoingLimit)
             tell(.streams, connections[index].openCount, settings.streamsPerConnection)

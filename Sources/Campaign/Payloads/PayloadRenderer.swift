@@ -8,7 +8,7 @@ public import APNs
 ///
 ///     02 00 'Jo' | 01 00 '7' | 'score-42'
 ///     name         badge       collapse ID
-@safe public struct RowPersonalizer: ~Copyable {
+@safe public struct PayloadRenderer: ~Copyable {
     /// What is known of a row's pieces.
     public struct Shape: Sendable, Equatable {
         /// The place of its payload in the campaign's set.
@@ -146,7 +146,7 @@ public import APNs
     public var fallbackCounts: FallbackCounts { fallbacks.counts }
 
     /// Makes the pieces of the row that `reader` read last.
-    public mutating func personalize(_ reader: borrowing RowReader) -> Outcome {
+    public mutating func render(_ reader: borrowing RowReader) -> Outcome {
         fallbackSlot = nil
         let outcome = make(reader)
         guard let fallbackSlot else { return outcome }

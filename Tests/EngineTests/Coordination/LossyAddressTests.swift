@@ -69,7 +69,7 @@ struct LossyAddressTests {
             return .silence
         }
         run.run()
-        #expect(!run.shared.resources.lossyAddresses.contains(.v4(0x0a00_0001, port: 443)))
+        #expect(!run.coordinator.resources.lossyAddresses.contains(.v4(0x0a00_0001, port: 443)))
         return inFlight
     }
 

@@ -6,7 +6,7 @@ import Support
 /// The wait is a fraction of the time that an answer takes, with an upper limit: what it can cost
 /// in throughput is small where answers are slow, and where they are fast the server is as busy as
 /// we are. One connection's answers come together anyway.
-struct TurnPatience {
+struct CompletionBatching {
     /// What a driver waits for: so many completions besides those of its sends, or the time.
     struct Wait: Sendable, Equatable {
         var completions: UInt32

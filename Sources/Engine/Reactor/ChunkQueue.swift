@@ -2,7 +2,7 @@ import APNs
 import Campaign
 
 /// A row of the chunk in use.
-struct ShelfRow {
+struct ListRow {
     /// The row's number in the list.
     var number: UInt64
     /// What an earlier run left to do with it.
@@ -16,7 +16,7 @@ struct ShelfRow {
 /// The chunks a reactor has in its hands: the one whose rows are being sent, and those behind it
 /// whose reservation is on its way to disk. No row of a chunk is sent before its reservation would
 /// survive a power cut; who takes rows sees to that, by `reservedAt`.
-struct ChunkShelf: ~Copyable {
+struct ChunkQueue: ~Copyable {
     private struct Waiting {
         var chunk: RowChunk
         /// The ledger position that has to be synced before the chunk may be used.
@@ -111,11 +111,11 @@ struct ChunkShelf: ~Copyable {
     }
 
     /// The next row, whether its reservation is synced or not; nil where none came yet.
-    mutating func nextRow() -> ShelfRow? {
+    mutating func nextRow() -> ListRow? {
         while true {
             if let row = reader.next() {
                 nextPlace = row.index + 1
-                let result = ShelfRow(
+                let result = ListRow(
                     number: row.number, disposition: .send, attempts: 0, token: reader.field(0))
                 return hasDispositions ? withPast(result, place: row.index) : result
             }
@@ -148,7 +148,7 @@ struct ChunkShelf: ~Copyable {
 
     /// A row with what an earlier run left to do with it.
     @inline(never)
-    private func withPast(_ row: ShelfRow, place: Int) -> ShelfRow {
+    private func withPast(_ row: ListRow, place: Int) -> ListRow {
         guard let current, let dispositions = current.dispositions else { return row }
         var result = row
         result.disposition = RowDisposition(rawValue: dispositions[place]) ?? .settled
@@ -209,6 +209,6 @@ extension ChunkPool {
     /// A pool for so many reactors: each holds one chunk and has others ahead; the cutter holds two
     /// more.
     package convenience init(reactors: Int) {
-        self.init(limit: reactors * (1 + ChunkShelf.aheadMost) + 3)
+        self.init(limit: reactors * (1 + ChunkQueue.aheadMost) + 3)
     }
 }

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// The provider token's life, as whoever watches over the reactors leads it: no reactor waits for a disk
 /// or for a signature.
-extension SharedRun {
+extension RunCoordinator {
     /// Makes a `bearer ...` value for an issue time in seconds since 1970; nil where it can't.
     package typealias Signer = @Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?
 

@@ -19,7 +19,7 @@
 ///     strange success   other 2xx                                in doubt       -          refusesRequest
 ///     server trouble    5xx, IdleTimeout, UnrelatedKeyIdInToken  after a delay  replace    pauseAddress
 ///     lost behind       502, 504                               in doubt       replace    pauseAddress
-public struct AnswerClass: Sendable, Equatable {
+public struct ResponseClass: Sendable, Equatable {
     /// What becomes of the row.
     public enum RowAction: UInt8, Sendable {
         /// Settled as accepted.
@@ -88,35 +88,37 @@ public struct AnswerClass: Sendable, Equatable {
         self.campaign = campaign
     }
 
-    static var accepted: AnswerClass { .init(.accepted, .none, .accepted) }
-    static var rejected: AnswerClass { .init(.rejected, .none, .none) }
-    static var tooLarge: AnswerClass { .init(.rejected, .none, .refusesPayload) }
-    static var badToken: AnswerClass { .init(.rejected, .none, .badDeviceToken) }
-    static var wrongTopic: AnswerClass { .init(.rejected, .none, .wrongTopicToken) }
-    static var badRequest: AnswerClass { .init(.rejected, .none, .refusesRequest) }
-    static var credential: AnswerClass { .init(.remainUnsettled, .none, .refusesCredential) }
-    static var certificate: AnswerClass { .init(.remainUnsettled, .close, .refusesCredential) }
-    static var tokenInvalid: AnswerClass {
+    static var accepted: ResponseClass { .init(.accepted, .none, .accepted) }
+    static var rejected: ResponseClass { .init(.rejected, .none, .none) }
+    static var tooLarge: ResponseClass { .init(.rejected, .none, .refusesPayload) }
+    static var badToken: ResponseClass { .init(.rejected, .none, .badDeviceToken) }
+    static var wrongTopic: ResponseClass { .init(.rejected, .none, .wrongTopicToken) }
+    static var badRequest: ResponseClass { .init(.rejected, .none, .refusesRequest) }
+    static var credential: ResponseClass { .init(.remainUnsettled, .none, .refusesCredential) }
+    static var certificate: ResponseClass { .init(.remainUnsettled, .close, .refusesCredential) }
+    static var tokenInvalid: ResponseClass {
         .init(.retryOnceThenRemain, .none, .refusesCredential)
     }
-    static var tokenExpired: AnswerClass {
+    static var tokenExpired: ResponseClass {
         .init(.retryWithRenewedToken, .close, .renewProviderToken)
     }
-    static var tooManyUpdates: AnswerClass { .init(.retryWithPreviousToken, .none, .freezeRenewal) }
-    static var busy: AnswerClass { .init(.retryAfterDelay, .none, .none) }
-    static var serverTrouble: AnswerClass {
+    static var tooManyUpdates: ResponseClass {
+        .init(.retryWithPreviousToken, .none, .freezeRenewal)
+    }
+    static var busy: ResponseClass { .init(.retryAfterDelay, .none, .none) }
+    static var serverTrouble: ResponseClass {
         .init(.retryAfterDelay, .drainAndReplace, .pauseAddress)
     }
 
     /// A status by which a server says that it took the request, and that APNs never sends: nobody knows
     /// what became of the notification. A server that says nothing else is not APNs.
-    static var strangeSuccess: AnswerClass { .init(.responseLost, .none, .refusesRequest) }
-    static var lostBehind: AnswerClass { .init(.responseLost, .drainAndReplace, .pauseAddress) }
+    static var strangeSuccess: ResponseClass { .init(.responseLost, .none, .refusesRequest) }
+    static var lostBehind: ResponseClass { .init(.responseLost, .drainAndReplace, .pauseAddress) }
 
     /// A stream that the server did not act on (REFUSED_STREAM, or above a GOAWAY's last stream).
     ///
     /// RFC 9113 section 8.7: such a request "has not been processed" and is safe to send again.
-    public static var notProcessed: AnswerClass { .init(.retryNotCounted, .none, .none) }
+    public static var notProcessed: ResponseClass { .init(.retryNotCounted, .none, .none) }
 
     /// Classifies an answer.
     ///
@@ -132,7 +134,7 @@ public struct AnswerClass: Sendable, Equatable {
     /// - Parameters:
     ///   - status: the `:status` of the response.
     ///   - reason: the body's reason; nil where it is absent, unknown or unreadable.
-    public static func classify(status: UInt16, reason: Reason?) -> AnswerClass {
+    public static func classify(status: UInt16, reason: Reason?) -> ResponseClass {
         switch status {
         case 200: return .accepted
         case _ where isStrangeSuccess(status): return .strangeSuccess
@@ -168,7 +170,7 @@ public struct AnswerClass: Sendable, Equatable {
         }
     }
 
-    private static func classify(reason: Reason) -> AnswerClass? {
+    private static func classify(reason: Reason) -> ResponseClass? {
         switch reason {
         case .expiredToken, .unregistered, .missingDeviceToken: .rejected
         case .payloadTooLarge: .tooLarge

@@ -11,7 +11,7 @@
 /// Where a burst is a single request, though, a timer that fires late would cost a bit of each
 /// interval, and the rate would not be reached. There the state may lag by up to half a request:
 /// as much as a window of 100 ms has room for, so that none gets more than rate x 0.1 s + 1.
-public struct Pacer: Sendable {
+public struct RateLimiter: Sendable {
     /// Requests in 1,000 seconds; nil for no limit, 0 for a pause.
     public private(set) var milliRate: UInt64?
     /// The most requests that go out at one instant.
@@ -35,8 +35,8 @@ public struct Pacer: Sendable {
     ///   - now: nanoseconds, monotonic.
     public init(milliRate: UInt64?, now: UInt64) {
         self.milliRate = milliRate
-        burst = Pacer.usedBurst(milliRate)
-        quantum = Pacer.quantum(milliRate)
+        burst = RateLimiter.usedBurst(milliRate)
+        quantum = RateLimiter.quantum(milliRate)
         usedUntil = now
     }
 
@@ -61,12 +61,12 @@ public struct Pacer: Sendable {
     public func allowance(now: UInt64) -> Int {
         guard let milliRate else { return .max }
         if milliRate == 0 { return 0 }
-        let room = burst * Pacer.unit
+        let room = burst * RateLimiter.unit
         if usedUntil < now { return Int(burst) }
         let (ahead, overflow) = (usedUntil - now).multipliedReportingOverflow(by: milliRate)
         let (used, overflow2) = ahead.addingReportingOverflow(remainder)
         if overflow || overflow2 || used >= room { return 0 }
-        return Int((room - used) / Pacer.unit)
+        return Int((room - used) / RateLimiter.unit)
     }
 
     /// Counts requests that go out now, at most `allowance(now:)`.
@@ -78,7 +78,7 @@ public struct Pacer: Sendable {
             usedUntil = earliest
             remainder = 0
         }
-        let (nanoseconds, rest) = (UInt64(count) * Pacer.unit + remainder)
+        let (nanoseconds, rest) = (UInt64(count) * RateLimiter.unit + remainder)
             .quotientAndRemainder(dividingBy: milliRate)
         usedUntil += nanoseconds
         remainder = rest
@@ -108,7 +108,7 @@ public struct Pacer: Sendable {
         precondition(count > 0 && count <= burst, "a burst never holds so many")
         if allowance(now: now) >= count { return now }
         // The first t with (usedUntil - t) * milliRate + remainder <= (burst - count) * unit.
-        let room = (burst - UInt64(count)) * Pacer.unit
+        let room = (burst - UInt64(count)) * RateLimiter.unit
         if remainder > room { return usedUntil + 1 }
         return max(now, usedUntil - (room - remainder) / milliRate)
     }
@@ -120,12 +120,12 @@ public struct Pacer: Sendable {
     public mutating func setRate(milliRate new: UInt64?, now: UInt64) {
         let level = levelInUnits(now: now)
         milliRate = new
-        burst = Pacer.usedBurst(new)
-        quantum = Pacer.quantum(new)
+        burst = RateLimiter.usedBurst(new)
+        quantum = RateLimiter.quantum(new)
         usedUntil = now
         remainder = 0
         guard let new, new > 0 else { return }
-        let (nanoseconds, rest) = min(level, burst * Pacer.unit)
+        let (nanoseconds, rest) = min(level, burst * RateLimiter.unit)
             .quotientAndRemainder(dividingBy: new)
         usedUntil = now + nanoseconds
         remainder = rest

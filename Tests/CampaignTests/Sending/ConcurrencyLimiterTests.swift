@@ -4,7 +4,7 @@ import Testing
 
 @testable import Campaign
 
-@Suite struct InFlightPaceTests {
+@Suite struct ConcurrencyLimiterTests {
     @Test(
         "A server with a knee is held near it, at its full rate",
         arguments: [(500.0, 20.0), (800, 40), (1000, 100), (4000, 40), (1000, 300)])
@@ -161,14 +161,14 @@ import Testing
     }
 
     @Test func aLatecomerTakesTheBaseOfOthers() {
-        var pace = InFlightPace(now: 1_000_000)
+        var pace = ConcurrencyLimiter(now: 1_000_000)
         for _ in 0..<64 { pace.noteAnswer(sent: 1_000_000, now: 401_000_000) }
         _ = pace.endWindow(now: 401_000_000, allowed: 1000, hint: 40_000_000, lag: 0)
         #expect(pace.base == 40_000_000)
     }
 
     @Test func fewerAreTriedOnlyAfterSeveralSlowWindows() {
-        var pace = InFlightPace(now: 0)
+        var pace = ConcurrencyLimiter(now: 0)
         var now: UInt64 = 0
         func window(_ milliseconds: UInt64, full: Bool = true) {
             let start = now

@@ -8,7 +8,7 @@ internal import Synchronization
 /// several reactors of a simulated world share it as threads do.
 ///
 /// Reactors know it by their `RunChannel` alone; whoever watches over them asks and tells it directly.
-package final class SharedRun: Sendable {
+package final class RunCoordinator: Sendable {
     struct State: ~Copyable {
         var stop: StopCause?
         /// A second signal: responses in flight are awaited no more.
@@ -19,7 +19,7 @@ package final class SharedRun: Sendable {
         /// Requests in 1,000 seconds over all reactors; nil: unlimited.
         var milliRate: UInt64?
         /// Reactors that have rows to send.
-        var sharingReactors = 0
+        var rateParticipants = 0
         var anyAccepted = false
         var anyReady = false
         /// When the last response came, monotonic nanoseconds; 0 before the first.
@@ -59,13 +59,13 @@ package final class SharedRun: Sendable {
     ///   - rowsRead: Counts rows for `--max-invalid`, those of earlier runs among them.
     ///   - canary: nil: none.
     ///   - connectionTarget: nil: each reactor keeps up what its settings say.
-    ///   - exchangedRows: The most rows that lie between reactors.
+    ///   - handoffRows: The most rows that lie between reactors.
     package init(
         authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
         maxBadTokensPercent: Double,
         rowsRead: InvalidRowsGuard = InvalidRowsGuard(maximumPercent: 100),
         canary: CanaryGate? = nil,
-        connectionTarget: ConnectionTarget? = nil, exchangedRows: Int = RowExchange.rowsLimit,
+        connectionTarget: ConnectionTarget? = nil, handoffRows: Int = RowHandoff.rowsLimit,
         sign: Signer?
     ) {
         state = Mutex(
@@ -77,7 +77,7 @@ package final class SharedRun: Sendable {
                 guards: RefusalGuard(
                     abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent)))
         resources = SharedResources(
-            exchange: RowExchange(limit: exchangedRows), rowsRead: SharedRowsRead(rowsRead))
+            handoff: RowHandoff(limit: handoffRows), rowsRead: SharedRowsRead(rowsRead))
         self.canary = canary
         self.connectionTarget = connectionTarget
     }
@@ -145,7 +145,7 @@ package final class SharedRun: Sendable {
     }
 }
 
-extension SharedRun.State {
+extension RunCoordinator.State {
     /// The first cause stays, but a disk that fails while the run drains is worse than whatever came
     /// before: not all of what happened is in the ledger.
     mutating func stop(_ cause: StopCause) {

@@ -1,6 +1,6 @@
 import APNs
 
-extension RowPersonalizer {
+extension PayloadRenderer {
     /// Why a row can't be sent.
     struct Refusal: Error {
         var reason: Reason

@@ -13,7 +13,7 @@ struct PermitRequest: Sendable {
     var wanted: Int
 }
 
-extension SharedRun {
+extension RunCoordinator {
     /// Takes what a reactor has to tell, and says what holds for it from now on.
     func exchange(
         _ effects: borrowing ReactorEffects, reactor: Int, permits: PermitRequest, _ now: Now
@@ -37,12 +37,13 @@ extension SharedRun {
     }
 }
 
-extension SharedRun.State {
+extension RunCoordinator.State {
     fileprivate func directives(_ canary: CanaryGate?, _ share: Int?) -> RunDirectives {
         RunDirectives(
             isStopping: stop != nil, isStoppingAtOnce: isStoppingAtOnce, isPaused: isPaused,
             lastPauseEnd: lastPauseEnd, milliRate: milliRate,
-            sharingReactors: max(1, sharingReactors), anyAccepted: anyAccepted, anyReady: anyReady,
+            rateParticipants: max(1, rateParticipants), anyAccepted: anyAccepted,
+            anyReady: anyReady,
             lastResponse: lastResponse, isListOver: isListOver,
             authorization: (token.current?.value, token.version), isTokenStale: token.isStale,
             sessionVersion: sessionVersion, isCanaryPending: canary?.isPending ?? false,
@@ -58,7 +59,7 @@ extension SharedRun.State {
         var expired: [ExpiredTokenAction] = []
         if effects.isReady { anyReady = true }
         if effects.isListOver { isListOver = true }
-        sharingReactors += effects.rateShares
+        rateParticipants += effects.rateChange
         lastResponse = max(lastResponse, effects.lastResponse)
         for signal in effects.signals {
             switch signal {
@@ -131,7 +132,7 @@ extension SharedRun.State {
 
     /// Counts an answer that was not 200; stops the run where a guard says so.
     private mutating func note(
-        _ signal: AnswerClass.CampaignSignal, status: UInt16, reason: Reason?
+        _ signal: ResponseClass.CampaignSignal, status: UInt16, reason: Reason?
     ) {
         let refusal = StopCause.Refusal(
             status: status, reason: reason, isCredential: signal == .refusesCredential)

@@ -4,9 +4,9 @@ import Testing
 
 /// How long a turn waits for company.
 @Suite(.timeLimit(.minutes(60)))
-struct TurnPatienceTests {
-    private func patience(answersTake nanoseconds: UInt64, connections: Int) -> TurnPatience {
-        var patience = TurnPatience()
+struct CompletionBatchingTests {
+    private func patience(answersTake nanoseconds: UInt64, connections: Int) -> CompletionBatching {
+        var patience = CompletionBatching()
         patience.readyConnections = connections
         for _ in 0..<100 {
             patience.noteAnswer(nanoseconds: nanoseconds)
@@ -18,7 +18,7 @@ struct TurnPatienceTests {
     @Test func `Many answers that are on their way are awaited together`() throws {
         let wait = try #require(
             patience(answersTake: 50_000_000, connections: 9).wait(inFlight: 9000))
-        #expect(wait == TurnPatience.Wait(completions: 8, nanoseconds: 1_000_000))
+        #expect(wait == CompletionBatching.Wait(completions: 8, nanoseconds: 1_000_000))
     }
 
     @Test func `Fast answers are awaited for half of their time`() throws {
@@ -35,7 +35,7 @@ struct TurnPatienceTests {
         #expect(patience(answersTake: 50_000_000, connections: 9).wait(inFlight: 10) == nil)
         #expect(patience(answersTake: 50_000_000, connections: 9).wait(inFlight: 399) == nil)
         #expect(patience(answersTake: 50_000_000, connections: 9).wait(inFlight: 410) != nil)
-        var fresh = TurnPatience()
+        var fresh = CompletionBatching()
         fresh.readyConnections = 9
         #expect(fresh.wait(inFlight: 9000) == nil)
     }

@@ -9,14 +9,14 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Watches whether this reactor can send; where it can't for long and others can, its rows go to
     /// them.
-    mutating func exchangeRows(_ now: Now) {
+    mutating func handOverRows(_ now: Now) {
         if let isAble = connections.noteAbility(now: now.nanoseconds) {
-            run.resources.exchange.note(run.reactor, isAble: isAble)
+            run.resources.handoff.note(run.reactor, isAble: isAble)
         }
         guard case .running = phase, settings.reactors > 1, let since = connections.disabledSince,
             now.nanoseconds - min(now.nanoseconds, since) >= Self.patience
         else { return }
-        var room = min(run.resources.exchange.room(for: run.reactor), Self.rowsAtOnce)
+        var room = min(run.resources.handoff.room(for: run.reactor), Self.rowsAtOnce)
         while room > 0, let tag = takeOwnRow(now) {
             guard giveAway(tag) else {
                 rows.requeue(tag)
@@ -32,24 +32,24 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private mutating func giveAway(_ tag: RowTag) -> Bool {
-        let row = unsafe RowExchange.Row(
+        let row = unsafe RowHandoff.Row(
             state: rows.slab.state(tag).pointee, token: Array(rows.slab.tokenBytes(tag)),
             pieces: writer.values(of: tag, in: rows.slab))
-        guard run.resources.exchange.put(row, from: run.reactor) else { return false }
+        guard run.resources.handoff.put(row, from: run.reactor) else { return false }
         rows.slab.free(tag)
         return true
     }
 
     /// A row that another reactor could not send.
-    mutating func takeExchangedRow() -> RowTag? {
-        guard run.resources.exchange.hasRows, !rows.slab.isFull else { return nil }
+    mutating func takeHandedOverRow() -> RowTag? {
+        guard run.resources.handoff.hasRows, !rows.slab.isFull else { return nil }
         return takeRowOfOthers()
     }
 
     /// Apart from the check, which is made for each row.
     @inline(never)
     private mutating func takeRowOfOthers() -> RowTag? {
-        guard let row = run.resources.exchange.take() else { return nil }
+        guard let row = run.resources.handoff.take() else { return nil }
         let tag = rows.slab.take()
         unsafe rows.slab.state(tag).initialize(to: row.state)
         unsafe rows.slab.state(tag).pointee.firstBlock = .max

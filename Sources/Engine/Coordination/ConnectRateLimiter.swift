@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// Holds new connections to ten in any second, over all reactors and addresses: a server that ends
 /// each connection soon is not stormed, and Apple takes rapid reconnecting for an attack.
-final class ConnectionChurn: Sendable {
+final class ConnectRateLimiter: Sendable {
     /// When the last connections were begun, monotonic nanoseconds, oldest first.
     private let begun = Mutex<[UInt64]>([])
 

@@ -1,14 +1,14 @@
 import Campaign
 import Testing
 
-@Suite struct PacerTests {
+@Suite struct RateLimiterTests {
     let start: UInt64 = 1_000_000_000_000
 
     @Test func bursts() {
-        #expect(Pacer.burst(1_000_000) == 10)
-        #expect(Pacer.burst(50_000) == 1)
-        #expect(Pacer.burst(1) == 1)
-        #expect(Pacer.burst(100_000_000) == 1_000)
+        #expect(RateLimiter.burst(1_000_000) == 10)
+        #expect(RateLimiter.burst(50_000) == 1)
+        #expect(RateLimiter.burst(1) == 1)
+        #expect(RateLimiter.burst(100_000_000) == 1_000)
     }
 
     /// Half of a burst is kept for requests that arrive later than they were let through: shifted
@@ -16,35 +16,35 @@ import Testing
     @Test(arguments: [500_000, 1_000_000, 50_000_000] as [UInt64], [1, 2] as [UInt64])
     func holdsTheRateWhereRequestsArriveLate(milliRate: UInt64, seed: UInt64) {
         var random = SeededRandom(seed: seed)
-        var pacer = Pacer(milliRate: milliRate, now: start)
+        var rateLimiter = RateLimiter(milliRate: milliRate, now: start)
         var now = start
         var sent: [(now: UInt64, total: UInt64)] = []
         var total: UInt64 = 0
         while now < start + 5_000_000_000 {
-            now = pacer.nextAllowed(pacer.quantum, now: now)!
+            now = rateLimiter.nextAllowed(rateLimiter.quantum, now: now)!
             now += .random(in: 0...100_000, using: &random)
             if Int.random(in: 0..<50, using: &random) == 0 {
                 now += .random(in: 0...20_000_000, using: &random)
             }
-            let count = pacer.allowance(now: now)
-            pacer.take(count, now: now)
+            let count = rateLimiter.allowance(now: now)
+            rateLimiter.take(count, now: now)
             total += UInt64(count)
             let late = UInt64.random(in: 0...4_000_000, using: &random)
             sent.append((max(sent.last?.now ?? 0, now + late), total))
         }
-        expectNoWindowTooFull(sent, milliRate, Pacer.burst(milliRate))
+        expectNoWindowTooFull(sent, milliRate, RateLimiter.burst(milliRate))
     }
 
     /// A fast pace is waited for a millisecond at a time, and not a nanosecond longer.
     @Test(arguments: [999_000, 2_000_000, 50_000_001, 100_000_000_000] as [UInt64])
     func waitsForAQuantum(milliRate: UInt64) {
-        var pacer = Pacer(milliRate: milliRate, now: start)
-        #expect(pacer.quantum == max(1, Int(milliRate / 1_000_000)))
-        pacer.take(pacer.allowance(now: start), now: start)
-        let next = pacer.nextAllowed(pacer.quantum, now: start)!
+        var rateLimiter = RateLimiter(milliRate: milliRate, now: start)
+        #expect(rateLimiter.quantum == max(1, Int(milliRate / 1_000_000)))
+        rateLimiter.take(rateLimiter.allowance(now: start), now: start)
+        let next = rateLimiter.nextAllowed(rateLimiter.quantum, now: start)!
         #expect(next > start && next <= start + 1_100_000)
-        #expect(pacer.allowance(now: next) >= pacer.quantum)
-        #expect(pacer.allowance(now: next - 1) < pacer.quantum)
+        #expect(rateLimiter.allowance(now: next) >= rateLimiter.quantum)
+        #expect(rateLimiter.allowance(now: next - 1) < rateLimiter.quantum)
     }
 
     /// In any window of 100 ms at most rate x window + burst; in others too, but for the half request
@@ -54,7 +54,7 @@ import Testing
             as [UInt64], [1, 2, 3] as [UInt64])
     func holdsTheRateInEveryWindow(milliRate: UInt64, seed: UInt64) {
         var random = SeededRandom(seed: seed)
-        var pacer = Pacer(milliRate: milliRate, now: start)
+        var rateLimiter = RateLimiter(milliRate: milliRate, now: start)
         var now = start
         var sent: [(now: UInt64, total: UInt64)] = []
         var total: UInt64 = 0
@@ -63,16 +63,16 @@ import Testing
             if Int.random(in: 0..<4, using: &random) == 0 {
                 now += UInt64.random(in: 0...spacing * 3, using: &random)
             } else {
-                now = pacer.nextAllowed(now: now)!
-                #expect(pacer.allowance(now: now) >= 1)
-                if now > start + 1, pacer.allowance(now: now) == 1, total > 0 {
+                now = rateLimiter.nextAllowed(now: now)!
+                #expect(rateLimiter.allowance(now: now) >= 1)
+                if now > start + 1, rateLimiter.allowance(now: now) == 1, total > 0 {
                     // One nanosecond earlier there was no room.
-                    #expect(pacer.nextAllowed(now: now - 1)! <= now)
+                    #expect(rateLimiter.nextAllowed(now: now - 1)! <= now)
                 }
             }
-            let allowed = pacer.allowance(now: now)
+            let allowed = rateLimiter.allowance(now: now)
             let count = Int.random(in: 0...allowed, using: &random)
-            pacer.take(count, now: now)
+            rateLimiter.take(count, now: now)
             total += UInt64(count)
             sent.append((now, total))
         }
@@ -81,11 +81,11 @@ import Testing
             let last = Int.random(in: first..<sent.count, using: &random)
             let before = first == 0 ? 0 : sent[first - 1].total
             let window = Double(sent[last].now - sent[first].now) / 1e9
-            let most = window * Double(milliRate) / 1_000 + Double(pacer.burst)
-            let late = pacer.burst == 1 ? 0.5 : 0
+            let most = window * Double(milliRate) / 1_000 + Double(rateLimiter.burst)
+            let late = rateLimiter.burst == 1 ? 0.5 : 0
             #expect(Double(sent[last].total - before) <= (most + late) * (1 + 1e-6))
         }
-        expectNoWindowTooFull(sent, milliRate, pacer.burst)
+        expectNoWindowTooFull(sent, milliRate, rateLimiter.burst)
     }
 
     /// Every window of 100 ms that starts with a request, to the contract's letter.
@@ -108,56 +108,58 @@ import Testing
     @Test(arguments: [50_000, 33_000, 120_000, 195_000, 7_000] as [UInt64])
     func latenessIsMadeGood(milliRate: UInt64) {
         var random = SeededRandom(seed: milliRate)
-        var pacer = Pacer(milliRate: milliRate, now: start)
+        var rateLimiter = RateLimiter(milliRate: milliRate, now: start)
         let interval = 1_000_000_000_000 / milliRate
         let latest = min(interval / 3, 500_000)
         var now = start
         var sent: [(now: UInt64, total: UInt64)] = []
         for total in 1...5_000 as ClosedRange<UInt64> {
-            now = pacer.nextAllowed(now: now)! + .random(in: 0...latest, using: &random)
-            pacer.take(1, now: now)
+            now = rateLimiter.nextAllowed(now: now)! + .random(in: 0...latest, using: &random)
+            rateLimiter.take(1, now: now)
             sent.append((now, total))
         }
         let rate = 4_999 / (Double(sent[4_999].now - sent[0].now) / 1e9)
         #expect(abs(rate / (Double(milliRate) / 1_000) - 1) < 0.001, "\(rate)")
-        expectNoWindowTooFull(sent, milliRate, pacer.burst)
+        expectNoWindowTooFull(sent, milliRate, rateLimiter.burst)
     }
 
     /// What was idle is not caught up: two requests stay half an interval apart.
     @Test func idlenessIsNotMadeGood() {
-        var pacer = Pacer(milliRate: 50_000, now: start)
-        pacer.take(1, now: start + 10_000_000_000)
-        #expect(pacer.nextAllowed(now: start + 10_000_000_000) == start + 10_010_000_000)
-        pacer.take(1, now: start + 10_010_000_000)
-        #expect(pacer.nextAllowed(now: start + 10_010_000_000) == start + 10_030_000_000)
+        var rateLimiter = RateLimiter(milliRate: 50_000, now: start)
+        rateLimiter.take(1, now: start + 10_000_000_000)
+        #expect(rateLimiter.nextAllowed(now: start + 10_000_000_000) == start + 10_010_000_000)
+        rateLimiter.take(1, now: start + 10_010_000_000)
+        #expect(rateLimiter.nextAllowed(now: start + 10_010_000_000) == start + 10_030_000_000)
     }
 
     /// Up to there waiting makes room for more requests, from there on for none.
     @Test(arguments: [200_000, 1_000_000, 50_000_000] as [UInt64])
     func holdsUntilItsBurstIsWhole(milliRate: UInt64) {
-        var pacer = Pacer(milliRate: milliRate, now: start)
-        pacer.take(pacer.allowance(now: start), now: start)
-        let end = pacer.holdsUntil
-        #expect(end > start && pacer.allowance(now: end - end / 1_000_000) < Int(pacer.burst))
-        #expect(pacer.allowance(now: end + 1) == Int(pacer.burst))
-        #expect(pacer.allowance(now: end + 3_600_000_000_000) == Int(pacer.burst))
+        var rateLimiter = RateLimiter(milliRate: milliRate, now: start)
+        rateLimiter.take(rateLimiter.allowance(now: start), now: start)
+        let end = rateLimiter.holdsUntil
+        #expect(
+            end > start
+                && rateLimiter.allowance(now: end - end / 1_000_000) < Int(rateLimiter.burst))
+        #expect(rateLimiter.allowance(now: end + 1) == Int(rateLimiter.burst))
+        #expect(rateLimiter.allowance(now: end + 3_600_000_000_000) == Int(rateLimiter.burst))
         // Where a burst is a single request, half of one's lateness is made good.
-        var slow = Pacer(milliRate: 50_000, now: start)
+        var slow = RateLimiter(milliRate: 50_000, now: start)
         slow.take(1, now: start)
         #expect(slow.holdsUntil == start + 30_000_000)
-        #expect(Pacer(milliRate: nil, now: start).holdsUntil == 0)
-        #expect(Pacer(milliRate: 0, now: start).holdsUntil == .max)
+        #expect(RateLimiter(milliRate: nil, now: start).holdsUntil == 0)
+        #expect(RateLimiter(milliRate: 0, now: start).holdsUntil == .max)
     }
 
     @Test(arguments: [1_000, 7_777, 1_000_000, 3_000_001, 1_000_000_000] as [UInt64])
     func reachesTheRate(milliRate: UInt64) {
-        var pacer = Pacer(milliRate: milliRate, now: start)
+        var rateLimiter = RateLimiter(milliRate: milliRate, now: start)
         var now = start
         var total = 0
-        while total < 20_000 + 200 * Int(pacer.burst) {
-            now = pacer.nextAllowed(now: now)!
-            let count = pacer.allowance(now: now)
-            pacer.take(count, now: now)
+        while total < 20_000 + 200 * Int(rateLimiter.burst) {
+            now = rateLimiter.nextAllowed(now: now)!
+            let count = rateLimiter.allowance(now: now)
+            rateLimiter.take(count, now: now)
             total += count
         }
         let rate = Double(total) / (Double(now - start) / 1e9)
@@ -165,43 +167,45 @@ import Testing
     }
 
     @Test func doesNotCatchUp() {
-        var pacer = Pacer(milliRate: 1_000_000, now: start)
-        #expect(pacer.allowance(now: start + 60_000_000_000) == 5)
-        pacer.take(5, now: start + 60_000_000_000)
-        #expect(pacer.allowance(now: start + 60_000_000_000) == 0)
-        #expect(pacer.nextAllowed(now: start + 60_000_000_000) == start + 60_001_000_000)
-        #expect(pacer.allowance(now: start + 60_005_000_000) == 5)
+        var rateLimiter = RateLimiter(milliRate: 1_000_000, now: start)
+        #expect(rateLimiter.allowance(now: start + 60_000_000_000) == 5)
+        rateLimiter.take(5, now: start + 60_000_000_000)
+        #expect(rateLimiter.allowance(now: start + 60_000_000_000) == 0)
+        #expect(rateLimiter.nextAllowed(now: start + 60_000_000_000) == start + 60_001_000_000)
+        #expect(rateLimiter.allowance(now: start + 60_005_000_000) == 5)
     }
 
     /// Fractions of a nanosecond add up: one by one is as exact as all at once.
     @Test func losesNoFraction() {
-        var pacer = Pacer(milliRate: 70_000_000_001, now: start)
-        let burst = Int(pacer.burst)
-        for _ in 0..<burst { pacer.take(1, now: start) }
-        #expect(pacer.allowance(now: start) == 0)
-        var whole = Pacer(milliRate: 70_000_000_001, now: start)
+        var rateLimiter = RateLimiter(milliRate: 70_000_000_001, now: start)
+        let burst = Int(rateLimiter.burst)
+        for _ in 0..<burst { rateLimiter.take(1, now: start) }
+        #expect(rateLimiter.allowance(now: start) == 0)
+        var whole = RateLimiter(milliRate: 70_000_000_001, now: start)
         whole.take(burst, now: start)
-        #expect(pacer.nextAllowed(now: start) == whole.nextAllowed(now: start))
-        #expect(pacer.allowance(now: start + 5_000_000) == whole.allowance(now: start + 5_000_000))
+        #expect(rateLimiter.nextAllowed(now: start) == whole.nextAllowed(now: start))
+        #expect(
+            rateLimiter.allowance(now: start + 5_000_000) == whole.allowance(now: start + 5_000_000)
+        )
     }
 
     @Test func changesAndPauses() {
-        var pacer = Pacer(milliRate: 1_000_000, now: start)
-        pacer.take(5, now: start)
-        pacer.setRate(milliRate: 0, now: start)
-        #expect(pacer.allowance(now: start + 1_000_000_000) == 0)
-        #expect(pacer.nextAllowed(now: start) == nil)
-        pacer.setRate(milliRate: nil, now: start)
-        #expect(pacer.allowance(now: start) == .max)
-        #expect(pacer.nextAllowed(now: start) == start)
+        var rateLimiter = RateLimiter(milliRate: 1_000_000, now: start)
+        rateLimiter.take(5, now: start)
+        rateLimiter.setRate(milliRate: 0, now: start)
+        #expect(rateLimiter.allowance(now: start + 1_000_000_000) == 0)
+        #expect(rateLimiter.nextAllowed(now: start) == nil)
+        rateLimiter.setRate(milliRate: nil, now: start)
+        #expect(rateLimiter.allowance(now: start) == .max)
+        #expect(rateLimiter.nextAllowed(now: start) == start)
         // From slow to fast: the slow rate's debt of one request is one request.
-        pacer = Pacer(milliRate: 1_000, now: start)
-        pacer.take(1, now: start)
-        pacer.setRate(milliRate: 1_000_000, now: start)
-        #expect(pacer.allowance(now: start) == 4)
+        rateLimiter = RateLimiter(milliRate: 1_000, now: start)
+        rateLimiter.take(1, now: start)
+        rateLimiter.setRate(milliRate: 1_000_000, now: start)
+        #expect(rateLimiter.allowance(now: start) == 4)
         // From fast to slow: at most one burst of the slow rate is owed.
-        pacer.take(4, now: start)
-        pacer.setRate(milliRate: 1_000, now: start)
-        #expect(pacer.nextAllowed(now: start) == start + 1_000_000_000)
+        rateLimiter.take(4, now: start)
+        rateLimiter.setRate(milliRate: 1_000, now: start)
+        #expect(rateLimiter.nextAllowed(now: start) == start + 1_000_000_000)
     }
 }

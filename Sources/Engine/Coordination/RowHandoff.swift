@@ -6,7 +6,7 @@ internal import Synchronization
 /// A row stays covered by the reservation of the reactor that read it; whoever sends it writes the
 /// verdict, into its own segment. Who leaves the run takes part in no exchange any more, and leaves
 /// only when nothing lies here, so that no row is handed to nobody.
-package final class RowExchange: Sendable {
+package final class RowHandoff: Sendable {
     /// A row on its way between reactors.
     struct Row: Sendable {
         var state: PendingRow

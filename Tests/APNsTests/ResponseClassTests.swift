@@ -3,14 +3,14 @@ import Testing
 
 @Suite struct AnswerClassTests {
     typealias Expected = (
-        AnswerClass.RowAction, AnswerClass.ConnectionAction, AnswerClass.CampaignSignal
+        ResponseClass.RowAction, ResponseClass.ConnectionAction, ResponseClass.CampaignSignal
     )
 
     func check(
         _ status: UInt16, _ reason: Reason?, _ expected: Expected,
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
-        let answer = AnswerClass.classify(status: status, reason: reason)
+        let answer = ResponseClass.classify(status: status, reason: reason)
         #expect(answer.row == expected.0, sourceLocation: sourceLocation)
         #expect(answer.connection == expected.1, sourceLocation: sourceLocation)
         #expect(answer.campaign == expected.2, sourceLocation: sourceLocation)
@@ -72,7 +72,7 @@ import Testing
         ] {
             check(status, reason, (.retryAfterDelay, .drainAndReplace, .pauseAddress))
         }
-        #expect(AnswerClass.notProcessed.row == .retryNotCounted)
+        #expect(ResponseClass.notProcessed.row == .retryNotCounted)
     }
 
     @Test("A gateway that lost a response may have passed the request on, whatever its body says")
@@ -97,9 +97,9 @@ import Testing
 
     @Test func goAways() {
         #expect(
-            AnswerClass.classify(goAwayReason: .badCertificateEnvironment) == .refusesCredential)
-        #expect(AnswerClass.classify(goAwayReason: .shutdown) == .none)
-        #expect(AnswerClass.classify(goAwayReason: .badDeviceToken) == .none)
-        #expect(AnswerClass.classify(goAwayReason: nil) == .none)
+            ResponseClass.classify(goAwayReason: .badCertificateEnvironment) == .refusesCredential)
+        #expect(ResponseClass.classify(goAwayReason: .shutdown) == .none)
+        #expect(ResponseClass.classify(goAwayReason: .badDeviceToken) == .none)
+        #expect(ResponseClass.classify(goAwayReason: nil) == .none)
     }
 }

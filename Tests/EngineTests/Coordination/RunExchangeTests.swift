@@ -1,0 +1,124 @@
+import APNs
+import Campaign
+import Support
+import Testing
+
+@testable import Engine
+
+/// What a run makes of its reactors' effects, and tells them.
+@Suite struct RunExchangeTests {
+    private let now = Now(nanoseconds: 5 * second, wallMilliseconds: 1_800_000_000_000)
+
+    private func coordinator(abortAfter: Int = 10, target: ConnectionTarget? = nil)
+        -> RunCoordinator
+    {
+        RunCoordinator(
+            authorization: nil, issuedAt: 0, milliRate: nil, abortAfter: abortAfter,
+            maxBadTokensPercent: 50, connectionTarget: target, sign: nil)
+    }
+
+    private static let single: [@Sendable (inout ReactorEffects) -> Void] = [
+        { $0.append(.accepted(1)) }, { $0.isReady = true }, { $0.lastResponse = 1 },
+        { $0.isListOver = true }, { $0.rateChange = -1 }, { $0.checksTokenAge = true },
+        { $0.canary = .init() },
+    ]
+
+    @Test(arguments: single.indices) func `Each effect alone is worth telling, once`(index: Int) {
+        var effects = ReactorEffects()
+        #expect(effects.isEmpty)
+        Self.single[index](&effects)
+        #expect(!effects.isEmpty)
+        effects.removeAll()
+        #expect(effects.isEmpty)
+    }
+
+    @Test func `What one reactor tells all are told with their next turn`() {
+        let run = coordinator()
+        var (first, second) = (RunChannel(run, reactor: 0), RunChannel(run, reactor: 1))
+        first.noteReady()
+        first.append(.accepted(3))
+        first.noteResponse(now)
+        first.noteListEnd()
+        #expect(!second.directives.anyReady)
+        first.exchange(permits: 0, inFlight: 0, now)
+        second.exchange(permits: 0, inFlight: 0, now)
+        for told in [first.directives, second.directives] {
+            #expect(told.anyReady && told.anyAccepted && told.isListOver && !told.isStopping)
+            #expect(told.lastResponse == now.nanoseconds)
+        }
+        second.stop(.deadline)
+        // Who asks for it stops at once; the others when they ask.
+        #expect(second.directives.isStopping && !run.isStopping)
+        second.finishTurn(inFlight: 0, now)
+        first.exchange(permits: 0, inFlight: 0, now)
+        #expect(first.directives.isStopping && run.stopCause == .deadline)
+    }
+
+    @Test func `Permits of all reactors and refusals together are no more than may be`() {
+        let run = coordinator(abortAfter: 10)
+        var (first, second) = (RunChannel(run, reactor: 0), RunChannel(run, reactor: 1))
+        first.exchange(permits: 7, inFlight: 0, now)
+        second.exchange(permits: 7, inFlight: 0, now)
+        #expect(first.directives.permits == 7 && second.directives.permits == 3)
+        // Of seven, two were made use of; one of these is refused.
+        first.finishTurn(inFlight: 2, now)
+        #expect(first.directives.permits == 2)
+        first.append(.response(.badDeviceToken, status: 400, reason: .badDeviceToken))
+        first.exchange(permits: 0, inFlight: 1, now)
+        second.exchange(permits: 10, inFlight: 3, now)
+        #expect(first.directives.permits == 1 && second.directives.permits == 8)
+        second.append(.accepted(1))
+        second.exchange(permits: 10, inFlight: 2, now)
+        #expect(second.directives.anyAccepted && second.directives.permits == 2)
+    }
+
+    @Test func `The rate is divided among those that have rows`() {
+        let run = coordinator()
+        var (first, second) = (RunChannel(run, reactor: 0), RunChannel(run, reactor: 1))
+        #expect(first.directives.rateParticipants == 1)
+        first.shareRate(true)
+        second.shareRate(true)
+        first.exchange(permits: 0, inFlight: 0, now)
+        second.exchange(permits: 0, inFlight: 0, now)
+        #expect(second.directives.rateParticipants == 2)
+        first.shareRate(false)
+        first.finishTurn(inFlight: 0, now)
+        second.exchange(permits: 0, inFlight: 0, now)
+        #expect(second.directives.rateParticipants == 1)
+    }
+
+    @Test func `A run that gives up names what went wrong last`() {
+        for (signal, isTimeout) in [
+            (.noResponse(seconds: 60), true), (.unreachable, false),
+        ] as [(ReactorEffects.Signal, Bool)] {
+            let run = coordinator()
+            var channel = RunChannel(run, reactor: 0)
+            channel.note(ConnectionTrouble(.connect, "first"))
+            channel.note(ConnectionTrouble(.lost, "last"))
+            channel.giveUp(signal)
+            channel.finishTurn(inFlight: 0, now)
+            let last = ConnectionTrouble(.lost, "last")
+            #expect(
+                run.stopCause
+                    == (isTimeout ? .noResponse(seconds: 60, last: last) : .gaveUp(last)))
+        }
+    }
+
+    @Test func `A reactor's connections are those of the run's target`() {
+        let target = ConnectionTarget(connections: 2, reactors: 2, active: 1)
+        var channel = RunChannel(coordinator(target: target), reactor: 1)
+        #expect(channel.directives.connectionShare == 0)
+        target.grow(to: 4, reactors: 2)
+        channel.exchange(permits: 0, inFlight: 0, now)
+        #expect(channel.directives.connectionShare == 2)
+        #expect(RunChannel(coordinator(), reactor: 0).directives.connectionShare == nil)
+    }
+
+    @Test func `Effects that are many are to be told before others come`() {
+        var channel = RunChannel(coordinator(), reactor: 0)
+        for _ in 1..<ReactorEffects.signalsLimit { channel.append(.accepted(1)) }
+        #expect(!channel.isFull)
+        channel.append(.accepted(1))
+        #expect(channel.isFull)
+    }
+}
