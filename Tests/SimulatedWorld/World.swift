@@ -46,6 +46,8 @@ public final class World {
     /// What the manifest says of the canary, and whether the operator has had enough of it.
     var hasCanaryPassed = false
     var isCanaryGivenUp = false
+    /// What the canary of the process knew when it began.
+    var canaryBefore = (answered: 0, refused: 0)
     /// Whether the operator has switched `--max-invalid` off.
     var isInvalidGivenUp = false
     /// How often a turn found a reactor with more connections than it began with.

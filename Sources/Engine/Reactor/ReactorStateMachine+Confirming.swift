@@ -101,6 +101,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .retryAfterDelay:
             retryLater(tag, retryAfter: nil, now: now)
         default:
+            metrics.canaryReport.refused += 1
             settle(
                 tag, state: .rejected, status: UInt16(packet.status),
                 reasonCode: meaning.reason.rawValue, now: now)

@@ -314,6 +314,16 @@ struct LegacyGatewayRuleTests {
         #expect((run.coordinator.stopCause?.isAbort == true) == (named == 1))
     }
 
+    @Test func `What a gateway rejects counts as refused for the canary`() throws {
+        let run = try gatewayRun(rows: 4)
+        run.run { run.notifications.count == 4 }
+        run.say(packet(8, 3), on: 0)
+        run.run()
+        // Two before it were accepted, the one behind it went out again.
+        let told = run.reactors[0].machine.metrics.takeCanaryProgress()
+        #expect(told == .init(done: 4, answered: 4, refused: 1, lost: 0))
+    }
+
     @Test func `A list of bad tokens is stopped`() throws {
         let run = try gatewayRun(rows: 500, abortAfter: 10)
         var seen = 0

@@ -9,10 +9,12 @@ extension World {
         let summary = try LedgerSummary(index)
         let rejected = summary.count(.rejected)
         let invalid = summary.count(.invalid)
+        let answered = summary.count(.accepted) + rejected + invalid
+        let refused = rejected - summary.goneCount + invalid
+        canaryBefore = (Int(answered), Int(refused))
         return CanaryGate(
-            rows: UInt64(canary.rows), maximumRefusedPercent: canary.percent,
-            answered: summary.count(.accepted) + rejected + invalid,
-            refused: rejected - summary.goneCount + invalid)
+            rows: UInt64(canary.rows), maximumRefusedPercent: canary.percent, answered: answered,
+            refused: refused)
     }
 
     /// While the canary is pending only so many rows may be in anybody's hands.
@@ -44,16 +46,50 @@ extension World {
         case .pending:
             break
         case .passed:
+            let least = canaryRefusals(process, isSure: true)
+            let most = canaryBefore.answered + Set(process.canaryRows).count
+            if Double(least) * 100 > canary.percent * Double(most) {
+                fail("the canary passes at \(least) refusals of \(most)")
+            }
             // A kill may come before it is noted.
             if !process.hasDied || random.chance(0.5) { hasCanaryPassed = true }
         case .refused(let count, let answered):
             if Double(count) * 100 <= canary.percent * Double(answered) {
                 fail("the canary stops at \(count) refusals of \(answered)")
             }
+            let most = canaryRefusals(process, isSure: false)
+            if Int(count) > most {
+                fail("the canary stops at \(count) refusals, there are \(most)")
+            }
             isCanaryGivenUp = true
         case .unanswered:
             isCanaryGivenUp = true
         }
+    }
+
+    /// Rows of the canary that were refused, those of devices that are gone left out; at least or at most.
+    private func canaryRefusals(_ process: SimulatedProcess, isSure: Bool) -> Int {
+        let rows = Set(process.canaryRows)
+        var refused: Set<Int> = []
+        for copy in journal.copies where copy.epoch == process.epoch && rows.contains(copy.row) {
+            guard copy.toldAt != nil, case .answered(let answer) = copy.resolution else { continue }
+            let isRefusal =
+                answer.isGateways
+                ? ServerAnswer.meaning(ofGateway: answer.status) != .transient
+                : (400..<500).contains(answer.status) && answer.status != 410
+            guard isRefusal else { continue }
+            let isFinal = !answer.allowsRetryLater && !answer.leavesDoubt
+            let isCertain =
+                isFinal && !copy.isToldInVain && !wasCancelled(link: copy.link, stream: copy.stream)
+            if !isSure || isCertain { refused.insert(copy.row) }
+        }
+        let invalid =
+            isSure
+            ? rows.count { scenario.list.tokens[$0] == nil }
+            : process.reactors.reduce(0) { $0 + Int($1.machine.statistics.invalid) }
+        // A gateway may name a row that has not arrived there: it is believed.
+        let words = isSure ? 0 : links[process.firstLink...].count { $0.word != nil }
+        return canaryBefore.refused + refused.count + invalid + words
     }
 
     /// True where no answer to a row of the canary settles it.

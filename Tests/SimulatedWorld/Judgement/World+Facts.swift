@@ -109,6 +109,7 @@ extension World {
         var address = process.facts.addresses[number] ?? ServerFacts.Address()
         if isSure, links[id].noRequestsSince == nil {
             links[id].noRequestsSince = (clock, "its server is in trouble")
+            links[id].isSurelyDrained = !links[id].endWasTold && links[id].sendFailedAt == nil
         }
         if let asked = answer.retryAfter {
             let pause = UInt64(asked) * second
@@ -150,6 +151,7 @@ extension World {
         let id = copy.link
         if isSure, links[id].noRequestsSince == nil {
             links[id].noRequestsSince = (clock, "its server calls the provider token expired")
+            links[id].isSurelyDrained = !links[id].endWasTold && links[id].sendFailedAt == nil
         }
         var address = process.facts.addresses[links[id].address] ?? ServerFacts.Address()
         // A clock that is wrong pauses the address, and a new connection's response ends its outage.

@@ -163,6 +163,15 @@ extension World {
         ] where counts[kind] ?? 0 != count {
             fail("\(counts[kind] ?? 0) events \(kind.rawValue) are told of \(count)")
         }
+        // One that is replaced for another cause drains already.
+        let weather = process.weather
+        let mayBeReplaced =
+            process.reloadedAt > 0 || weather.silence + weather.silentStream > 0
+            || weather.resetStream + weather.stall + weather.halfClose > 0
+        let drained = links[process.firstLink...].count(where: \.isSurelyDrained)
+        if !mayBeReplaced, Int(counts[.connectionDrained] ?? 0) < drained {
+            fail("\(counts[.connectionDrained] ?? 0) connections are told to drain of \(drained)")
+        }
     }
 
     /// What a connection waits for counts for each instant once, while there is a connection.

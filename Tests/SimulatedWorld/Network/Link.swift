@@ -82,6 +82,8 @@ struct Link {
     var noRequestsSince: (time: UInt64, why: String)?
     /// When its server broke HTTP/2, and whether the client has to notice.
     var brokenAt: UInt64?
+    /// A response had the client drain it that was the first thing to do so.
+    var isSurelyDrained = false
     /// In which series of such connections that counted last.
     var brokenInSeries = 0
     var isSurelyBroken = false
