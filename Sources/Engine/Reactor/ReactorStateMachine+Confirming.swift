@@ -90,9 +90,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         run.noteResponse(now)
         rows.inFlight -= 1
         let meaning = packet.meaning
-        let state = unsafe rows.slab.state(tag)
-        unsafe state.pointee.lastStatus = UInt16(packet.status)
-        unsafe state.pointee.lastReason = meaning.reason.rawValue
+        rows.slab[tag].lastStatus = UInt16(packet.status)
+        rows.slab[tag].lastReason = meaning.reason.rawValue
         // Guards count answers in their order.
         reportAccepted(now)
         switch meaning.row {

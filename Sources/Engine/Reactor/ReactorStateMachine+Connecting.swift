@@ -210,7 +210,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func lose(_ tag: RowTag, with index: Int, now: Now) -> Bool {
         rows.inFlight -= 1
         // Written at the same instant may have been before: in doubt.
-        if unsafe rows.slab.state(tag).pointee.sentNanoseconds > connections[index].handedOver {
+        if rows.slab[tag].sentNanoseconds > connections[index].handedOver {
             sendElsewhere(tag)
             return false
         }

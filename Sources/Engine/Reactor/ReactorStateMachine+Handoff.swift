@@ -33,7 +33,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     private mutating func giveAway(_ tag: RowTag) -> Bool {
         let row = unsafe RowHandoff.Row(
-            state: rows.slab.state(tag).pointee, token: Array(rows.slab.tokenBytes(tag)),
+            state: rows.slab[tag], token: Array(rows.slab.tokenBytes(tag)),
             pieces: writer.values(of: tag, in: rows.slab))
         guard run.resources.handoff.put(row, from: run.reactor) else { return false }
         rows.slab.free(tag)
@@ -51,8 +51,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func takeRowOfOthers() -> RowTag? {
         guard let row = run.resources.handoff.take() else { return nil }
         let tag = rows.slab.take()
-        unsafe rows.slab.state(tag).initialize(to: row.state)
-        unsafe rows.slab.state(tag).pointee.firstBlock = .max
+        rows.slab[tag] = row.state
+        rows.slab[tag].firstBlock = .max
         unsafe rows.slab.token(tag).copyMemory(from: row.token, byteCount: row.token.count)
         writer.keep(row.state, values: row.pieces, of: tag, in: &rows.slab)
         return tag

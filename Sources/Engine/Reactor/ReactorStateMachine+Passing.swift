@@ -59,13 +59,12 @@ extension ReactorStateMachine where Records: ~Copyable {
                 continue
             }
             let tag = rows.slab.take()
-            let state = unsafe rows.slab.state(tag)
-            unsafe state.pointee.row = row.number
-            unsafe state.pointee.attempts = row.attempts
+            rows.slab[tag].row = row.number
+            rows.slab[tag].attempts = row.attempts
             rows.chunkRows.taken += 1
             let isToSend = isToSend(row, tag, now: now)
             if isToSend {
-                unsafe state.pointee.mayHaveBeenSent = row.disposition == .sendAgain
+                rows.slab[tag].mayHaveBeenSent = row.disposition == .sendAgain
                 rows.chunkRows.sent += 1
                 rows.chunks.noteRequest()
                 return tag
@@ -112,7 +111,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         let reason = rows.chunks.readToken(row.token, into: &digits)
         let count = unsafe digits.finalize(for: room)
-        unsafe rows.slab.state(tag).pointee.tokenCount = UInt8(count)
+        rows.slab[tag].tokenCount = UInt8(count)
         return reason
     }
 

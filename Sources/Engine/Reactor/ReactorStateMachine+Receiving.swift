@@ -71,7 +71,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// 200, and when it came is known.
     private mutating func noteAccepted(_ tag: RowTag, _ index: Int, now: Now) {
-        let sent = unsafe rows.slab.state(tag).pointee.sentNanoseconds
+        let sent = rows.slab[tag].sentNanoseconds
         connections[index].noteAnswer(now, sent: sent)
         connections[index].pace.noteAnswer(sent: sent, now: now.nanoseconds)
         if connections[index].answers == 1 {
@@ -88,7 +88,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .accepted(let tag): noteAccepted(tag, index, now: now)
         case .response(let tag, let status):
             connections[index].noteAnswer(
-                now, sent: unsafe rows.slab.state(tag).pointee.sentNanoseconds)
+                now, sent: rows.slab[tag].sentNanoseconds)
             rows.inFlight -= 1
             refuse(tag, status: status, connection: index, now: now)
         case .notProcessed(let tag):
@@ -105,7 +105,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 replaceUnresponsive(index, "requests are reset one after the other", now: now)
             }
         case .overdue(let tag):
-            let sent = unsafe rows.slab.state(tag).pointee.sentNanoseconds
+            let sent = rows.slab[tag].sentNanoseconds
             rows.inFlight -= 1
             lose(tag, reason: .timeout, now: now)
             if connections[index].lastAnswered <= sent {

@@ -16,7 +16,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 rows.putBack(tag)
                 break
             }
-            unsafe noteSent(rows.slab.state(tag), now: now)
+            noteSent(tag, now: now)
             written += 1
         }
         writer.finish()
@@ -37,7 +37,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             rows.requeue(tag)
             return
         }
-        unsafe noteSent(rows.slab.state(tag), now: now)
+        noteSent(tag, now: now)
         admission.limiter.take(1, now: now.nanoseconds)
         connections[index].rateLimiter.take(1, now: now.nanoseconds)
     }
@@ -51,12 +51,12 @@ extension ReactorStateMachine where Records: ~Copyable {
     @inline(never)
     private mutating func renewAuthorization() { writer.follow(run.directives.authorization) }
 
-    private mutating func noteSent(_ state: UnsafeMutablePointer<PendingRow>, now: Now) {
-        unsafe state.pointee.sentNanoseconds = now.nanoseconds
-        unsafe state.pointee.authorizationVersion = writer.authorizationVersion
-        let isRetry = unsafe state.pointee.firstSentNanoseconds != 0
-        if !isRetry { unsafe state.pointee.firstSentNanoseconds = now.nanoseconds }
-        unsafe state.pointee.attempts += 1
+    private mutating func noteSent(_ tag: RowTag, now: Now) {
+        rows.slab[tag].sentNanoseconds = now.nanoseconds
+        rows.slab[tag].authorizationVersion = writer.authorizationVersion
+        let isRetry = rows.slab[tag].firstSentNanoseconds != 0
+        if !isRetry { rows.slab[tag].firstSentNanoseconds = now.nanoseconds }
+        rows.slab[tag].attempts += 1
         metrics.noteRequest(isRetry: isRetry)
         rows.inFlight += 1
     }

@@ -7,7 +7,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// A function of its own, so that tests can look at its machine code.
     @inline(never)
     mutating func accept(_ tag: RowTag, now: Now) {
-        let taken = unsafe now.nanoseconds - rows.slab.state(tag).pointee.sentNanoseconds
+        let taken = now.nanoseconds - rows.slab[tag].sentNanoseconds
         metrics.latency.record(taken)
         batching.noteAnswer(nanoseconds: taken)
         settleAccepted(tag, now: now)
@@ -15,11 +15,10 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Records an acceptance.
     mutating func settleAccepted(_ tag: RowTag, now: Now) {
-        let state = unsafe rows.slab.state(tag)
         let token = unsafe RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag))
-        unsafe recorder.ledger.accepted(
-            row: state.pointee.row, fingerprint: TokenText.fingerprint(token),
-            attempts: Int(state.pointee.attempts), nowMilliseconds: now.wallMilliseconds)
+        recorder.ledger.accepted(
+            row: rows.slab[tag].row, fingerprint: TokenText.fingerprint(token),
+            attempts: Int(rows.slab[tag].attempts), nowMilliseconds: now.wallMilliseconds)
         metrics.statistics.accepted += 1
         metrics.acceptedSinceReport += 1
         rows.slab.free(tag)
@@ -28,15 +27,14 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Any other status: what it means stands in one table, `ResponseClass`.
     mutating func refuse(_ tag: RowTag, status: UInt16, connection index: Int, now: Now) {
         run.noteResponse(now)
-        let state = unsafe rows.slab.state(tag)
-        unsafe metrics.latency.record(now.nanoseconds - state.pointee.sentNanoseconds)
+        metrics.latency.record(now.nanoseconds - rows.slab[tag].sentNanoseconds)
         let body = connections[index].session.responseReason
         let reason = body.reason
         let retryAfter = connections[index].session
             .retryAfter(from: now.wallMilliseconds / 1000).map { $0 * second }
         let answer = ResponseClass.classify(status: status, reason: reason)
-        unsafe state.pointee.lastStatus = status
-        unsafe state.pointee.lastReason = reason?.rawValue ?? 0
+        rows.slab[tag].lastStatus = status
+        rows.slab[tag].lastReason = reason?.rawValue ?? 0
 
         // Guards count answers in their order.
         reportAccepted(now)
@@ -52,10 +50,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .remainUnsettled:
             holdBack(tag, now: now)
         case .retryOnceThenRemain:
-            if unsafe state.pointee.hadInvalidToken {
+            if rows.slab[tag].hadInvalidToken {
                 holdBack(tag, now: now)
             } else {
-                unsafe state.pointee.hadInvalidToken = true
+                rows.slab[tag].hadInvalidToken = true
                 rows.requeue(tag)
             }
         case .retryNotCounted:
@@ -66,16 +64,16 @@ extension ReactorStateMachine where Records: ~Copyable {
             lose(
                 tag, status: status, reason: .connectionLost, retryAfter: retryAfter, now: now)
         case .retryWithRenewedToken:
-            unsafe noteExpired(
-                index, usedVersion: state.pointee.authorizationVersion,
+            noteExpired(
+                index, usedVersion: rows.slab[tag].authorizationVersion,
                 isFirst: connections[index].answers == 1)
             sendElsewhere(tag)
         case .retryWithPreviousToken:
             unsafe run.append(
                 .updatesRefused(
-                    usedVersion: state.pointee.authorizationVersion,
+                    usedVersion: rows.slab[tag].authorizationVersion,
                     giveUpAfter: settings.giveUpAfter))
-            unsafe state.pointee.attempts -= 1
+            rows.slab[tag].attempts -= 1
             rows.retries.insert(
                 dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
         }
@@ -126,8 +124,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// The server did not process the request: it goes first on whichever connection comes next,
     /// and the attempt does not count.
     mutating func sendElsewhere(_ tag: RowTag) {
-        let state = unsafe rows.slab.state(tag)
-        unsafe state.pointee.attempts -= 1
+        rows.slab[tag].attempts -= 1
         rows.requeue(tag)
     }
 
@@ -139,7 +136,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].answersAtRefusal = connections[index].answers
         // Successors of the connection take the pause up.
         connections.addresses.note(connections[index].refusals, connections[index].address)
-        unsafe rows.slab.state(tag).pointee.attempts -= 1
+        rows.slab[tag].attempts -= 1
         rows.retries.insert(dueNanoseconds: due, tag: tag)
     }
 
@@ -156,10 +153,9 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// The row was refused for now.
     mutating func retryLater(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
-        let state = unsafe rows.slab.state(tag)
-        let verdict = unsafe settings.retryPolicy.verdict(
-            attempts: Int(state.pointee.attempts),
-            firstAttempt: state.pointee.firstSentNanoseconds, now: now.nanoseconds,
+        let verdict = settings.retryPolicy.verdict(
+            attempts: Int(rows.slab[tag].attempts),
+            firstAttempt: rows.slab[tag].firstSentNanoseconds, now: now.nanoseconds,
             retryAfterNanoseconds: retryAfter, random: &random)
         switch verdict {
         case .again(let due):
@@ -172,9 +168,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Settles a row whose attempts are used up. One that may have been processed says so by its reason,
     /// whatever its last response was: a run that opens it again must not take it for unsent.
     private mutating func settleFailed(_ tag: RowTag, now: Now) {
-        let state = unsafe rows.slab.state(tag)
-        var (status, reason) = unsafe (state.pointee.lastStatus, state.pointee.lastReason)
-        if unsafe state.pointee.mayHaveBeenSent, Reason(rawValue: reason)?.leavesDoubt != true {
+        var (status, reason) = (rows.slab[tag].lastStatus, rows.slab[tag].lastReason)
+        if rows.slab[tag].mayHaveBeenSent, Reason(rawValue: reason)?.leavesDoubt != true {
             (status, reason) = (0, Reason.connectionLost.rawValue)
         }
         settle(tag, state: .failed, status: status, reasonCode: reason, now: now)
@@ -186,14 +181,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func lose(
         _ tag: RowTag, status: UInt16 = 0, reason: Reason, retryAfter: UInt64? = nil, now: Now
     ) {
-        let state = unsafe rows.slab.state(tag)
-        unsafe state.pointee.lastReason = reason.rawValue
-        unsafe state.pointee.lastStatus = status
+        rows.slab[tag].lastReason = reason.rawValue
+        rows.slab[tag].lastStatus = status
         switch settings.onLost {
         case .record:
             settle(tag, state: .unknown, status: status, reasonCode: reason.rawValue, now: now)
         case .resend:
-            unsafe state.pointee.mayHaveBeenSent = true
+            rows.slab[tag].mayHaveBeenSent = true
             retryLater(tag, retryAfter: retryAfter, now: now)
         }
     }
@@ -230,10 +224,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func settleRejected(
         _ tag: RowTag, status: UInt16, text: RawSpan, timestamp: UInt64? = nil, now: Now
     ) {
-        let state = unsafe rows.slab.state(tag)
         unsafe recorder.ledger.settled(
-            row: state.pointee.row, state: .rejected, status: status, reason: 0, reasonText: text,
-            attempts: Int(state.pointee.attempts), timestamp: timestamp,
+            row: rows.slab[tag].row, state: .rejected, status: status, reason: 0, reasonText: text,
+            attempts: Int(rows.slab[tag].attempts), timestamp: timestamp,
             token: RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag)), tokenIsText: false,
             nowMilliseconds: now.wallMilliseconds)
         metrics.statistics.count(.rejected, reasonText: text)
@@ -244,10 +237,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ tag: RowTag, state rowState: RowState, status: UInt16, reasonCode: UInt8,
         timestamp: UInt64? = nil, now: Now
     ) {
-        let state = unsafe rows.slab.state(tag)
         unsafe recorder.ledger.settled(
-            row: state.pointee.row, state: rowState, status: status, reason: reasonCode,
-            reasonText: nil, attempts: Int(state.pointee.attempts), timestamp: timestamp,
+            row: rows.slab[tag].row, state: rowState, status: status, reason: reasonCode,
+            reasonText: nil, attempts: Int(rows.slab[tag].attempts), timestamp: timestamp,
             token: RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag)), tokenIsText: false,
             nowMilliseconds: now.wallMilliseconds)
         metrics.statistics.count(rowState, reason: reasonCode)
@@ -258,10 +250,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// that may have been sent is not released: it stays in doubt, and the policy of the run that
     /// takes it up decides.
     mutating func release(_ tag: RowTag, now: Now) {
-        let state = unsafe rows.slab.state(tag)
-        if unsafe !state.pointee.mayHaveBeenSent {
-            unsafe recorder.ledger.release(
-                row: state.pointee.row, count: 1, attempts: Int(state.pointee.attempts),
+        if !rows.slab[tag].mayHaveBeenSent {
+            recorder.ledger.release(
+                row: rows.slab[tag].row, count: 1, attempts: Int(rows.slab[tag].attempts),
                 nowMilliseconds: now.wallMilliseconds)
         }
         rows.slab.free(tag)

@@ -92,9 +92,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             now.nanoseconds - since > Self.slowWrite
         else { return }
         func restart(_ tag: RowTag) {
-            let state = unsafe rows.slab.state(tag)
-            if unsafe state.pointee.sentNanoseconds >= since {
-                unsafe state.pointee.sentNanoseconds = now.nanoseconds
+            if rows.slab[tag].sentNanoseconds >= since {
+                rows.slab[tag].sentNanoseconds = now.nanoseconds
             }
         }
         connections[index].session.forEachInFlight(restart)

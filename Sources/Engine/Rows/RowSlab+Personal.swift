@@ -78,8 +78,7 @@ extension RowSlab {
         _ pieces: UnsafeRawBufferPointer, shape: PayloadRenderer.Shape, of tag: RowTag
     ) {
         precondition(pieces.count == Int(shape.count))
-        let state = unsafe state(tag)
-        unsafe state.pointee.personal = shape
+        self[tag].personal = shape
         let room = unsafe personalRoom(tag)
         let inside = min(room.count, pieces.count)
         unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: pieces[..<inside]))
@@ -94,7 +93,7 @@ extension RowSlab {
                 from: pieces.baseAddress! + start, byteCount: end - start)
             start -= BlockArena.contentCount
         }
-        unsafe state.pointee.firstBlock = block
+        self[tag].firstBlock = block
     }
 
     /// A row's pieces, one after the other.
@@ -103,14 +102,14 @@ extension RowSlab {
     func pieces(
         _ tag: RowTag, scratch: UnsafeMutableRawBufferPointer
     ) -> UnsafeRawBufferPointer {
-        let count = unsafe Int(state(tag).pointee.personal.count)
+        let count = Int(self[tag].personal.count)
         let room = unsafe personalRoom(tag)
         if count <= room.count {
             return unsafe UnsafeRawBufferPointer(rebasing: room[..<count])
         }
         unsafe scratch.copyMemory(from: UnsafeRawBufferPointer(room))
         var filled = room.count
-        var block = unsafe state(tag).pointee.firstBlock
+        var block = self[tag].firstBlock
         while filled < count {
             let length = min(count - filled, BlockArena.contentCount)
             unsafe (scratch.baseAddress! + filled).copyMemory(
@@ -122,14 +121,14 @@ extension RowSlab {
     }
 
     mutating func freeBlocks(_ tag: RowTag) {
-        var block = unsafe state(tag).pointee.firstBlock
+        var block = self[tag].firstBlock
         while block != .max { block = blocks.free(block) }
-        unsafe state(tag).pointee.firstBlock = .max
+        self[tag].firstBlock = .max
     }
 
     /// What a place has left behind its token.
     private func personalRoom(_ tag: RowTag) -> UnsafeMutableRawBufferPointer {
-        let used = unsafe Int(state(tag).pointee.tokenCount)
+        let used = Int(self[tag].tokenCount)
         return unsafe UnsafeMutableRawBufferPointer(
             start: token(tag) + used, count: Self.tokenDigitsLimit - used)
     }

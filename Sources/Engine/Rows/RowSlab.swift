@@ -81,28 +81,38 @@ package struct PendingRow {
         count += 1
         if freeHead != .max {
             let tag = freeHead
-            freeHead = unsafe state(tag).pointee.next
-            unsafe state(tag).initialize(to: PendingRow())
+            freeHead = self[tag].next
+            self[tag] = PendingRow()
             return tag
         }
         let tag = untouched
         untouched += 1
-        unsafe state(tag).initialize(to: PendingRow())
+        self[tag] = PendingRow()
         return tag
     }
 
     /// Gives a place back; its row is settled or recorded as not sent.
     package mutating func free(_ tag: RowTag) {
         precondition(count > 0)
-        if unsafe state(tag).pointee.firstBlock != .max { freeBlocks(tag) }
-        unsafe state(tag).pointee.next = freeHead
+        if self[tag].firstBlock != .max { freeBlocks(tag) }
+        self[tag].next = freeHead
         freeHead = tag
         count -= 1
     }
 
-    /// The state of a row. Valid while the place is taken: the memory never moves.
-    package func state(_ tag: RowTag) -> UnsafeMutablePointer<PendingRow> {
-        unsafe (memory + Int(tag) * Self.placeSize).assumingMemoryBound(to: PendingRow.self)
+    /// The state of a row. The memory never moves, and all of it that was ever taken is initialized.
+    package subscript(tag: RowTag) -> PendingRow {
+        @inline(__always)
+        unsafeAddress { unsafe UnsafePointer(state(tag)) }
+        @inline(__always)
+        nonmutating unsafeMutableAddress { unsafe state(tag) }
+    }
+
+    // SAFETY: a place within `memory`; `PendingRow` is trivial, so that it may be assigned to at once.
+    @inline(__always)
+    private func state(_ tag: RowTag) -> UnsafeMutablePointer<PendingRow> {
+        precondition(Int(tag) < capacity)
+        return unsafe (memory + Int(tag) * Self.placeSize).assumingMemoryBound(to: PendingRow.self)
     }
 
     /// Room for the token's digits.
@@ -113,7 +123,7 @@ package struct PendingRow {
     /// The token's digits.
     package func tokenBytes(_ tag: RowTag) -> UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(
-            start: token(tag), count: Int(state(tag).pointee.tokenCount))
+            start: token(tag), count: Int(self[tag].tokenCount))
     }
 }
 
@@ -128,11 +138,11 @@ package struct RowQueue: Sendable {
     package var isEmpty: Bool { head == .max }
 
     package mutating func append(_ tag: RowTag, in slab: borrowing RowSlab) {
-        unsafe slab.state(tag).pointee.next = .max
+        slab[tag].next = .max
         if tail == .max {
             head = tag
         } else {
-            unsafe slab.state(tail).pointee.next = tag
+            slab[tail].next = tag
         }
         tail = tag
         count += 1
@@ -140,7 +150,7 @@ package struct RowQueue: Sendable {
 
     /// Puts a row back that was taken and could not be sent.
     mutating func prepend(_ tag: RowTag, in slab: borrowing RowSlab) {
-        unsafe slab.state(tag).pointee.next = head
+        slab[tag].next = head
         head = tag
         if tail == .max { tail = tag }
         count += 1
@@ -149,7 +159,7 @@ package struct RowQueue: Sendable {
     package mutating func popFirst(in slab: borrowing RowSlab) -> RowTag? {
         guard head != .max else { return nil }
         let tag = head
-        head = unsafe slab.state(tag).pointee.next
+        head = slab[tag].next
         if head == .max { tail = .max }
         count -= 1
         return tag

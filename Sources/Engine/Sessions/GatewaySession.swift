@@ -159,7 +159,7 @@ import Support
         // An error about one that silence has settled came too late to change it.
         guard word.identifier >= firstIdentifier else { return .settled }
         // What never left names nothing: how far the gateway came is not known.
-        let sent = unsafe slab.state(tag(word.identifier)).pointee.sentNanoseconds
+        let sent = slab[tag(word.identifier)].sentNanoseconds
         return sent <= handedOver ? .inFlight : .nothing
     }
 
@@ -172,7 +172,7 @@ import Support
         }
         if times.isFlushed { noteFlushed() }
         guard let tag = oldest, isOldestSent else { return nil }
-        let sent = unsafe slab.state(tag).pointee.sentNanoseconds
+        let sent = slab[tag].sentNanoseconds
         guard times.now > sent, times.now - sent > settings.silence else { return nil }
         _ = popOldest()
         return .confirmed(tag)

@@ -103,7 +103,7 @@ struct HTTP2Session: ~Copyable {
     mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
     {
         guard let oldest = http.oldestOpenStream() else { return nil }
-        let sent = unsafe slab.state(oldest.tag).pointee.sentNanoseconds
+        let sent = slab[oldest.tag].sentNanoseconds
         if let since = times.waitingSince, sent >= since { return nil }
         guard times.now > sent, times.now - sent > times.requestTimeout else { return nil }
         http.cancelStream(oldest.streamID)

@@ -98,7 +98,7 @@ extension RequestWriter {
         guard let template = current else { preconditionFailure("no template is prepared") }
         let streamID = session.http.openStream(tag: tag, payloadCount: payloadLimit)
         recordCount += unsafe template.write(
-            token: slab.tokenBytes(tag), row: slab.state(tag).pointee.row, streamID: streamID,
+            token: slab.tokenBytes(tag), row: slab[tag].row, streamID: streamID,
             to: recordEnd)
         if trial != nil { commitTrial(to: &session) }
         return .written
@@ -128,7 +128,7 @@ extension RequestWriter {
         else { return false }
         commitTrial(to: &session)
         recordCount += unsafe template.write(
-            token: slab.tokenBytes(tag), row: slab.state(tag).pointee.row,
+            token: slab.tokenBytes(tag), row: slab[tag].row,
             streamID: opened.streamID, dataCount: opened.allowed, to: recordEnd)
         return true
     }
@@ -157,7 +157,7 @@ extension RequestWriter {
     private mutating func writeTemplated(
         _ tag: RowTag, of slab: borrowing RowSlab, on session: inout HTTP2Session
     ) -> WriteOutcome {
-        let shape = unsafe slab.state(tag).pointee.personal
+        let shape = slab[tag].personal
         let payloadCount = Int(shape.payloadCount)
         let isWhole = session.http.requestCapacity(payloadCount: payloadCount) > 0
         guard isWhole || session.http.mustSendInParts(payloadCount: payloadCount) else {
@@ -186,7 +186,7 @@ extension RequestWriter {
         let collapse = unsafe UnsafeRawBufferPointer(
             rebasing: pieces[(pieces.count - Int(shape.collapseCount))...])
         recordCount += unsafe template.write(
-            token: slab.tokenBytes(tag), row: slab.state(tag).pointee.row, collapse: collapse,
+            token: slab.tokenBytes(tag), row: slab[tag].row, collapse: collapse,
             streamID: streamID, dataCount: dataCount, payloadCount: payloadCount, to: recordEnd)
         if dataCount == payloadCount {
             unsafe writePayload(shape, pieces: pieces, to: recordEnd)

@@ -162,7 +162,7 @@ import TLS
     /// A row's payload; a templated one is good until the next row's.
     func payload(of tag: RowTag, in slab: borrowing RowSlab) -> UnsafeRawBufferPointer {
         guard isTemplated else { return unsafe UnsafeRawBufferPointer(payloadBytes) }
-        let shape = unsafe slab.state(tag).pointee.personal
+        let shape = slab[tag].personal
         unsafe writePayload(
             shape, pieces: pieces(of: tag, in: slab), to: payloadBytes.baseAddress!)
         return unsafe UnsafeRawBufferPointer(

@@ -16,9 +16,8 @@ import Testing
         _ slab: inout RowSlab, seed: Int, digits: Int, count: Int
     ) -> RowTag {
         let tag = slab.take()
-        let state = slab.state(tag)
-        state.pointee.row = UInt64(seed)
-        state.pointee.tokenCount = UInt8(digits)
+        slab[tag].row = UInt64(seed)
+        slab[tag].tokenCount = UInt8(digits)
         for place in 0..<digits {
             slab.token(tag).storeBytes(of: UInt8(seed & 255), toByteOffset: place, as: UInt8.self)
         }
@@ -38,7 +37,7 @@ import Testing
         let found = Array(slab.pieces(tag, scratch: scratch))
         return found == pieces(seed, count: count)
             && Array(slab.tokenBytes(tag)) == Array(repeating: UInt8(seed & 255), count: digits)
-            && slab.state(tag).pointee.row == UInt64(seed)
+            && slab[tag].row == UInt64(seed)
     }
 
     /// Behind a token is room up to 200 bytes; a block holds 252.
@@ -90,7 +89,7 @@ import Testing
         #expect(fullness == [false, false, false, true, false])
         // A row's state is new each time, whoever had the place before.
         let tag = slab.take()
-        let state = slab.state(tag).pointee
+        let state = slab[tag]
         #expect(tag == tags[1] && state.row == 0 && state.firstBlock == .max)
     }
 

@@ -31,8 +31,8 @@ struct SessionBench: ~Copyable {
             let tag = slab.take()
             let token = Array(ScriptedRun.token(row).utf8)
             slab.token(tag).copyMemory(from: token, byteCount: token.count)
-            slab.state(tag).pointee.tokenCount = UInt8(token.count)
-            slab.state(tag).pointee.row = UInt64(row)
+            slab[tag].tokenCount = UInt8(token.count)
+            slab[tag].row = UInt64(row)
             tags.append(tag)
         }
         return tags
@@ -50,7 +50,7 @@ struct SessionBench: ~Copyable {
         var written = 0
         for tag in tags where written < most && writer.hasRoom {
             guard session.write(tag, of: slab, with: &writer) == .written else { break }
-            slab.state(tag).pointee.sentNanoseconds = time
+            slab[tag].sentNanoseconds = time
             written += 1
         }
         writer.finish()

@@ -36,8 +36,10 @@ extension World {
         if count < rows, Double(count) * 100 <= scenario.maxInvalid * Double(rows) {
             fail("the run stops for \(count) invalid rows of \(rows)")
         }
-        let total =
-            scenario.limit(epoch: process.epoch) ?? UInt64(scenario.list.tokens.count)
+        // What earlier processes settled counts as read, behind this one's limit too.
+        let read = process.statesAtStart.count { $0.isSettled && !process.reopens.contains($0) }
+        let total = max(
+            UInt64(read), scenario.limit(epoch: process.epoch) ?? UInt64(scenario.list.tokens.count))
         var judgement = Self.invalidSchedule.first
         while Self.invalidSchedule.judgement(after: judgement) <= rows {
             judgement = Self.invalidSchedule.judgement(after: judgement)
