@@ -39,7 +39,8 @@ extension World {
         // What earlier processes settled counts as read, behind this one's limit too.
         let read = process.statesAtStart.count { $0.isSettled && !process.reopens.contains($0) }
         let total = max(
-            UInt64(read), scenario.limit(epoch: process.epoch) ?? UInt64(scenario.list.tokens.count))
+            UInt64(read), scenario.limit(epoch: process.epoch) ?? UInt64(scenario.list.tokens.count)
+        )
         var judgement = Self.invalidSchedule.first
         while Self.invalidSchedule.judgement(after: judgement) <= rows {
             judgement = Self.invalidSchedule.judgement(after: judgement)
