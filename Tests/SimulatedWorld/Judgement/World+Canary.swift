@@ -72,15 +72,18 @@ extension World {
         let rows = Set(process.canaryRows)
         var refused: Set<Int> = []
         for copy in journal.copies where copy.epoch == process.epoch && rows.contains(copy.row) {
-            guard copy.toldAt != nil, case .answered(let answer) = copy.resolution else { continue }
+            guard let told = copy.toldAt, case .answered(let answer) = copy.resolution
+            else { continue }
             let isRefusal =
                 answer.isGateways
                 ? ServerAnswer.meaning(ofGateway: answer.status) != .transient
                 : (400..<500).contains(answer.status) && answer.status != 410
             guard isRefusal else { continue }
             let isFinal = !answer.allowsRetryLater && !answer.leavesDoubt
+            // A gateway's silence may have settled it before.
+            let isLate = answer.isGateways && told - copy.sentAt > scenario.silence / 2
             let isCertain =
-                isFinal && !copy.isToldInVain && !wasCancelled(link: copy.link, stream: copy.stream)
+                isFinal && !isLate && !copy.isToldInVain && !wasCancelled(link: copy.link, stream: copy.stream)
             if !isSure || isCertain { refused.insert(copy.row) }
         }
         let invalid =
