@@ -83,7 +83,8 @@ extension World {
             // A gateway's silence may have settled it before.
             let isLate = answer.isGateways && told - copy.sentAt > scenario.silence / 2
             let isCertain =
-                isFinal && !isLate && !copy.isToldInVain && !wasCancelled(link: copy.link, stream: copy.stream)
+                isFinal && !isLate && !copy.isToldInVain
+                && !wasCancelled(link: copy.link, stream: copy.stream)
             if !isSure || isCertain { refused.insert(copy.row) }
         }
         let invalid =
