@@ -48,6 +48,12 @@ struct RunChannel {
         exchange(permits: 0, inFlight: inFlight, now)
     }
 
+    /// What is to be done about each ExpiredProviderToken that was handed over last, once.
+    mutating func takeExpiredTokens() -> [ExpiredTokenAction] {
+        defer { directives.expiredTokens = [] }
+        return directives.expiredTokens
+    }
+
     // MARK: What a reactor says
 
     /// So much is to be told that it is handed over before anything else comes in.

@@ -17,6 +17,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         reportAccepted(now)
         if run.directives.isCanaryPending { run.report(metrics.takeCanaryProgress()) }
         run.finishTurn(inFlight: rows.inFlight, now)
+        followExpiredTokens(now)
         assert(brokenInvariant == nil, brokenInvariant ?? "")
     }
 
@@ -54,8 +55,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Rows of such requests wait for a connection: with another token, or to another address.
     private mutating func followExpiredTokens(_ now: Now) {
-        for (place, action) in run.directives.expiredTokens.enumerated() {
-            let (index, isFirst) = connections.expiredOn[place]
+        guard !connections.expiredOn.isEmpty else { return }
+        for (action, (index, isFirst)) in zip(run.takeExpiredTokens(), connections.expiredOn) {
             let address = connections[index].address
             switch action {
             case .elsewhere:

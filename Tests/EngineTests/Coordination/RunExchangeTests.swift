@@ -114,6 +114,23 @@ import Testing
         #expect(RunChannel(coordinator(), reactor: 0).directives.connectionShare == nil)
     }
 
+    @Test func `What to do about an expired token is said once, for each response`() {
+        let run = RunCoordinator(
+            authorization: [1], issuedAt: 1_800_000_000 - 60, milliRate: nil, abortAfter: 10,
+            maxBadTokensPercent: 50, sign: { _ in [2] })
+        var channel = RunChannel(run, reactor: 0)
+        for connection: UInt64 in [1, 1, 2, 3] {
+            channel.append(.expired(usedVersion: 1, connection: connection))
+        }
+        channel.exchange(permits: 0, inFlight: 0, now)
+        let actions = channel.takeExpiredTokens()
+        #expect(actions == [.elsewhere, .elsewhere, .elsewhere, .hopeless])
+        #expect(channel.takeExpiredTokens().isEmpty && channel.directives.isStopping)
+        channel.exchange(permits: 0, inFlight: 0, now)
+        #expect(channel.takeExpiredTokens().isEmpty)
+        #expect(run.stopCause == .expiredToken(isSupplied: false))
+    }
+
     @Test func `Effects that are many are to be told before others come`() {
         var channel = RunChannel(coordinator(), reactor: 0)
         for _ in 1..<ReactorEffects.signalsLimit { channel.append(.accepted(1)) }
