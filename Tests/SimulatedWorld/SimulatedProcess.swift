@@ -19,7 +19,7 @@ final class SimulatedReactor {
 
     let index: Int
     var machine: TransparentReactor
-    var inbox: [Delivery] = []
+    var inbox: [(at: UInt64, Delivery)] = []
     /// The link in each slot.
     var linkOfSlot: [Int: Int] = [:]
     var turnTicket = 0
@@ -98,6 +98,10 @@ final class SimulatedProcess {
     var triedAt: UInt64
     /// When the credentials were read again last.
     var reloadedAt: UInt64 = 0
+    /// Until when it is stopped as a whole, or was last; 0: never.
+    var frozenUntil: UInt64 = 0
+    /// From when on it gets what came meanwhile: its first turns come before that.
+    var takesFrom: UInt64 = 0
     /// Responses that it was told: when, and whether it surely took them for what they are.
     var responses: [(copy: Int, time: UInt64, isSure: Bool)] = []
     /// When each request was made, in order.

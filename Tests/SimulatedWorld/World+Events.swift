@@ -13,6 +13,10 @@ extension World {
             events.insert(event, at: until)
             return
         }
+        if clock < process.frozenUntil, event.isOfProcess {
+            events.insert(event, at: process.frozenUntil)
+            return
+        }
         switch event {
         case .turn(let index, let ticket):
             let reactor = process.reactors[index]
@@ -62,6 +66,13 @@ extension World {
         case .signal(let epoch, let isSecond):
             guard epoch == process.epoch, process.calmSince == nil else { return }
             signal(isSecond: isSecond)
+        case .freeze(let epoch, let duration):
+            guard epoch == process.epoch, process.calmSince == nil else { return }
+            note { "the process is stopped for \(duration / millisecond) ms" }
+            trace.step(time: clock, kind: 13, 0)
+            cover(.freeze)
+            process.frozenUntil = max(process.frozenUntil, clock + duration)
+            process.takesFrom = process.frozenUntil + random.delay(300 * millisecond)
         case .rate(let epoch, let rate):
             guard epoch == process.epoch else { return }
             note { "the rate is \(String(describing: rate)) from now on" }
@@ -98,6 +109,13 @@ extension World {
             links[link].stalledUntil
         default: nil
         }
+    }
+
+    /// When time began to run for the process: what it was to do before counts from there.
+    func since(_ time: UInt64) -> UInt64 {
+        guard process.takesFrom > 0 else { return time }
+        // It looks at its timers a second later: what came meanwhile is taken in before.
+        return min(clock, max(time, process.takesFrom + second))
     }
 
     private func signal(isSecond: Bool) {

@@ -100,7 +100,7 @@ extension World {
             process.hasDisorder = process.hasDisorder || chunk.start.row != process.nextChunkRow
             process.nextChunkRow = chunk.end.row
         }
-        reactor.inbox.append(delivery)
+        reactor.inbox.append((clock, delivery))
         wake(reactor, at: clock + random.delay(20_000))
     }
 
@@ -108,9 +108,15 @@ extension World {
     func turn(_ reactor: SimulatedReactor) {
         guard !reactor.isDone else { return }
         reactor.turnAt = .max
-        let inbox = reactor.inbox
-        reactor.inbox.removeAll(keepingCapacity: true)
-        for delivery in inbox { hand(delivery, to: reactor) }
+        // After a stop the first turns come before what came meanwhile is taken in.
+        let isEarly = clock < process.takesFrom
+        let inbox = isEarly ? [] : reactor.inbox
+        if !isEarly { reactor.inbox.removeAll(keepingCapacity: true) }
+        for (time, delivery) in inbox {
+            arrival = time < process.frozenUntil ? time : nil
+            hand(delivery, to: reactor)
+        }
+        arrival = nil
         let isBacklogHigh = reactor.machine.isBacklogHigh
         reactor.machine.exchangeWithRun(now)
         let isStopping = process.coordinator.isStopping
@@ -147,6 +153,7 @@ extension World {
         }
         // A turn takes its time, so that a deadline in the past still comes to an end.
         wake(reactor, at: max(deadline, clock + 5_000))
+        if isEarly { wake(reactor, at: process.takesFrom) }
     }
 
     /// In the middle of a reactor's turn another one has a whole turn, as threads do: between taking the
@@ -231,6 +238,7 @@ extension World {
             links[link].lastStreamToldAt = clock
             // It disowns what is still on its way, too.
             links[link].refusal.mayBeRefused(clock)
+            process.facts.refusals[refusalKey(links[link])] = links[link].refusal
         }
         while let refusal = server.refusals.first, refusal.offset <= count {
             links[link].refused.append((refusal.stream, clock))

@@ -41,11 +41,15 @@ public final class World {
     var tickets = 0
     /// A reactor's turn is within another one's.
     var isInterleaving = false
+    /// When what is being handed to a reactor arrived, if the process has been stopped since.
+    var arrival: UInt64?
     /// All processes so far.
     var lives: [ProcessLife] = []
     /// What the manifest says of the canary, and whether the operator has had enough of it.
     var hasCanaryPassed = false
     var isCanaryGivenUp = false
+    /// A canary passed, whether that was noted or not.
+    var hasCanaryEverPassed = false
     /// What the canary of the process knew when it began.
     var canaryBefore = (answered: 0, refused: 0)
     /// Whether the operator has switched `--max-invalid` off.
@@ -65,7 +69,7 @@ public final class World {
     /// or a single one, and loses them, its address is left alone for up to 75 s each time.
     private var lifeLimit: UInt64 {
         let rows = process.weather.requestsPerConnection > 0 ? scenario.list.tokens.count : 0
-        return max(4 * 3600, UInt64(rows) * 75) * second
+        return max(4 * 3600, UInt64(rows) * 75) * second + windowTime
     }
 
     init(scenario: Scenario, telling: Telling) {
@@ -173,6 +177,11 @@ public final class World {
         for _ in 0..<weather.reloads {
             events.insert(
                 .reload(epoch: epoch), at: clock + random.skewedDelay(2 * weather.life))
+        }
+        for _ in 0..<weather.freezes {
+            let duration = random.pick([1500, 5000, 15_000, 45_000, 90_000]) * millisecond
+            events.insert(
+                .freeze(epoch: epoch, duration), at: clock + random.skewedDelay(2 * weather.life))
         }
         if random.chance(weather.death) {
             events.insert(

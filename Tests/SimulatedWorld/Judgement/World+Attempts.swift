@@ -121,7 +121,9 @@ extension World {
     func mayBeGivenUp(_ copy: Journal.Copy) -> Bool {
         let link = links[copy.link]
         // The clock may run from the moment before the bytes were taken, and is looked at now and then.
-        let isOverdue = clock + 100 * millisecond > copy.sentAt + scenario.requestTimeout
+        // A response that came while the process was stopped is believed, however late it is read.
+        let isOverdue =
+            (arrival ?? clock) + 100 * millisecond > copy.sentAt + scenario.requestTimeout
         let isWaiting = link.pendingSend != nil || clock - link.lastSendDone < 50_000
         return isOverdue && isWaiting
     }

@@ -31,7 +31,7 @@ extension World {
             let isUsed = links.indices.suffix(recentLinks).contains {
                 links[$0].address == number && links[$0].isOpenAtClient
             }
-            guard !isUsed, pause + second < clock else {
+            guard !isUsed, since(pause) + second < clock else {
                 process.neglected[number] = 0
                 continue
             }

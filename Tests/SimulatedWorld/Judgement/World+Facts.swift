@@ -42,7 +42,7 @@ extension World {
     }
 
     /// Reactors have books of their own.
-    private func refusalKey(_ link: Link) -> Int { link.reactor << 8 | link.address }
+    func refusalKey(_ link: Link) -> Int { link.reactor << 8 | link.address }
 
     /// What a new connection takes over from the one before. One reactor with one connection keeps
     /// exactly that.

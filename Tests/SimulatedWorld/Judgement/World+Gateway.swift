@@ -89,7 +89,9 @@ extension World {
         guard let since = links[id].word?.toldAt ?? links[id].firstWordAt, links[id].isOpenAtClient
         else { return }
         let limit = links[id].word == nil ? 4 * second : second
-        if clock - since > limit { fail("link \(id) is kept although its gateway said its last") }
+        if clock - self.since(since) > limit {
+            fail("link \(id) is kept although its gateway said its last")
+        }
     }
 
     /// A gateway that takes nothing any more may have said why: it is heard out, for 2 s or to the end.
@@ -121,7 +123,7 @@ extension World {
             let isQuiet =
                 link.pendingSend == nil && link.heardAhead == 0 && !link.isDeaf
                 && link.firstWordAt == nil
-                && max(link.lastHeardAt, link.sentToldAt) + scenario.silence + second < clock
+                && since(max(link.lastHeardAt, link.sentToldAt)) + scenario.silence + second < clock
             guard isQuiet else { return }
             carriers += 1
         }

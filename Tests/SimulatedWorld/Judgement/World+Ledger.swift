@@ -205,12 +205,12 @@ extension World {
                 + weather.oddStatuses.chance
             // A body that windows let through a little at a time may not be there in time.
             let isStarved =
-                Int(weather.initialWindow) < scenario.payload.count && weather.windowDelay >= second
+                weather.initialWindow < 1000 && weather.windowDelay >= second
             // A connection that takes next to nothing, or whose window is lost, is found out after 30 s
             // to 40 s; so may be the next.
             let isSlow =
-                (weather.slowReading > 0 || weather.windowLoss > 0)
-                && scenario.giveUpAfter < 60 * second
+                (weather.slowReading > 0 || weather.windowLoss > 0 || weather.trickle > 0)
+                && (scenario.giveUpAfter < 60 * second || cause == .canaryUnanswered)
             let isGatewayTroubled =
                 scenario.gateway.map { weather.gateway.isTroubled(command: $0.command) } ?? false
             isJustified =

@@ -87,7 +87,9 @@ extension World {
 
     /// No byte waits for a network that does not take it for longer than 30 s and a look at the clock.
     func judgeWaiting(_ id: Int) {
-        guard let first = links[id].waiting.first, clock - first.since > 31 * second else { return }
+        guard let first = links[id].waiting.first, clock - since(first.since) > 31 * second else {
+            return
+        }
         fail("bytes of link \(id) wait for \((clock - first.since) / second) s in the client")
     }
 

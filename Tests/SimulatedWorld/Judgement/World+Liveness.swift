@@ -44,7 +44,18 @@ extension World {
         if let window = scenario.gateway?.window {
             silence = scenario.silence / UInt64(min(window, scenario.placesMost))
         }
-        return waiting + rows * (perRow + reading + silence + second / 2)
+        return waiting + rows * (perRow + reading + silence + second / 2) + windowTime
+    }
+
+    /// What rows take whose payloads go through windows that are smaller, a window at a time.
+    var windowTime: UInt64 {
+        let weather = process.weather
+        let (window, payload) = (Int(weather.initialWindow), scenario.payload.count)
+        guard window < payload, weather.windowDelay > 0 else { return 0 }
+        let windows = UInt64(payload / max(1, window) + 1)
+        let together = UInt64(min(weather.maxStreams ?? 10, 10))
+        let rows = UInt64(scenario.list.tokens.count)
+        return (rows / max(1, together) + 1) * windows * 8 * (weather.windowDelay + weather.latency)
     }
 
     func judgeLiveness() {

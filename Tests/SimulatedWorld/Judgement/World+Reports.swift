@@ -169,7 +169,9 @@ extension World {
             process.reloadedAt > 0 || weather.silence + weather.silentStream > 0
             || weather.resetStream + weather.stall + weather.halfClose > 0
         let drained = links[process.firstLink...].count(where: \.isSurelyDrained)
-        if !mayBeReplaced, Int(counts[.connectionDrained] ?? 0) < drained {
+        if !mayBeReplaced, weather.goAway + weather.reset == 0,
+            Int(counts[.connectionDrained] ?? 0) < drained
+        {
             fail("\(counts[.connectionDrained] ?? 0) connections are told to drain of \(drained)")
         }
     }

@@ -15,7 +15,7 @@ extension World {
         let isTrying = process.reactors.contains { !$0.linkOfSlot.isEmpty }
         if isTrying || !hasRows { process.triedAt = clock }
         // An address is left alone for 60 s, or for as long as its server asks, and a quarter.
-        if clock - process.triedAt > 80 * second {
+        if clock - since(process.triedAt) > 80 * second {
             fail("no connection is tried for 80 s, although rows wait")
         }
         reactor.lackedRows = false
@@ -57,7 +57,7 @@ extension World {
         }
         let first = since ?? clock
         since = first
-        if clock - first > limit { fail(words()) }
+        if clock - self.since(first) > limit { fail(words()) }
     }
 
     /// True where nothing but the server keeps requests from being made.

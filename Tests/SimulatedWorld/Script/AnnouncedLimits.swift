@@ -105,7 +105,11 @@ extension SimulatedServer {
             streams[stream]?.roomSince = nil
             return
         }
-        let since = streams[stream]?.roomSince ?? world.clock
+        // The client has to know of it.
+        let news = streams[stream]?.roomSince == nil ? sentCount : streams[stream]?.roomNews ?? 0
+        streams[stream]?.roomNews = news
+        let isTold = link.countAtClient >= news
+        let since = isTold ? streams[stream]?.roomSince ?? world.clock : world.clock
         streams[stream]?.roomSince = since
         if world.clock - since > 3 * second {
             world.fail("stream \(stream) of link \(self.link) has room, and does not go on")

@@ -26,6 +26,8 @@ enum WorldEvent {
     case syncDone(reactor: Int, epoch: Int)
     /// The operator's word to stop; the second time at once.
     case signal(epoch: Int, isSecond: Bool)
+    /// The process is stopped as a whole (SIGSTOP, a frozen container), for so long.
+    case freeze(epoch: Int, UInt64)
     /// The operator changes the rate.
     case rate(epoch: Int, UInt64?)
     /// The run gets more connections.
@@ -38,6 +40,15 @@ enum WorldEvent {
     case calm(epoch: Int)
     /// The process dies here.
     case death(epoch: Int, isPowerCut: Bool)
+
+    /// Whether it is the process' own doing, and has to wait while that is stopped. Kernel, network, servers
+    /// and death do not.
+    var isOfProcess: Bool {
+        switch self {
+        case .turn, .signal, .rate, .growth, .renewal, .reload: true
+        default: false
+        }
+    }
 }
 
 /// Events in the order in which they happen: by time, and at one time in the order they were made.

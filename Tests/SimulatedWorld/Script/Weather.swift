@@ -85,6 +85,8 @@ struct Weather {
     var secondSignal = 0.0
     /// How often the credentials are read again.
     var reloads = 0
+    /// How often the process is stopped as a whole.
+    var freezes = 0
     /// Chance that the process dies, and that the power fails with it.
     var death = 0.0
     var powerCut = 0.5
@@ -110,6 +112,7 @@ struct Weather {
         if random.chance(0.15) { weather.deathStep = random.between(1...random.pick([60, 3000])) }
         if random.chance(0.2) { weather.rateChange = 0.8 }
         if random.chance(0.3) { weather.reloads = random.between(1...3) }
+        if random.chance(0.1) { weather.freezes = random.between(1...2) }
         weather.powerCut = random.pick([0, 0.5, 1])
         weather.life = random.pick([50, 400, 3000, 20_000]) * millisecond
         return weather

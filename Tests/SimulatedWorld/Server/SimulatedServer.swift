@@ -14,6 +14,8 @@ final class SimulatedServer {
         var isAnswered = false
         /// Since when the windows let all of its body go, and it does not come.
         var roomSince: UInt64?
+        /// The bytes after which the client knows.
+        var roomNews: Int?
         /// All of its body arrived.
         var isWhole = false
         /// Bytes of the answer's body that were given out.
