@@ -109,6 +109,11 @@ extension World {
         // The client takes back what was answered wrongly, too.
         guard servers[link]?.hasMisbehaved != true else { return }
         for copy in journal.copies where copy.link == link && copy.stream == stream {
+            if clock < process.takesFrom, copy.toldAt == nil, !process.coordinator.isStopping {
+                fail(
+                    "stream \(stream) of link \(link) is taken back before it is looked at what came "
+                        + "while the process was stopped")
+            }
             let waited = clock - copy.sentAt
             // Bytes may have been taken up to 100 ms after the clock began.
             if waited + 100 * millisecond < scenario.requestTimeout, copy.toldAt == nil {
