@@ -1,7 +1,7 @@
 import APNs
 import Testing
 
-@Suite struct AnswerClassTests {
+@Suite struct ResponseClassTests {
     typealias Expected = (
         ResponseClass.RowAction, ResponseClass.ConnectionAction, ResponseClass.CampaignSignal
     )

@@ -50,7 +50,7 @@ struct HotFunctionTests {
         HotFunction(
             what: "streams and windows left",
             pieces: ["28ClientConnectionStateMachineV15requestCapacity"]),
-        HotFunction(what: "take from the pace", pieces: ["$s8Campaign5PacerV4take"]),
+        HotFunction(what: "take from the pace", pieces: ["$s8Campaign11RateLimiterV4take"]),
         HotFunction(what: "seal", pieces: ["$s3TLS10TLSSessionV4seal"]),
         HotFunction(
             what: "read frames", pieces: ["28ClientConnectionStateMachineV9nextEvent"]),

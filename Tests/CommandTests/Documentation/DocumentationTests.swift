@@ -126,7 +126,7 @@ struct DocumentationTests {
         for name in tour.matches(of: /`([A-Z][A-Za-z0-9]+[a-z][A-Za-z0-9]*)(?:\.[a-z]\w*)?`/) {
             #expect(words.contains(String(name.1)), "docs/architecture.md: \(name.1)")
         }
-        let told = Set(tour.matches(of: /(?m)^\| `(\+[A-Z][a-z]+)`/).map { String($0.1) })
+        let told = Set(tour.matches(of: /(?m)^\| `(\+[A-Z][A-Za-z]+)`/).map { String($0.1) })
         let reactor = words.filter { $0.prefixMatch(of: /ReactorStateMachine\+[A-Z]/) != nil }
         #expect(told == Set(reactor.map { String($0.dropFirst("ReactorStateMachine".count)) }))
         for filter in try Self.text("docs/reliability.md").matches(of: /--filter '?([A-Za-z\\|]+)/)
