@@ -1,7 +1,8 @@
 /// The values of a column that have no payload of their own, and the rows that have each: of bounded
 /// size, and made without allocation per row.
-@safe struct FallbackTally: ~Copyable {
-    private struct Slot {
+struct FallbackTally: ~Copyable {
+    // Were it private, swiftc 6.3.1 would fail over the buffer that `PayloadRenderer` destroys.
+    struct Slot {
         var hash: UInt64 = 0
         var rows: UInt64 = 0
         /// The value's bytes, at most `sampleLimit` of them.
@@ -14,40 +15,35 @@
     static let valueLimit = 64
     private static let sampleLimit = 32
 
-    // As a buffer pointer it makes swiftc 6.3.1 fail with -sanitize=thread.
-    private let slots: UnsafeMutablePointer<Slot>
+    private var slots: FixedBuffer<Slot>
     private var used = 0
     private var otherRows: UInt64 = 0
 
     /// - Parameter isNeeded: Whether rows choose among payloads.
     init(isNeeded: Bool) {
         let capacity = isNeeded ? Self.valueLimit : 0
-        unsafe slots = .allocate(capacity: capacity)
-        unsafe slots.initialize(repeating: Slot(), count: capacity)
+        slots = FixedBuffer(repeating: Slot(), count: capacity)
     }
-
-    // SAFETY: allocated in `init`, of a trivial type, and reached only through here.
-    deinit { unsafe slots.deallocate() }
 
     /// The place of a value, which is a new one's where it was not met before; `valueLimit` where
     /// there is no room for it.
-    mutating func slot(of value: UnsafeRawBufferPointer) -> Int {
+    mutating func slot(of value: RawSpan) -> Int {
         // FNV-1a: values are short, and a table is small.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for index in 0..<value.count {
-            hash = unsafe (hash ^ UInt64(value[index])) &* 0x100_0000_01b3
+        for index in 0..<value.byteCount {
+            hash = (hash ^ UInt64(value.octet(at: index))) &* 0x100_0000_01b3
         }
-        for index in 0..<used where unsafe slots[index].hash == hash { return index }
+        for index in 0..<used where slots[index].hash == hash { return index }
         guard used < Self.valueLimit else { return Self.valueLimit }
         var slot = Slot()
         slot.hash = hash
-        var count = min(value.count, Self.sampleLimit)
-        slot.isCut = count < value.count
+        var count = min(value.byteCount, Self.sampleLimit)
+        slot.isCut = count < value.byteCount
         // A character is not cut in two.
-        while slot.isCut, count > 0, unsafe value[count] & 0xc0 == 0x80 { count -= 1 }
-        for index in 0..<count { slot.sample[index] = unsafe value[index] }
+        while slot.isCut, count > 0, value.octet(at: count) & 0xc0 == 0x80 { count -= 1 }
+        for index in 0..<count { slot.sample[index] = value.octet(at: index) }
         slot.count = UInt8(count)
-        unsafe slots[used] = slot
+        slots[used] = slot
         used += 1
         return used - 1
     }
@@ -57,7 +53,7 @@
         if slot == Self.valueLimit {
             otherRows += 1
         } else {
-            unsafe slots[slot].rows += 1
+            slots[slot].rows += 1
         }
     }
 
@@ -65,7 +61,7 @@
     var counts: FallbackCounts {
         var counts = FallbackCounts()
         for index in 0..<used {
-            let slot = unsafe slots[index]
+            let slot = slots[index]
             guard slot.rows > 0 else { continue }
             let bytes = (0..<Int(slot.count)).map { slot.sample[$0] }
             let text = String(decoding: bytes, as: UTF8.self) + (slot.isCut ? "..." : "")

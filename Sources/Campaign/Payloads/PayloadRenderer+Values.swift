@@ -27,7 +27,7 @@ extension PayloadRenderer {
             } while unsafe end > 0 && value[end] != UInt8(ascii: "-")
                 && value[end] != UInt8(ascii: "_")
         }
-        fallbackSlot = unsafe fallbacks.slot(of: value)
+        fallbackSlot = unsafe fallbacks.slot(of: RawSpan(_unsafeBytes: value))
         guard let choiceFallback else { return .failure(Refusal(reason: .noPayload)) }
         return .success(choiceFallback)
     }
@@ -37,13 +37,13 @@ extension PayloadRenderer {
     /// - Parameter asHyphens: Whether its underscores stand for hyphens.
     private func find(_ value: UnsafeRawBufferPointer, asHyphens: Bool) -> Int? {
         var low = 0
-        var high = unsafe names.count
+        var high = names.count
         while low < high {
             let middle = (low + high) / 2
-            let range = unsafe names[middle].octets
+            let range = names[middle].octets
             let name = unsafe octets[Int(range.lowerBound)..<Int(range.upperBound)]
             switch unsafe Self.order(UnsafeRawBufferPointer(rebasing: name), value, asHyphens) {
-            case 0: return unsafe Int(names[middle].template)
+            case 0: return Int(names[middle].template)
             case ..<0: low = middle + 1
             default: high = middle
             }

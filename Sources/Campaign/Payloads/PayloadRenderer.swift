@@ -54,9 +54,9 @@ public import APNs
 
     let limit: Int
     let octets: UnsafeMutableRawBufferPointer
-    let steps: UnsafeMutableBufferPointer<Step>
-    let recipes: UnsafeMutableBufferPointer<Recipe>
-    let names: UnsafeMutableBufferPointer<Name>
+    let steps: FixedBuffer<Step>
+    let recipes: FixedBuffer<Recipe>
+    let names: FixedBuffer<Name>
     /// The place of the collapse ID among the recipes; nil: it is none of a row's own.
     let collapseRecipe: Int?
     /// The field that says which payload a row gets; nil: all get the first.
@@ -117,12 +117,9 @@ public import APNs
         limit = set.limit
         unsafe self.octets = .allocate(byteCount: octets.count, alignment: 8)
         unsafe self.octets.copyBytes(from: octets)
-        unsafe self.steps = .allocate(capacity: steps.count)
-        _ = unsafe self.steps.initialize(from: steps)
-        unsafe self.recipes = .allocate(capacity: recipes.count)
-        _ = unsafe self.recipes.initialize(from: recipes)
-        unsafe self.names = .allocate(capacity: names.count)
-        _ = unsafe self.names.initialize(from: names)
+        self.steps = FixedBuffer(steps)
+        self.recipes = FixedBuffer(recipes)
+        self.names = FixedBuffer(names)
         // A set that is the same for all rows needs none.
         room = set.isPersonal ? Self.piecesLimit(set.limit) : 0
         unsafe pieces = .allocate(byteCount: room, alignment: 8)
@@ -131,9 +128,6 @@ public import APNs
     deinit {
         // SAFETY: allocated in `init`, of trivial types, and reached only through here.
         unsafe octets.deallocate()
-        unsafe steps.deallocate()
-        unsafe recipes.deallocate()
-        unsafe names.deallocate()
         unsafe pieces.deallocate()
     }
 
@@ -165,12 +159,12 @@ public import APNs
         case .success(let index): template = index
         case .failure(let refusal): return .invalid(refusal.reason)
         }
-        let recipe = unsafe recipes[template]
+        let recipe = recipes[template]
         for index in recipe.steps {
             let start = count
             guard start + 2 <= room else { return .invalid(.payloadTooLarge) }
             count += 2
-            if let reason = append(unsafe steps[index], isJSON: true, reader) {
+            if let reason = append(steps[index], isJSON: true, reader) {
                 return .invalid(reason)
             }
             // SAFETY: two bytes of room were made above; a piece is shorter than the limit.
@@ -191,10 +185,10 @@ public import APNs
         _ reader: borrowing RowReader, _ shape: inout Shape
     ) -> Reason? {
         guard let collapseRecipe else { return nil }
-        let recipe = unsafe recipes[collapseRecipe]
+        let recipe = recipes[collapseRecipe]
         let start = count
         for index in recipe.steps {
-            let step = unsafe steps[index]
+            let step = steps[index]
             if !appendConstant(step.constant) { return .badValue }
             if let reason = append(step, isJSON: false, reader) {
                 return reason == .payloadTooLarge ? .badValue : reason
@@ -217,7 +211,7 @@ public import APNs
     public func writePayload(
         _ shape: Shape, pieces: UnsafeRawPointer, to output: UnsafeMutableRawPointer
     ) {
-        let recipe = unsafe recipes[Int(shape.template)]
+        let recipe = recipes[Int(shape.template)]
         var at = unsafe output
         var piece = unsafe pieces
         for index in recipe.steps {

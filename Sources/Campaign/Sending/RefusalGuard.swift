@@ -6,7 +6,7 @@ public import APNs
 ///       │ first N answers, all BadDeviceToken or DeviceTokenNotForTopic ──▶ aborted(onlyBadTokens)
 ///       │ more than P percent BadDeviceToken in the last 10,000 ──▶ aborted(tooManyBadTokens)
 ///       └─ first 200: requests in flight are no longer limited to N
-@safe public struct RefusalGuard: ~Copyable {
+public struct RefusalGuard: ~Copyable {
     /// Why a campaign stops.
     public enum Cause: Sendable, Equatable {
         /// `--abort-after`: so many answers in a row refused the request or the credential.
@@ -36,7 +36,7 @@ public import APNs
     private var badTokenCount = 0
     private var windowPosition = 0
     /// One byte for each of the last answers: 1 for BadDeviceToken.
-    private let window: UnsafeMutablePointer<UInt8>
+    private var window: FixedBuffer<UInt8>
 
     /// - Parameters:
     ///   - maximumBadTokensPercent: `--max-bad-tokens`, 0 to 100.
@@ -48,13 +48,7 @@ public import APNs
         maximumBadTokens = Int((share * Double(RefusalGuard.windowCount)).rounded(.down))
         self.hasAccepted = hasAccepted
         isAllBadTokens = !hasAccepted
-        unsafe window = .allocate(capacity: RefusalGuard.windowCount)
-        unsafe window.initialize(repeating: 0, count: RefusalGuard.windowCount)
-    }
-
-    deinit {
-        // SAFETY: allocated in `init`, of trivial type.
-        unsafe window.deallocate()
+        window = FixedBuffer(repeating: 0, count: RefusalGuard.windowCount)
     }
 
     /// How many requests may be in flight in all until the first 200; nil for no limit.
@@ -88,9 +82,8 @@ public import APNs
 
     private mutating func noteInWindow(isBad: Bool) {
         let new: UInt8 = isBad ? 1 : 0
-        // SAFETY: the position stays below the window's count.
-        let old = unsafe window[windowPosition]
-        unsafe window[windowPosition] = new
+        let old = window[windowPosition]
+        window[windowPosition] = new
         badTokenCount += Int(new) - Int(old)
         windowPosition += 1
         if windowPosition == RefusalGuard.windowCount { windowPosition = 0 }

@@ -2,7 +2,7 @@
 ///
 /// A binary heap of fixed capacity in memory of its own: entry `i` is due no later than its children
 /// `2i + 1` and `2i + 2`. Rows due at the same instant come out in the order of their tags.
-@safe public struct RetryQueue: ~Copyable {
+public struct RetryQueue: ~Copyable {
     /// A row that waits.
     public struct Entry: Sendable, Equatable {
         /// When it is due, nanoseconds, monotonic.
@@ -26,19 +26,14 @@
     public let capacity: Int
     /// How many rows wait.
     public private(set) var count = 0
-    private let entries: UnsafeMutablePointer<Entry>
+    private var entries: FixedBuffer<Entry>
 
     /// - Parameter capacity: allocated at once.
     public init(capacity: Int) {
         precondition(capacity > 0, "a queue holds something")
         self.capacity = capacity
-        // Set as rows come in: memory that no row ever needed is never touched.
-        unsafe entries = .allocate(capacity: capacity)
-    }
-
-    deinit {
-        // SAFETY: allocated in `init`, of trivial type.
-        unsafe entries.deallocate()
+        // SAFETY: an entry is two integers. Memory that no row ever needed is never touched.
+        entries = unsafe FixedBuffer(zeroed: capacity)
     }
 
     /// Whether no more rows may wait.
@@ -46,8 +41,7 @@
 
     /// When the first row is due; nil where none waits.
     public var nextDue: UInt64? {
-        // SAFETY: entries below `count` are set; here and below.
-        count == 0 ? nil : unsafe entries[0].dueNanoseconds
+        count == 0 ? nil : entries[0].dueNanoseconds
     }
 
     /// Adds a row; the queue must not be full.
@@ -58,11 +52,11 @@
         count += 1
         while hole > 0 {
             let parent = (hole - 1) / 2
-            if unsafe !entry.isBefore(entries[parent]) { break }
-            unsafe entries[hole] = entries[parent]
+            if !entry.isBefore(entries[parent]) { break }
+            entries[hole] = entries[parent]
             hole = parent
         }
-        unsafe entries[hole] = entry
+        entries[hole] = entry
     }
 
     /// Takes the first row that is due; nil where none is yet.
@@ -74,9 +68,9 @@
     /// Takes the first row, due or not: for handing rows back when a run ends.
     public mutating func popFirst() -> Entry? {
         if count == 0 { return nil }
-        let first = unsafe entries[0]
+        let first = entries[0]
         count -= 1
-        if count > 0 { unsafe sink(entries[count]) }
+        if count > 0 { sink(entries[count]) }
         return first
     }
 
@@ -86,11 +80,11 @@
         while true {
             var child = 2 * hole + 1
             if child >= count { break }
-            if child + 1 < count, unsafe entries[child + 1].isBefore(entries[child]) { child += 1 }
-            if unsafe !entries[child].isBefore(entry) { break }
-            unsafe entries[hole] = entries[child]
+            if child + 1 < count, entries[child + 1].isBefore(entries[child]) { child += 1 }
+            if !entries[child].isBefore(entry) { break }
+            entries[hole] = entries[child]
             hole = child
         }
-        unsafe entries[hole] = entry
+        entries[hole] = entry
     }
 }

@@ -1,0 +1,50 @@
+import Glibc
+
+/// Memory for a fixed number of elements, which it owns; every access is held against the count.
+@safe struct FixedBuffer<Element>: ~Copyable {
+    /// How many elements there are.
+    let count: Int
+    private let start: UnsafeMutablePointer<Element>
+
+    /// All elements have the same value.
+    init(repeating value: Element, count: Int) {
+        self.init(Array(repeating: value, count: count))
+    }
+
+    /// An array's elements.
+    init(_ elements: [Element]) {
+        // SAFETY: all elements are set before anything else sees the memory.
+        unsafe self.init(zeroed: elements.count)
+        for index in 0..<count { unsafe (start + index).initialize(to: elements[index]) }
+    }
+
+    /// All bits are zero, which must be a value of the type. Memory that no element ever needed is
+    /// never touched, where there is much of it.
+    @unsafe init(zeroed count: Int) {
+        precondition(MemoryLayout<Element>.alignment <= 16, "calloc aligns to 16 bytes")
+        guard let memory = unsafe calloc(max(count, 1), MemoryLayout<Element>.stride) else {
+            preconditionFailure("there is no memory")
+        }
+        unsafe start = memory.bindMemory(to: Element.self, capacity: count)
+        self.count = count
+    }
+
+    deinit {
+        // SAFETY: calloc's, all elements are set, and nothing else reaches them.
+        unsafe start.deinitialize(count: count)
+        unsafe free(start)
+    }
+
+    /// The element at an index; traps outside of the buffer.
+    subscript(index: Int) -> Element {
+        // SAFETY: the index was checked, all elements are set, and the memory lives as long as self.
+        @inline(__always) unsafeAddress {
+            precondition(UInt(bitPattern: index) < UInt(bitPattern: count))
+            return unsafe UnsafePointer(start + index)
+        }
+        @inline(__always) unsafeMutableAddress {
+            precondition(UInt(bitPattern: index) < UInt(bitPattern: count))
+            return unsafe start + index
+        }
+    }
+}
