@@ -1,0 +1,69 @@
+/// The records of dead tokens: what is known of each and its bytes behind that, in pages that stay
+/// where they are.
+///
+/// Places count in steps of 8 bytes, from 1, so that none is 0.
+@safe struct DeadTokenRecords: ~Copyable {
+    static let pageByteCount = 1 << 20
+    private static let recordByteCount = 32
+
+    private var pages: [UnsafeMutableRawPointer] = unsafe []
+    private var filled = DeadTokenRecords.pageByteCount
+
+    // SAFETY: allocated here, of trivial types, and reached only through this value.
+    deinit { unsafe pages.forEach { page in unsafe page.deallocate() } }
+
+    /// Bytes in use.
+    var byteCount: Int { unsafe pages.count * DeadTokenRecords.pageByteCount }
+
+    /// Whether another record begins another page.
+    func needsPage(_ octetCount: Int) -> Bool {
+        filled + DeadTokenRecords.size(octetCount) > DeadTokenRecords.pageByteCount
+    }
+
+    /// Adds a record and the token's bytes; where it lies.
+    mutating func append(_ record: DeadTokens.Record, _ octets: RawSpan) -> UInt32 {
+        precondition(MemoryLayout<DeadTokens.Record>.size <= DeadTokenRecords.recordByteCount)
+        precondition(octets.byteCount == Int(record.octetCount))
+        if needsPage(octets.byteCount) {
+            unsafe pages.append(
+                .allocate(byteCount: DeadTokenRecords.pageByteCount, alignment: 64))
+            filled = 0
+        }
+        let page = unsafe pages[pages.count - 1]
+        // SAFETY: the page has room for the record and its bytes behind `filled`.
+        unsafe (page + filled).initializeMemory(as: DeadTokens.Record.self, to: record)
+        let room = unsafe UnsafeMutableRawBufferPointer(
+            start: page + filled + DeadTokenRecords.recordByteCount, count: octets.byteCount)
+        unsafe octets.withUnsafeBytes { source in unsafe room.copyMemory(from: source) }
+        let place = UInt32((byteCount - DeadTokenRecords.pageByteCount + filled) / 8 + 1)
+        filled += DeadTokenRecords.size(octets.byteCount)
+        return place
+    }
+
+    /// The record at a place that `append` returned.
+    subscript(place: UInt32) -> DeadTokens.Record {
+        // SAFETY: `append` made a record at each place that it returned; it stays where it is.
+        unsafeAddress { unsafe UnsafePointer(address(place)) }
+        unsafeMutableAddress { unsafe address(place) }
+    }
+
+    /// The bytes of the token at a place that `append` returned.
+    @_lifetime(borrow self)
+    func octets(of place: UInt32) -> RawSpan {
+        // SAFETY: they lie behind the record, and stay there as long as self.
+        let start = unsafe UnsafeRawPointer(address(place)) + DeadTokenRecords.recordByteCount
+        let span = unsafe RawSpan(_unsafeStart: start, byteCount: Int(self[place].octetCount))
+        return unsafe _overrideLifetime(span, borrowing: self)
+    }
+
+    private func address(_ place: UInt32) -> UnsafeMutablePointer<DeadTokens.Record> {
+        let offset = Int(place - 1) * 8
+        let page = unsafe pages[offset / DeadTokenRecords.pageByteCount]
+        return unsafe (page + offset % DeadTokenRecords.pageByteCount)
+            .assumingMemoryBound(to: DeadTokens.Record.self)
+    }
+
+    private static func size(_ octetCount: Int) -> Int {
+        recordByteCount + (octetCount + 7) / 8 * 8
+    }
+}

@@ -1,0 +1,36 @@
+import Glibc
+
+/// Words in memory of its own, as many as a power of two; an index counts modulo that.
+@safe struct WordTable: ~Copyable {
+    private let words: UnsafeMutablePointer<UInt64>
+    private let mask: Int
+
+    /// All words are zero.
+    init(count: Int) {
+        precondition(count > 0 && count & (count - 1) == 0, "a power of two")
+        guard let memory = unsafe calloc(count, MemoryLayout<UInt64>.size) else {
+            preconditionFailure("there is no memory")
+        }
+        unsafe words = memory.bindMemory(to: UInt64.self, capacity: count)
+        mask = count - 1
+    }
+
+    /// All bits are set.
+    init(full count: Int) {
+        self.init(count: count)
+        for index in 0..<count { self[index] = ~0 }
+    }
+
+    // SAFETY: calloc's, of trivial type, and reached only through this value.
+    deinit { unsafe free(words) }
+
+    /// How many words there are.
+    var count: Int { mask + 1 }
+
+    /// The word at an index modulo the count.
+    subscript(index: Int) -> UInt64 {
+        // SAFETY: the mask keeps the index inside, and the memory lives as long as self.
+        @inline(__always) unsafeAddress { unsafe UnsafePointer(words + (index & mask)) }
+        @inline(__always) unsafeMutableAddress { unsafe words + (index & mask) }
+    }
+}
