@@ -3,70 +3,56 @@ import APNs
 extension ListPruner {
     /// Goes through the records of a list with columns; where the last one that is whole ends.
     mutating func goThroughRecords(
-        _ base: UnsafeMutableRawPointer, from start: Int, to end: Int, isLast: Bool,
-        removed: inout [UInt8]
+        _ window: ListWindow, from start: Int, isLast: Bool, removed: inout [UInt8]
     ) -> Int {
-        unsafe reader.open(UnsafeRawPointer(base), from: start, count: end, line: line)
+        // SAFETY: nothing reads with it after this window.
+        unsafe window.open(&reader, from: start, line: line)
         while let row = reader.next() {
             let next = reader.offset
-            if !isLast, unsafe !isWhole(base, next) {
+            if !isLast, !isWhole(window, next) {
                 line = row.line
                 return row.start
             }
             if isHeaderDue {
                 isHeaderDue = false
-                if collectsRemoved {
-                    // SAFETY: the header lies inside the window.
-                    unsafe removed.append(
-                        contentsOf: UnsafeRawBufferPointer(
-                            start: base + row.start, count: next - row.start))
-                }
+                if collectsRemoved { window.append(row.start..<next, to: &removed) }
                 continue
             }
             counts.rows += 1
             if hasRegistration, reader.field(1).form != .missing { counts.withRegistration += 1 }
             let field = reader.field(0)
-            guard field.isText, unsafe !isLong(base, row, next) else {
+            guard field.isText, !isLong(window, row, next) else {
                 counts.withoutToken += 1
                 continue
             }
             let text = unsafe RawSpan(_unsafeBytes: reader.octets(of: field))
             guard let record = findDead(text), goes(record, row) else { continue }
-            unsafe remove(base, row.start, next, reason: record.reason, removed: &removed)
+            remove(window, row.start, next, reason: record.reason, removed: &removed)
         }
         line = reader.line
-        if isLast { return end }
-        return unsafe endOfLastLine(base, from: start, end)
+        return isLast ? window.count : endOfLastLine(window, from: start)
     }
 
     /// Whether a row is longer than rows may be, its line feed not counted.
-    private func isLong(
-        _ base: UnsafeMutableRawPointer, _ row: RowReader.Row, _ next: Int
-    ) -> Bool {
+    private func isLong(_ window: ListWindow, _ row: RowReader.Row, _ next: Int) -> Bool {
         let count = next - row.start
         guard count > RowChunk.rowByteCountMax else { return false }
-        // SAFETY: `next` is behind the row's bytes.
-        return unsafe count > RowChunk.storedCountMax
-            || base.load(fromByteOffset: next - 1, as: UInt8.self) != UInt8(ascii: "\n")
+        return count > RowChunk.storedCountMax
+            || window.octet(at: next - 1) != UInt8(ascii: "\n")
     }
 
     /// Whether the row read last ends with a line end, and not because the window does.
-    private func isWhole(_ base: UnsafeMutableRawPointer, _ next: Int) -> Bool {
+    private func isWhole(_ window: ListWindow, _ next: Int) -> Bool {
         if reader.isRowOpen { return false }
-        // SAFETY: `next` is behind at least one byte of the window.
-        return unsafe base.load(fromByteOffset: next - 1, as: UInt8.self) == UInt8(ascii: "\n")
+        return window.octet(at: next - 1) == UInt8(ascii: "\n")
     }
 
     /// Where behind the last row only blank lines follow, the last of which may be a row's
     /// beginning.
-    private mutating func endOfLastLine(
-        _ base: UnsafeMutableRawPointer, from start: Int, _ end: Int
-    ) -> Int {
-        var place = end
-        while place > start, unsafe base.load(fromByteOffset: place - 1, as: UInt8.self) != 0x0a {
-            place -= 1
-        }
-        if place < end { line -= 1 }
+    private mutating func endOfLastLine(_ window: ListWindow, from start: Int) -> Int {
+        var place = window.count
+        while place > start, window.octet(at: place - 1) != 0x0a { place -= 1 }
+        if place < window.count { line -= 1 }
         return place
     }
 

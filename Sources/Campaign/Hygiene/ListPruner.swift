@@ -9,7 +9,7 @@ import APNs
 ///
 /// What is not consumed comes again at the next window's start, with more behind it. A row that is
 /// longer than rows may be has no token, and passes by in pieces.
-@safe public struct ListPruner: ~Copyable {
+public struct ListPruner: ~Copyable {
     /// What became of a window.
     public struct Outcome: Sendable {
         /// Bytes at the window's start that belong to the pruned list.
@@ -32,8 +32,7 @@ import APNs
     var isHeaderDue: Bool
     /// The line on which the next window starts; kept for delimited formats only.
     var line: UInt64 = 1
-    /// Room for a token's digits.
-    let scratch: UnsafeMutableRawBufferPointer
+    var digits = TokenDigits()
     /// What looks for the end of a row that is longer than rows may be; nil: there is none.
     private var longRow: RowScanner?
     /// The run of bytes that stay and were not moved to their place yet: from where, to where.
@@ -51,11 +50,6 @@ import APNs
         self.collectsRemoved = collectsRemoved
         reader = RowReader(layout: layout)
         isHeaderDue = layout.format.hasHeader
-        unsafe scratch = .allocate(byteCount: TokenText.maximumDigitCount, alignment: 16)
-    }
-
-    deinit {
-        unsafe scratch.deallocate()
     }
 
     /// Deals with the rows that are whole in a window.
@@ -68,7 +62,8 @@ import APNs
     public mutating func process(
         _ window: UnsafeMutableRawBufferPointer, isLast: Bool, removed: inout [UInt8]
     ) -> Outcome {
-        guard let base = window.baseAddress, window.count > 0 else {
+        // SAFETY: the memory is the caller's for this call, and nothing keeps the window longer.
+        guard let window = unsafe ListWindow(window) else {
             return Outcome(keptCount: 0, consumedCount: 0)
         }
         runStart = 0
@@ -77,33 +72,35 @@ import APNs
         if isAtStart {
             if window.count < 3, !isLast { return Outcome(keptCount: 0, consumedCount: 0) }
             isAtStart = false
-            if unsafe window.prefix(3).elementsEqual(ListFormat.byteOrderMark) { start = 3 }
+            if startsWithByteOrderMark(window) { start = 3 }
             if start > 0, collectsRemoved, isHeaderDue { removed += ListFormat.byteOrderMark }
         }
-        var consumed = unsafe passLongRow(base, from: &start, to: window.count)
+        var consumed = passLongRow(window, from: &start)
         if start == window.count {
         } else if layout.format == .lines {
-            consumed = unsafe goThroughLines(
-                base, from: start, to: window.count, isLast: isLast, removed: &removed)
+            consumed = goThroughLines(window, from: start, isLast: isLast, removed: &removed)
         } else {
-            consumed = unsafe goThroughRecords(
-                base, from: start, to: window.count, isLast: isLast, removed: &removed)
+            consumed = goThroughRecords(window, from: start, isLast: isLast, removed: &removed)
         }
         if !isLast, window.count - consumed > RowChunk.storedCountMax {
-            unsafe beginLongRow(base, from: consumed, to: window.count)
+            beginLongRow(window, from: consumed)
             consumed = window.count
         }
-        unsafe moveRun(base, upTo: consumed)
+        moveRun(window, upTo: consumed)
         return Outcome(keptCount: keptEnd, consumedCount: consumed)
     }
 
+    private func startsWithByteOrderMark(_ window: ListWindow) -> Bool {
+        let mark = ListFormat.byteOrderMark
+        return window.count >= mark.count
+            && mark.indices.allSatisfy { window.octet(at: $0) == mark[$0] }
+    }
+
     /// Takes a row that is longer than rows may be for what it is: none with a token.
-    private mutating func beginLongRow(
-        _ base: UnsafeMutableRawPointer, from start: Int, to end: Int
-    ) {
+    private mutating func beginLongRow(_ window: ListWindow, from start: Int) {
         var scanner = RowScanner(format: layout.format)
         var scan = start
-        let found = unsafe scanner.nextEnd(in: UnsafeRawPointer(base), from: &scan, to: end)
+        let found = window.nextEnd(&scanner, from: &scan)
         precondition(found == nil, "a whole row was not dealt with")
         longRow = scanner
         counts.rows += 1
@@ -111,63 +108,49 @@ import APNs
     }
 
     /// Passes by what a window has of such a row; how much that is.
-    private mutating func passLongRow(
-        _ base: UnsafeMutableRawPointer, from start: inout Int, to end: Int
-    ) -> Int {
-        if let found = unsafe longRow?.nextEnd(
-            in: UnsafeRawPointer(base), from: &start, to: end)
-        {
-            longRow = nil
+    private mutating func passLongRow(_ window: ListWindow, from start: inout Int) -> Int {
+        guard var scanner = longRow else { return start }
+        longRow = nil
+        if let found = window.nextEnd(&scanner, from: &start) {
             line += found.lineCount
+        } else {
+            longRow = scanner
         }
         return start
     }
 
     /// Moves the bytes that stay and come before `end` behind those that stayed before.
-    func moved(_ base: UnsafeMutableRawPointer, upTo end: Int) -> Int {
+    func moved(_ window: ListWindow, upTo end: Int) -> Int {
         let count = end - runStart
-        if keptEnd != runStart, count > 0 {
-            // SAFETY: both ranges lie inside the window, and memory only moves towards its start.
-            unsafe (base + keptEnd).copyMemory(from: base + runStart, byteCount: count)
-        }
+        if keptEnd != runStart, count > 0 { window.move(runStart..<end, to: keptEnd) }
         return keptEnd + count
     }
 
-    mutating func moveRun(_ base: UnsafeMutableRawPointer, upTo end: Int) {
-        keptEnd = unsafe moved(base, upTo: end)
+    mutating func moveRun(_ window: ListWindow, upTo end: Int) {
+        keptEnd = moved(window, upTo: end)
         runStart = end
     }
 
     /// Takes a row out.
     mutating func remove(
-        _ base: UnsafeMutableRawPointer, _ start: Int, _ end: Int, reason: UInt8,
-        removed: inout [UInt8]
+        _ window: ListWindow, _ start: Int, _ end: Int, reason: UInt8, removed: inout [UInt8]
     ) {
         counts.removed += 1
         counts.removedByReason[Int(reason)] += 1
-        if collectsRemoved {
-            // SAFETY: the row lies inside the window.
-            unsafe removed.append(
-                contentsOf: UnsafeRawBufferPointer(start: base + start, count: end - start))
-        }
-        unsafe moveRun(base, upTo: start)
+        if collectsRemoved { window.append(start..<end, to: &removed) }
+        moveRun(window, upTo: start)
         runStart = end
     }
 
     /// Whether the text is a dead token's; nil too where it is not a token.
     @inline(__always)
     mutating func findDead(_ text: RawSpan) -> DeadTokens.Record? {
-        var digits = unsafe OutputRawSpan(buffer: scratch, initializedCount: 0)
-        let isToken = TokenText.canonicalize(text, into: &digits)
-        let count = unsafe digits.finalize(for: scratch)
-        guard isToken else {
+        guard digits.write({ TokenText.canonicalize(text, into: &$0) }) else {
             counts.withoutToken += 1
             return nil
         }
-        let token = unsafe RawSpan(
-            _unsafeBytes: UnsafeRawBufferPointer(rebasing: scratch[..<count]))
-        let fingerprint = TokenText.fingerprint(token)
+        let fingerprint = TokenText.fingerprint(digits.bytes)
         guard dead.mayContain(fingerprint) else { return nil }
-        return dead.find(digits: token, fingerprint: fingerprint)
+        return dead.find(digits: digits.bytes, fingerprint: fingerprint)
     }
 }

@@ -1,8 +1,7 @@
 public import APNs
-import Glibc
 
 /// What the rows of a list are, counted as they come by: what `send` would make of each.
-@safe public struct ListSurvey: ~Copyable {
+public struct ListSurvey: ~Copyable {
     /// A row that is not a token.
     public struct BadRow: Sendable, Equatable {
         /// The line on which it starts, from 1.
@@ -53,17 +52,10 @@ import Glibc
     /// What has been counted so far.
     public private(set) var counts = Counts()
 
-    /// Room for a token's digits.
-    private let scratch: UnsafeMutableRawBufferPointer
+    private var digits = TokenDigits()
 
     /// Nothing counted yet.
-    public init() {
-        unsafe scratch = .allocate(byteCount: TokenText.maximumDigitCount, alignment: 16)
-    }
-
-    deinit {
-        unsafe scratch.deallocate()
-    }
+    public init() {}
 
     /// Counts the row that `reader` read last.
     ///
@@ -71,9 +63,8 @@ import Glibc
     public mutating func take(_ row: RowReader.Row, of reader: borrowing RowReader) -> Int {
         counts.rows += 1
         let field = reader.field(0)
-        var digits = unsafe OutputRawSpan(buffer: scratch, initializedCount: 0)
-        let refusal = reader.readToken(field, into: &digits)
-        let count = unsafe digits.finalize(for: scratch)
+        let refusal = digits.write { reader.readToken(field, into: &$0) }
+        let count = digits.count
         if let refusal {
             takeInvalid(row, field, refusal, reader)
             return 0
@@ -81,24 +72,14 @@ import Glibc
         let text = reader.text(field)
         counts.valid += 1
         counts.byDigitCount[count] += 1
-        // SAFETY: both hold `count` bytes where the first comparison holds.
-        let scratch = unsafe scratch
-        let isLower = unsafe text.withUnsafeBytes { octets in
-            unsafe octets.count == count
-                && memcmp(octets.baseAddress!, scratch.baseAddress!, count) == 0
-        }
-        if !isLower { lookAtForm(text, count) }
+        if !digits.isEqual(to: text) { lookAtForm(text, count) }
         return count
     }
 
     /// The token of the row taken last, in lower case.
     @_lifetime(borrow self)
     public func token(_ count: Int) -> RawSpan {
-        precondition(count <= TokenText.maximumDigitCount)
-        // SAFETY: `take` has set so many bytes, and they stay until its next call.
-        let span = unsafe RawSpan(
-            _unsafeBytes: UnsafeRawBufferPointer(rebasing: scratch[..<count]))
-        return unsafe _overrideLifetime(span, borrowing: self)
+        digits.bytes.extracting(first: count)
     }
 
     private mutating func lookAtForm(_ text: RawSpan, _ count: Int) {

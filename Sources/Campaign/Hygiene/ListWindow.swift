@@ -1,0 +1,74 @@
+/// The part of a list that a `ListPruner` has at hand, in memory of its caller; every access is held
+/// against the count.
+@safe struct ListWindow {
+    private let start: UnsafeMutableRawPointer
+    /// How many bytes there are.
+    let count: Int
+
+    /// Nil where there are none. The memory must outlive the window, and be only the window's.
+    @unsafe init?(_ memory: UnsafeMutableRawBufferPointer) {
+        guard let start = memory.baseAddress, memory.count > 0 else { return nil }
+        unsafe self.start = start
+        count = memory.count
+    }
+
+    /// The bytes of a range; they last until the window is changed.
+    @inline(__always) @_lifetime(borrow self)
+    func bytes(_ range: Range<Int>) -> RawSpan {
+        check(range)
+        // SAFETY: inside the window.
+        let span = unsafe RawSpan(_unsafeStart: start + range.lowerBound, byteCount: range.count)
+        return unsafe _overrideLifetime(span, borrowing: self)
+    }
+
+    /// The byte at an offset.
+    @inline(__always)
+    func octet(at offset: Int) -> UInt8 {
+        bytes(offset..<offset + 1).octet(at: 0)
+    }
+
+    /// The first place of a byte in a range.
+    func find(_ octet: UInt8, in range: Range<Int>) -> Int? {
+        check(range)
+        // SAFETY: inside the window.
+        return unsafe Campaign.find(octet, start, range.lowerBound, range.upperBound)
+    }
+
+    /// Whether a line of lists without columns is blank.
+    func isBlankLine(_ range: Range<Int>) -> Bool {
+        check(range)
+        // SAFETY: inside the window.
+        return unsafe isBlank(start, range.lowerBound, range.upperBound, .lines)
+    }
+
+    /// Where the next row ends, from `scan` on.
+    func nextEnd(_ scanner: inout RowScanner, from scan: inout Int) -> RowScanner.RowEnd? {
+        check(scan..<count)
+        // SAFETY: inside the window.
+        return unsafe scanner.nextEnd(in: UnsafeRawPointer(start), from: &scan, to: count)
+    }
+
+    /// Has rows read from an offset on, for as long as the window lasts.
+    @unsafe func open(_ reader: inout RowReader, from offset: Int, line: UInt64) {
+        check(offset..<count)
+        unsafe reader.open(UnsafeRawPointer(start), from: offset, count: count, line: line)
+    }
+
+    /// Moves the bytes of a range towards the start.
+    func move(_ range: Range<Int>, to offset: Int) {
+        check(range)
+        precondition(offset >= 0 && offset <= range.lowerBound, "towards the start only")
+        // SAFETY: both ranges lie inside the window.
+        unsafe (start + offset).copyMemory(from: start + range.lowerBound, byteCount: range.count)
+    }
+
+    /// Appends the bytes of a range.
+    func append(_ range: Range<Int>, to output: inout [UInt8]) {
+        unsafe bytes(range).withUnsafeBytes { source in unsafe output.append(contentsOf: source) }
+    }
+
+    @inline(__always)
+    private func check(_ range: Range<Int>) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count, "outside of the window")
+    }
+}
