@@ -4,6 +4,17 @@ import Glibc
 /// What can be asked of the kernel. Each call queues one operation, and each operation completes
 /// with its `userData`; nothing here waits.
 extension Ring {
+    /// Has a free submission queue entry filled, then notes whose operation it is.
+    @safe @inline(__always)
+    private mutating func queue(
+        _ userData: UInt64, _ prepare: (UnsafeMutablePointer<io_uring_sqe>) -> Void
+    ) {
+        // SAFETY: the entry is this thread's until the next submission.
+        let entry = unsafe entry()
+        unsafe prepare(entry)
+        unsafe entry.pointee.user_data = userData
+    }
+
     // MARK: Sockets
 
     /// Connects a socket. Result: 0, or minus ECONNREFUSED and its kin.
@@ -18,10 +29,10 @@ extension Ring {
 
     /// Accepts connections until cancelled. Result: a new descriptor, closed on exec.
     public mutating func acceptMultishot(_ descriptor: Int32, userData: UInt64) {
-        let entry = unsafe entry()
-        unsafe io_uring_prep_multishot_accept(
-            entry, descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
-        unsafe entry.pointee.user_data = userData
+        queue(userData) { entry in
+            unsafe io_uring_prep_multishot_accept(
+                entry, descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
+        }
     }
 
     /// Receives into provided buffers until the peer closes, an error, or no buffer is left.
@@ -30,11 +41,11 @@ extension Ring {
     /// buffers ran out. Where a completion lacks `hasMore`, arm again.
     public mutating func receiveMultishot(_ descriptor: Int32, userData: UInt64) {
         precondition(bufferCount > 0, "this ring has no buffers")
-        let entry = unsafe entry()
-        unsafe io_uring_prep_recv_multishot(entry, descriptor, nil, 0, 0)
-        unsafe entry.pointee.flags |= UInt8(1 << IOSQE_BUFFER_SELECT_BIT)
-        unsafe entry.pointee.buf_group = BufferRing.group
-        unsafe entry.pointee.user_data = userData
+        queue(userData) { entry in
+            unsafe io_uring_prep_recv_multishot(entry, descriptor, nil, 0, 0)
+            unsafe entry.pointee.flags |= UInt8(1 << IOSQE_BUFFER_SELECT_BIT)
+            unsafe entry.pointee.buf_group = BufferRing.group
+        }
     }
 
     /// Sends bytes that stay unchanged until the completion. Result: bytes sent, which may be
@@ -46,26 +57,22 @@ extension Ring {
         _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, waitForAll: Bool = true,
         userData: UInt64
     ) {
-        let entry = unsafe entry()
         let flags = MSG_NOSIGNAL | (waitForAll ? MSG_WAITALL : 0)
-        unsafe io_uring_prep_send(
-            entry, descriptor, bytes.baseAddress, bytes.count, Int32(flags))
-        unsafe entry.pointee.user_data = userData
+        queue(userData) { entry in
+            unsafe io_uring_prep_send(
+                entry, descriptor, bytes.baseAddress, bytes.count, Int32(flags))
+        }
     }
 
     /// Shuts one direction down, or both: `SHUT_WR`, `SHUT_RDWR`. Result: 0 or minus an errno.
     public mutating func shutdown(_ descriptor: Int32, how: Int32, userData: UInt64) {
-        let entry = unsafe entry()
-        unsafe io_uring_prep_shutdown(entry, descriptor, how)
-        unsafe entry.pointee.user_data = userData
+        queue(userData) { unsafe io_uring_prep_shutdown($0, descriptor, how) }
     }
 
     /// Closes a descriptor. Operations still in flight on it keep the file open until they end:
     /// cancel them first. Result: 0 or minus an errno; the descriptor is gone either way.
     public mutating func close(_ descriptor: Int32, userData: UInt64) {
-        let entry = unsafe entry()
-        unsafe io_uring_prep_close(entry, descriptor)
-        unsafe entry.pointee.user_data = userData
+        queue(userData) { unsafe io_uring_prep_close($0, descriptor) }
     }
 
     // MARK: Files
@@ -78,10 +85,10 @@ extension Ring {
         _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: UInt64, userData: UInt64
     ) {
         precondition(bytes.count <= Int(Int32.max), "one write is shorter than 2 GiB")
-        let entry = unsafe entry()
-        unsafe io_uring_prep_write(
-            entry, descriptor, bytes.baseAddress, UInt32(bytes.count), offset)
-        unsafe entry.pointee.user_data = userData
+        queue(userData) { entry in
+            unsafe io_uring_prep_write(
+                entry, descriptor, bytes.baseAddress, UInt32(bytes.count), offset)
+        }
     }
 
     /// Reads into memory that stays reserved until the completion. Result: bytes, 0 at the end.
@@ -92,28 +99,28 @@ extension Ring {
         userData: UInt64
     ) {
         precondition(memory.count <= Int(Int32.max), "one read is shorter than 2 GiB")
-        let entry = unsafe entry()
-        unsafe io_uring_prep_read(
-            entry, descriptor, memory.baseAddress, UInt32(memory.count), offset)
-        unsafe entry.pointee.user_data = userData
+        queue(userData) { entry in
+            unsafe io_uring_prep_read(
+                entry, descriptor, memory.baseAddress, UInt32(memory.count), offset)
+        }
     }
 
     /// Makes what earlier *completed* writes wrote durable; writes in flight are not covered.
     ///
     /// - Parameter dataOnly: fdatasync: leaves out times, keeps what reading back needs.
     public mutating func fsync(_ descriptor: Int32, dataOnly: Bool, userData: UInt64) {
-        let entry = unsafe entry()
-        unsafe io_uring_prep_fsync(entry, descriptor, dataOnly ? IORING_FSYNC_DATASYNC : 0)
-        unsafe entry.pointee.user_data = userData
+        queue(userData) { entry in
+            unsafe io_uring_prep_fsync(entry, descriptor, dataOnly ? IORING_FSYNC_DATASYNC : 0)
+        }
     }
 
     // MARK: Waiting for things
 
     /// Completes once when the descriptor is ready. Result: the poll(2) events that hold.
     public mutating func poll(_ descriptor: Int32, events: Int16 = 1, userData: UInt64) {
-        let entry = unsafe entry()
-        unsafe io_uring_prep_poll_add(entry, descriptor, UInt32(UInt16(bitPattern: events)))
-        unsafe entry.pointee.user_data = userData
+        queue(userData) { entry in
+            unsafe io_uring_prep_poll_add(entry, descriptor, UInt32(UInt16(bitPattern: events)))
+        }
     }
 
     /// Completes when the time has passed since submission. Result: minus ETIME, or minus
@@ -130,16 +137,14 @@ extension Ring {
     /// Cancels one operation by its `userData`; it then completes with minus ECANCELED. Result
     /// of the cancellation itself: 0, minus ENOENT (nothing found) or minus EALREADY (running).
     public mutating func cancel(_ target: UInt64, userData: UInt64) {
-        let entry = unsafe entry()
-        unsafe io_uring_prep_cancel64(entry, target, 0)
-        unsafe entry.pointee.user_data = userData
+        queue(userData) { unsafe io_uring_prep_cancel64($0, target, 0) }
     }
 
     /// Cancels every operation on a descriptor. Result: how many were found.
     public mutating func cancelAll(on descriptor: Int32, userData: UInt64) {
-        let entry = unsafe entry()
-        unsafe io_uring_prep_cancel_fd(entry, descriptor, IORING_ASYNC_CANCEL_ALL)
-        unsafe entry.pointee.user_data = userData
+        queue(userData) { entry in
+            unsafe io_uring_prep_cancel_fd(entry, descriptor, IORING_ASYNC_CANCEL_ALL)
+        }
     }
 
     // MARK: Provided buffers

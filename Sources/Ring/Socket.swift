@@ -29,14 +29,7 @@ public enum Socket {
         let descriptor = try stream(for: address)
         set(descriptor, SOL_SOCKET, SO_REUSEADDR)
         if sharedPort { set(descriptor, SOL_SOCKET, SO_REUSEPORT) }
-        var storage = sockaddr_storage()
-        let bound = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
-            let count = unsafe address.write(to: UnsafeMutableRawPointer(pointer))
-            return unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe Glibc.bind(descriptor, $0, count)
-            }
-        }
-        guard bound == 0 else {
+        guard address.lend({ unsafe Glibc.bind(descriptor, $0, $1) }) == 0 else {
             let code = errno
             close(descriptor)
             throw RingError(.bind, code: code, subject: address.description)
@@ -78,13 +71,7 @@ public enum Socket {
     ///
     /// - Returns: An error number; 0 for success.
     public static func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
-        var storage = sockaddr_storage()
-        return unsafe withUnsafeMutablePointer(to: &storage) { pointer in
-            let count = unsafe address.write(to: UnsafeMutableRawPointer(pointer))
-            return unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe Glibc.connect(descriptor, $0, count) == 0 ? 0 : errno
-            }
-        }
+        address.lend { unsafe Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
     }
 
     /// Closes a descriptor that no operation is in flight on. Errors are of no use here: the

@@ -105,6 +105,18 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Hands the address to a system call; the call's result.
+    @safe func lend(_ call: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        var storage = sockaddr_storage()
+        return unsafe withUnsafeMutablePointer(to: &storage) { pointer in
+            // SAFETY: the storage has room for an address of any family.
+            let count = unsafe write(to: UnsafeMutableRawPointer(pointer))
+            return unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe call($0, count)
+            }
+        }
+    }
+
     /// The address without its port: `127.0.0.1`, `::1`.
     public var host: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN) + 1)
