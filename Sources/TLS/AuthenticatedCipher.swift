@@ -17,21 +17,25 @@ public struct AuthenticatedCipher: Sendable {
         self.key = key
     }
 
+    private static func makeContext() -> OpenSSLObject? {
+        unsafe OpenSSLObject(EVP_CIPHER_CTX_new(), freedBy: EVP_CIPHER_CTX_free)
+    }
+
     /// The ciphertext of a message, and its tag behind it.
     public func seal(_ message: [UInt8], nonce: [UInt8]) -> [UInt8] {
         precondition(nonce.count == Self.nonceCount && message.count <= 1 << 20)
-        let context = unsafe EVP_CIPHER_CTX_new()
-        defer { unsafe EVP_CIPHER_CTX_free(context) }
+        guard let context = Self.makeContext() else { preconditionFailure("no memory") }
         var sealed = [UInt8](repeating: 0, count: message.count + Self.tagCount)
         var count: Int32 = 0
         var ends: Int32 = 0
         var tag = [UInt8](repeating: 0, count: Self.tagCount)
-        let isSealed =
+        let isSealed = context.lend { context in
             unsafe EVP_EncryptInit_ex(context, EVP_aes_256_gcm(), nil, key, nonce) == 1
-            && EVP_EncryptUpdate(context, &sealed, &count, message, Int32(message.count)) == 1
-            && EVP_EncryptFinal_ex(context, &tag, &ends) == 1
-            && EVP_CIPHER_CTX_ctrl(
-                context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagCount), &tag) == 1
+                && EVP_EncryptUpdate(context, &sealed, &count, message, Int32(message.count)) == 1
+                && EVP_EncryptFinal_ex(context, &tag, &ends) == 1
+                && EVP_CIPHER_CTX_ctrl(
+                    context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagCount), &tag) == 1
+        }
         precondition(isSealed && Int(count) == message.count, "OpenSSL has no AES-256-GCM")
         sealed.replaceSubrange(message.count..., with: tag)
         return sealed
@@ -42,8 +46,7 @@ public struct AuthenticatedCipher: Sendable {
         guard nonce.count == Self.nonceCount, sealed.count >= Self.tagCount,
             sealed.count <= 1 << 20
         else { return nil }
-        let context = unsafe EVP_CIPHER_CTX_new()
-        defer { unsafe EVP_CIPHER_CTX_free(context) }
+        guard let context = Self.makeContext() else { return nil }
         let messageCount = sealed.count - Self.tagCount
         // One more, so that there is an address where the message is empty.
         var message = [UInt8](repeating: 0, count: messageCount + 1)
@@ -51,12 +54,13 @@ public struct AuthenticatedCipher: Sendable {
         var count: Int32 = 0
         var ends: [UInt8] = Array(repeating: 0, count: 16)
         var endCount: Int32 = 0
-        let isGenuine =
+        let isGenuine = context.lend { context in
             unsafe EVP_DecryptInit_ex(context, EVP_aes_256_gcm(), nil, key, nonce) == 1
-            && EVP_DecryptUpdate(context, &message, &count, sealed, Int32(messageCount)) == 1
-            && EVP_CIPHER_CTX_ctrl(
-                context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagCount), &tag) == 1
-            && EVP_DecryptFinal_ex(context, &ends, &endCount) == 1
+                && EVP_DecryptUpdate(context, &message, &count, sealed, Int32(messageCount)) == 1
+                && EVP_CIPHER_CTX_ctrl(
+                    context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagCount), &tag) == 1
+                && EVP_DecryptFinal_ex(context, &ends, &endCount) == 1
+        }
         ErrorQueue.clear()
         return isGenuine ? Array(message[..<messageCount]) : nil
     }

@@ -8,10 +8,16 @@ internal import COpenSSL
     /// Takes a reference that the caller held.
     init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
-    /// Adds a reference.
-    init(retaining pointer: OpaquePointer) {
-        unsafe X509_up_ref(pointer)
-        unsafe self.pointer = pointer
+    /// Takes over the certificate that OpenSSL made; nil where it made none.
+    convenience init?(owningIfAny pointer: OpaquePointer?) {
+        guard let pointer = unsafe pointer else { return nil }
+        unsafe self.init(owning: pointer)
+    }
+
+    /// Adds a reference to a certificate that OpenSSL has; nil where it has none.
+    convenience init?(retaining pointer: OpaquePointer?) {
+        guard let pointer = unsafe pointer, unsafe X509_up_ref(pointer) == 1 else { return nil }
+        unsafe self.init(owning: pointer)
     }
 
     deinit { unsafe X509_free(pointer) }
@@ -19,11 +25,7 @@ internal import COpenSSL
     /// Reads one certificate in DER.
     public convenience init(der: [UInt8]) throws(TLSError) {
         ErrorQueue.clear()
-        let pointer: OpaquePointer? = unsafe der.withUnsafeBufferPointer { bytes in
-            var position = bytes.baseAddress
-            return unsafe d2i_X509(nil, &position, bytes.count)
-        }
-        guard let pointer = unsafe pointer else {
+        guard let pointer = unsafe DERCoding.read(der, d2i_X509) else {
             ErrorQueue.clear()
             throw TLSError(.certificateUnreadable, "this is not a certificate in DER form")
         }
@@ -34,9 +36,11 @@ internal import COpenSSL
     public static func all(pem: [UInt8]) throws(TLSError) -> [Certificate] {
         ErrorQueue.clear()
         var certificates: [Certificate] = []
-        let complete = unsafe PEMText.read(pem) { bio in
-            while let pointer = unsafe PEM_read_bio_X509(bio, nil, { _, _, _, _ in -1 }, nil) {
-                unsafe certificates.append(Certificate(owning: pointer))
+        let complete = PEMText.read(pem) { bio in
+            while let certificate = unsafe Certificate(
+                owningIfAny: PEM_read_bio_X509(bio, nil, { _, _, _, _ in -1 }, nil))
+            {
+                certificates.append(certificate)
             }
             // The text ends with "no start line"; anything else is a damaged certificate.
             let last = ERR_peek_last_error()
@@ -58,17 +62,10 @@ internal import COpenSSL
     }
 
     /// The certificate in DER.
-    public var der: [UInt8] {
-        let count = unsafe i2d_X509(pointer, nil)
-        guard count > 0 else { return [] }
-        return unsafe [UInt8](unsafeUninitializedCapacity: Int(count)) { buffer, written in
-            var position = buffer.baseAddress
-            written = unsafe Int(max(0, i2d_X509(pointer, &position)))
-        }
-    }
+    public var der: [UInt8] { unsafe DERCoding.write(pointer, i2d_X509) }
 
     /// The certificate in PEM.
-    public var pem: [UInt8] { unsafe PEMText.write { unsafe PEM_write_bio_X509($0, pointer) } }
+    public var pem: [UInt8] { PEMText.write { unsafe PEM_write_bio_X509($0, pointer) } }
 
     /// The subject's distinguished name, RFC 2253 style.
     public var subject: String { unsafe PEMText.name(X509_get_subject_name(pointer)) }
@@ -100,51 +97,40 @@ internal import COpenSSL
     /// The first value of a subject attribute by its object identifier in dots, as UTF-8: the UID
     /// 0.9.2342.19200300.100.1.1, the common name 2.5.4.3.
     public func subjectAttribute(_ identifier: String) -> String? {
-        guard let object = unsafe OBJ_txt2obj(identifier, 1) else {
+        guard let object = OpenSSLObject(identifier: identifier) else {
             ErrorQueue.clear()
             return nil
         }
-        defer { unsafe ASN1_OBJECT_free(object) }
         let name = unsafe X509_get_subject_name(pointer)
-        let index = unsafe X509_NAME_get_index_by_OBJ(name, object, -1)
+        let index = object.lend { unsafe X509_NAME_get_index_by_OBJ(name, $0, -1) }
         guard index >= 0 else { return nil }
-        var text: UnsafeMutablePointer<UInt8>?
-        let value = unsafe X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index))
-        let count = unsafe ASN1_STRING_to_UTF8(&text, value)
-        guard count >= 0, let text = unsafe text else {
-            ErrorQueue.clear()
-            return nil
-        }
-        defer { unsafe CRYPTO_free(text, "", 0) }
-        return unsafe String(
-            decoding: UnsafeBufferPointer(start: text, count: Int(count)), as: UTF8.self)
+        return unsafe PEMText.utf8(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index)))
     }
 
     /// The DER value of an extension by its object identifier in dots: what stands inside the
     /// extension's OCTET STRING.
     public func extensionValue(_ identifier: String) -> [UInt8]? {
-        guard let object = unsafe OBJ_txt2obj(identifier, 1) else {
+        guard let object = OpenSSLObject(identifier: identifier) else {
             ErrorQueue.clear()
             return nil
         }
-        defer { unsafe ASN1_OBJECT_free(object) }
-        let index = unsafe X509_get_ext_by_OBJ(pointer, object, -1)
+        let index = object.lend { unsafe X509_get_ext_by_OBJ(pointer, $0, -1) }
         guard index >= 0 else { return nil }
-        let value = unsafe X509_EXTENSION_get_data(X509_get_ext(pointer, index))
-        return unsafe PEMText.octets(value)
+        return unsafe PEMText.octets(X509_EXTENSION_get_data(X509_get_ext(pointer, index)))
     }
 
     /// DNS names and IP addresses that the certificate is for.
     public var alternativeNames: [String] {
-        guard let raw = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil) else {
+        let list = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil)
+        guard
+            let names = unsafe OpenSSLObject(OpaquePointer(list), freedBy: GENERAL_NAMES_free)
+        else {
             ErrorQueue.clear()
             return []
         }
-        let names = OpaquePointer(raw)
-        defer { unsafe GENERAL_NAMES_free(names) }
         var texts: [String] = []
-        for index in 0..<(unsafe openssl_name_count(names)) {
-            guard let name = unsafe openssl_name(names, index),
+        for index in 0..<(names.lend { unsafe openssl_name_count($0) }) {
+            guard let name = names.lend({ unsafe openssl_name($0, index) }),
                 let value = unsafe openssl_name_text(name)
             else { continue }
             let octets = unsafe PEMText.octets(value)
@@ -166,7 +152,7 @@ internal import COpenSSL
     }
 
     private static func text(_ time: UnsafePointer<ASN1_TIME>?) -> String {
-        let bytes = unsafe PEMText.write { unsafe ASN1_TIME_print($0, time) }
+        let bytes = PEMText.write { unsafe ASN1_TIME_print($0, time) }
         return String(decoding: bytes, as: UTF8.self)
     }
 }

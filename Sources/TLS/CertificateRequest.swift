@@ -22,8 +22,10 @@ internal import COpenSSL
         for key: PrivateKey, signedBy issuer: (certificate: Certificate, key: PrivateKey)?
     ) throws(TLSError) -> Certificate {
         ErrorQueue.clear()
-        guard let pointer = unsafe X509_new() else { throw ErrorQueue.error("make a certificate") }
-        let certificate = unsafe Certificate(owning: pointer)
+        guard let certificate = unsafe Certificate(owningIfAny: X509_new()) else {
+            throw ErrorQueue.error("make a certificate")
+        }
+        let pointer = unsafe certificate.pointer
         let issuerCertificate = issuer?.certificate ?? certificate
         // 64 random bits, positive: CA/Browser Forum Baseline Requirements 7.1.
         let serial = randomBytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } >> 1
@@ -65,22 +67,20 @@ internal import COpenSSL
             label = identifier
             unsafe made = Self.rawExtension(identifier, der)
         }
-        guard let made = unsafe made else {
+        guard let made = unsafe OpenSSLObject(made, freedBy: X509_EXTENSION_free) else {
             throw ErrorQueue.error("make the extension \(label)")
         }
-        defer { unsafe X509_EXTENSION_free(made) }
-        guard unsafe X509_add_ext(certificate.pointer, made, -1) == 1 else {
+        guard made.lend({ unsafe X509_add_ext(certificate.pointer, $0, -1) }) == 1 else {
             throw ErrorQueue.error("add the extension \(label)")
         }
     }
 
     /// A non-critical extension with given content.
     private static func rawExtension(_ identifier: String, _ der: [UInt8]) -> OpaquePointer? {
-        guard let object = unsafe OBJ_txt2obj(identifier, 1) else { return nil }
-        defer { unsafe ASN1_OBJECT_free(object) }
+        guard let object = OpenSSLObject(identifier: identifier) else { return nil }
         guard let content = unsafe ASN1_STRING_type_new(V_ASN1_OCTET_STRING) else { return nil }
         defer { unsafe ASN1_STRING_free(content) }
         guard unsafe ASN1_STRING_set(content, der, Int32(der.count)) == 1 else { return nil }
-        return unsafe X509_EXTENSION_create_by_OBJ(nil, object, 0, content)
+        return object.lend { unsafe X509_EXTENSION_create_by_OBJ(nil, $0, 0, content) }
     }
 }

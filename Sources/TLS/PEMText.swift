@@ -3,7 +3,7 @@ internal import COpenSSL
 /// Text in and out of OpenSSL, for keys and certificates; no record ever goes through here.
 enum PEMText {
     /// Lets OpenSSL read from bytes.
-    static func read<Result>(_ bytes: [UInt8], _ body: (OpaquePointer) -> Result) -> Result {
+    @safe static func read<Result>(_ bytes: [UInt8], _ body: (OpaquePointer) -> Result) -> Result {
         unsafe bytes.withUnsafeBufferPointer { buffer in
             let bio = unsafe BIO_new_mem_buf(
                 buffer.baseAddress ?? UnsafePointer(bitPattern: 1), Int32(buffer.count))!
@@ -13,7 +13,7 @@ enum PEMText {
     }
 
     /// Collects what OpenSSL writes; empty where it fails.
-    static func write(_ body: (OpaquePointer) -> Int32) -> [UInt8] {
+    @safe static func write(_ body: (OpaquePointer) -> Int32) -> [UInt8] {
         let bio = unsafe BIO_new(BIO_s_mem())!
         defer { unsafe BIO_free(bio) }
         guard unsafe body(bio) >= 0 else {
@@ -28,8 +28,21 @@ enum PEMText {
 
     /// A distinguished name in one line.
     static func name(_ name: OpaquePointer?) -> String {
-        let bytes = unsafe write { unsafe X509_NAME_print_ex($0, name, 0, openssl_name_flags()) }
+        let bytes = write { unsafe X509_NAME_print_ex($0, name, 0, openssl_name_flags()) }
         return bytes.isEmpty ? "no name" : String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// An ASN.1 string's text; nil where it holds none.
+    static func utf8(_ string: UnsafePointer<ASN1_STRING>?) -> String? {
+        var text: UnsafeMutablePointer<UInt8>?
+        let count = unsafe ASN1_STRING_to_UTF8(&text, string)
+        guard count >= 0, let text = unsafe text else {
+            ErrorQueue.clear()
+            return nil
+        }
+        defer { unsafe CRYPTO_free(text, "", 0) }
+        return unsafe String(
+            decoding: UnsafeBufferPointer(start: text, count: Int(count)), as: UTF8.self)
     }
 
     /// The bytes of an ASN.1 string.

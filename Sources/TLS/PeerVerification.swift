@@ -10,14 +10,14 @@ enum PeerVerification {
                 guard unsafe X509_verify_cert(store) != 1 else { return 1 }
                 let session = unsafe OpaquePointer(
                     X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())!)
-                let transfer = unsafe RecordBIO.transfer(of: session)
-                if unsafe transfer.pointee.acceptsAnyCertificate {
+                let transfer = unsafe SharedTransfer(of: session)
+                if transfer.value.acceptsAnyCertificate {
                     unsafe X509_STORE_CTX_set_error(store, X509_V_OK)
                     ErrorQueue.clear()
                     return 1
                 }
-                unsafe transfer.pointee.verification = unsafe PeerVerification.error(
-                    store!, transfer.pointee.serverName)
+                transfer.value.verification = unsafe PeerVerification.error(
+                    store!, transfer.value.serverName)
                 return 0
             }, nil)
     }
@@ -51,10 +51,8 @@ enum PeerVerification {
         let code = unsafe X509_STORE_CTX_get_error(store)
         let peer = name == nil ? "client" : "server"
         let server = name.map { " of \($0.text)" } ?? ""
-        let certificate = unsafe X509_STORE_CTX_get_current_cert(store).map {
-            unsafe Certificate(retaining: $0)
-        }
-        let leaf = unsafe X509_STORE_CTX_get0_cert(store).map { unsafe Certificate(retaining: $0) }
+        let certificate = unsafe Certificate(retaining: X509_STORE_CTX_get_current_cert(store))
+        let leaf = unsafe Certificate(retaining: X509_STORE_CTX_get0_cert(store))
         switch code {
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
             X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,

@@ -7,6 +7,12 @@ internal import COpenSSL
 
     init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
+    /// Takes over the key that OpenSSL made; nil where it made none.
+    convenience init?(owningIfAny pointer: OpaquePointer?) {
+        guard let pointer = unsafe pointer else { return nil }
+        unsafe self.init(owning: pointer)
+    }
+
     deinit { unsafe EVP_PKEY_free(pointer) }
 
     /// Reads the first private key of a PEM text.
@@ -15,7 +21,7 @@ internal import COpenSSL
     /// - Throws: `.passphraseMissing`, `.passphraseWrong` or `.keyUnreadable`.
     public convenience init(pem: [UInt8], passphrase: [UInt8]? = nil) throws(TLSError) {
         ErrorQueue.clear()
-        let pointer = unsafe PEMText.read(pem) { bio -> OpaquePointer? in
+        let pointer = PEMText.read(pem) { bio -> OpaquePointer? in
             guard let passphrase else {
                 // Never asks the terminal for a passphrase: OpenSSL's own callback would.
                 return unsafe PEM_read_bio_PrivateKey(bio, nil, { _, _, _, _ in -1 }, nil)
@@ -38,22 +44,22 @@ internal import COpenSSL
     /// A new P-256 key.
     public static func generate() throws(TLSError) -> PrivateKey {
         ErrorQueue.clear()
-        guard let pointer = unsafe openssl_generate_key("P-256") else {
+        guard let key = unsafe PrivateKey(owningIfAny: openssl_generate_key("P-256")) else {
             throw ErrorQueue.error("make a key")
         }
-        return unsafe PrivateKey(owning: pointer)
+        return key
     }
 
     /// The key as unencrypted PKCS#8 PEM, the form of Apple's `.p8` files.
     public var pem: [UInt8] {
-        unsafe PEMText.write {
+        PEMText.write {
             unsafe PEM_write_bio_PKCS8PrivateKey($0, pointer, nil, nil, 0, nil, nil)
         }
     }
 
     /// The public half as PEM.
     public var publicPEM: [UInt8] {
-        unsafe PEMText.write { unsafe PEM_write_bio_PUBKEY($0, pointer) }
+        PEMText.write { unsafe PEM_write_bio_PUBKEY($0, pointer) }
     }
 
     private static func error(reading text: String, withPassphrase: Bool) -> TLSError {

@@ -77,24 +77,50 @@ internal import COpenSSL
     }
 }
 
-/// The BIO_METHOD, made once for the process.
-enum RecordBIO {
-    // Safe: a BIO_METHOD is not changed after it was made, and OpenSSL only reads it.
-    private nonisolated(unsafe) static let method: OpaquePointer = unsafe makeMethod()
+/// Where a session's transfer lies: at an address of its own, which the session's BIO keeps.
+@safe struct SharedTransfer {
+    private let pointer: UnsafeMutablePointer<RecordTransfer>
 
-    /// A BIO over a transfer that outlives it; nil where memory is short.
-    static func make(_ transfer: UnsafeMutablePointer<RecordTransfer>) -> OpaquePointer? {
-        guard let bio = unsafe BIO_new(method) else { return nil }
-        unsafe BIO_set_data(bio, transfer)
+    /// Moves a transfer there, until `deallocate`.
+    init(_ transfer: RecordTransfer) {
+        unsafe pointer = .allocate(capacity: 1)
+        unsafe pointer.initialize(to: transfer)
+    }
+
+    /// The transfer behind a BIO that `RecordBIO` made.
+    @unsafe init(behind bio: OpaquePointer?) {
+        unsafe pointer = BIO_get_data(bio).assumingMemoryBound(to: RecordTransfer.self)
+    }
+
+    /// The transfer behind a session of ours: each has such a BIO.
+    @unsafe init(of session: OpaquePointer) { unsafe self.init(behind: SSL_get_rbio(session)) }
+
+    /// Ends the transfer; nothing may ask for it afterwards.
+    @unsafe func deallocate() {
+        unsafe pointer.deinitialize(count: 1)
+        unsafe pointer.deallocate()
+    }
+
+    /// A BIO over the transfer, which has to outlive it; nil where memory is short.
+    @unsafe func makeBIO() -> OpaquePointer? {
+        guard let bio = unsafe BIO_new(RecordBIO.method) else { return nil }
+        unsafe BIO_set_data(bio, pointer)
         unsafe BIO_set_init(bio, 1)
         return unsafe bio
     }
 
-    /// The transfer behind a session.
-    static func transfer(of session: OpaquePointer) -> UnsafeMutablePointer<RecordTransfer> {
-        // Safe: every session of ours has a BIO made above, which holds its transfer.
-        unsafe BIO_get_data(SSL_get_rbio(session)).assumingMemoryBound(to: RecordTransfer.self)
+    /// The transfer.
+    var value: RecordTransfer {
+        // SAFETY: sessions end their transfer last, and are used by one thread at a time.
+        @inline(__always) unsafeAddress { unsafe UnsafePointer(pointer) }
+        @inline(__always) nonmutating unsafeMutableAddress { unsafe pointer }
     }
+}
+
+/// The BIO_METHOD, made once for the process.
+enum RecordBIO {
+    // Safe: a BIO_METHOD is not changed after it was made, and OpenSSL only reads it.
+    fileprivate nonisolated(unsafe) static let method: OpaquePointer = unsafe makeMethod()
 
     private static func makeMethod() -> OpaquePointer {
         // 0x0400 is BIO_TYPE_SOURCE_SINK.
@@ -102,8 +128,7 @@ enum RecordBIO {
         unsafe BIO_meth_set_read(method) { bio, target, count in
             unsafe openssl_clear_retry(bio)
             guard let target = unsafe target, count > 0 else { return 0 }
-            let transfer = unsafe BIO_get_data(bio).assumingMemoryBound(to: RecordTransfer.self)
-            let taken = unsafe transfer.pointee.read(
+            let taken = unsafe SharedTransfer(behind: bio).value.read(
                 into: UnsafeMutableRawPointer(target), count: Int(count))
             guard taken == 0 else { return Int32(taken) }
             unsafe openssl_wait_for_read(bio)
@@ -112,8 +137,8 @@ enum RecordBIO {
         unsafe BIO_meth_set_write(method) { bio, record, count in
             unsafe openssl_clear_retry(bio)
             guard let record = unsafe record, count > 0 else { return 0 }
-            let transfer = unsafe BIO_get_data(bio).assumingMemoryBound(to: RecordTransfer.self)
-            let put = unsafe transfer.pointee.write(UnsafeRawPointer(record), count: Int(count))
+            let put = unsafe SharedTransfer(behind: bio).value.write(
+                UnsafeRawPointer(record), count: Int(count))
             guard put == 0 else { return Int32(put) }
             unsafe openssl_wait_for_write(bio)
             return -1

@@ -14,7 +14,7 @@ public struct SigningKey: Sendable {
 
     /// Takes a key that was read or made already; the same rules.
     public init(_ key: PrivateKey) throws(TLSError) {
-        unsafe try KeyKind.requireP256(key.pointer)
+        try KeyKind.requireP256(key)
         self.key = key
     }
 
@@ -29,15 +29,16 @@ public struct SigningKey: Sendable {
     /// SHA-256 and ECDSA over a message: 64 bytes, R and S of 32 bytes each, big-endian.
     public func signES256(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
         ErrorQueue.clear()
-        guard let context = unsafe EVP_MD_CTX_new() else {
+        guard let context = unsafe OpenSSLObject(EVP_MD_CTX_new(), freedBy: EVP_MD_CTX_free) else {
             throw ErrorQueue.error("sign")
         }
-        defer { unsafe EVP_MD_CTX_free(context) }
         var count = ES256Signature.maximumDERCount
         var der = [UInt8](repeating: 0, count: count)
-        guard unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key.pointer) == 1,
-            unsafe EVP_DigestSign(context, &der, &count, message, message.count) == 1,
-            let raw = ES256Signature.raw(fromDER: Array(der.prefix(count)))
+        let isSigned = context.lend { context in
+            unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key.pointer) == 1
+                && EVP_DigestSign(context, &der, &count, message, message.count) == 1
+        }
+        guard isSigned, let raw = ES256Signature.raw(fromDER: Array(der.prefix(count)))
         else { throw ErrorQueue.error("sign") }
         return raw
     }
@@ -50,17 +51,18 @@ public struct SigningKey: Sendable {
     /// Reads a public key in PEM (`BEGIN PUBLIC KEY`).
     public init(pem: [UInt8]) throws(TLSError) {
         ErrorQueue.clear()
-        let pointer = unsafe PEMText.read(pem) { bio in
-            unsafe PEM_read_bio_PUBKEY(bio, nil, { _, _, _, _ in -1 }, nil)
+        // An EVP_PKEY holds either half; this one has the public half only.
+        let key = PEMText.read(pem) { bio in
+            unsafe PrivateKey(
+                owningIfAny: PEM_read_bio_PUBKEY(bio, nil, { _, _, _, _ in -1 }, nil))
         }
-        guard let pointer = unsafe pointer else {
+        guard let key else {
             ErrorQueue.clear()
             throw TLSError(
                 .keyUnreadable, "this is not a public key in PEM form (-----BEGIN PUBLIC KEY-----)")
         }
-        // An EVP_PKEY holds either half; this one has the public half only.
-        key = unsafe PrivateKey(owning: pointer)
-        unsafe try KeyKind.requireP256(key.pointer)
+        try KeyKind.requireP256(key)
+        self.key = key
     }
 
     /// The key as PEM.
@@ -80,10 +82,13 @@ public struct SigningKey: Sendable {
     private func verifies(der: [UInt8], over message: [UInt8]) -> Bool {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
-        guard let context = unsafe EVP_MD_CTX_new() else { return false }
-        defer { unsafe EVP_MD_CTX_free(context) }
-        return unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key.pointer) == 1
-            && EVP_DigestVerify(context, der, der.count, message, message.count) == 1
+        guard let context = unsafe OpenSSLObject(EVP_MD_CTX_new(), freedBy: EVP_MD_CTX_free) else {
+            return false
+        }
+        return context.lend { context in
+            unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key.pointer) == 1
+                && EVP_DigestVerify(context, der, der.count, message, message.count) == 1
+        }
     }
 }
 
@@ -94,47 +99,44 @@ enum ES256Signature {
 
     /// R and S, each padded to 32 bytes; nil where the input is not a DER signature.
     static func raw(fromDER der: [UInt8]) -> [UInt8]? {
-        let signature: OpaquePointer? = unsafe der.withUnsafeBufferPointer { bytes in
-            var position = bytes.baseAddress
-            return unsafe d2i_ECDSA_SIG(nil, &position, bytes.count)
+        let read = unsafe DERCoding.read(der, d2i_ECDSA_SIG)
+        guard let signature = unsafe OpenSSLObject(read, freedBy: ECDSA_SIG_free) else {
+            return nil
         }
-        guard let signature = unsafe signature else { return nil }
-        defer { unsafe ECDSA_SIG_free(signature) }
         var r = [UInt8](repeating: 0, count: 32)
         var s = [UInt8](repeating: 0, count: 32)
-        guard unsafe BN_bn2binpad(ECDSA_SIG_get0_r(signature), &r, 32) == 32,
-            unsafe BN_bn2binpad(ECDSA_SIG_get0_s(signature), &s, 32) == 32
-        else { return nil }
-        return r + s
+        let isWhole = signature.lend { signature in
+            unsafe BN_bn2binpad(ECDSA_SIG_get0_r(signature), &r, 32) == 32
+                && BN_bn2binpad(ECDSA_SIG_get0_s(signature), &s, 32) == 32
+        }
+        return isWhole ? r + s : nil
     }
 
     /// The DER form of 64 bytes.
     static func der(fromRaw raw: [UInt8]) -> [UInt8]? {
         precondition(raw.count == SigningKey.signatureByteCount)
-        guard let signature = unsafe ECDSA_SIG_new() else { return nil }
-        defer { unsafe ECDSA_SIG_free(signature) }
-        let r = unsafe BN_bin2bn(Array(raw[..<32]), 32, nil)
-        let s = unsafe BN_bin2bn(Array(raw[32...]), 32, nil)
-        // The signature owns both from here on.
-        guard unsafe ECDSA_SIG_set0(signature, r, s) == 1 else { return nil }
-        let count = unsafe i2d_ECDSA_SIG(signature, nil)
-        guard count > 0 else { return nil }
-        return unsafe [UInt8](unsafeUninitializedCapacity: Int(count)) { buffer, written in
-            var position = buffer.baseAddress
-            written = unsafe Int(max(0, i2d_ECDSA_SIG(signature, &position)))
+        guard let signature = unsafe OpenSSLObject(ECDSA_SIG_new(), freedBy: ECDSA_SIG_free) else {
+            return nil
         }
+        let der = signature.lend { signature -> [UInt8] in
+            let r = unsafe BN_bin2bn(Array(raw[..<32]), 32, nil)
+            let s = unsafe BN_bin2bn(Array(raw[32...]), 32, nil)
+            // The signature owns both from here on.
+            guard unsafe ECDSA_SIG_set0(signature, r, s) == 1 else { return [] }
+            return unsafe DERCoding.write(signature, i2d_ECDSA_SIG)
+        }
+        return der.isEmpty ? nil : der
     }
 }
 
 /// What kind of key an EVP_PKEY is.
 enum KeyKind {
     /// ES256 is ECDSA on P-256 and nothing else (RFC 7518 section 3.4).
-    static func requireP256(_ key: OpaquePointer) throws(TLSError) {
+    static func requireP256(_ key: PrivateKey) throws(TLSError) {
         defer { ErrorQueue.clear() }
-        guard unsafe EVP_PKEY_get_base_id(key) == EVP_PKEY_EC else {
-            let kind = unsafe OBJ_nid2sn(EVP_PKEY_get_base_id(key)).map {
-                unsafe String(cString: $0)
-            }
+        let identifier = unsafe EVP_PKEY_get_base_id(key.pointer)
+        guard identifier == EVP_PKEY_EC else {
+            let kind = unsafe String(openSSL: OBJ_nid2sn(identifier))
             throw TLSError(
                 .keyNotEC,
                 "the key is not an elliptic curve key (\(kind ?? "unknown kind")): "
@@ -142,7 +144,7 @@ enum KeyKind {
         }
         var name = [CChar](repeating: 0, count: 80)
         var count = 0
-        guard unsafe EVP_PKEY_get_group_name(key, &name, name.count, &count) == 1 else {
+        guard unsafe EVP_PKEY_get_group_name(key.pointer, &name, name.count, &count) == 1 else {
             throw TLSError(.keyWrongCurve, "the key names no curve: use a P-256 key")
         }
         let curve = String(decoding: name.prefix(count).map(UInt8.init), as: UTF8.self)

@@ -19,43 +19,35 @@ internal import COpenSSL
 
     /// A context for clients.
     public init(client configuration: ClientConfiguration) throws(TLSError) {
-        let pointer = unsafe try Self.make(TLS_client_method(), configuration.versions)
-        do throws(TLSError) {
-            if configuration.trustsSystemRoots {
-                unsafe SSL_CTX_set_default_verify_paths(pointer)
-            }
-            if let authorities = configuration.additionalAuthorities {
-                unsafe try Self.trust(authorities, pointer)
-            }
-            if let identity = configuration.identity { unsafe try Self.use(identity, pointer) }
-            let protocols = ApplicationProtocolChoice.wireForm(configuration.applicationProtocols)
-            // Returns 0 for success, unlike its neighbours.
-            if !protocols.isEmpty,
-                unsafe SSL_CTX_set_alpn_protos(pointer, protocols, UInt32(protocols.count)) != 0
-            {
-                throw ErrorQueue.error("offer application protocols")
-            }
-        } catch {
-            unsafe SSL_CTX_free(pointer)
-            throw error
-        }
-        unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
-        unsafe SSL_CTX_set_client_cert_cb(pointer) { session, _, _ in
-            unsafe RecordBIO.transfer(of: session!).pointee.certificateWanted = true
-            return 0
-        }
-        unsafe self.pointer = pointer
+        unsafe pointer = try Self.make(TLS_client_method())
         isClient = true
         applicationProtocols = configuration.applicationProtocols
         hasIdentity = configuration.identity != nil
         acceptsAnyCertificate = false
         choice = ApplicationProtocolChoice([])
+        try setCommonOptions(configuration.versions)
+        if configuration.trustsSystemRoots {
+            unsafe SSL_CTX_set_default_verify_paths(pointer)
+        }
+        if let authorities = configuration.additionalAuthorities { try trust(authorities) }
+        if let identity = configuration.identity { try use(identity) }
+        let protocols = ApplicationProtocolChoice.wireForm(configuration.applicationProtocols)
+        // Returns 0 for success, unlike its neighbours.
+        if !protocols.isEmpty,
+            unsafe SSL_CTX_set_alpn_protos(pointer, protocols, UInt32(protocols.count)) != 0
+        {
+            throw ErrorQueue.error("offer application protocols")
+        }
+        unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
+        unsafe SSL_CTX_set_client_cert_cb(pointer) { session, _, _ in
+            unsafe SharedTransfer(of: session!).value.certificateWanted = true
+            return 0
+        }
         PeerVerification.install(self)
     }
 
     /// A context for servers.
     public init(server configuration: ServerConfiguration) throws(TLSError) {
-        let pointer = unsafe try Self.make(TLS_server_method(), configuration.versions)
         var mode = SSL_VERIFY_NONE
         var authorities: [UInt8]?
         switch configuration.clientCertificates {
@@ -67,48 +59,43 @@ internal import COpenSSL
             mode = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
             authorities = pem
         }
-        do throws(TLSError) {
-            unsafe try Self.use(configuration.identity, pointer)
-            if let authorities { unsafe try Self.trust(authorities, pointer) }
-        } catch {
-            unsafe SSL_CTX_free(pointer)
-            throw error
-        }
-        unsafe SSL_CTX_set_verify(pointer, mode, nil)
-        unsafe SSL_CTX_set_num_tickets(pointer, 0)
-        unsafe self.pointer = pointer
+        unsafe pointer = try Self.make(TLS_server_method())
         isClient = false
         applicationProtocols = configuration.applicationProtocols
         hasIdentity = true
         acceptsAnyCertificate = authorities == nil
         choice = ApplicationProtocolChoice(configuration.applicationProtocols)
+        try setCommonOptions(configuration.versions)
+        try use(configuration.identity)
+        if let authorities { try trust(authorities) }
+        unsafe SSL_CTX_set_verify(pointer, mode, nil)
+        unsafe SSL_CTX_set_num_tickets(pointer, 0)
         PeerVerification.install(self)
         if !configuration.applicationProtocols.isEmpty { unsafe choice.install(pointer) }
     }
 
     deinit { unsafe SSL_CTX_free(pointer) }
 
-    private static func make(
-        _ method: OpaquePointer?, _ versions: (lowest: TLSVersion, highest: TLSVersion)
-    ) throws(TLSError) -> OpaquePointer {
+    private static func make(_ method: OpaquePointer?) throws(TLSError) -> OpaquePointer {
         ErrorQueue.clear()
         guard let pointer = unsafe SSL_CTX_new(method) else {
             throw ErrorQueue.error("make a TLS context")
         }
+        return unsafe pointer
+    }
+
+    private func setCommonOptions(
+        _ versions: (lowest: TLSVersion, highest: TLSVersion)
+    ) throws(TLSError) {
         unsafe openssl_set_common_options(pointer)
         // Ten rounds before fourteen, where the server leaves the choice to us: both are good for
         // what lives an hour. RFC 9113 section 9.2.2 forbids TLS 1.2 suites without ephemeral keys
         // and AEAD.
-        guard
-            unsafe openssl_set_versions(
-                pointer, number(versions.lowest), number(versions.highest)) == 1,
-            unsafe SSL_CTX_set_ciphersuites(pointer, suites) == 1,
-            unsafe SSL_CTX_set_cipher_list(pointer, olderSuites) == 1
-        else {
-            unsafe SSL_CTX_free(pointer)
-            throw ErrorQueue.error("set the TLS versions and cipher suites")
-        }
-        return unsafe pointer
+        let (lowest, highest) = (Self.number(versions.lowest), Self.number(versions.highest))
+        guard unsafe openssl_set_versions(pointer, lowest, highest) == 1,
+            unsafe SSL_CTX_set_ciphersuites(pointer, Self.suites) == 1,
+            unsafe SSL_CTX_set_cipher_list(pointer, Self.olderSuites) == 1
+        else { throw ErrorQueue.error("set the TLS versions and cipher suites") }
     }
 
     /// TLS 1.3's and TLS 1.2's cipher suites, the preferred first.
@@ -123,7 +110,7 @@ internal import COpenSSL
         }
     }
 
-    private static func trust(_ pem: [UInt8], _ pointer: OpaquePointer) throws(TLSError) {
+    private func trust(_ pem: [UInt8]) throws(TLSError) {
         let certificates = try Certificate.all(pem: pem)
         let store = unsafe SSL_CTX_get_cert_store(pointer)
         for certificate in certificates {
@@ -134,7 +121,7 @@ internal import COpenSSL
         }
     }
 
-    private static func use(_ identity: TLSIdentity, _ pointer: OpaquePointer) throws(TLSError) {
+    private func use(_ identity: TLSIdentity) throws(TLSError) {
         let chain = try Certificate.all(pem: identity.certificateChain)
         let key = try identity.key
         ErrorQueue.clear()

@@ -67,20 +67,16 @@ extension TLSIdentity {
     ) throws(TLSError) -> TLSIdentity {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
-        let bundle: OpaquePointer? = unsafe file.withUnsafeBufferPointer { bytes in
-            var position = bytes.baseAddress
-            return unsafe d2i_PKCS12(nil, &position, bytes.count)
-        }
-        guard let bundle = unsafe bundle else {
+        let read = unsafe DERCoding.read(file, d2i_PKCS12)
+        guard let bundle = unsafe OpenSSLObject(read, freedBy: PKCS12_free) else {
             throw TLSError(
                 .certificateFormat,
                 "neither PEM nor PKCS#12: convert a .cer file with 'openssl x509 -inform der'")
         }
-        defer { unsafe PKCS12_free(bundle) }
-        if let identity = unsafe try parse(bundle, passphrase) { return identity }
+        if let identity = try parse(bundle, passphrase) { return identity }
         if let legacy = unsafe OSSL_PROVIDER_try_load(nil, "legacy", 1) {
             defer { unsafe OSSL_PROVIDER_unload(legacy) }
-            if let identity = unsafe try parse(bundle, passphrase) { return identity }
+            if let identity = try parse(bundle, passphrase) { return identity }
         }
         throw TLSError(
             .certificateUnreadable,
@@ -91,14 +87,14 @@ extension TLSIdentity {
 
     /// - Returns: nil where a cipher is not available.
     private static func parse(
-        _ bundle: OpaquePointer, _ passphrase: [UInt8]?
+        _ bundle: borrowing OpenSSLObject, _ passphrase: [UInt8]?
     ) throws(TLSError) -> TLSIdentity? {
         ErrorQueue.clear()
         var key: OpaquePointer?
         var leaf: OpaquePointer?
         var others: OpaquePointer?
         func parse(_ secret: UnsafePointer<CChar>?) -> Int32 {
-            unsafe PKCS12_parse(bundle, secret, &key, &leaf, &others)
+            bundle.lend { unsafe PKCS12_parse($0, secret, &key, &leaf, &others) }
         }
         let parsed =
             passphrase.map { octets in
@@ -108,8 +104,8 @@ extension TLSIdentity {
                 }
             } ?? parse(nil)
         defer { unsafe openssl_free_certificates(others) }
-        let privateKey = unsafe key.map { unsafe PrivateKey(owning: $0) }
-        let certificate = unsafe leaf.map { unsafe Certificate(owning: $0) }
+        let privateKey = unsafe PrivateKey(owningIfAny: key)
+        let certificate = unsafe Certificate(owningIfAny: leaf)
         guard parsed == 1 else {
             if openssl_lacks_algorithm() == 1 { return nil }
             throw passphraseError(given: passphrase != nil)
@@ -121,9 +117,8 @@ extension TLSIdentity {
         }
         var chain = certificate.pem
         for index in 0..<(unsafe openssl_certificate_count(others)) {
-            if let other = unsafe openssl_certificate(others, index) {
-                chain += unsafe Certificate(retaining: other).pem
-            }
+            let other = unsafe Certificate(retaining: openssl_certificate(others, index))
+            chain += other?.pem ?? []
         }
         return TLSIdentity(certificateChain: chain, key: privateKey)
     }

@@ -16,7 +16,7 @@ internal import COpenSSL
 /// caller's memory after it returns. One thread at a time.
 @safe public struct TLSSession: ~Copyable {
     private let session: OpaquePointer
-    private let transfer: UnsafeMutablePointer<RecordTransfer>
+    private let transfer: SharedTransfer
     private let context: TLSContext
     /// The handshake is complete: plaintext may be sealed.
     public private(set) var isEstablished = false
@@ -53,12 +53,11 @@ internal import COpenSSL
         guard let session = unsafe SSL_new(context.pointer) else {
             throw ErrorQueue.error("make a TLS session")
         }
-        let transfer = UnsafeMutablePointer<RecordTransfer>.allocate(capacity: 1)
-        unsafe transfer.initialize(to: RecordTransfer())
-        unsafe transfer.pointee.serverName = serverName
-        unsafe transfer.pointee.acceptsAnyCertificate = context.acceptsAnyCertificate
+        let transfer = SharedTransfer(RecordTransfer())
+        transfer.value.serverName = serverName
+        transfer.value.acceptsAnyCertificate = context.acceptsAnyCertificate
         do throws(TLSError) {
-            guard let bio = unsafe RecordBIO.make(transfer) else {
+            guard let bio = unsafe transfer.makeBIO() else {
                 throw ErrorQueue.error("make a TLS session")
             }
             unsafe SSL_set_bio(session, bio, bio)
@@ -72,18 +71,16 @@ internal import COpenSSL
             }
         } catch {
             unsafe SSL_free(session)
-            unsafe transfer.deinitialize(count: 1)
             unsafe transfer.deallocate()
             throw error
         }
         unsafe self.session = session
-        unsafe self.transfer = transfer
+        self.transfer = transfer
         self.context = context
     }
 
     deinit {
         unsafe SSL_free(session)
-        unsafe transfer.deinitialize(count: 1)
         unsafe transfer.deallocate()
     }
 
@@ -103,7 +100,7 @@ internal import COpenSSL
         precondition(offset >= 0 && offset <= input.byteCount)
         if let failure { return .failed(failure) }
         ErrorQueue.clear()
-        return unsafe Self.lend(transfer, input, &offset, &ciphertext) {
+        return Self.lend(transfer, input, &offset, &ciphertext) {
             unsafe plaintext.withUnsafeMutableBytes { buffer, count in
                 if !isEstablished {
                     let result = unsafe SSL_do_handshake(session)
@@ -126,7 +123,7 @@ internal import COpenSSL
         while true {
             let room = buffer.count - count
             guard room > 0 else {
-                let pending = unsafe SSL_has_pending(session) == 1 || transfer.pointee.hasSource
+                let pending = unsafe SSL_has_pending(session) == 1 || transfer.value.hasSource
                 return pending ? .plaintextFull : .more
             }
             // Safe: `count` bytes of the buffer are initialised, `room` follow them.
@@ -142,8 +139,7 @@ internal import COpenSSL
     public mutating func receiveEnd() -> TLSError? {
         if let failure { return failure }
         if unsafe SSL_get_shutdown(session) & SSL_RECEIVED_SHUTDOWN != 0 { return nil }
-        let failure = unsafe FailureReport(transfer.pointee, context).end(
-            established: isEstablished)
+        let failure = FailureReport(transfer.value, context).end(established: isEstablished)
         self.failure = failure
         return failure
     }
@@ -172,7 +168,7 @@ internal import COpenSSL
         ErrorQueue.clear()
         var offset = 0
         let nothing = RawSpan()
-        let written = unsafe Self.lend(transfer, nothing, &offset, &ciphertext) {
+        let written = Self.lend(transfer, nothing, &offset, &ciphertext) {
             unsafe plaintext.withUnsafeBytes {
                 unsafe SSL_write(session, $0.baseAddress, Int32($0.count))
             }
@@ -202,7 +198,7 @@ internal import COpenSSL
         ErrorQueue.clear()
         var offset = 0
         let nothing = RawSpan()
-        _ = unsafe Self.lend(transfer, nothing, &offset, &ciphertext) {
+        _ = Self.lend(transfer, nothing, &offset, &ciphertext) {
             unsafe SSL_shutdown(session)
         }
         ErrorQueue.clear()
@@ -241,27 +237,27 @@ internal import COpenSSL
 
     /// The certificate that the peer presented, verified as the context says; nil where it had none.
     public var peerCertificate: Certificate? {
-        unsafe SSL_get0_peer_certificate(session).map { unsafe Certificate(retaining: $0) }
+        unsafe Certificate(retaining: SSL_get0_peer_certificate(session))
     }
 
     // MARK: Inside
 
     /// Lends input and output to the BIO for one call.
     private static func lend<Result>(
-        _ transfer: UnsafeMutablePointer<RecordTransfer>, _ input: RawSpan, _ offset: inout Int,
+        _ transfer: SharedTransfer, _ input: RawSpan, _ offset: inout Int,
         _ ciphertext: inout OutputRawSpan,
         _ body: () -> Result
     ) -> Result {
         unsafe input.withUnsafeBytes { source in
             unsafe ciphertext.withUnsafeMutableBytes { sink, count in
                 // Safe: both pointers are taken away before these closures end.
-                unsafe transfer.pointee.attach(
+                unsafe transfer.value.attach(
                     source: UnsafeRawBufferPointer(rebasing: source[offset...]),
                     sink: UnsafeMutableRawBufferPointer(rebasing: sink[count...]))
                 let result = body()
-                unsafe offset += transfer.pointee.consumed
-                unsafe count += transfer.pointee.produced
-                unsafe transfer.pointee.detach()
+                offset += transfer.value.consumed
+                count += transfer.value.produced
+                transfer.value.detach()
                 return result
             }
         }
@@ -274,7 +270,7 @@ internal import COpenSSL
         case SSL_ERROR_WANT_WRITE: return .ciphertextFull
         case SSL_ERROR_ZERO_RETURN where isEstablished: return .closed
         default:
-            let report = unsafe FailureReport(transfer.pointee, context)
+            let report = FailureReport(transfer.value, context)
             let failure = report.failure(ErrorQueue.take(), established: isEstablished)
             self.failure = failure
             return .failed(failure)
@@ -288,6 +284,6 @@ internal import COpenSSL
         if let selected = applicationProtocol, context.applicationProtocols.contains(selected) {
             return nil
         }
-        return unsafe FailureReport(transfer.pointee, context).noApplicationProtocol
+        return FailureReport(transfer.value, context).noApplicationProtocol
     }
 }
