@@ -147,7 +147,7 @@ import Testing
             return credential.refusal(
                 authorization: nil, verifier: &verifier, nowUnixSeconds: moment)
         }
-        return Array(authorization.utf8).withUnsafeBytes {
+        return Array(authorization.utf8).withBytes {
             credential.refusal(authorization: $0, verifier: &verifier, nowUnixSeconds: moment)
         }
     }

@@ -106,7 +106,7 @@ import Testing
             var lint = HPACKLint(profile: profile)
             var found: UInt64 = 0
             for block in one.blocks {
-                if octets(block).withUnsafeBytes({ lint.check($0) }) != nil { found += 1 }
+                if octets(block).withBytes({ lint.check($0) }) != nil { found += 1 }
             }
             var totals = SimulatorTotals()
             totals.add(lint)
@@ -136,7 +136,7 @@ import Testing
                 fields, mirror: &mirror, indexingPolicy: indexingPolicy, huffman: request % 2 == 0)
             for index in lints.indices {
                 let profile = HPACKLintProfile.allCases[index].rawValue
-                let finding = block.bytes.withUnsafeBytes { lints[index].check($0) }
+                let finding = block.bytes.withBytes { lints[index].check($0) }
                 if profile == indexingPolicy.rawValue {
                     #expect(finding == nil, "request \(request)")
                 } else if request < 30 {
@@ -159,7 +159,7 @@ import Testing
                 + [UInt8](repeating: 65, count: 36)
             block += [0, 10] + Array("apns-topic".utf8) + [1, 97]
             var lint = HPACKLint(profile: .compact)
-            _ = block.withUnsafeBytes { lint.check($0) }
+            _ = block.withBytes { lint.check($0) }
             var totals = SimulatorTotals()
             totals.add(lint)
             #expect(totals.lintFindings == expected)
@@ -181,7 +181,7 @@ import Testing
             var found: [[UInt8]] = []
             for start in stride(from: 0, to: bytes.count, by: size) {
                 let piece = Array(bytes[start..<min(start + size, bytes.count)])
-                piece.withUnsafeBytes {
+                piece.withBytes {
                     scanner.scan($0) { block, _ in found.append(Array(block)) }
                 }
             }

@@ -138,7 +138,7 @@ import Testing
             guard let topic else {
                 return table.refusal(topic: nil, type: type, isForDevice: &isForDevice)
             }
-            return Array(topic.utf8).withUnsafeBytes {
+            return Array(topic.utf8).withBytes {
                 table.refusal(topic: $0, type: type, isForDevice: &isForDevice)
             }
         }
@@ -155,12 +155,10 @@ import Testing
     }
 
     private static func answer(_ fields: [(String, String)], _ one: Case) -> Answer {
-        let arena = UnsafeMutableRawBufferPointer.allocate(byteCount: 8000, alignment: 16)
-        defer { arena.deallocate() }
-        var head = RequestHead(arena: arena)
+        var head = RequestHead()
         for (name, value) in fields {
-            Array(name.utf8).withUnsafeBytes { name in
-                Array(value.utf8).withUnsafeBytes { head.add(name: name, value: $0) }
+            Array(name.utf8).withBytes { name in
+                Array(value.utf8).withBytes { head.add(name: name, value: $0) }
             }
         }
         let checks = RequestChecks(fate: TokenOutcome(badToken: 0, unregistered: 0, seed: 0))

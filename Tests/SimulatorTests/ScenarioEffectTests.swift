@@ -95,7 +95,7 @@ struct ScenarioEffectTests {
         let block = Array(UInt8(0)..<20)
         let frame: [UInt8] = [0, 0, 20, 1, 5, 0, 0, 0, 3] + block
         var output = ByteBuffer(capacity: 0)
-        frame.withUnsafeBytes {
+        frame.withBytes {
             FrameShaper.append($0, AnswerShape(headerFrames: 3, padding: 2), to: &output)
         }
         let expected: [UInt8] =

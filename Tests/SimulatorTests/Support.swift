@@ -63,3 +63,10 @@ func run(_ words: [String], seconds: Int = 30) throws -> CommandResult {
 func isInstalled(_ command: String) -> Bool {
     (try? run(["sh", "-c", "command -v \(command)"]).status == 0) ?? false
 }
+
+extension Array<UInt8> {
+    /// Lends these bytes; as a closure, since `#expect` takes no span.
+    func withBytes<Result>(_ body: (RawSpan) throws -> Result) rethrows -> Result {
+        try body(span.bytes)
+    }
+}

@@ -53,7 +53,7 @@ import Testing
     @Test(arguments: cases) func fateIsAsComputed(_ one: Case) throws {
         let fate = TokenOutcome(badToken: 0.1, unregistered: 0.3, seed: one.seed)
         let head = try #require(
-            Array(one.token.utf8).withUnsafeBytes { TokenOutcome.head(ofDigits: $0) })
+            Array(one.token.utf8).withBytes { TokenOutcome.head(ofDigits: $0) })
         let answer = fate.answer(head: head)
         #expect(answer.status == one.status)
         #expect(answer.timestampMilliseconds == one.timestamp)
@@ -71,11 +71,11 @@ import Testing
 
     @Test(arguments: ["", "a", "abc", "xy", "00g0", String(repeating: "a", count: 202)])
     func noToken(_ text: String) {
-        #expect(Array(text.utf8).withUnsafeBytes { TokenOutcome.head(ofDigits: $0) } == nil)
+        #expect(Array(text.utf8).withBytes { TokenOutcome.head(ofDigits: $0) } == nil)
     }
 
     @Test func longestTokenIsOne() {
         let digits = [UInt8](repeating: UInt8(ascii: "f"), count: 200)
-        #expect(digits.withUnsafeBytes { TokenOutcome.head(ofDigits: $0) } == .max)
+        #expect(digits.withBytes { TokenOutcome.head(ofDigits: $0) } == .max)
     }
 }

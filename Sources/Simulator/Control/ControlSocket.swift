@@ -38,7 +38,7 @@ final class ControlSocket: Sendable {
     func stop() {
         thread.wake()
         _ = thread.join()
-        _ = unsafe unlink(path)
+        SystemCall.unlink(path)
     }
 
     private static func listen(_ path: String) throws(SimulatorError) -> Int32 {
@@ -56,34 +56,24 @@ final class ControlSocket: Sendable {
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: name) }
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw failure(describe(errno: errno)) }
-        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
-        func call(_ body: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Bool {
-            unsafe withUnsafePointer(to: &address) { pointer in
-                // SAFETY: every address begins like `sockaddr`; `size` says how long this one is.
-                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    unsafe body(descriptor, $0, size) == 0
-                }
-            }
-        }
         // What a simulator that was killed left behind answers nobody; anything else stays.
-        if unsafe call({ unsafe connect($0, $1, $2) }) {
+        if SystemCall.connect(descriptor, address) == 0 {
             _ = close(descriptor)
             throw failure("somebody listens there already: name another path")
         }
         if errno == ECONNREFUSED {
             // Linux says the same of a file that is not a socket.
-            var information = stat()
-            guard unsafe lstat(path, &information) == 0,
+            guard let information = SystemCall.linkStatus(path),
                 information.st_mode & S_IFMT == S_IFSOCK
             else {
                 _ = close(descriptor)
                 throw failure("is there already and is not a socket: name another path")
             }
-            _ = unsafe unlink(path)
+            SystemCall.unlink(path)
         }
         // Nobody else may connect, not even for the moment before a chmod.
         let mask = umask(0o177)
-        let isBound = unsafe call { unsafe bind($0, $1, $2) }
+        let isBound = SystemCall.bind(descriptor, address) == 0
         let code = errno
         _ = umask(mask)
         guard isBound, Glibc.listen(descriptor, 8) == 0 else {
@@ -115,7 +105,7 @@ final class ControlSocket: Sendable {
             waited += connections.map {
                 pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0)
             }
-            guard unsafe poll(&waited, nfds_t(waited.count), -1) >= 0 || errno == EINTR else {
+            guard SystemCall.poll(&waited, -1) >= 0 || errno == EINTR else {
                 return
             }
             if waited[0].revents != 0 { return }
@@ -130,11 +120,9 @@ final class ControlSocket: Sendable {
             if waited[1].revents != 0 {
                 let descriptor = accept(listener, nil, nil)
                 guard descriptor >= 0 else { continue }
-                var timeout = timeval(tv_sec: 1, tv_usec: 0)
                 // Nobody holds the thread up by not reading its answer.
-                _ = unsafe setsockopt(
-                    descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout,
-                    socklen_t(MemoryLayout<timeval>.size))
+                SystemCall.setOption(
+                    descriptor, SO_SNDTIMEO, timeval(tv_sec: 1, tv_usec: 0))
                 if connections.count == maximumConnections {
                     _ = close(connections.removeFirst().descriptor)
                 }
@@ -148,7 +136,7 @@ final class ControlSocket: Sendable {
         _ connection: inout Connection, _ answer: (String) -> String
     ) -> Bool {
         var octets = [UInt8](repeating: 0, count: maximumLine)
-        let count = unsafe recv(connection.descriptor, &octets, octets.count, Int32(MSG_DONTWAIT))
+        let count = SystemCall.receive(connection.descriptor, &octets, Int(MSG_DONTWAIT))
         guard count > 0 else { return false }
         connection.line += octets[..<count]
         while let end = connection.line.firstIndex(of: 0x0a) {
@@ -164,11 +152,8 @@ final class ControlSocket: Sendable {
     private static func send(_ octets: [UInt8], to descriptor: Int32) -> Bool {
         var offset = 0
         while offset < octets.count {
-            let count = unsafe octets.withUnsafeBytes {
-                unsafe Glibc.send(
-                    descriptor, $0.baseAddress! + offset, $0.count - offset,
-                    Int32(MSG_NOSIGNAL))
-            }
+            let count = SystemCall.send(
+                descriptor, octets.span.rawBytes.extracting(offset...))
             guard count > 0 else { return false }
             offset += count
         }

@@ -18,7 +18,8 @@ struct DeliveryLines: Sendable {
             descriptor = -1
             return
         }
-        descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o644)
+        descriptor = SystemCall.open(
+            path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
             throw SimulatorError(
                 "--deliveries \(path): \(describe(errno: errno)): name a file that can be written",
@@ -73,9 +74,7 @@ struct DeliveryLines: Sendable {
     mutating func flush() {
         var offset = 0
         while offset < lines.count {
-            let count = unsafe lines.withUnsafeBytes {
-                unsafe write(descriptor, $0.baseAddress! + offset, $0.count - offset)
-            }
+            let count = SystemCall.write(descriptor, lines.span.rawBytes.extracting(offset...))
             if count < 0, errno == EINTR { continue }
             guard count > 0 else {
                 hasFailed = true

@@ -43,7 +43,7 @@ struct DeviceCondition: Sendable {
     func holds(_ token: [UInt8]) -> Bool {
         if !said.isEmpty, let said = said[token] { return said }
         guard share > 0,
-            let head = unsafe token.withUnsafeBytes({ unsafe TokenOutcome.head(ofDigits: $0) })
+            let head = TokenOutcome.head(ofDigits: token.span.rawBytes)
         else { return false }
         var hash = TokenOutcome.splitmix64(head ^ seed)
         for _ in 0..<kind.rawValue { hash = TokenOutcome.splitmix64(hash) }
@@ -59,7 +59,7 @@ struct DeviceCondition: Sendable {
 
     /// A token's digits in lower case; nil where they spell none.
     static func normalized(_ digits: [UInt8]) -> [UInt8]? {
-        guard unsafe digits.withUnsafeBytes({ unsafe TokenOutcome.head(ofDigits: $0) }) != nil
+        guard TokenOutcome.head(ofDigits: digits.span.rawBytes) != nil
         else {
             return nil
         }

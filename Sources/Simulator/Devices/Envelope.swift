@@ -16,14 +16,11 @@ struct Envelope: Sendable, Equatable {
 extension Envelope {
     /// Of a request's header fields, which were found in order.
     init(_ head: borrowing RequestHead, topics: TopicTable) {
-        topic = unsafe topics.bundle(of: head[.topic])
-        collapseIdentifier = unsafe head[.collapseIdentifier].map { unsafe Array($0) }
-        expirationUnixSeconds = unsafe head[.expiration].flatMap {
-            unsafe UInt64(String(decoding: $0, as: UTF8.self))
+        topic = topics.bundle(of: head[.topic])
+        if let identifier = head[.collapseIdentifier] { collapseIdentifier = Array(identifier) }
+        if let expiration = head[.expiration] {
+            expirationUnixSeconds = UInt64(String(decoding: expiration))
         }
-        priority =
-            unsafe head[.priority].flatMap {
-                unsafe UInt8(String(decoding: $0, as: UTF8.self))
-            } ?? 10
+        if let text = head[.priority] { priority = UInt8(String(decoding: text)) ?? 10 }
     }
 }

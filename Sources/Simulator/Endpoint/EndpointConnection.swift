@@ -69,30 +69,24 @@ final class EndpointConnection {
 
     /// Takes received ciphertext in, through TLS and into the session, which `open` makes.
     func receive(
-        _ bytes: UnsafeRawBufferPointer, scratch: UnsafeMutableRawBufferPointer,
-        open: (borrowing TLSSession) -> Session
+        _ input: RawSpan, scratch: inout ByteBuffer, open: (borrowing TLSSession) -> Session
     ) -> Outcome {
-        // SAFETY: `bytes` outlives the call, and with it the span.
-        let input = unsafe RawSpan(_unsafeBytes: bytes)
         var offset = 0
         while true {
-            var plaintext = unsafe OutputRawSpan(buffer: scratch, initializedCount: 0)
-            outgoing.reserve(8192)
-            // SAFETY: `outgoing` does not grow before `replies` is finalized.
-            let room = unsafe outgoing.free
-            var replies = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-            let result = records.receive(
-                input, at: &offset, plaintext: &plaintext, ciphertext: &replies)
-            let count = unsafe plaintext.finalize(for: scratch)
-            outgoing.count += unsafe replies.finalize(for: room)
+            scratch.removeAll()
+            let result = scratch.append(room: 0) { plaintext in
+                outgoing.append(room: 8192) { replies in
+                    records.receive(
+                        input, at: &offset, plaintext: &plaintext, ciphertext: &replies)
+                }
+            }
 
             if phase == .handshaking, records.isEstablished {
                 phase = .open
                 session = open(records)
             }
-            if count > 0 {
-                let octets = unsafe UnsafeRawBufferPointer(rebasing: scratch[..<count])
-                guard unsafe give(octets) else { return .failed }
+            if scratch.count > 0 {
+                guard give(scratch.bytes) else { return .failed }
             }
             switch result {
             case .more: return .more
@@ -103,10 +97,10 @@ final class EndpointConnection {
         }
     }
 
-    private func give(_ plaintext: UnsafeRawBufferPointer) -> Bool {
+    private func give(_ plaintext: RawSpan) -> Bool {
         switch session {
-        case .strict(let session): return unsafe session.receive(plaintext)
-        case .fast(let session): return unsafe session.receive(plaintext)
+        case .strict(let session): return session.receive(plaintext)
+        case .fast(let session): return session.receive(plaintext)
         case nil: return true
         }
     }
@@ -154,31 +148,22 @@ final class EndpointConnection {
     /// Seals what the session has to say. False: TLS refuses.
     func sealOutput(staging: inout ByteBuffer) -> Bool {
         guard records.isEstablished else { return true }
-        staging.count = 0
+        staging.removeAll()
         switch session {
         case .strict(let session): session.takeOutput(into: &staging)
         case .fast(let session): session.takeOutput(into: &staging)
         case nil: return true
         }
         guard staging.count > 0 else { return true }
-        outgoing.reserve(TLSSession.sealedCount(staging.count))
-        let room = unsafe outgoing.free
-        var sealed = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-        // SAFETY: `staging` is not changed before it is sealed.
-        let plaintext = unsafe RawSpan(_unsafeBytes: staging.bytes)
-        let isSealed = records.seal(plaintext, ciphertext: &sealed)
-        outgoing.count += unsafe sealed.finalize(for: room)
-        return isSealed
+        return outgoing.append(room: TLSSession.sealedCount(staging.count)) {
+            records.seal(staging.bytes, ciphertext: &$0)
+        }
     }
 
     /// Says close_notify, behind all that was sealed before.
     func sealEnd() {
         guard records.isEstablished else { return }
-        outgoing.reserve(TLSSession.sealedCount(2))
-        let room = unsafe outgoing.free
-        var sealed = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-        records.close(ciphertext: &sealed)
-        outgoing.count += unsafe sealed.finalize(for: room)
+        outgoing.append(room: TLSSession.sealedCount(2)) { records.close(ciphertext: &$0) }
     }
 
     /// Moves what waits under the kernel's eyes; false where nothing waits.
@@ -186,7 +171,7 @@ final class EndpointConnection {
         precondition(!isSending)
         if sentCount == sending.count {
             guard outgoing.count > 0 else { return false }
-            sending.count = 0
+            sending.removeAll()
             sentCount = 0
             swap(&sending, &outgoing)
         }

@@ -44,11 +44,11 @@ extension EndpointWorker {
     // MARK: Input that is held back
 
     /// Keeps received bytes for later.
-    func hold(_ bytes: UnsafeRawBufferPointer, on connection: EndpointConnection) {
+    func hold(_ bytes: RawSpan, on connection: EndpointConnection) {
         if connection.held.count == 0, let reading = connection.reading {
             connection.readingDue = context.now + reading.intervalNanoseconds
         }
-        unsafe connection.held.append(bytes)
+        connection.held.append(bytes)
         if connection.held.count > SimulatorLimits.heldInputCount, !connection.isPaused {
             connection.isPaused = true
             let target = userData(
@@ -63,9 +63,9 @@ extension EndpointWorker {
         let count = min(count, connection.held.count)
         if count > 0, connection.phase == .open {
             // A copy: reading may hold back more.
-            let portion = unsafe [UInt8](connection.held.bytes[..<count])
+            let portion = Array(connection.held.bytes.extracting(first: count))
             connection.held.removeFirst(count)
-            unsafe portion.withUnsafeBytes { unsafe take($0, on: connection) }
+            take(portion.span.rawBytes, on: connection)
         }
         guard connection.isPaused, connection.held.count == 0, connection.phase != .broken else {
             return
@@ -110,7 +110,7 @@ extension EndpointWorker {
     private func disconnect(_ descriptor: Int32) {
         var nowhere = sockaddr()
         nowhere.sa_family = sa_family_t(AF_UNSPEC)
-        _ = unsafe connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+        SystemCall.connect(descriptor, nowhere)
     }
 
     private func changeOutage() {

@@ -70,7 +70,7 @@ extension EndpointWorker {
             connection.isSending = true
             // SAFETY: `sending` is left alone until this send has completed.
             let bytes = unsafe UnsafeRawBufferPointer(
-                rebasing: connection.sending.bytes[connection.sentCount...])
+                rebasing: connection.sending.unsafeBytes[connection.sentCount...])
             unsafe ring.send(
                 connection.descriptor, bytes,
                 userData: userData(

@@ -8,7 +8,7 @@ internal import TLS
 ///     wait -> received bytes -> TLS -> HTTP/2 -> answers, at once or from the queue when due
 ///      ^                                                          |
 ///      +---- one send a connection <- TLS <- HTTP/2 <- touched connections
-@safe final class EndpointWorker {
+final class EndpointWorker {
     enum Operation: UInt64 {
         case accept = 1, receive, send, look, cancel
     }
@@ -33,7 +33,8 @@ internal import TLS
     var isOutage = false
     /// What was published last.
     private var published = (open: 0, requests: UInt64(0), accepted: UInt64(0))
-    let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 64)
+    /// Plaintext that is being read.
+    private var scratch = ByteBuffer(capacity: 65_536)
     var staging = ByteBuffer(capacity: 65_536)
 
     /// For how long a connection whose end was said may go on sending.
@@ -51,8 +52,6 @@ internal import TLS
         self.shared = shared
         ring = try Ring(entries: 1024, bufferCount: 256, bufferSize: 16_384)
     }
-
-    deinit { unsafe scratch.deallocate() }
 
     /// Serves until it is told to stop; answers that wait are given for a moment longer.
     func run() throws(RingError) {
@@ -144,8 +143,7 @@ internal import TLS
         guard let operation = Operation(rawValue: completion.userData >> 56) else { return }
         switch operation {
         case .look:
-            var counter: UInt64 = 0
-            _ = unsafe read(stopDescriptor, &counter, 8)
+            SystemCall.readCounter(stopDescriptor)
             look()
             ring.poll(stopDescriptor, userData: userData(.look))
         case .cancel: break
@@ -230,11 +228,11 @@ internal import TLS
         }
         if connection.phase == .handshaking || connection.phase == .open {
             // SAFETY: `handle` gives the buffer back only after this.
-            let bytes = unsafe ring.unsafeBytes(of: completion)
+            let bytes = unsafe RawSpan(_unsafeBytes: ring.unsafeBytes(of: completion))
             if connection.holdsInput {
-                unsafe hold(bytes, on: connection)
+                hold(bytes, on: connection)
             } else {
-                unsafe take(bytes, on: connection)
+                take(bytes, on: connection)
             }
         }
         if !connection.isReceiving, !connection.isPaused, connection.phase != .broken {
@@ -243,8 +241,8 @@ internal import TLS
     }
 
     /// Reads ciphertext.
-    func take(_ bytes: UnsafeRawBufferPointer, on connection: EndpointConnection) {
-        let outcome = unsafe connection.receive(bytes, scratch: scratch) { records in
+    func take(_ bytes: RawSpan, on connection: EndpointConnection) {
+        let outcome = connection.receive(bytes, scratch: &scratch) { records in
             openSession(connection, records)
         }
         switch outcome {

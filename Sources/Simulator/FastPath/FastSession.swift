@@ -67,91 +67,92 @@ final class FastSession {
         if target.count == 0 {
             swap(&output, &target)
         } else {
-            unsafe target.append(output.bytes)
-            output.count = 0
+            target.append(output.bytes)
+            output.removeAll()
         }
     }
 
     // MARK: Frames
 
     /// Takes plaintext in. False: no HTTP/2 at all, close.
-    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func receive(_ bytes: RawSpan) -> Bool {
         var offset = 0
-        let preface: StaticString = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-        while prefaceCount < preface.utf8CodeUnitCount, offset < bytes.count {
-            guard unsafe bytes[offset] == preface.utf8Start[prefaceCount] else { return false }
+        let text: StaticString = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+        let preface = text.rawBytes
+        while prefaceCount < preface.byteCount, offset < bytes.byteCount {
+            guard bytes[offset] == preface[prefaceCount] else { return false }
             prefaceCount += 1
             offset += 1
         }
-        while offset < bytes.count, !isFinished {
+        while offset < bytes.byteCount, !isFinished {
             if partial.count > 0 {
-                unsafe completePartial(bytes, &offset)
+                completePartial(bytes, &offset)
                 continue
             }
-            let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[offset...])
-            let count = unsafe FrameBytes.wholeCount(rest)
+            let rest = bytes.extracting(offset...)
+            let count = FrameBytes.wholeCount(rest)
             guard count <= 9 + SimulatorLimits.frameSize else {
                 fail(.frameSizeError)
                 break
             }
-            guard rest.count >= 9, count <= rest.count else {
-                unsafe partial.append(rest)
+            guard rest.byteCount >= 9, count <= rest.byteCount else {
+                partial.append(rest)
                 break
             }
-            unsafe frame(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            frame(rest.extracting(first: count))
             offset += count
         }
         return true
     }
 
     /// Adds to a frame that began in earlier bytes.
-    private func completePartial(_ bytes: UnsafeRawBufferPointer, _ offset: inout Int) {
-        let count = unsafe max(9, FrameBytes.wholeCount(partial.bytes))
+    private func completePartial(_ bytes: RawSpan, _ offset: inout Int) {
+        let count = max(9, FrameBytes.wholeCount(partial.bytes))
         guard count <= 9 + SimulatorLimits.frameSize else {
             fail(.frameSizeError)
             return
         }
-        let taken = min(count - partial.count, bytes.count - offset)
-        unsafe partial.append(UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + taken]))
+        let taken = min(count - partial.count, bytes.byteCount - offset)
+        partial.append(bytes.extracting(offset..<offset + taken))
         offset += taken
-        guard partial.count >= 9, unsafe partial.count == FrameBytes.wholeCount(partial.bytes)
+        guard partial.count >= 9, partial.count == FrameBytes.wholeCount(partial.bytes)
         else { return }
-        // SAFETY: no frame's handling touches `partial` before it returns.
-        unsafe frame(partial.bytes)
-        partial.count = 0
+        // No frame's handling touches `partial` before it returns.
+        frame(partial.bytes)
+        partial.removeAll()
     }
 
-    private func frame(_ bytes: UnsafeRawBufferPointer) {
-        let type = unsafe bytes[3]
-        let flags = unsafe bytes[4]
-        let streamID = unsafe FrameBytes.integer(bytes, at: 5) & 0x7fff_ffff
-        let payload = unsafe UnsafeRawBufferPointer(rebasing: bytes[9...])
+    private func frame(_ bytes: RawSpan) {
+        let type = bytes[3]
+        let flags = bytes[4]
+        let streamID = bytes.integer(at: 5) & 0x7fff_ffff
+        let payload = bytes.extracting(9...)
         if blockStreamID != 0, type != FrameBytes.continuation || streamID != blockStreamID {
             fail(.protocolError)
             return
         }
         switch type {
-        case FrameBytes.headers: unsafe headers(payload, flags: flags, streamID: streamID)
-        case FrameBytes.data: unsafe data(payload, flags: flags, streamID: streamID)
-        case FrameBytes.continuation: unsafe continuation(payload, flags: flags)
+        case FrameBytes.headers: headers(payload, flags: flags, streamID: streamID)
+        case FrameBytes.data: data(payload, flags: flags, streamID: streamID)
+        case FrameBytes.continuation: continuation(payload, flags: flags)
         case FrameBytes.resetStream: streams.remove(streamID)
-        case FrameBytes.settings: unsafe settings(payload, flags: flags)
+        case FrameBytes.settings: settings(payload, flags: flags)
         case FrameBytes.ping:
-            guard payload.count == 8 else {
+            guard payload.byteCount == 8 else {
                 fail(.frameSizeError)
                 return
             }
             if flags & FrameBytes.acknowledgement == 0 {
-                unsafe FrameBytes.appendPingAcknowledgement(payload, to: &output)
+                FrameBytes.appendPingAcknowledgement(payload, to: &output)
             }
-        case FrameBytes.windowUpdate: unsafe windowUpdate(payload, streamID: streamID)
+        case FrameBytes.windowUpdate: windowUpdate(payload, streamID: streamID)
         // PRIORITY and unknown types mean nothing here; a client's GOAWAY ends with its socket.
         default: break
         }
     }
 
-    private func headers(_ payload: UnsafeRawBufferPointer, flags: UInt8, streamID: UInt32) {
-        guard let fragment = unsafe FrameBytes.unpadded(payload, flags: flags, isHeaders: true),
+    private func headers(_ payload: RawSpan, flags: UInt8, streamID: UInt32) {
+        guard let fragment = FrameBytes.unpadded(payload, flags: flags, isHeaders: true),
             streamID & 1 == 1
         else {
             fail(.protocolError)
@@ -160,57 +161,56 @@ final class FastSession {
         let endsStream = flags & FrameBytes.endStream != 0
         guard streamID > lastStreamID else {
             // Trailers: nothing in them matters, but the table has to see them.
-            unsafe decode(fragment)
+            decode(fragment)
             if endsStream { complete(streamID) }
             return
         }
         lastStreamID = streamID
         if flags & FrameBytes.endHeaders != 0 {
-            unsafe began(streamID, fragment, endsStream: endsStream)
+            began(streamID, fragment, endsStream: endsStream)
         } else {
-            block.count = 0
-            unsafe block.append(fragment)
+            block.removeAll()
+            block.append(fragment)
             blockStreamID = streamID
             blockEndsStream = endsStream
         }
     }
 
-    private func continuation(_ payload: UnsafeRawBufferPointer, flags: UInt8) {
+    private func continuation(_ payload: RawSpan, flags: UInt8) {
         guard blockStreamID != 0 else {
             fail(.protocolError)
             return
         }
-        guard block.count + payload.count <= SimulatorLimits.headerBlockCount else {
+        guard block.count + payload.byteCount <= SimulatorLimits.headerBlockCount else {
             fail(.enhanceYourCalm)
             return
         }
-        unsafe block.append(payload)
+        block.append(payload)
         guard flags & FrameBytes.endHeaders != 0 else { return }
         let streamID = blockStreamID
+        let endsStream = blockEndsStream
         blockStreamID = 0
-        // SAFETY: `block` stays as it is until the next HEADERS frame.
-        unsafe began(streamID, block.bytes, endsStream: blockEndsStream)
+        // No handling of a header block touches `block` before it returns.
+        began(streamID, block.bytes, endsStream: endsStream)
+        block.removeAll()
     }
 
-    private func decode(_ fragment: UnsafeRawBufferPointer) {
+    private func decode(_ fragment: RawSpan) {
         context.head.reset()
         do throws(HPACKError) {
-            unsafe try decoder.decode(fragment, into: &context.head, huffman: context.huffman)
+            try decoder.decode(fragment, into: &context.head, huffman: context.huffman)
         } catch {
             fail(.compressionError)
         }
     }
 
     /// A request's header block is complete.
-    private func began(
-        _ streamID: UInt32, _ fragment: UnsafeRawBufferPointer, endsStream: Bool
-    ) {
-        if lint != nil, let finding = unsafe lint?.check(fragment), context.options.lint == .refuse
-        {
+    private func began(_ streamID: UInt32, _ fragment: RawSpan, endsStream: Bool) {
+        if lint != nil, let finding = lint?.check(fragment), context.options.lint == .refuse {
             fail(.protocolError, "HPACK discipline: \(finding)")
             return
         }
-        unsafe decode(fragment)
+        decode(fragment)
         guard !isFinished else { return }
         guard let index = streams.insert(streamID) else {
             FrameBytes.appendReset(streamID, .refusedStream, to: &output)
@@ -225,48 +225,47 @@ final class FastSession {
         if endsStream { complete(streamID) }
     }
 
-    private func data(_ payload: UnsafeRawBufferPointer, flags: UInt8, streamID: UInt32) {
-        uncredited += payload.count
+    private func data(_ payload: RawSpan, flags: UInt8, streamID: UInt32) {
+        uncredited += payload.byteCount
         if uncredited >= Self.creditThreshold {
             FrameBytes.appendWindowUpdate(uncredited, to: &output)
             uncredited = 0
         }
-        guard let body = unsafe FrameBytes.unpadded(payload, flags: flags, isHeaders: false) else {
+        guard let body = FrameBytes.unpadded(payload, flags: flags, isHeaders: false) else {
             fail(.protocolError)
             return
         }
         guard let index = streams.find(streamID) else { return }
         // Saturates: beyond the payload limit the number means nothing.
-        streams[index].bodyCount = min(streams[index].bodyCount, 1 << 24) + UInt32(body.count)
+        streams[index].bodyCount = min(streams[index].bodyCount, 1 << 24) + UInt32(body.byteCount)
         if flags & FrameBytes.endStream != 0 {
             complete(streamID)
-        } else if payload.count > 0 {
-            FrameBytes.appendWindowUpdate(payload.count, streamID: streamID, to: &output)
+        } else if payload.byteCount > 0 {
+            FrameBytes.appendWindowUpdate(payload.byteCount, streamID: streamID, to: &output)
         }
     }
 
-    private func settings(_ payload: UnsafeRawBufferPointer, flags: UInt8) {
+    private func settings(_ payload: RawSpan, flags: UInt8) {
         guard flags & FrameBytes.acknowledgement == 0 else { return }
-        guard payload.count.isMultiple(of: 6) else {
+        guard payload.byteCount.isMultiple(of: 6) else {
             fail(.frameSizeError)
             return
         }
-        for position in stride(from: 0, to: payload.count, by: 6) {
-            // SAFETY: the payload is a multiple of 6, so each setting has all its bytes.
-            let identifier = unsafe payload[position + 1]
-            guard unsafe payload[position] == 0, identifier == 4 else { continue }
-            initialSendWindow = unsafe Int(FrameBytes.integer(payload, at: position + 2))
+        for position in stride(from: 0, to: payload.byteCount, by: 6) {
+            let identifier = payload[position + 1]
+            guard payload[position] == 0, identifier == 4 else { continue }
+            initialSendWindow = Int(payload.integer(at: position + 2))
         }
         FrameBytes.appendSettingsAcknowledgement(to: &output)
     }
 
-    private func windowUpdate(_ payload: UnsafeRawBufferPointer, streamID: UInt32) {
-        guard payload.count == 4 else {
+    private func windowUpdate(_ payload: RawSpan, streamID: UInt32) {
+        guard payload.byteCount == 4 else {
             fail(.frameSizeError)
             return
         }
         guard streamID == 0 else { return }
-        sendWindow += unsafe Int(FrameBytes.integer(payload, at: 0) & 0x7fff_ffff)
+        sendWindow += Int(payload.integer(at: 0) & 0x7fff_ffff)
         let waiting = blocked
         blocked = []
         for answer in waiting { write(answer) }

@@ -41,12 +41,11 @@ struct FastStream {
     /// A place for a new stream; nil where as many are open as may be.
     mutating func insert(_ streamID: UInt32) -> Int? {
         let place = place(streamID)
-        // SAFETY: `place(_:)` masks by the table's size, here and below.
-        guard count < limit, unsafe places[place].streamID == 0 else { return nil }
+        guard count < limit, self[place].streamID == 0 else { return nil }
         count += 1
-        unsafe places[place].streamID = streamID
-        unsafe places[place].bodyCount = 0
-        unsafe places[place].isAnswered = false
+        self[place].streamID = streamID
+        self[place].bodyCount = 0
+        self[place].isAnswered = false
         return place
     }
 
@@ -54,8 +53,7 @@ struct FastStream {
     @inline(__always)
     func find(_ streamID: UInt32, answered: Bool = false) -> Int? {
         let place = place(streamID)
-        guard streamID != 0, unsafe places[place].streamID == streamID,
-            unsafe places[place].isAnswered == answered
+        guard streamID != 0, self[place].streamID == streamID, self[place].isAnswered == answered
         else { return nil }
         return place
     }
@@ -63,14 +61,15 @@ struct FastStream {
     /// Forgets a stream, open or not.
     mutating func remove(_ streamID: UInt32) {
         let place = place(streamID)
-        guard streamID != 0, unsafe places[place].streamID == streamID else { return }
-        unsafe places[place].streamID = 0
+        guard streamID != 0, self[place].streamID == streamID else { return }
+        self[place].streamID = 0
         count -= 1
     }
 
     /// The stream at a place that `insert` or `find` gave.
     subscript(place: Int) -> FastStream {
-        // SAFETY: the place came from this table, which one session alone uses, on one thread.
+        // SAFETY: the place came from `place(_:)`, which masks by the table's size; one session
+        // alone uses the table, on one thread.
         unsafeAddress { unsafe UnsafePointer(places + place) }
         nonmutating unsafeMutableAddress { unsafe places + place }
     }

@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// Frames as bytes (RFC 9113 sections 4 and 6), as far as the simulator reads and writes them itself.
 enum FrameBytes {
     static let data: UInt8 = 0
@@ -29,49 +27,48 @@ enum FrameBytes {
 
     // MARK: Reading
 
-    /// A big-endian integer of four bytes.
-    @inline(__always)
-    static func integer(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> UInt32 {
-        unsafe UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
-    }
-
     /// The bytes of the frame that begins here, its header included; 0 where too few have come.
     @inline(__always)
-    static func wholeCount(_ bytes: UnsafeRawBufferPointer) -> Int {
-        guard bytes.count >= 9 else { return 0 }
-        return unsafe 9 + Int(integer(bytes, at: 0) >> 8)
+    static func wholeCount(_ bytes: RawSpan) -> Int {
+        guard bytes.byteCount >= 9 else { return 0 }
+        return 9 + Int(bytes.integer(at: 0) >> 8)
     }
 
     /// What is left of a payload without padding and, for HEADERS, priority; nil where they are
     /// longer than it is.
     @inline(__always)
-    static func unpadded(
-        _ payload: UnsafeRawBufferPointer, flags: UInt8, isHeaders: Bool
-    ) -> UnsafeRawBufferPointer? {
+    @_lifetime(copy payload)
+    static func unpadded(_ payload: RawSpan, flags: UInt8, isHeaders: Bool) -> RawSpan? {
         let mask = isHeaders ? padded | priority : padded
-        if flags & mask == 0 { return unsafe payload }
+        if flags & mask == 0 { return payload }
         var front = 0
         var back = 0
         if flags & padded != 0 {
-            guard payload.count > 0 else { return nil }
-            back = unsafe Int(payload[0])
+            guard payload.byteCount > 0 else { return nil }
+            back = Int(payload[0])
             front = 1
         }
         if isHeaders, flags & priority != 0 { front += 5 }
-        guard front + back <= payload.count else { return nil }
-        return unsafe UnsafeRawBufferPointer(rebasing: payload[front..<payload.count - back])
+        guard front + back <= payload.byteCount else { return nil }
+        return payload.extracting(front..<payload.byteCount - back)
     }
 
     // MARK: Writing
 
     @inline(__always)
-    private static func writeHeader(
-        _ base: UnsafeMutableRawPointer, count: Int, type: UInt8, flags: UInt8, streamID: UInt32
+    private static func appendHeader(
+        count: Int, type: UInt8, flags: UInt8 = 0, streamID: UInt32 = 0, to output: inout ByteBuffer
     ) {
-        let head = UInt32(count) << 8 | UInt32(type)
-        unsafe base.storeBytes(of: head.bigEndian, as: UInt32.self)
-        unsafe base.storeBytes(of: flags, toByteOffset: 4, as: UInt8.self)
-        unsafe base.storeBytes(of: streamID.bigEndian, toByteOffset: 5, as: UInt32.self)
+        output.append(bigEndian: UInt32(count) << 8 | UInt32(type))
+        output.append(flags)
+        output.append(bigEndian: streamID)
+    }
+
+    /// Says in the header of the frame from `start` on that the payload is all that follows it.
+    @inline(__always)
+    private static func endFrame(from start: Int, type: UInt8, in output: inout ByteBuffer) {
+        let count = output.count - start - 9
+        output.overwrite(at: start, bigEndian: UInt32(count) << 8 | UInt32(type))
     }
 
     /// Appends a frame whose payload is these words, big-endian.
@@ -79,16 +76,9 @@ enum FrameBytes {
         _ type: UInt8, flags: UInt8 = 0, streamID: UInt32 = 0, words: [UInt32],
         to output: inout ByteBuffer
     ) {
-        output.reserve(9 + 4 * words.count)
-        // SAFETY: `reserve` made room for the header and all words.
-        let base = unsafe output.base + output.count
-        unsafe writeHeader(
-            base, count: 4 * words.count, type: type, flags: flags, streamID: streamID)
-        for (position, word) in words.enumerated() {
-            unsafe base.storeBytes(
-                of: word.bigEndian, toByteOffset: 9 + 4 * position, as: UInt32.self)
-        }
-        output.count += 9 + 4 * words.count
+        appendHeader(
+            count: 4 * words.count, type: type, flags: flags, streamID: streamID, to: &output)
+        for word in words { output.append(bigEndian: word) }
     }
 
     /// A GOAWAY frame.
@@ -113,17 +103,11 @@ enum FrameBytes {
             (1, 4096), (3, maxStreams), (4, 65_535), (5, UInt32(SimulatorLimits.frameSize)),
             (6, UInt32(SimulatorLimits.headerListSize)),
         ]
-        output.reserve(9 + 6 * values.count)
-        // SAFETY: `reserve` made room for the header and all settings.
-        let base = unsafe output.base + output.count
-        unsafe writeHeader(base, count: 6 * values.count, type: settings, flags: 0, streamID: 0)
-        for (position, entry) in values.enumerated() {
-            unsafe base.storeBytes(
-                of: entry.0.bigEndian, toByteOffset: 9 + 6 * position, as: UInt16.self)
-            unsafe base.storeBytes(
-                of: entry.1.bigEndian, toByteOffset: 11 + 6 * position, as: UInt32.self)
+        appendHeader(count: 6 * values.count, type: settings, to: &output)
+        for (identifier, value) in values {
+            output.append(bigEndian: identifier)
+            output.append(bigEndian: value)
         }
-        output.count += 9 + 6 * values.count
     }
 
     static func appendSettingsAcknowledgement(to output: inout ByteBuffer) {
@@ -134,24 +118,18 @@ enum FrameBytes {
         _ credit: Int, streamID: UInt32 = 0, to output: inout ByteBuffer
     ) {
         output.reserve(13)
-        // SAFETY: `reserve` made room for the 13 bytes of the frame.
-        let base = unsafe output.base + output.count
-        unsafe writeHeader(base, count: 4, type: windowUpdate, flags: 0, streamID: streamID)
-        unsafe base.storeBytes(
-            of: UInt32(credit).bigEndian, toByteOffset: 9, as: UInt32.self)
-        output.count += 13
+        appendHeader(count: 4, type: windowUpdate, streamID: streamID, to: &output)
+        output.append(bigEndian: UInt32(credit))
     }
 
     static func appendReset(_ streamID: UInt32, _ code: ErrorCode, to output: inout ByteBuffer) {
         append(resetStream, streamID: streamID, words: [code.rawValue], to: &output)
     }
 
-    static func appendPingAcknowledgement(
-        _ opaque: UnsafeRawBufferPointer, to output: inout ByteBuffer
-    ) {
+    static func appendPingAcknowledgement(_ opaque: RawSpan, to output: inout ByteBuffer) {
         append(
             ping, flags: acknowledgement,
-            words: unsafe [integer(opaque, at: 0), integer(opaque, at: 4)], to: &output)
+            words: [opaque.integer(at: 0), opaque.integer(at: 4)], to: &output)
     }
 
     static func appendGoAway(
@@ -160,10 +138,8 @@ enum FrameBytes {
         let start = output.count
         append(goAway, words: [lastStreamID, code.rawValue], to: &output)
         let debug = Array(text.utf8)
-        unsafe debug.withUnsafeBytes { unsafe output.append($0) }
-        // SAFETY: it overwrites the header that `append` wrote there.
-        unsafe writeHeader(
-            output.base + start, count: 8 + debug.count, type: goAway, flags: 0, streamID: 0)
+        output.append(debug.span.rawBytes)
+        endFrame(from: start, type: goAway, in: &output)
     }
 
     private static let identifierName: StaticString = "\u{0}\u{7}apns-id\u{24}"
@@ -171,55 +147,39 @@ enum FrameBytes {
     /// A 200: the static entry, and apns-id as a literal without indexing. 56 bytes.
     static func appendAccepted(_ pending: PendingAnswer, to output: inout ByteBuffer) {
         output.reserve(64)
-        // SAFETY: of the 64 bytes that are reserved, 56 are written.
-        let base = unsafe output.base + output.count
-        unsafe writeHeader(
-            base, count: 47, type: headers, flags: endStream | endHeaders,
-            streamID: pending.streamID)
-        unsafe base.storeBytes(of: 0x88, toByteOffset: 9, as: UInt8.self)
-        unsafe writeIdentifier(pending.identifier, to: base + 10)
-        output.count += 56
-    }
-
-    @inline(__always)
-    private static func writeIdentifier(
-        _ identifier: NotificationIDText, to target: UnsafeMutableRawPointer
-    ) {
-        // SAFETY: the callers reserved these 46 bytes: a name of 10, a text of 36.
-        unsafe target.copyMemory(from: identifierName.utf8Start, byteCount: 10)
-        unsafe (target + 10).storeBytes(of: identifier, as: NotificationIDText.self)
+        appendHeader(
+            count: 47, type: headers, flags: endStream | endHeaders, streamID: pending.streamID,
+            to: &output)
+        output.append(0x88)
+        output.append(identifierName)
+        output.append(pending.identifier)
     }
 
     /// A refusal as in vector V19: HEADERS, then DATA with the reason. Returns the body's bytes.
     static func appendRefusal(
         _ pending: PendingAnswer, withBody: Bool, to output: inout ByteBuffer
     ) -> Int {
+        // At most 9 + 5 + 19 + 46 + 9 + 96 bytes are written.
         output.reserve(256)
-        // SAFETY: of 256 reserved bytes, at most 9 + 5 + 19 + 46 + 9 + 96 are written.
-        let frame = unsafe output.base + output.count
-        var block = unsafe frame + 9
-        func text(_ text: StaticString) {
-            unsafe block.copyMemory(from: text.utf8Start, byteCount: text.utf8CodeUnitCount)
-            unsafe block += text.utf8CodeUnitCount
-        }
-        // `:status` by its name index 8, three digits.
-        text("\u{8}\u{3}")
-        unsafe block += Decimal.write(UInt64(pending.answer.status), to: block)
+        let start = output.count
         let hasBody = withBody && pending.answer.reason != nil
+        appendHeader(
+            count: 0, type: headers, flags: hasBody ? endHeaders : endHeaders | endStream,
+            streamID: pending.streamID, to: &output)
+        // `:status` by its name index 8, three digits.
+        output.append("\u{8}\u{3}")
+        output.append(decimal: UInt64(pending.answer.status))
         // `content-type` by its name index 31.
-        if hasBody || pending.omitsBody { text("\u{f}\u{10}\u{10}application/json") }
-        unsafe writeIdentifier(pending.identifier, to: block)
-        unsafe block += 46
-        let blockCount = unsafe block - frame - 9
-        unsafe writeHeader(
-            frame, count: blockCount, type: headers,
-            flags: hasBody ? endHeaders : endHeaders | endStream, streamID: pending.streamID)
-        output.count += 9 + blockCount
+        if hasBody || pending.omitsBody { output.append("\u{f}\u{10}\u{10}application/json") }
+        output.append(identifierName)
+        output.append(pending.identifier)
+        endFrame(from: start, type: headers, in: &output)
         guard hasBody else { return 0 }
-        let bodyCount = unsafe pending.answer.writeBody(to: block + 9)
-        unsafe writeHeader(
-            block, count: bodyCount, type: data, flags: endStream, streamID: pending.streamID)
-        output.count += 9 + bodyCount
+        let body = output.count
+        appendHeader(
+            count: 0, type: data, flags: endStream, streamID: pending.streamID, to: &output)
+        let bodyCount = pending.answer.appendBody(to: &output)
+        endFrame(from: body, type: data, in: &output)
         return bodyCount
     }
 }

@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// Finds the header blocks in what a client sends, before nghttp2 decodes them.
 ///
 ///     preface (24) -> frame header (9) -> payload -> frame header ...
@@ -25,34 +23,33 @@ struct HeaderBlockScanner: ~Copyable {
     /// Looks at the next bytes; `found` gets each complete block, and the offset behind its last
     /// frame.
     mutating func scan(
-        _ bytes: UnsafeRawBufferPointer, found: (UnsafeRawBufferPointer, Int) -> Void
+        _ bytes: RawSpan, found: (RawSpan, Int) -> Void
     ) {
         var offset = 0
-        while offset < bytes.count {
+        while offset < bytes.byteCount {
             if skipping > 0 {
-                let count = min(skipping, bytes.count - offset)
+                let count = min(skipping, bytes.byteCount - offset)
                 skipping -= count
                 offset += count
                 continue
             }
             if headerCount < 9 {
-                header[headerCount] = unsafe bytes[offset]
+                header[headerCount] = bytes[offset]
                 headerCount += 1
                 offset += 1
                 if headerCount == 9 { beginFrame() }
             } else if payloadLeft > 0 {
-                let count = min(payloadLeft, bytes.count - offset)
+                let count = min(payloadLeft, bytes.byteCount - offset)
                 if block.count + count > SimulatorLimits.headerBlockCount {
                     isPassedOver = true
                 } else {
-                    unsafe block.append(
-                        UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count]))
+                    block.append(bytes.extracting(offset..<offset + count))
                 }
                 payloadLeft -= count
                 offset += count
             }
             if headerCount == 9, isBlockFrame, payloadLeft == 0 {
-                unsafe endFrame(offset: offset, found: found)
+                endFrame(offset: offset, found: found)
             }
         }
     }
@@ -62,7 +59,7 @@ struct HeaderBlockScanner: ~Copyable {
         isBlockFrame = header[3] == 1 || header[3] == 9
         if isBlockFrame {
             if header[3] == 1 {
-                block.count = 0
+                block.removeAll()
                 isPassedOver = false
             }
             frameStart = block.count
@@ -73,12 +70,12 @@ struct HeaderBlockScanner: ~Copyable {
         }
     }
 
-    private mutating func endFrame(offset: Int, found: (UnsafeRawBufferPointer, Int) -> Void) {
+    private mutating func endFrame(offset: Int, found: (RawSpan, Int) -> Void) {
         headerCount = 0
         isBlockFrame = false
         let flags = header[4]
         if header[3] == 1, !isPassedOver { stripHeadersFrame(flags) }
-        if flags & 0x4 != 0, !isPassedOver { unsafe found(block.bytes, offset) }
+        if flags & 0x4 != 0, !isPassedOver { found(block.bytes, offset) }
     }
 
     /// Takes padding and priority away from a HEADERS frame's payload (RFC 9113 section 6.2).
@@ -87,7 +84,7 @@ struct HeaderBlockScanner: ~Copyable {
         var back = 0
         let count = block.count - frameStart
         if flags & 0x8 != 0, count > 0 {
-            back = unsafe Int(block.bytes[frameStart])
+            back = Int(block.bytes[frameStart])
             front = 1
         }
         if flags & 0x20 != 0 { front += 5 }
@@ -95,7 +92,7 @@ struct HeaderBlockScanner: ~Copyable {
             isPassedOver = true
             return
         }
-        block.count -= back
+        block.removeLast(back)
         if frameStart == 0, front > 0 { block.removeFirst(front) }
     }
 }

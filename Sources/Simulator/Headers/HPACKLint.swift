@@ -52,22 +52,21 @@ struct HPACKLint {
     }
 
     /// Walks a block, counts its deviations and returns the first.
-    mutating func check(_ block: UnsafeRawBufferPointer) -> Finding? {
+    mutating func check(_ block: RawSpan) -> Finding? {
         blocks += 1
         first = nil
         var walker = BlockWalker()
-        let span = unsafe RawSpan(_unsafeBytes: block)
         do throws(HPACKError) {
-            while let field = try walker.next(span) {
+            while let field = try walker.next(block) {
                 if field.representation == .sizeUpdate {
                     table.limit(field.index)
                     continue
                 }
-                guard let name = unsafe name(of: field, in: block) else {
+                guard let name = name(of: field, in: block) else {
                     report(.malformed, nil)
                     break
                 }
-                unsafe check(field, name, block)
+                check(field, name, block)
             }
         } catch {
             report(.malformed, nil)
@@ -84,7 +83,7 @@ struct HPACKLint {
     // MARK: One field
 
     private mutating func check(
-        _ field: BlockWalker.Field, _ name: LintName, _ block: UnsafeRawBufferPointer
+        _ field: BlockWalker.Field, _ name: LintName, _ block: RawSpan
     ) {
         if field.index == 0, name.staticIndex != nil { report(.nameNotIndexed, name) }
         switch name.role {
@@ -96,10 +95,10 @@ struct HPACKLint {
         case .path:
             if field.representation == .incremental { report(.inserted, name) }
             if field.representation == .indexed { report(.indexed, name) }
-        case .constant: unsafe checkConstant(field, name, block)
+        case .constant: checkConstant(field, name, block)
         }
         guard field.representation == .incremental else { return }
-        let value = unsafe LintText.decoded(field.value, in: block)
+        let value = LintText.decoded(field.value, in: block)
         insertedNames.insert(name)
         insertedValues[name] = LintText.hash(value)
         if table.insert(name, valueCount: value.count) > 0 {
@@ -128,17 +127,17 @@ struct HPACKLint {
     }
 
     private mutating func checkConstant(
-        _ field: BlockWalker.Field, _ name: LintName, _ block: UnsafeRawBufferPointer
+        _ field: BlockWalker.Field, _ name: LintName, _ block: RawSpan
     ) {
         switch (profile, field.representation) {
         case (.strict, .incremental): report(.inserted, name)
         case (.strict, .indexed): report(.indexed, name)
         case (.compact, .incremental):
-            let value = unsafe LintText.hash(LintText.decoded(field.value, in: block))
+            let value = LintText.hash(LintText.decoded(field.value, in: block))
             if insertedValues[name] == value { report(.insertedAgain, name) }
         case (.compact, .withoutIndexing), (.compact, .neverIndexed):
             // Where an insertion would drive out what others refer to, a literal is right.
-            let value = unsafe LintText.decoded(field.value, in: block)
+            let value = LintText.decoded(field.value, in: block)
             if name.isOfAPNs, table.hasRoom(for: name, valueCount: value.count) {
                 report(.literal, name)
             }
@@ -147,10 +146,10 @@ struct HPACKLint {
     }
 
     private func name(
-        of field: BlockWalker.Field, in block: UnsafeRawBufferPointer
+        of field: BlockWalker.Field, in block: RawSpan
     ) -> LintName? {
         if field.index == 0 {
-            return unsafe LintName(LintText.decoded(field.name, in: block))
+            return LintName(LintText.decoded(field.name, in: block))
         }
         if field.index <= StaticTable.count {
             return LintName(Array("\(StaticTable.name(at: field.index))".utf8))

@@ -6,10 +6,10 @@ internal import HPACK
 /// in a buffer of twice the table's size; when its end is reached, the live ones move to its start.
 @safe struct HeaderDecoder: ~Copyable {
     private struct Entry {
-        var name: Int8
-        var nameCount: UInt16
-        var offset: UInt16
-        var count: UInt16
+        var name: Int8 = 0
+        var nameCount: UInt16 = 0
+        var offset: UInt16 = 0
+        var count: UInt16 = 0
     }
 
     private static let capacityLimit = 4096
@@ -17,7 +17,7 @@ internal import HPACK
     private static let entryLimit = 128
     private static let noName: Int8 = -1
 
-    private let entries: UnsafeMutablePointer<Entry>
+    private var entries = InlineArray<128, Entry>(repeating: Entry())
     private let values: UnsafeMutableRawBufferPointer
     private let scratch: UnsafeMutableRawBufferPointer
     private var first = 0
@@ -27,27 +27,24 @@ internal import HPACK
     private var capacity = Self.capacityLimit
 
     init() {
-        unsafe entries = .allocate(capacity: Self.entryLimit)
         unsafe values = .allocate(byteCount: 2 * Self.capacityLimit, alignment: 16)
         unsafe scratch = .allocate(
             byteCount: SimulatorLimits.headerBlockCount * 2, alignment: 16)
     }
 
     deinit {
-        unsafe entries.deallocate()
         unsafe values.deallocate()
         unsafe scratch.deallocate()
     }
 
     /// Decodes a complete block. Throws where the whole connection is lost (COMPRESSION_ERROR).
     mutating func decode(
-        _ block: UnsafeRawBufferPointer, into head: inout RequestHead,
+        _ block: RawSpan, into head: inout RequestHead,
         huffman: borrowing HuffmanReader
     ) throws(HPACKError) {
-        precondition(block.count <= SimulatorLimits.headerBlockCount)
+        precondition(block.byteCount <= SimulatorLimits.headerBlockCount)
         var walker = BlockWalker()
-        let span = unsafe RawSpan(_unsafeBytes: block)
-        while let field = try walker.next(span) {
+        while let field = try walker.next(block) {
             switch field.representation {
             case .sizeUpdate:
                 guard field.index <= Self.capacityLimit else {
@@ -58,8 +55,7 @@ internal import HPACK
             case .indexed:
                 try indexed(field.index, into: &head, offset: walker.offset)
             case .incremental, .withoutIndexing, .neverIndexed:
-                unsafe try literal(
-                    field, block, into: &head, huffman: huffman, offset: walker.offset)
+                try literal(field, block, into: &head, huffman: huffman, offset: walker.offset)
             }
         }
     }
@@ -67,39 +63,36 @@ internal import HPACK
     private func entry(at index: Int, offset: Int) throws(HPACKError) -> Entry {
         let age = index - StaticTable.count - 1
         guard age < entryCount else { throw HPACKError(code: .indexZero, offset: offset) }
-        // SAFETY: `age` is below `entryCount`; the mask keeps the place within the ring.
-        return unsafe entries[(first + entryCount - 1 - age) & (Self.entryLimit - 1)]
+        return entries[(first + entryCount - 1 - age) & (Self.entryLimit - 1)]
     }
 
     private func indexed(
         _ index: Int, into head: inout RequestHead, offset: Int
     ) throws(HPACKError) {
         if index <= StaticTable.count {
-            let value = StaticTable.value(at: index)
-            unsafe head.add(
-                Self.staticName(index), nameCount: 8,
-                value: UnsafeRawBufferPointer(
-                    start: value.utf8Start, count: value.utf8CodeUnitCount))
+            head.add(
+                Self.staticName(index), nameCount: 8, value: StaticTable.value(at: index).rawBytes)
             return
         }
         let entry = try entry(at: index, offset: offset)
-        // SAFETY: the entry is live, so its value still lies in `values`.
         let range = Int(entry.offset)..<Int(entry.offset) + Int(entry.count)
-        unsafe head.add(
+        // SAFETY: the entry is live, so its value still lies in `values`.
+        let live = unsafe RawSpan(_unsafeBytes: values)
+        head.add(
             RequestHead.Name(rawValue: Int(entry.name)), nameCount: Int(entry.nameCount),
-            value: UnsafeRawBufferPointer(rebasing: values[range]))
+            value: live.extracting(range))
     }
 
     private mutating func literal(
-        _ field: BlockWalker.Field, _ block: UnsafeRawBufferPointer,
+        _ field: BlockWalker.Field, _ block: RawSpan,
         into head: inout RequestHead, huffman: borrowing HuffmanReader, offset: Int
     ) throws(HPACKError) {
         var name: RequestHead.Name?
         var nameCount = 8
         if field.index == 0 {
-            let text = unsafe try text(field.name, block, huffman)
-            name = unsafe RequestHead.Name(text)
-            nameCount = text.count
+            let text = try text(field.name, block, huffman)
+            name = RequestHead.Name(text)
+            nameCount = text.byteCount
         } else if field.index <= StaticTable.count {
             name = Self.staticName(field.index)
             nameCount = StaticTable.name(at: field.index).utf8CodeUnitCount
@@ -108,52 +101,53 @@ internal import HPACK
             name = RequestHead.Name(rawValue: Int(entry.name))
             nameCount = Int(entry.nameCount)
         }
-        let value = unsafe try text(field.value, block, huffman)
-        unsafe head.add(name, nameCount: nameCount, value: value)
+        let value = try text(field.value, block, huffman)
+        head.add(name, nameCount: nameCount, value: value)
         if field.representation == .incremental {
-            unsafe insert(name, nameCount: nameCount, value: value)
+            insert(name, nameCount: nameCount, value: value)
         }
     }
 
     /// A string's bytes: where they lie in the block, or decoded to the scratch area.
+    @_lifetime(copy block)
     private func text(
-        _ text: BlockWalker.Text, _ block: UnsafeRawBufferPointer,
-        _ huffman: borrowing HuffmanReader
-    ) throws(HPACKError) -> UnsafeRawBufferPointer {
-        let raw = unsafe UnsafeRawBufferPointer(
-            rebasing: block[text.offset..<text.offset + text.count])
-        guard text.isHuffman else { return unsafe raw }
-        // SAFETY: a code has 5 bits at least, and `scratch` is twice as long as any block.
+        _ text: BlockWalker.Text, _ block: RawSpan, _ huffman: borrowing HuffmanReader
+    ) throws(HPACKError) -> RawSpan {
+        let raw = block.extracting(text.offset..<text.offset + text.count)
+        guard text.isHuffman else { return raw }
+        // SAFETY: a code has 5 bits at least, and `scratch` is twice as long as any block. Nothing
+        // writes to it before the next text, when the last one has been copied.
         let count = unsafe try huffman.decode(raw, to: scratch)
-        return unsafe UnsafeRawBufferPointer(rebasing: scratch[..<count])
+        let decoded = unsafe RawSpan(_unsafeBytes: scratch).extracting(first: count)
+        return unsafe _overrideLifetime(decoded, copying: block)
     }
 
     private mutating func insert(
-        _ name: RequestHead.Name?, nameCount: Int, value: UnsafeRawBufferPointer
+        _ name: RequestHead.Name?, nameCount: Int, value: RawSpan
     ) {
-        let entrySize = 32 + nameCount + value.count
+        let entrySize = 32 + nameCount + value.byteCount
         evict(room: entrySize)
         // "It is not an error": an entry larger than the table empties it (section 4.4).
         guard entrySize <= capacity else { return }
-        if unsafe valuesEnd + value.count > values.count { compact() }
-        if let source = value.baseAddress {
-            // SAFETY: live values and this one fit the table, half of `values`; it lies outside.
-            unsafe (values.baseAddress! + valuesEnd).copyMemory(
-                from: source, byteCount: value.count)
+        if unsafe valuesEnd + value.byteCount > values.count { compact() }
+        // SAFETY: live values and this one fit the table, half of `values`; it lies outside.
+        unsafe value.withUnsafeBytes {
+            unsafe UnsafeMutableRawBufferPointer(rebasing: values[valuesEnd...])
+                .copyMemory(from: $0)
         }
         let entry = Entry(
             name: name.map { Int8($0.rawValue) } ?? Self.noName, nameCount: UInt16(nameCount),
-            offset: UInt16(valuesEnd), count: UInt16(value.count))
-        // SAFETY: `entryLimit` entries of 32 bytes fill the table, so this place is free.
-        unsafe entries[(first + entryCount) & (Self.entryLimit - 1)] = entry
+            offset: UInt16(valuesEnd), count: UInt16(value.byteCount))
+        // `entryLimit` entries of 32 bytes fill the table, so this place is free.
+        entries[(first + entryCount) & (Self.entryLimit - 1)] = entry
         entryCount += 1
-        valuesEnd += value.count
+        valuesEnd += value.byteCount
         size += entrySize
     }
 
     private mutating func evict(room: Int) {
         while entryCount > 0, size + room > capacity {
-            let entry = unsafe entries[first]
+            let entry = entries[first]
             size -= 32 + Int(entry.nameCount) + Int(entry.count)
             first = (first + 1) & (Self.entryLimit - 1)
             entryCount -= 1
@@ -165,11 +159,11 @@ internal import HPACK
         var end = 0
         for position in 0..<entryCount {
             let slot = (first + position) & (Self.entryLimit - 1)
-            let count = unsafe Int(entries[slot].count)
+            let count = Int(entries[slot].count)
             // SAFETY: values only move towards the start; `copyMemory` lets ranges overlap.
             unsafe (values.baseAddress! + end).copyMemory(
                 from: values.baseAddress! + Int(entries[slot].offset), byteCount: count)
-            unsafe entries[slot].offset = UInt16(end)
+            entries[slot].offset = UInt16(end)
             end += count
         }
         valuesEnd = end

@@ -2,14 +2,12 @@ internal import HPACK
 
 /// Reads Huffman-coded strings with one look-up a character, for codes of up to 12 bits: all
 /// printable ASCII but a few. Strings with longer codes go to `Huffman`.
-@safe struct HuffmanReader: ~Copyable {
+struct HuffmanReader: ~Copyable {
     private static let bits = 12
     /// By the next 12 bits: the character, and in the high byte its code's length; 0 for none.
-    private let table: UnsafeMutablePointer<UInt16>
+    private var table = InlineArray<4096, UInt16>(repeating: 0)
 
     init() {
-        unsafe table = .allocate(capacity: 1 << Self.bits)
-        unsafe table.initialize(repeating: 0, count: 1 << Self.bits)
         for character in UInt8.min...UInt8.max {
             // Eight times the same code are as many bytes as the code has bits.
             let length = Huffman.encodedCount(of: [UInt8](repeating: character, count: 8))
@@ -20,25 +18,23 @@ internal import HPACK
             let code = first >> (16 - length)
             let free = Self.bits - length
             for rest in 0..<(1 << free) {
-                // SAFETY: `code` has `length` bits and `rest` the others: 12 in all.
-                unsafe table[code << free | rest] = UInt16(length) << 8 | UInt16(character)
+                // `code` has `length` bits and `rest` the others: 12 in all.
+                table[code << free | rest] = UInt16(length) << 8 | UInt16(character)
             }
         }
     }
 
-    deinit { unsafe table.deallocate() }
-
     /// Decodes a string to `target`, which has room for 8/5 of its bytes; returns the count.
     func decode(
-        _ coded: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer
+        _ coded: RawSpan, to target: UnsafeMutableRawBufferPointer
     ) throws(HPACKError) -> Int {
         var bits: UInt64 = 0
         var bitCount = 0
         var offset = 0
         var count = 0
         while true {
-            while bitCount <= 56, offset < coded.count {
-                bits = unsafe bits << 8 | UInt64(coded[offset])
+            while bitCount <= 56, offset < coded.byteCount {
+                bits = bits << 8 | UInt64(coded[offset])
                 bitCount += 8
                 offset += 1
             }
@@ -49,12 +45,11 @@ internal import HPACK
                 ? Int(truncatingIfNeeded: bits >> UInt64(bitCount - Self.bits)) & 0xfff
                 : (Int(truncatingIfNeeded: bits << UInt64(Self.bits - bitCount)) & 0xfff)
                     | (0xfff >> bitCount)
-            // SAFETY: a window has 12 bits, as many as the table has entries.
-            let entry = unsafe table[window]
+            let entry = table[window]
             let length = Int(entry >> 8)
             guard length > 0, length <= bitCount else {
                 // "The most significant bits of the code for the EOS symbol", less than an byte.
-                if bitCount < 8, offset == coded.count, window == 0xfff { return count }
+                if bitCount < 8, offset == coded.byteCount, window == 0xfff { return count }
                 // A long code, or nonsense: rare, and somebody else's to tell apart.
                 return unsafe try decodeSlowly(coded, to: target)
             }
@@ -66,11 +61,10 @@ internal import HPACK
     }
 
     private func decodeSlowly(
-        _ coded: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer
+        _ coded: RawSpan, to target: UnsafeMutableRawBufferPointer
     ) throws(HPACKError) -> Int {
         var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
-        let span = unsafe RawSpan(_unsafeBytes: coded)
-        try Huffman.decode(span, into: &output)
+        try Huffman.decode(coded, into: &output)
         return unsafe output.finalize(for: target)
     }
 }

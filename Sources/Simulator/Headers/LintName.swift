@@ -19,8 +19,7 @@ enum LintName: Hashable {
     }
 
     init(_ octets: [UInt8]) {
-        let name = unsafe octets.withUnsafeBytes { unsafe RequestFieldName($0) }
-        self = name.map { .field($0) } ?? .other(octets)
+        self = RequestFieldName(octets.span.rawBytes).map { .field($0) } ?? .other(octets)
     }
 
     /// The name on the wire.
@@ -52,7 +51,7 @@ enum LintName: Hashable {
         case .field(let name): name.staticIndex
         case .other(let octets):
             (1...StaticTable.count).first { index in
-                unsafe octets.withUnsafeBytes { unsafe $0.spells(StaticTable.name(at: index)) }
+                octets.span.rawBytes.spells(StaticTable.name(at: index))
             }
         }
     }
@@ -110,20 +109,12 @@ struct LintTable {
 /// Strings of a header block, decoded.
 enum LintText {
     /// The bytes of a string; empty where its Huffman code is broken.
-    static func decoded(_ text: BlockWalker.Text, in block: UnsafeRawBufferPointer) -> [UInt8] {
-        // SAFETY: the walker found the text within this block.
-        let raw = unsafe UnsafeRawBufferPointer(
-            rebasing: block[text.offset..<text.offset + text.count])
-        guard text.isHuffman else { return unsafe Array(raw) }
+    static func decoded(_ text: BlockWalker.Text, in block: RawSpan) -> [UInt8] {
+        let coded = block.extracting(text.offset..<text.offset + text.count)
+        guard text.isHuffman else { return Array(coded) }
         // The shortest codes have five bits.
         let capacity = text.count * 8 / 5 + 1
-        return unsafe [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
-            let room = UnsafeMutableRawBufferPointer(buffer)
-            var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-            let coded = unsafe RawSpan(_unsafeBytes: raw)
-            try? Huffman.decode(coded, into: &output)
-            count = unsafe output.finalize(for: room)
-        }
+        return [UInt8](capacity: capacity) { output in try? Huffman.decode(coded, into: &output) }
     }
 
     /// FNV-1a, to tell a value from the one before.

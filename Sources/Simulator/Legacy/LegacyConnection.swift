@@ -64,35 +64,22 @@ final class LegacyConnection {
     func read() -> [UInt8] {
         var opened: [UInt8] = []
         var input = [UInt8](repeating: 0, count: 32_768)
-        let count = unsafe Glibc.read(descriptor, &input, input.count)
+        let count = SystemCall.read(descriptor, &input)
         if count < 0, errno == EAGAIN || errno == EINTR { return [] }
         guard count > 0 else {
             phase = .gone
             return []
         }
         var offset = 0
-        var plain = [UInt8](repeating: 0, count: Self.roomCount)
-        var cipher = [UInt8](repeating: 0, count: Self.roomCount)
         while true {
-            let (result, plainCount, cipherCount) = unsafe input.withUnsafeBytes { source in
-                unsafe plain.withUnsafeMutableBytes { plainRoom in
-                    unsafe cipher.withUnsafeMutableBytes { cipherRoom in
-                        var plaintext = unsafe OutputRawSpan(
-                            buffer: plainRoom, initializedCount: 0)
-                        var replies = unsafe OutputRawSpan(
-                            buffer: cipherRoom, initializedCount: 0)
-                        // SAFETY: `count` bytes were read, and nothing else touches the arrays.
-                        let bytes = unsafe RawSpan(
-                            _unsafeBytes: UnsafeRawBufferPointer(rebasing: source[..<count]))
-                        let result = session.receive(
-                            bytes, at: &offset, plaintext: &plaintext, ciphertext: &replies)
-                        let plainCount = unsafe plaintext.finalize(for: plainRoom)
-                        return (result, plainCount, unsafe replies.finalize(for: cipherRoom))
-                    }
+            var result = TLSSession.ReceiveResult.more
+            opened += [UInt8](capacity: Self.roomCount) { plaintext in
+                output += [UInt8](capacity: Self.roomCount) { replies in
+                    result = session.receive(
+                        input.span.rawBytes.extracting(first: count), at: &offset,
+                        plaintext: &plaintext, ciphertext: &replies)
                 }
             }
-            opened += plain[..<plainCount]
-            output += cipher[..<cipherCount]
             switch result {
             case .plaintextFull, .ciphertextFull:
                 continue
@@ -124,8 +111,7 @@ final class LegacyConnection {
         for start in stride(from: 0, to: octets.count, by: TLSSession.recordLimit) {
             let piece = Array(octets[start..<min(start + TLSSession.recordLimit, octets.count)])
             seal { session, output in
-                // SAFETY: bytes have no padding.
-                _ = session.seal(unsafe piece.span.bytes, ciphertext: &output)
+                _ = session.seal(piece.span.rawBytes, ciphertext: &output)
             }
         }
     }
@@ -136,32 +122,20 @@ final class LegacyConnection {
         phase = .ending(due: now + Self.lingerNanoseconds)
         write()
         if end == .rst {
-            var linger = linger(l_onoff: 1, l_linger: 0)
-            _ = unsafe setsockopt(
-                descriptor, SOL_SOCKET, SO_LINGER, &linger,
-                socklen_t(MemoryLayout<linger>.size))
+            SystemCall.setOption(descriptor, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
             phase = .gone
         }
     }
 
     private func seal(_ body: (inout TLSSession, inout OutputRawSpan) -> Void) {
-        var cipher = [UInt8](repeating: 0, count: Self.roomCount)
-        let count = unsafe cipher.withUnsafeMutableBytes { room in
-            var span = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-            body(&session, &span)
-            return unsafe span.finalize(for: room)
-        }
-        output += cipher[..<count]
+        output += [UInt8](capacity: Self.roomCount) { body(&session, &$0) }
     }
 
     /// Writes what the socket takes.
     func write() {
         while wantsToWrite {
-            let count = unsafe output.withUnsafeBytes {
-                unsafe send(
-                    descriptor, $0.baseAddress! + outputOffset, $0.count - outputOffset,
-                    Int32(MSG_NOSIGNAL))
-            }
+            let count = SystemCall.send(
+                descriptor, output.span.rawBytes.extracting(outputOffset...))
             if count < 0, errno == EINTR { continue }
             if count < 0, errno == EAGAIN { return }
             guard count > 0 else {

@@ -75,7 +75,7 @@ final class LegacyService: Sendable {
                         pollfd(
                             fd: connection.descriptor, events: Int16(POLLIN) | writes, revents: 0))
                 }
-                _ = unsafe poll(&waited, nfds_t(waited.count), timeout())
+                _ = SystemCall.poll(&waited, timeout())
                 if waited[0].revents != 0 { break }
                 for (place, connection) in connections.enumerated()
                 where waited[place + 2].revents != 0 {
@@ -163,13 +163,12 @@ final class LegacyService: Sendable {
             let isAccepted = status == BinaryStatus.noError.rawValue
             let answer = Answer(
                 status: isAccepted ? 0 : UInt16(status), reason: isAccepted ? nil : reason)
-            unsafe LegacyWorld.digits(notification.token).withUnsafeBytes { digits in
-                unsafe journal?.append(
-                    microseconds: world.start.microsecondsNow(), connection: connection.number,
-                    stream: notification.identifier ?? 0,
-                    identifier: LegacyWorld.identifier(notification.identifier), token: digits,
-                    answer: answer, now: ClockStart.monotonicNanoseconds())
-            }
+            let digits = LegacyWorld.digits(notification.token)
+            journal?.append(
+                microseconds: world.start.microsecondsNow(), connection: connection.number,
+                stream: notification.identifier ?? 0,
+                identifier: LegacyWorld.identifier(notification.identifier),
+                token: digits.span.rawBytes, answer: answer, now: ClockStart.monotonicNanoseconds())
             guard isAccepted, let topic = connection.topics.first else {
                 condemn(connection, status: status, notification)
                 return

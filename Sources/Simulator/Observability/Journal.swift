@@ -15,14 +15,14 @@ struct JournalFile: Sendable {
 
     /// Creates or empties the file and writes the header line.
     init(path: String) throws(SimulatorError) {
-        descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o644)
+        descriptor = SystemCall.open(
+            path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
             throw SimulatorError(
                 "--journal \(path): \(describe(errno: errno)): name a file that can be written",
                 exitCode: 2)
         }
-        let header = Self.header
-        _ = unsafe write(descriptor, header.utf8Start, header.utf8CodeUnitCount)
+        _ = SystemCall.write(descriptor, Self.header.rawBytes)
     }
 
     /// After all threads have ended.
@@ -54,16 +54,16 @@ struct JournalWriter: ~Copyable {
     ///   - now: nanoseconds, monotonic.
     mutating func append(
         microseconds: UInt64, connection: UInt64, stream: UInt32,
-        identifier: NotificationIDText, token: UnsafeRawBufferPointer, answer: Answer, now: UInt64
+        identifier: NotificationIDText, token: RawSpan, answer: Answer, now: UInt64
     ) {
         buffer.reserve(512)
         if buffer.count == 0 { oldest = now }
         number(microseconds)
         number(connection)
         number(UInt64(stream))
-        for position in identifier.indices { buffer.append(identifier[position]) }
+        buffer.append(identifier)
         buffer.append(UInt8(ascii: ","))
-        unsafe buffer.append(token)
+        buffer.append(token)
         buffer.append(UInt8(ascii: ","))
         number(UInt64(answer.status))
         if let reason = answer.reason { buffer.append(reason.spelling) }
@@ -72,9 +72,7 @@ struct JournalWriter: ~Copyable {
     }
 
     private mutating func number(_ value: UInt64) {
-        buffer.reserve(21)
-        // SAFETY: `reserve` made room for 20 digits and the comma.
-        buffer.count += unsafe Decimal.write(value, to: buffer.base + buffer.count)
+        buffer.append(decimal: value)
         buffer.append(UInt8(ascii: ","))
     }
 
@@ -84,11 +82,11 @@ struct JournalWriter: ~Copyable {
     /// Writes the lines that wait.
     mutating func flush() {
         while buffer.count > 0 {
-            let written = unsafe write(descriptor, buffer.base, buffer.count)
+            let written = SystemCall.write(descriptor, buffer.bytes)
             if written < 0 {
                 if errno == EINTR { continue }
                 hasFailed = true
-                buffer.count = 0
+                buffer.removeAll()
                 return
             }
             buffer.removeFirst(written)

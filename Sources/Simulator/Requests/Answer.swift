@@ -37,28 +37,23 @@ struct Answer: Equatable, Sendable {
         return Answer(status: status, reason: reason)
     }
 
-    /// The most bytes that `writeBody` writes.
+    /// The most bytes that `appendBody` writes.
     static let maximumBodyCount = 96
 
     /// Writes the JSON body, `{"reason":"Unregistered","timestamp":1458518400000}`, and returns its
-    /// count; 0 for an answer without one. `target` has room for `maximumBodyCount` bytes.
-    func writeBody(to target: UnsafeMutableRawPointer) -> Int {
+    /// count; 0 for an answer without one.
+    func appendBody(to output: inout ByteBuffer) -> Int {
         guard let reason else { return 0 }
-        var count = 0
-        func append(_ text: StaticString) {
-            // SAFETY: the longest body is shorter than the room the caller promises.
-            unsafe (target + count).copyMemory(
-                from: text.utf8Start, byteCount: text.utf8CodeUnitCount)
-            count += text.utf8CodeUnitCount
-        }
-        append("{\"reason\":\"")
-        append(reason.spelling)
-        append("\"")
+        let start = output.count
+        output.append("{\"reason\":\"")
+        output.append(reason.spelling)
+        output.append("\"")
         if status == 410 {
-            append(",\"timestamp\":")
-            count += unsafe Decimal.write(timestampMilliseconds, to: target + count)
+            output.append(",\"timestamp\":")
+            output.append(decimal: timestampMilliseconds)
         }
-        append("}")
+        output.append("}")
+        let count = output.count - start
         precondition(count <= Self.maximumBodyCount)
         return count
     }

@@ -41,9 +41,9 @@ struct ProviderTokenVerifier {
     func key(_ index: Int) -> ProviderKey { keys[index] }
 
     /// The token with what is known about it.
-    mutating func check(_ token: UnsafeRawBufferPointer) -> CheckedToken {
-        for known in cache where unsafe token.equals(known.text) { return known }
-        let checked = unsafe verify(Array(token))
+    mutating func check(_ token: RawSpan) -> CheckedToken {
+        for known in cache where token.equals(known.text) { return known }
+        let checked = verify(Array(token))
         if cache.count < SimulatorLimits.cachedTokens {
             cache.append(checked)
         } else {
@@ -95,17 +95,17 @@ struct ConnectionCredential {
 
     /// Why the request is refused; nil where its credential is in order.
     mutating func refusal(
-        authorization: UnsafeRawBufferPointer?, verifier: inout ProviderTokenVerifier,
+        authorization: RawSpan?, verifier: inout ProviderTokenVerifier,
         environment: SimulatorEnvironment = .production, nowUnixSeconds: UInt64
     ) -> Reason? {
         if hasCertificate { return nil }
-        guard let value = unsafe authorization else { return .missingProviderToken }
-        guard value.count > 7, unsafe Self.isBearer(value) else { return .invalidProviderToken }
-        let token = unsafe UnsafeRawBufferPointer(rebasing: value[7...])
-        if let last, unsafe token.equals(last.text) {
+        guard let value = authorization else { return .missingProviderToken }
+        guard value.byteCount > 7, Self.isBearer(value) else { return .invalidProviderToken }
+        let token = value.extracting(7...)
+        if let last, token.equals(last.text) {
             return Self.ageRefusal(last, nowUnixSeconds: nowUnixSeconds)
         }
-        let checked = unsafe verifier.check(token)
+        let checked = verifier.check(token)
         guard let key = checked.key else { return .invalidProviderToken }
         if let reason = Self.ageRefusal(checked, nowUnixSeconds: nowUnixSeconds) { return reason }
         let presented = verifier.key(key)
@@ -162,12 +162,12 @@ struct ConnectionCredential {
     }
 
     /// The scheme, whose case does not matter (RFC 9110 section 11.1), and its blank.
-    private static func isBearer(_ value: UnsafeRawBufferPointer) -> Bool {
+    private static func isBearer(_ value: RawSpan) -> Bool {
         let scheme: StaticString = "bearer"
+        let letters = scheme.rawBytes
         for position in 0..<6 {
-            // SAFETY: the caller has seen that there are more than 7 bytes.
-            guard unsafe value[position] | 0x20 == scheme.utf8Start[position] else { return false }
+            guard value[position] | 0x20 == letters[position] else { return false }
         }
-        return unsafe value[6] == UInt8(ascii: " ")
+        return value[6] == UInt8(ascii: " ")
     }
 }

@@ -41,7 +41,7 @@ struct RequestChecks: Sendable {
     /// credential is in order.
     func examine(
         _ head: borrowing RequestHead, topics: TopicTable,
-        allows: (_ topic: UnsafeRawBufferPointer?) -> Bool = { _ in true },
+        allows: (_ topic: RawSpan?) -> Bool = { _ in true },
         authenticate: () -> Reason?
     ) -> Verdict {
         var verdict = Verdict()
@@ -49,12 +49,12 @@ struct RequestChecks: Sendable {
             verdict.early = .refused(reason)
             return verdict
         }
-        guard let method = unsafe head[.method], unsafe method.spells("POST") else {
-            verdict.omitsBody = unsafe head[.method]?.spells("HEAD") ?? false
+        guard let method = head[.method], method.spells("POST") else {
+            verdict.omitsBody = head[.method]?.spells("HEAD") ?? false
             return refuse(.methodNotAllowed)
         }
-        var token = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-        if let reason = unsafe Self.findToken(head[.path], token: &token) { return refuse(reason) }
+        var token = RawSpan()
+        if let reason = Self.findToken(head[.path], token: &token) { return refuse(reason) }
         if let reason = authenticate() { return refuse(reason) }
         verdict.isAuthenticated = true
         if head.hasDuplicates { return refuse(.duplicateHeaders) }
@@ -62,31 +62,31 @@ struct RequestChecks: Sendable {
         var type: PushType?
         if let reason = Self.headerRefusal(head, type: &type) { return refuse(reason) }
         var isForDevice = true
-        if let reason = unsafe topics.refusal(
+        if let reason = topics.refusal(
             topic: head[.topic], type: type, isForDevice: &isForDevice)
         {
             return refuse(reason)
         }
-        guard unsafe allows(head[.topic]) else { return refuse(.topicDisallowed) }
+        guard allows(head[.topic]) else { return refuse(.topicDisallowed) }
         // A topic for VoIP takes no other type, so that it says enough.
-        if unsafe topics.isVoIP(head[.topic]) {
+        if topics.isVoIP(head[.topic]) {
             verdict.payloadLimit = PayloadRules.maximumVoIPCount
         }
         verdict.late =
-            unsafe trustRefusal(token, topic: head[.topic], topics, isForDevice).map(Answer.refused)
+            trustRefusal(token, topic: head[.topic], topics, isForDevice).map(Answer.refused)
             ?? fate.answer(head: TokenOutcome.head(ofDigits: token) ?? 0)
         return verdict
     }
 
     /// Why a device token is not a token of this topic; nil where it is.
     private func trustRefusal(
-        _ token: UnsafeRawBufferPointer, topic: UnsafeRawBufferPointer?, _ topics: TopicTable,
+        _ token: RawSpan, topic: RawSpan?, _ topics: TopicTable,
         _ isForDevice: Bool
     ) -> Reason? {
-        guard unsafe TokenOutcome.head(ofDigits: token) != nil else { return .badDeviceToken }
+        guard TokenOutcome.head(ofDigits: token) != nil else { return .badDeviceToken }
         guard let trust else { return isForDevice ? nil : .deviceTokenNotForTopic }
-        guard let octets = unsafe TokenTrust.octets(ofDigits: token) else { return .badDeviceToken }
-        switch unsafe trust.judge(octets, topic: topics.bundle(of: topic)) {
+        guard let octets = TokenTrust.octets(ofDigits: token) else { return .badDeviceToken }
+        switch trust.judge(octets, topic: topics.bundle(of: topic)) {
         case .good: return nil
         case .bad: return .badDeviceToken
         case .otherTopic: return .deviceTokenNotForTopic
@@ -94,20 +94,18 @@ struct RequestChecks: Sendable {
     }
 
     /// What stands behind `/3/device/` in a path.
-    static func findToken(
-        _ path: UnsafeRawBufferPointer?, token: inout UnsafeRawBufferPointer
-    ) -> Reason? {
+    @_lifetime(token: copy path)
+    static func findToken(_ path: RawSpan?, token: inout RawSpan) -> Reason? {
         let prefix: StaticString = "/3/device/"
-        guard let path = unsafe path else { return .badPath }
+        guard let path else { return .badPath }
         // The collection itself, with or without its last slash, names no token.
-        if unsafe path.spells("/3/device") || path.spells(prefix) { return .missingDeviceToken }
-        guard path.count > prefix.utf8CodeUnitCount,
-            unsafe UnsafeRawBufferPointer(rebasing: path[..<prefix.utf8CodeUnitCount])
-                .spells(prefix)
+        if path.spells("/3/device") || path.spells(prefix) { return .missingDeviceToken }
+        guard path.byteCount > prefix.utf8CodeUnitCount,
+            path.extracting(first: prefix.utf8CodeUnitCount).spells(prefix)
         else { return .badPath }
-        unsafe token = UnsafeRawBufferPointer(rebasing: path[prefix.utf8CodeUnitCount...])
-        for position in 0..<token.count {
-            let octet = unsafe token[position]
+        token = path.extracting(droppingFirst: prefix.utf8CodeUnitCount)
+        for position in 0..<token.byteCount {
+            let octet = token[position]
             if octet == UInt8(ascii: "/") || octet == UInt8(ascii: "?") { return .badPath }
         }
         return nil
@@ -117,25 +115,25 @@ struct RequestChecks: Sendable {
     private static func headerRefusal(
         _ head: borrowing RequestHead, type: inout PushType?
     ) -> Reason? {
-        if let value = unsafe head[.identifier], unsafe !isUUID(value) { return .badMessageID }
-        if let value = unsafe head[.expiration], unsafe !isDecimal(value) {
+        if let value = head[.identifier], !isUUID(value) { return .badMessageID }
+        if let value = head[.expiration], !isDecimal(value) {
             return .badExpirationDate
         }
         // "If you omit this header, APNs sets the notification priority to 10."
         var isImmediate = true
-        if let value = unsafe head[.priority] {
-            isImmediate = unsafe value.spells("10")
-            guard unsafe isImmediate || value.spells("5") || value.spells("1") else {
+        if let value = head[.priority] {
+            isImmediate = value.spells("10")
+            guard isImmediate || value.spells("5") || value.spells("1") else {
                 return .badPriority
             }
         }
-        if let value = unsafe head[.collapseIdentifier],
-            value.count > NotificationHeaders.maximumCollapseIDCount
+        if let value = head[.collapseIdentifier],
+            value.byteCount > NotificationHeaders.maximumCollapseIDCount
         {
             return .badCollapseID
         }
-        if let value = unsafe head[.pushType] {
-            type = unsafe pushType(value)
+        if let value = head[.pushType] {
+            type = pushType(value)
             if type == nil { return .invalidPushType }
             // "Always use priority 5. Using priority 10 is an error."
             if type == .background, isImmediate { return .badPriority }
@@ -144,10 +142,10 @@ struct RequestChecks: Sendable {
     }
 
     /// A canonical UUID, 8-4-4-4-12 hexadecimal digits of any case.
-    static func isUUID(_ text: UnsafeRawBufferPointer) -> Bool {
-        guard text.count == 36 else { return false }
+    static func isUUID(_ text: RawSpan) -> Bool {
+        guard text.byteCount == 36 else { return false }
         for position in 0..<36 {
-            let octet = unsafe text[position]
+            let octet = text[position]
             if position == 8 || position == 13 || position == 18 || position == 23 {
                 if octet != UInt8(ascii: "-") { return false }
             } else if TokenOutcome.hexValue(octet) == nil {
@@ -157,19 +155,19 @@ struct RequestChecks: Sendable {
         return true
     }
 
-    private static func isDecimal(_ text: UnsafeRawBufferPointer) -> Bool {
-        guard text.count >= 1, text.count <= 19 else { return false }
-        for position in 0..<text.count {
-            let octet = unsafe text[position]
+    private static func isDecimal(_ text: RawSpan) -> Bool {
+        guard text.byteCount >= 1, text.byteCount <= 19 else { return false }
+        for position in 0..<text.byteCount {
+            let octet = text[position]
             if octet < 0x30 || octet > 0x39 { return false }
         }
         return true
     }
 
-    private static func pushType(_ text: UnsafeRawBufferPointer) -> PushType? {
+    private static func pushType(_ text: RawSpan) -> PushType? {
         // The frequent ones without a String.
-        if unsafe text.spells("alert") { return .alert }
-        if unsafe text.spells("background") { return .background }
-        return unsafe PushType(rawValue: String(decoding: text, as: UTF8.self))
+        if text.spells("alert") { return .alert }
+        if text.spells("background") { return .background }
+        return PushType(rawValue: String(decoding: text))
     }
 }

@@ -14,7 +14,7 @@ enum RequestFinding: CaseIterable, Sendable {
     /// - Parameter isSaidToBeCompressed: `content-encoding` says so.
     init?(body: [UInt8], isSaidToBeCompressed: Bool) {
         // SAFETY: bytes have no padding.
-        if !isSaidToBeCompressed, unsafe PayloadRules.isJSONObject(body.span.bytes) { return nil }
+        if !isSaidToBeCompressed, PayloadRules.isJSONObject(body.span.rawBytes) { return nil }
         let isCompressed = isSaidToBeCompressed || Self.marks.contains(where: body.starts)
         self = isCompressed ? .compressedBody : .notADictionary
     }

@@ -48,16 +48,16 @@ struct TokenOutcome: Sendable {
 
     /// The first 8 bytes of the token that these digits spell; nil where they spell none (an even
     /// count of 2 to 200 hexadecimal digits of any case).
-    static func head(ofDigits digits: UnsafeRawBufferPointer) -> UInt64? {
-        guard digits.count >= TokenText.minimumDigitCount,
-            digits.count <= TokenText.maximumDigitCount, digits.count.isMultiple(of: 2)
+    static func head(ofDigits digits: RawSpan) -> UInt64? {
+        guard digits.byteCount >= TokenText.minimumDigitCount,
+            digits.byteCount <= TokenText.maximumDigitCount, digits.byteCount.isMultiple(of: 2)
         else { return nil }
         var head: UInt64 = 0
-        for position in 0..<digits.count {
-            guard let value = unsafe hexValue(digits[position]) else { return nil }
+        for position in 0..<digits.byteCount {
+            guard let value = hexValue(digits[position]) else { return nil }
             if position < 16 { head = head << 4 | UInt64(value) }
         }
-        if digits.count < 16 { head <<= UInt64((16 - digits.count) * 4) }
+        if digits.byteCount < 16 { head <<= UInt64((16 - digits.byteCount) * 4) }
         return head
     }
 

@@ -71,13 +71,13 @@ struct TokenTrust: Sendable {
     }
 
     /// The bytes that digits spell; nil where they spell none.
-    static func octets(ofDigits digits: UnsafeRawBufferPointer) -> [UInt8]? {
-        guard digits.count.isMultiple(of: 2) else { return nil }
+    static func octets(ofDigits digits: RawSpan) -> [UInt8]? {
+        guard digits.byteCount.isMultiple(of: 2) else { return nil }
         var octets: [UInt8] = []
-        octets.reserveCapacity(digits.count / 2)
-        for position in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = unsafe TokenOutcome.hexValue(digits[position]),
-                let low = unsafe TokenOutcome.hexValue(digits[position + 1])
+        octets.reserveCapacity(digits.byteCount / 2)
+        for position in stride(from: 0, to: digits.byteCount, by: 2) {
+            guard let high = TokenOutcome.hexValue(digits[position]),
+                let low = TokenOutcome.hexValue(digits[position + 1])
             else { return nil }
             octets.append(high << 4 | low)
         }

@@ -72,12 +72,12 @@ struct TopicTable: Sendable {
     /// `isForDevice` becomes false where the topic is allowed but the device token belongs to
     /// another: that is found out later, with the token.
     func refusal(
-        topic: UnsafeRawBufferPointer?, type: PushType?, isForDevice: inout Bool
+        topic: RawSpan?, type: PushType?, isForDevice: inout Bool
     ) -> Reason? {
-        guard let topic = unsafe topic else { return fallback == nil ? .missingTopic : nil }
-        guard unsafe Self.isWellFormed(topic) else { return .badTopic }
+        guard let topic else { return fallback == nil ? .missingTopic : nil }
+        guard Self.isWellFormed(topic) else { return .badTopic }
         let wanted = type.map(Types.init) ?? .absent
-        for entry in entries where unsafe topic.equals(entry.topic) {
+        for entry in entries where topic.equals(entry.topic) {
             // The suffix of another push type is answered like a topic that is not ours.
             guard entry.types.contains(wanted) else { return .topicDisallowed }
             isForDevice = !entry.isOfOtherApp
@@ -87,17 +87,17 @@ struct TopicTable: Sendable {
     }
 
     /// Whether a request with this topic, or the credential's only one, is for VoIP.
-    func isVoIP(_ topic: UnsafeRawBufferPointer?) -> Bool {
-        guard let topic = unsafe topic else { return isFallbackForVoIP }
+    func isVoIP(_ topic: RawSpan?) -> Bool {
+        guard let topic else { return isFallbackForVoIP }
         let suffix: StaticString = ".voip"
-        let start = topic.count - suffix.utf8CodeUnitCount
-        guard start > 0 else { return false }
-        return unsafe UnsafeRawBufferPointer(rebasing: topic[start...]).spells(suffix)
+        guard topic.byteCount > suffix.utf8CodeUnitCount else { return false }
+        return topic.extracting(last: suffix.utf8CodeUnitCount).spells(suffix)
     }
 
     /// A topic without a push type's suffix; the credential's only topic where none is named.
-    func bundle(of topic: UnsafeRawBufferPointer?) -> [UInt8] {
-        guard let octets = unsafe topic.map({ unsafe Array($0) }) ?? fallback else { return [] }
+    func bundle(of topic: RawSpan?) -> [UInt8] {
+        let named: [UInt8]? = if let topic { Array(topic) } else { fallback }
+        guard let octets = named else { return [] }
         let text = String(decoding: octets, as: UTF8.self)
         for type in PushType.allCases {
             if let suffix = type.topicSuffix, text.hasSuffix(suffix), text.count > suffix.count {
@@ -108,10 +108,10 @@ struct TopicTable: Sendable {
     }
 
     /// A bundle ID: letters, digits, dots and hyphens, not empty.
-    private static func isWellFormed(_ topic: UnsafeRawBufferPointer) -> Bool {
-        guard topic.count > 0, topic.count <= 255 else { return false }
-        for position in 0..<topic.count {
-            switch unsafe topic[position] {
+    private static func isWellFormed(_ topic: RawSpan) -> Bool {
+        guard topic.byteCount > 0, topic.byteCount <= 255 else { return false }
+        for position in 0..<topic.byteCount {
+            switch topic[position] {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                 UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"),
                 UInt8(ascii: "_"):

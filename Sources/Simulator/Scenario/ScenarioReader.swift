@@ -84,9 +84,7 @@ enum ScenarioReader {
             let status = try entry.required(try entry.integer("status", in: 1...255), "status")
             try entry.finish("a status")
             guard
-                let token = unsafe Array(digits.utf8).withUnsafeBytes({
-                    unsafe TokenTrust.octets(ofDigits: $0)
-                })
+                let token = TokenTrust.octets(ofDigits: Array(digits.utf8).span.rawBytes)
             else {
                 throw ScenarioError(
                     message: "'token' is hexadecimal digits in pairs", position: element.position)

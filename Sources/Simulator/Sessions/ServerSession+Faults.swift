@@ -12,10 +12,10 @@ enum ConnectionStrike: Equatable {
 extension ServerSession {
     /// Lets the scenario strike a complete request; false where the request is not taken.
     func suffer(
-        _ run: ScenarioRun, _ stream: UnsafeMutablePointer<StreamState>, _ answer: inout Answer
+        _ run: ScenarioRun, _ stream: StreamIndex, _ answer: inout Answer
     ) -> Bool {
         if answer.status == 200, let rate = run.scenario.tokenRate,
-            let mark = unsafe stream.pointee.tokenMark,
+            let mark = streams[stream].tokenMark,
             !context.tokenRates.allows(mark, rate, now: context.now)
         {
             answer = .refused(.tooManyRequests)
@@ -24,7 +24,7 @@ extension ServerSession {
             return true
         }
         context.totals.countFault(action)
-        let streamID = unsafe stream.pointee.streamID
+        let streamID = streams[stream].streamID
         switch action {
         case .answer(let other): answer = other
         case .expireToken:
@@ -36,7 +36,7 @@ extension ServerSession {
             return false
         case .resetStream(let code): reset(streamID, code)
         case .goAway(let goAway):
-            if goAway.isBeforeRequest { unsafe letGo(stream) }
+            if goAway.isBeforeRequest { letGo(stream) }
             begin(goAway, lastStream: goAway.isBeforeRequest ? streamID - 2 : streamID)
             return !goAway.isBeforeRequest
         case .resetConnection:
@@ -53,10 +53,9 @@ extension ServerSession {
     }
 
     /// Forgets a stream that GOAWAY says is not taken.
-    private func letGo(_ stream: UnsafeMutablePointer<StreamState>) {
-        _ = unsafe nghttp2_session_set_stream_user_data(
-            session, Int32(stream.pointee.streamID), nil)
-        unsafe closedStream(stream)
+    private func letGo(_ stream: StreamIndex) {
+        session.setStream(Int32(streams[stream].streamID), nil)
+        closedStream(stream)
     }
 
     /// Announces settings that a scenario changes.
@@ -123,7 +122,7 @@ extension ServerSession {
     }
 
     private var lastProcessed: UInt32 {
-        unsafe UInt32(nghttp2_session_get_last_proc_stream_id(session))
+        UInt32(session.lastProcessed)
     }
 
     private func begin(_ goAway: GoAway, lastStream: UInt32) {
@@ -136,7 +135,7 @@ extension ServerSession {
             return
         }
         lastTaken = lastStream
-        submitGoAway(goAway.code, goAway.debug, lastStream: Int32(lastStream))
+        session.submitGoAway(goAway.code, goAway.debug, lastStream: Int32(lastStream))
         if goAway.isAbrupt { isEnding = true }
     }
 
@@ -177,21 +176,16 @@ extension ServerSession {
         let portion = min(owedOctets, window.count)
         if portion > 0 {
             owedOctets -= portion
-            grow(0, portion)
+            session.submitWindowUpdate(0, portion)
         }
         var isOwed = owedOctets > 0
-        unsafe streams.forEachOpen { stream in
-            let portion = unsafe min(stream.pointee.owedOctets, window.count)
-            guard portion > 0, unsafe !stream.pointee.isComplete else { return }
-            unsafe stream.pointee.owedOctets -= portion
-            unsafe grow(Int32(stream.pointee.streamID), portion)
-            isOwed = unsafe isOwed || stream.pointee.owedOctets > 0
+        for stream in streams.indices where streams[stream].isOpen {
+            let portion = min(streams[stream].owedOctets, window.count)
+            guard portion > 0, !streams[stream].isComplete else { continue }
+            streams[stream].owedOctets -= portion
+            session.submitWindowUpdate(Int32(streams[stream].streamID), portion)
+            isOwed = isOwed || streams[stream].owedOctets > 0
         }
         windowDue = isOwed ? context.now + window.intervalNanoseconds : .max
-    }
-
-    private func grow(_ streamID: Int32, _ octets: Int) {
-        _ = unsafe nghttp2_submit_window_update(
-            session, UInt8(NGHTTP2_FLAG_NONE.rawValue), streamID, Int32(octets))
     }
 }

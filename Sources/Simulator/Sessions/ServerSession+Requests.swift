@@ -11,10 +11,9 @@ extension ServerSession {
         if isBroken { return }
         if let lastTaken, UInt32(streamID) > lastTaken { return }
         openStreams += 1
-        let stream = unsafe streams.take()
-        unsafe stream.pointee.streamID = UInt32(streamID)
-        _ = unsafe nghttp2_session_set_stream_user_data(
-            session, streamID, UnsafeMutableRawPointer(stream))
+        let stream = streams.take()
+        streams[stream].streamID = UInt32(streamID)
+        session.setStream(streamID, stream)
         if openStreams > max(acknowledgedLimit, announcedLimit) {
             // Word for word what APNs was seen to say.
             violate(.refusedStream, "Maximum active streams violated for this endpoint.")
@@ -22,85 +21,82 @@ extension ServerSession {
     }
 
     /// A field of that block.
-    func receivedHeader(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
-        unsafe head.add(name: name, value: value)
+    func receivedHeader(name: RawSpan, value: RawSpan) {
+        head.add(name: name, value: value)
     }
 
     /// A request's header block is complete.
-    func endedHeaders(_ stream: UnsafeMutablePointer<StreamState>) {
-        if let host = unsafe head[.host], let authority = unsafe head[.authority],
-            unsafe !host.elementsEqual(authority)
-        {
-            // RFC 9113 section 8.3.1: both, if present, agree.
-            unsafe reset(stream.pointee.streamID, ErrorCode.protocolError.rawValue)
+    func endedHeaders(_ stream: StreamIndex) {
+        if head.namesTwoHosts {
+            reset(streams[stream].streamID, ErrorCode.protocolError.rawValue)
             return
         }
         if head.isTooLarge {
-            unsafe stream.pointee.verdict = Verdict(early: Answer(status: 431, reason: nil))
+            streams[stream].verdict = Verdict(early: Answer(status: 431, reason: nil))
         } else {
-            unsafe stream.pointee.verdict = context.examine(head, &credential, topics: topics)
+            streams[stream].verdict = context.examine(head, &credential, topics: topics)
         }
-        unsafe stream.pointee.identifier = context.identifier(head)
-        unsafe stream.pointee.isSaidToBeCompressed = head.isSaidToBeCompressed
-        guard context.keepsTokens else { return }
-        var token = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
-        if unsafe RequestChecks.findToken(head[.path], token: &token) == nil,
-            unsafe TokenOutcome.head(ofDigits: token) != nil
-        {
-            unsafe stream.pointee.setToken(token)
-            if context.devices != nil {
-                unsafe stream.pointee.envelope = Envelope(head, topics: topics)
-            }
-        }
+        streams[stream].identifier = context.identifier(head)
+        streams[stream].isSaidToBeCompressed = head.isSaidToBeCompressed
+        if context.keepsTokens { keepToken(head, stream) }
+    }
+
+    /// Keeps a well-formed device token, and what a device that is away would need to know.
+    private func keepToken(_ head: borrowing RequestHead, _ stream: StreamIndex) {
+        var token = RawSpan()
+        guard RequestChecks.findToken(head[.path], token: &token) == nil,
+            TokenOutcome.head(ofDigits: token) != nil
+        else { return }
+        streams[stream].setToken(token)
+        if context.devices != nil { streams[stream].envelope = Envelope(head, topics: topics) }
     }
 
     /// Bytes of a request's body.
-    func receivedData(
-        _ stream: UnsafeMutablePointer<StreamState>?, _ bytes: UnsafeRawBufferPointer
-    ) {
-        let count = bytes.count
-        if let stream = unsafe stream {
-            if context.options.payloadLint != .off { unsafe stream.pointee.keepBody(bytes) }
-            unsafe stream.pointee.bodyCount += count
+    func receivedData(_ streamID: Int32, _ bytes: RawSpan) {
+        let count = bytes.byteCount
+        let stream = session.stream(streamID)
+        if let stream {
+            if context.options.payloadLint != .off { streams[stream].keepBody(bytes) }
+            streams[stream].bodyCount += count
         }
         guard let window else { return }
         owedOctets += count
-        if let stream = unsafe stream { unsafe stream.pointee.owedOctets += count }
+        if let stream { streams[stream].owedOctets += count }
         if windowDue == .max { windowDue = context.now + window.intervalNanoseconds }
     }
 
     /// A request is complete.
-    func endedRequest(_ stream: UnsafeMutablePointer<StreamState>) {
-        guard unsafe !stream.pointee.isComplete, !isBroken, !isEnding else { return }
-        unsafe stream.pointee.isComplete = true
+    func endedRequest(_ stream: StreamIndex) {
+        guard !streams[stream].isComplete, !isBroken, !isEnding else { return }
+        streams[stream].isComplete = true
         lastRequest = context.now
         var finding: RequestFinding?
-        if context.options.payloadLint != .off { finding = unsafe stream.pointee.bodyFinding }
+        if context.options.payloadLint != .off { finding = streams[stream].bodyFinding }
         if let finding { context.totals.count(finding) }
-        var answer = unsafe stream.pointee.verdict.answer(
-            bodyCount: stream.pointee.bodyCount,
+        var answer = streams[stream].verdict.answer(
+            bodyCount: streams[stream].bodyCount,
             refusesBody: finding != nil && context.options.payloadLint == .refuse)
         if let run = context.run {
-            guard unsafe suffer(run, stream, &answer) else {
-                unsafe note(stream, .untaken)
+            guard suffer(run, stream, &answer) else {
+                note(stream, .untaken)
                 return
             }
         }
         context.totals.count(answer)
-        unsafe note(stream, answer)
+        note(stream, answer)
         if answer.status == 200, let devices = context.devices,
-            let envelope = unsafe stream.pointee.envelope
+            let envelope = streams[stream].envelope
         {
-            unsafe devices.take(
-                envelope, token: stream.pointee.tokenDigits,
-                identifier: stream.pointee.identifier, microseconds: context.nowMicroseconds)
+            devices.take(
+                envelope, token: Array(streams[stream].tokenDigits),
+                identifier: streams[stream].identifier, microseconds: context.nowMicroseconds)
         }
         guard !isBroken else { return }
-        let pending = unsafe PendingAnswer(
-            slot: slot, generation: generation, streamID: stream.pointee.streamID,
-            isAuthenticated: stream.pointee.verdict.isAuthenticated, answer: answer,
-            identifier: stream.pointee.identifier,
-            omitsBody: stream.pointee.verdict.omitsBody)
+        let pending = PendingAnswer(
+            slot: slot, generation: generation, streamID: streams[stream].streamID,
+            isAuthenticated: streams[stream].verdict.isAuthenticated, answer: answer,
+            identifier: streams[stream].identifier,
+            omitsBody: streams[stream].verdict.omitsBody)
         if context.delaysAnswers {
             context.queue.push(pending, due: context.dueTime(connectionNext: &nextAnswer))
         } else {
@@ -109,42 +105,86 @@ extension ServerSession {
     }
 
     /// Writes a request's line of the journal.
-    private func note(_ stream: UnsafeMutablePointer<StreamState>, _ answer: Answer) {
-        unsafe stream.pointee.withToken { token in
-            unsafe context.journal?.append(
-                microseconds: context.nowMicroseconds, connection: number,
-                stream: stream.pointee.streamID, identifier: stream.pointee.identifier,
-                token: token, answer: answer, now: context.now)
-        }
+    private func note(_ stream: StreamIndex, _ answer: Answer) {
+        context.journal?.append(
+            microseconds: context.nowMicroseconds, connection: number,
+            stream: streams[stream].streamID, identifier: streams[stream].identifier,
+            token: streams[stream].tokenDigits, answer: answer, now: context.now)
     }
 
     /// A stream is gone, answered or not.
-    func closedStream(_ stream: UnsafeMutablePointer<StreamState>) {
+    func closedStream(_ stream: StreamIndex) {
         openStreams -= 1
-        unsafe streams.giveBack(stream)
+        streams.giveBack(stream)
     }
 
     /// Ends a stream with an error code.
     func reset(_ streamID: UInt32, _ code: UInt32) {
-        _ = unsafe nghttp2_submit_rst_stream(
-            session, UInt8(NGHTTP2_FLAG_NONE.rawValue), Int32(streamID), code)
+        session.submitReset(streamID, code)
     }
 
     /// Gives a stream its answer, unless the client has let go of it.
     func deliver(_ pending: PendingAnswer) {
-        guard !isEnding, !isBroken,
-            let data = unsafe nghttp2_session_get_stream_user_data(
-                session, Int32(pending.streamID))
-        else { return }
-        // SAFETY: stream data is always a `StreamState` of `streams`.
-        let stream = unsafe data.assumingMemoryBound(to: StreamState.self)
+        guard !isEnding, !isBroken, let stream = session.stream(Int32(pending.streamID)) else {
+            return
+        }
         if pending.isAuthenticated, !isGateOpen {
             isGateOpen = true
             announce(limit: fullLimit)
         }
         if let limits = context.run?.scenario.refusals { weigh(pending.answer, limits) }
-        unsafe ResponseSubmission.submit(
-            pending, to: stream, session: session, uniqueID: context.uniqueID())
+        respond(pending, stream, uniqueID: context.uniqueID())
+    }
+
+    /// Queues HEADERS, and DATA where the answer has a body.
+    private func respond(
+        _ pending: PendingAnswer, _ stream: StreamIndex, uniqueID: NotificationIDText?
+    ) {
+        responseTexts.removeAll()
+        func range(_ append: (inout ByteBuffer) -> Void) -> Range<Int> {
+            let start = responseTexts.count
+            append(&responseTexts)
+            return start..<responseTexts.count
+        }
+        responseFields.removeAll(keepingCapacity: true)
+        responseFields.append(
+            ResponseField(":status", range { $0.append(decimal: UInt64(pending.answer.status)) }))
+        // APNs' responses have the ID as a literal; indexing it would be of no use.
+        responseFields.append(
+            ResponseField(
+                "apns-id", range { $0.append(pending.identifier) },
+                flags: NGHTTP2_NV_FLAG_NO_INDEX))
+        if pending.answer.status == 200, let uniqueID {
+            responseFields.append(
+                ResponseField(
+                    "apns-unique-id", range { $0.append(uniqueID) },
+                    flags: NGHTTP2_NV_FLAG_NO_INDEX))
+        }
+        if let seconds = pending.answer.retryAfterSeconds {
+            responseFields.append(
+                ResponseField("retry-after", range { $0.append(decimal: UInt64(seconds)) }))
+        }
+        if pending.answer.reason != nil {
+            responseFields.append(
+                ResponseField("content-type", range { $0.append("application/json") }))
+        }
+        var body = 0..<0
+        if !pending.omitsBody { body = range { _ = pending.answer.appendBody(to: &$0) } }
+        streams[stream].setResponse(responseTexts.bytes.extracting(body))
+        session.submitResponse(
+            pending.streamID, responseFields, texts: responseTexts,
+            body: body.isEmpty ? nil : stream)
+    }
+
+    /// Reads on in the body of a response; how much, and whether that is all.
+    func readResponse(
+        _ stream: StreamIndex, into room: UnsafeMutableRawBufferPointer
+    ) -> (count: Int, isEnd: Bool) {
+        // A scenario may want a body in many small frames.
+        let most = context.run?.scenario.answers.dataOctets
+        var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+        streams[stream].readResponse(into: &output, most: most ?? .max)
+        return (unsafe output.finalize(for: room), streams[stream].isResponseRead)
     }
 
     /// Tells the client how many streams it may have.

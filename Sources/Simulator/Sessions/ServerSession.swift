@@ -9,7 +9,7 @@ internal import CNghttp2
 ///
 /// Bodies are counted, not kept. With provider tokens the connection has one stream until its first
 /// authenticated answer (Apple, "Establishing a token-based connection to APNs").
-@safe final class ServerSession {
+final class ServerSession {
     let context: WorkerContext
     let topics: TopicTable
     var credential: ConnectionCredential
@@ -17,9 +17,12 @@ internal import CNghttp2
     let generation: UInt32
     /// As the journal numbers it.
     let number: UInt64
-    var session: OpaquePointer?
+    var session = NativeSession()
     /// The header block that nghttp2 is reading, which may come in pieces.
-    var head = RequestHead.withArena()
+    var head = RequestHead()
+    /// Values of the fields of a response that is being queued, and its body.
+    var responseTexts = ByteBuffer(capacity: 256)
+    var responseFields: [ResponseField] = []
     private var scanner: HeaderBlockScanner
     private var lint: HPACKLint?
     var streams = StreamSlab()
@@ -87,16 +90,12 @@ internal import CNghttp2
     }
 
     deinit {
-        if let session = unsafe session { unsafe nghttp2_session_del(session) }
-        streams.deallocateAll()
-        head.deallocateArena()
         if let lint { context.totals.add(lint) }
     }
 
     /// Announces the settings. The order is that of APNs' own frame.
     func start() {
-        precondition(unsafe session == nil)
-        unsafe session = SessionCallbacks.makeSession(for: self)
+        session.open(for: self)
         let settings = context.run?.scenario.settings ?? SettingsChange()
         submit(
             limit: announcedLimit,
@@ -126,25 +125,19 @@ internal import CNghttp2
     func submit(limit: UInt32, _ entries: [nghttp2_settings_entry]) {
         unwrittenLimits.append(limit)
         unacknowledgedLimits.append(limit)
-        _ = unsafe entries.withUnsafeBufferPointer {
-            unsafe nghttp2_submit_settings(
-                session, UInt8(NGHTTP2_FLAG_NONE.rawValue), $0.baseAddress, $0.count)
-        }
+        session.submit(entries)
     }
 
     // MARK: Bytes in
 
     /// Takes plaintext in. False: the connection is dead, close it once output is written.
-    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func receive(_ bytes: RawSpan) -> Bool {
         guard !isEnding, !isBroken else { return true }
-        var accepted = bytes.count
-        if lint != nil, let end = unsafe lintBlocks(bytes) { accepted = end }
+        var accepted = bytes.byteCount
+        if lint != nil, let end = lintBlocks(bytes) { accepted = end }
         var offset = 0
         while offset < accepted {
-            // SAFETY: there are bytes, so there is an address; `offset` is below their number.
-            let base = unsafe bytes.baseAddress!.assumingMemoryBound(to: UInt8.self)
-            let count = unsafe nghttp2_session_mem_recv(
-                session, base + offset, accepted - offset)
+            let count = session.receive(bytes.extracting(offset..<accepted))
             guard count > 0 else {
                 // A violation is answered by nghttp2 itself; this is worse, such as no preface.
                 isEnding = true
@@ -156,10 +149,10 @@ internal import CNghttp2
     }
 
     /// Lets the lint see each complete header block. Returns where to stop reading, if it refuses.
-    private func lintBlocks(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    private func lintBlocks(_ bytes: RawSpan) -> Int? {
         var refusedAt: Int?
-        unsafe scanner.scan(bytes) { block, offset in
-            guard refusedAt == nil, let finding = unsafe lint?.check(block) else { return }
+        scanner.scan(bytes) { block, offset in
+            guard refusedAt == nil, let finding = lint?.check(block) else { return }
             if context.options.lint == .refuse {
                 refusedAt = offset
                 violate(.protocolError, "HPACK discipline: \(finding)")
@@ -177,38 +170,30 @@ internal import CNghttp2
             injected = []
         }
         let shape = context.run?.scenario.answers
-        while true {
-            var data: UnsafePointer<UInt8>?
-            let count = unsafe nghttp2_session_mem_send(session, &data)
-            guard count > 0, let data = unsafe data else { return }
-            // SAFETY: nghttp2 keeps it until its next call: a whole frame, 9 bytes at least.
-            let frame = unsafe UnsafeRawBufferPointer(start: data, count: count)
+        while session.send({ frame in
+            if let shape, !shape.isPlain, frame[3] == FrameBytes.headers {
+                FrameShaper.append(frame, shape, to: &output)
+                return
+            }
             let start = output.count
-            if let shape, !shape.isPlain, unsafe frame[3] == FrameBytes.headers {
-                unsafe FrameShaper.append(frame, shape, to: &output)
-                continue
-            }
-            unsafe output.append(frame)
+            output.append(frame)
             // SETTINGS without ACK: the frame type is the fourth byte, the flags the fifth.
-            if count > 9, unsafe frame[3] == 4, unsafe frame[4] & 1 == 0 {
-                unsafe patchStreamLimit(
-                    UnsafeMutableRawBufferPointer(start: output.base + start, count: count))
+            if frame.byteCount > 9, frame[3] == 4, frame[4] & 1 == 0 {
+                patchStreamLimit(in: &output, from: start)
             }
-        }
+        }) {}
     }
 
-    /// Writes the announced limit into a SETTINGS frame.
+    /// Writes the announced limit into the SETTINGS frame that ends the output.
     ///
     /// nghttp2 would refuse streams above the limit from the moment it is submitted. A client may
     /// open them in good faith until it has seen the SETTINGS frame, so the limit is kept here.
-    private func patchStreamLimit(_ frame: UnsafeMutableRawBufferPointer) {
+    private func patchStreamLimit(in output: inout ByteBuffer, from start: Int) {
         let limit = unwrittenLimits.removeFirst()
-        var position = 9
-        while position + 6 <= frame.count {
-            if unsafe frame[position] == 0, unsafe frame[position + 1] == 3 {
-                // SAFETY: `position + 6` is within the frame.
-                unsafe frame.storeBytes(
-                    of: limit.bigEndian, toByteOffset: position + 2, as: UInt32.self)
+        var position = start + 9
+        while position + 6 <= output.count {
+            if output.bytes[position] == 0, output.bytes[position + 1] == 3 {
+                output.overwrite(at: position + 2, bigEndian: limit)
             }
             position += 6
         }
@@ -217,9 +202,9 @@ internal import CNghttp2
     /// Nothing more will come: nghttp2 has no use for input and no output.
     var isFinished: Bool {
         if isEnding { return true }
-        guard unsafe nghttp2_session_want_write(session) == 0 else { return false }
+        guard !session.wantsWrite else { return false }
         if lastTaken != nil { return openStreams == 0 }
-        return unsafe nghttp2_session_want_read(session) == 0
+        return !session.wantsRead
     }
 
     /// Says GOAWAY with a text, since the client exceeded a limit, and takes no more.
@@ -227,17 +212,8 @@ internal import CNghttp2
         guard !isEnding else { return }
         isEnding = true
         context.totals.violations += 1
-        submitGoAway(
-            code.rawValue, Array(text.utf8),
-            lastStream: unsafe nghttp2_session_get_last_proc_stream_id(session))
-    }
-
-    func submitGoAway(_ code: UInt32, _ debug: [UInt8], lastStream: Int32) {
-        _ = unsafe debug.withUnsafeBufferPointer {
-            unsafe nghttp2_submit_goaway(
-                session, UInt8(NGHTTP2_FLAG_NONE.rawValue), lastStream, code, $0.baseAddress,
-                $0.count)
-        }
+        session.submitGoAway(
+            code.rawValue, Array(text.utf8), lastStream: session.lastProcessed)
     }
 
     /// The client has seen the oldest SETTINGS that it had not acknowledged.

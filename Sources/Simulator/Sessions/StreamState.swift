@@ -16,16 +16,16 @@ struct StreamState {
     /// Between its begin and its end.
     var isOpen = false
     /// The answer's body, while nghttp2 has not taken it.
-    var responseBody = InlineArray<96, UInt8>(repeating: 0)
-    var responseCount = 0
-    var responseOffset = 0
+    private var responseBody = InlineArray<96, UInt8>(repeating: 0)
+    private var responseCount = 0
+    private var responseOffset = 0
     private var tokenCount = 0
     private var token = InlineArray<200, UInt8>(repeating: 0)
 
     /// Keeps bytes of the body that are within the limit for payloads.
-    mutating func keepBody(_ bytes: UnsafeRawBufferPointer) {
+    mutating func keepBody(_ bytes: RawSpan) {
         let room = verdict.payloadLimit - body.count
-        if verdict.early == nil, room > 0 { unsafe body += bytes.prefix(room) }
+        if verdict.early == nil, room > 0 { body += Array(bytes.extracting(first: room)) }
     }
 
     /// What is wrong with the body, if it was kept as a whole.
@@ -35,23 +35,34 @@ struct StreamState {
     }
 
     /// Keeps a token's digits for the journal.
-    mutating func setToken(_ digits: UnsafeRawBufferPointer) {
-        precondition(digits.count <= 200)
-        tokenCount = digits.count
-        // SAFETY: `digits` has as many, and `token` 200.
-        for position in 0..<tokenCount { unsafe token[position] = digits[position] }
+    mutating func setToken(_ digits: RawSpan) {
+        precondition(digits.byteCount <= 200)
+        tokenCount = digits.byteCount
+        for position in 0..<tokenCount { token[position] = digits[position] }
     }
 
     /// The token's digits; none where the request had no well-formed token.
-    func withToken(_ body: (UnsafeRawBufferPointer) -> Void) {
-        let span = token.span
-        unsafe span.withUnsafeBytes {
-            unsafe body(UnsafeRawBufferPointer(rebasing: $0[..<tokenCount]))
-        }
+    var tokenDigits: RawSpan {
+        @_lifetime(borrow self) get { token.span.rawBytes.extracting(first: tokenCount) }
     }
 
-    /// The same as bytes.
-    var tokenDigits: [UInt8] { (0..<tokenCount).map { token[$0] } }
+    /// Keeps the answer's body.
+    mutating func setResponse(_ bytes: RawSpan) {
+        responseCount = bytes.byteCount
+        for position in 0..<responseCount { responseBody[position] = bytes[position] }
+    }
+
+    /// The answer's body was read to its end.
+    var isResponseRead: Bool { responseOffset == responseCount }
+
+    /// The next bytes of the answer's body, at most `most` of them.
+    mutating func readResponse(into target: inout OutputRawSpan, most: Int) {
+        let end = min(responseCount, responseOffset + min(most, target.freeCapacity))
+        while responseOffset < end {
+            target.append(responseBody[responseOffset])
+            responseOffset += 1
+        }
+    }
 
     /// What tells this device token from others, in digits of any case; nil where there is none.
     var tokenMark: UInt64? {
@@ -79,47 +90,42 @@ struct StreamState {
     }
 }
 
-/// The streams of one connection: each at an address of its own, which nghttp2 keeps for us, and
-/// used anew when it is given back.
-@safe struct StreamSlab {
-    private var all: [UnsafeMutablePointer<StreamState>] = unsafe []
-    private var free: [UnsafeMutablePointer<StreamState>] = unsafe []
+/// Which of a connection's streams; nghttp2 keeps it for us.
+struct StreamIndex {
+    let value: Int
+}
+
+/// The streams of one connection, each used anew when it is given back.
+struct StreamSlab {
+    private var all: [StreamState] = []
+    private var free: [StreamIndex] = []
 
     /// A forgotten stream.
-    mutating func take() -> UnsafeMutablePointer<StreamState> {
-        if let reused = unsafe free.popLast() {
-            unsafe reused.pointee.reset()
-            unsafe reused.pointee.isOpen = true
-            return unsafe reused
+    mutating func take() -> StreamIndex {
+        let index: StreamIndex
+        if let reused = free.popLast() {
+            index = reused
+            all[index.value].reset()
+        } else {
+            index = StreamIndex(value: all.count)
+            all.append(StreamState())
         }
-        let stream = UnsafeMutablePointer<StreamState>.allocate(capacity: 1)
-        unsafe stream.initialize(to: StreamState())
-        unsafe stream.pointee.isOpen = true
-        unsafe all.append(stream)
-        return unsafe stream
+        all[index.value].isOpen = true
+        return index
     }
 
     /// Takes a stream back.
-    mutating func giveBack(_ stream: UnsafeMutablePointer<StreamState>) {
-        unsafe stream.pointee.isOpen = false
-        unsafe free.append(stream)
+    mutating func giveBack(_ index: StreamIndex) {
+        all[index.value].isOpen = false
+        free.append(index)
     }
 
-    /// Visits each stream that is open.
-    func forEachOpen(_ body: (UnsafeMutablePointer<StreamState>) -> Void) {
-        for index in unsafe all.indices {
-            let stream = unsafe all[index]
-            if unsafe stream.pointee.isOpen { unsafe body(stream) }
-        }
+    /// A stream that `take` gave.
+    subscript(index: StreamIndex) -> StreamState {
+        _read { yield all[index.value] }
+        _modify { yield &all[index.value] }
     }
 
-    /// When the connection ends.
-    mutating func deallocateAll() {
-        for index in unsafe all.indices {
-            unsafe all[index].deinitialize(count: 1)
-            unsafe all[index].deallocate()
-        }
-        unsafe all = unsafe []
-        unsafe free = unsafe []
-    }
+    /// All streams, open or not.
+    var indices: [StreamIndex] { all.indices.map(StreamIndex.init) }
 }

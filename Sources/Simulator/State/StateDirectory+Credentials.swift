@@ -15,7 +15,7 @@ extension StateDirectory {
         guard let text = try? encoder.encode(config) else {
             throw SimulatorError("--state \(path): the configuration can't be written", exitCode: 1)
         }
-        guard unsafe mkdir(file("other"), 0o700) == 0 else {
+        guard SystemCall.mkdir(file("other"), 0o700) == 0 else {
             if errno == EEXIST { throw PrivateFile.foreign(file("other")) }
             throw SimulatorError("--state \(file("other")): \(describe(errno: errno))", exitCode: 2)
         }
@@ -28,8 +28,8 @@ extension StateDirectory {
             }
         } catch {
             // What is left would look like somebody else's files to the next start.
-            for path in created { _ = unsafe unlink(path) }
-            _ = unsafe rmdir(file("other"))
+            for path in created { SystemCall.unlink(path) }
+            SystemCall.rmdir(file("other"))
             throw error
         }
     }
@@ -49,7 +49,7 @@ extension StateDirectory {
             keys.append(key)
         }
         let revoked = (config.revoked ?? []).compactMap { digits in
-            unsafe Array(digits.utf8).withUnsafeBytes { unsafe TokenTrust.octets(ofDigits: $0) }
+            TokenTrust.octets(ofDigits: Array(digits.utf8).span.rawBytes)
         }
         let identity = try serverIdentity()
         let authority = try PrivateFile.read(file("ca.pem"), option: "--state")

@@ -71,9 +71,7 @@ private struct TokenList {
             if isSame, lines < count, line == self.line(lines, trust) { return true }
             isSame = false
             guard
-                let token = unsafe line.withUnsafeBytes({
-                    unsafe TokenTrust.octets(ofDigits: $0)
-                })
+                let token = TokenTrust.octets(ofDigits: line.span.rawBytes)
             else { return false }
             return trust.device(of: token) == UInt64(lines) && line == Self.digits(token)
         }
@@ -87,9 +85,9 @@ private struct TokenList {
         try PrivateFile.create(new, mode: 0o644) { append throws(SimulatorError) in
             for device in 0..<count { try append(line(device, trust) + [0x0a]) }
         }
-        guard unsafe rename(new, path) == 0 else {
+        guard SystemCall.rename(new, path) == 0 else {
             let reason = describe(errno: errno)
-            _ = unsafe unlink(new)
+            SystemCall.unlink(new)
             throw SimulatorError("\(path): \(reason)", exitCode: 5)
         }
     }

@@ -85,13 +85,12 @@ public struct StateDirectory: Sendable {
     /// Opens a directory, or fills an empty or missing one.
     public init(path: String) throws(SimulatorError) {
         self.path = path
-        if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
+        if SystemCall.mkdir(path, 0o700) != 0, errno != EEXIST {
             throw SimulatorError(
                 "--state \(path): \(describe(errno: errno)): name a directory that can be made",
                 exitCode: 2)
         }
-        var information = stat()
-        if unsafe stat(path, &information) == 0, information.st_mode & S_IFMT != S_IFDIR {
+        if let information = SystemCall.status(path), information.st_mode & S_IFMT != S_IFDIR {
             throw SimulatorError(
                 "--state \(path) is a file: name a directory, or one that can be made", exitCode: 2)
         }

@@ -2,10 +2,10 @@ internal import Glibc
 
 /// Bytes that wait, in memory of their own that grows up to what its owner allows.
 @safe struct ByteBuffer: ~Copyable {
-    private(set) var base: UnsafeMutableRawPointer
+    private var base: UnsafeMutableRawPointer
     private(set) var capacity: Int
     /// How many bytes wait.
-    var count = 0
+    private(set) var count = 0
 
     init(capacity: Int) {
         self.capacity = max(capacity, 64)
@@ -26,42 +26,93 @@ internal import Glibc
         capacity = grown
     }
 
-    /// The room behind the bytes that wait.
-    var free: UnsafeMutableRawBufferPointer {
-        // SAFETY: a view of this buffer's own memory: of no use once it grows or is gone.
-        unsafe UnsafeMutableRawBufferPointer(start: base + count, count: capacity - count)
+    /// The bytes that wait.
+    var bytes: RawSpan {
+        @_lifetime(borrow self) get {
+            // SAFETY: the first `count` bytes were written, and stay while the buffer is borrowed.
+            let bytes = unsafe RawSpan(_unsafeStart: base, byteCount: count)
+            return unsafe _overrideLifetime(bytes, borrowing: self)
+        }
     }
 
-    /// The bytes that wait.
-    var bytes: UnsafeRawBufferPointer {
-        // SAFETY: a view like `free`; the first `count` bytes were written.
+    /// The same for the kernel, which reads them on: the caller leaves the buffer alone until then.
+    var unsafeBytes: UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(start: base, count: count)
+    }
+
+    /// Appends what the closure writes: it has room for `room` bytes, or for all that is free.
+    mutating func append<Result>(
+        room: Int, _ body: (inout OutputRawSpan) -> Result
+    ) -> Result {
+        reserve(room)
+        // SAFETY: the memory behind `count` is nobody else's, and the buffer is ours for the call.
+        let free = unsafe UnsafeMutableRawBufferPointer(
+            start: base + count, count: capacity - count)
+        var output = unsafe OutputRawSpan(buffer: free, initializedCount: 0)
+        let result = body(&output)
+        count += unsafe output.finalize(for: free)
+        return result
     }
 
     /// Copies bytes in.
     @inline(__always)
-    mutating func append(_ octets: UnsafeRawBufferPointer) {
-        guard let source = octets.baseAddress else { return }
-        reserve(octets.count)
+    mutating func append(_ octets: RawSpan) {
+        reserve(octets.byteCount)
         // SAFETY: `reserve` made the room; `octets` lie outside of this buffer.
-        unsafe (base + count).copyMemory(from: source, byteCount: octets.count)
-        count += octets.count
+        unsafe octets.withUnsafeBytes {
+            unsafe UnsafeMutableRawBufferPointer(start: base + count, count: $0.count)
+                .copyMemory(from: $0)
+        }
+        count += octets.byteCount
     }
 
     /// Copies constant bytes in.
     @inline(__always)
-    mutating func append(_ text: StaticString) {
-        unsafe append(
-            UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
-    }
+    mutating func append(_ text: StaticString) { append(text.rawBytes) }
 
     /// Copies one byte in.
     @inline(__always)
-    mutating func append(_ octet: UInt8) {
-        reserve(1)
+    mutating func append(_ octet: UInt8) { append(copying: octet) }
+
+    /// Copies an integer in, in network order.
+    @inline(__always)
+    mutating func append(bigEndian value: UInt32) { append(copying: value.bigEndian) }
+
+    /// Copies an integer in, in network order.
+    @inline(__always)
+    mutating func append(bigEndian value: UInt16) { append(copying: value.bigEndian) }
+
+    /// Copies bytes of a fixed count in.
+    @inline(__always)
+    mutating func append<let byteCount: Int>(_ octets: InlineArray<byteCount, UInt8>) {
+        append(copying: octets)
+    }
+
+    /// Copies decimal digits in.
+    mutating func append(decimal value: UInt64) {
+        var divisor: UInt64 = 1
+        while value / divisor >= 10 { divisor *= 10 }
+        while divisor > 0 {
+            append(UInt8(truncatingIfNeeded: value / divisor % 10) + 0x30)
+            divisor /= 10
+        }
+    }
+
+    /// Copies a value's bytes in, of which none is padding.
+    @inline(__always)
+    private mutating func append<Value: BitwiseCopyable>(copying value: Value) {
+        reserve(MemoryLayout<Value>.size)
         // SAFETY: `reserve` made the room.
-        unsafe base.storeBytes(of: octet, toByteOffset: count, as: UInt8.self)
-        count += 1
+        unsafe base.storeBytes(of: value, toByteOffset: count, as: Value.self)
+        count += MemoryLayout<Value>.size
+    }
+
+    /// Writes an integer in network order over four bytes that wait.
+    @inline(__always)
+    mutating func overwrite(at offset: Int, bigEndian value: UInt32) {
+        precondition(offset >= 0 && offset + 4 <= count)
+        // SAFETY: checked above to lie within the bytes that wait.
+        unsafe base.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt32.self)
     }
 
     /// Drops bytes from the front.
@@ -70,4 +121,13 @@ internal import Glibc
         count -= dropped
         if count > 0, dropped > 0 { unsafe _ = memmove(base, base + dropped, count) }
     }
+
+    /// Drops bytes from the end.
+    mutating func removeLast(_ dropped: Int) {
+        precondition(dropped <= count)
+        count -= dropped
+    }
+
+    /// Drops all bytes.
+    mutating func removeAll() { count = 0 }
 }

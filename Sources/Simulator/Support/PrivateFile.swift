@@ -16,7 +16,7 @@ enum PrivateFile {
         _ body: (_ append: ([UInt8]) throws(SimulatorError) -> Void) throws(SimulatorError) -> Void
     ) throws(SimulatorError) {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
-        let descriptor = unsafe open(path, flags, mode)
+        let descriptor = SystemCall.open(path, flags, mode)
         guard descriptor >= 0 else {
             if errno == EEXIST { throw foreign(path) }
             throw SimulatorError("\(path): \(describe(errno: errno))", exitCode: 5)
@@ -24,7 +24,7 @@ enum PrivateFile {
         var isWhole = false
         defer {
             _ = close(descriptor)
-            if !isWhole { _ = unsafe unlink(path) }
+            if !isWhole { SystemCall.unlink(path) }
         }
         // Whatever the umask.
         _ = fchmod(descriptor, mode)
@@ -49,16 +49,14 @@ enum PrivateFile {
 
     /// Whether something has this name, a symbolic link to nowhere too.
     static func exists(_ path: String) -> Bool {
-        var information = stat()
-        return unsafe lstat(path, &information) == 0
+        SystemCall.linkStatus(path) != nil
     }
 
     /// Whether two paths name one regular file, by links too.
     static func isSame(_ path: String, _ other: String) -> Bool {
         // A file that is not there yet has its name alone.
         if path == other { return true }
-        var (left, right) = (stat(), stat())
-        guard unsafe stat(path, &left) == 0, unsafe stat(other, &right) == 0,
+        guard let left = SystemCall.status(path), let right = SystemCall.status(other),
             left.st_mode & S_IFMT == S_IFREG
         else { return false }
         return left.st_dev == right.st_dev && left.st_ino == right.st_ino
@@ -71,9 +69,8 @@ enum PrivateFile {
     ) throws(SimulatorError) {
         var offset = 0
         while offset < octets.count {
-            let count = unsafe octets.withUnsafeBytes {
-                unsafe Glibc.write(descriptor, $0.baseAddress! + offset, $0.count - offset)
-            }
+            let rest = octets.span.rawBytes.extracting(offset...)
+            let count = SystemCall.write(descriptor, rest)
             guard count > 0 else {
                 throw SimulatorError("\(path): \(describe(errno: errno))", exitCode: 5)
             }
@@ -86,20 +83,19 @@ enum PrivateFile {
     static func forEachLine(
         _ path: String, _ isExpected: ([UInt8]) -> Bool
     ) throws(SimulatorError) -> Bool {
-        let descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        let descriptor = SystemCall.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno == ELOOP { return false }
             throw SimulatorError("--state \(path): \(describe(errno: errno))", exitCode: 2)
         }
         defer { _ = close(descriptor) }
-        var information = stat()
-        guard unsafe fstat(descriptor, &information) == 0,
+        guard let information = SystemCall.status(of: descriptor),
             information.st_mode & S_IFMT == S_IFREG
         else { return false }
         var waiting: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: pieceCount)
         while true {
-            let count = unsafe Glibc.read(descriptor, &piece, piece.count)
+            let count = SystemCall.read(descriptor, &piece)
             guard count > 0 else { return count == 0 && waiting.isEmpty }
             waiting += piece[..<count]
             var start = 0
@@ -117,7 +113,7 @@ enum PrivateFile {
     static func read(
         _ path: String, option: String, limit: Int = PrivateFile.limit
     ) throws(SimulatorError) -> [UInt8] {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = SystemCall.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw SimulatorError("\(option) \(path): \(describe(errno: errno))", exitCode: 2)
         }
@@ -125,7 +121,7 @@ enum PrivateFile {
         var octets: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: pieceCount)
         while octets.count < limit {
-            let count = unsafe Glibc.read(descriptor, &piece, piece.count)
+            let count = SystemCall.read(descriptor, &piece)
             guard count > 0 else { break }
             octets += piece[..<count]
         }

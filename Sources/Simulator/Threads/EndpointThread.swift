@@ -66,8 +66,7 @@ final class EndpointThread: Sendable {
 
     /// Waits until connections are accepted; throws why they never will be.
     func waitUntilReady() throws(RingError) {
-        var counter: UInt64 = 0
-        while unsafe read(shared.ready.descriptor, &counter, 8) < 0, errno == EINTR {}
+        while SystemCall.readCounter(shared.ready.descriptor) < 0, errno == EINTR {}
         if let error = shared.state.withLock({ $0.error }) { throw error }
     }
 

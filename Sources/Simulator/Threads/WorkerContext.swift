@@ -47,7 +47,7 @@ final class WorkerContext {
             trust: trust)
         verifier = ProviderTokenVerifier(keys: keys)
         self.journal = journal.map { JournalWriter($0) }
-        head = RequestHead.withArena()
+        head = RequestHead()
         startNanoseconds = start.nanoseconds
         epochMicroseconds = start.microseconds
         now = start.nanoseconds
@@ -55,8 +55,6 @@ final class WorkerContext {
         random = seed
         readClock()
     }
-
-    deinit { head.deallocateArena() }
 
     /// Looks at the clock.
     func readClock() {
@@ -115,18 +113,18 @@ final class WorkerContext {
     func examine(
         _ head: borrowing RequestHead, _ credential: inout ConnectionCredential, topics: TopicTable
     ) -> Verdict {
-        let authorization = unsafe head[.authorization]
-        return unsafe checks.examine(
+        let authorization = head[.authorization]
+        return checks.examine(
             head, topics: topics,
             allows: { topic in
                 guard let allowed = credential.topics(verifier) else { return true }
-                return unsafe allowed.contains(topics.bundle(of: topic))
+                return allowed.contains(topics.bundle(of: topic))
             },
             authenticate: {
                 if let run, let mark = credential.lastMark, run.isExpired(mark) {
                     credential.forgetLast()
                 }
-                if let reason = unsafe credential.refusal(
+                if let reason = credential.refusal(
                     authorization: authorization, verifier: &verifier,
                     environment: options.environment, nowUnixSeconds: nowUnixSeconds)
                 {
@@ -150,9 +148,8 @@ final class WorkerContext {
 
     /// The request's `apns-id`, or a new one in upper case as APNs makes them.
     func identifier(_ head: borrowing RequestHead) -> NotificationIDText {
-        if let given = unsafe head[.identifier], unsafe RequestChecks.isUUID(given) {
-            // SAFETY: a UUID has the 36 bytes that the text has.
-            return NotificationIDText { position in unsafe given[position] }
+        if let given = head[.identifier], RequestChecks.isUUID(given) {
+            return NotificationIDText { position in given[position] }
         }
         return newIdentifier()
     }
@@ -161,7 +158,8 @@ final class WorkerContext {
         random &+= 2
         let high = TokenOutcome.splitmix64(random)
         let low = TokenOutcome.splitmix64(random &+ 1)
-        let digits: StaticString = "0123456789ABCDEF"
+        let text: StaticString = "0123456789ABCDEF"
+        let digits = text.rawBytes
         return NotificationIDText { position in
             if position == 8 || position == 13 || position == 18 || position == 23 {
                 return UInt8(ascii: "-")
@@ -171,8 +169,7 @@ final class WorkerContext {
             let shift = UInt64(position % 16) * 4
             var nibble = Int((position < 18 ? high : low) >> shift & 0xf)
             if position == 19 { nibble = 8 | nibble & 3 }
-            // SAFETY: four bits choose one of 16 digits.
-            return unsafe digits.utf8Start[nibble]
+            return digits[nibble]
         }
     }
 }
