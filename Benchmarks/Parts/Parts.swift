@@ -191,9 +191,9 @@ enum Responses {
         for _ in 0..<max(1, count / together) {
             for place in 0..<together {
                 let id = machine.openStream(tag: UInt32(place), payloadCount: 0)
-                for octet in 0..<4 {
-                    answers[place * frame.count + 5 + octet] =
-                        UInt8(truncatingIfNeeded: id >> UInt32(24 - 8 * octet))
+                for byte in 0..<4 {
+                    answers[place * frame.count + 5 + byte] =
+                        UInt8(truncatingIfNeeded: id >> UInt32(24 - 8 * byte))
                 }
             }
             drain(&machine, answers, &checksum)

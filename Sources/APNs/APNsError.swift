@@ -4,7 +4,7 @@ public struct APNsError: Error, Equatable, Sendable {
     public enum Code: String, Sendable {
         /// The text ends inside a value.
         case unexpectedEnd = "the text ends too early"
-        /// An byte that cannot stand where it stands.
+        /// A byte that cannot stand where it stands.
         case unexpectedCharacter =
             "this character can't stand here: look for a comma too many or too few, or another kind of quote"
         /// Text after the value's end.

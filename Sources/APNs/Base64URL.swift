@@ -1,13 +1,13 @@
 /// Base64 with the URL-safe alphabet and without padding (RFC 4648 section 5, RFC 7515 section 2).
 public enum Base64URL {
-    /// The text of `octets`.
-    public static func encode(_ octets: [UInt8]) -> [UInt8] {
+    /// The text of `bytes`.
+    public static func encode(_ bytes: [UInt8]) -> [UInt8] {
         var text: [UInt8] = []
-        text.reserveCapacity((octets.count * 4 + 2) / 3)
+        text.reserveCapacity((bytes.count * 4 + 2) / 3)
         var bits: UInt32 = 0
         var bitCount = 0
-        for octet in octets {
-            bits = bits << 8 | UInt32(octet)
+        for byte in bytes {
+            bits = bits << 8 | UInt32(byte)
             bitCount += 8
             while bitCount >= 6 {
                 bitCount -= 6
@@ -22,7 +22,7 @@ public enum Base64URL {
 
     /// The bytes of `text`; nil where it is not an unpadded base64url, or its last bits are not zero.
     public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
-        var octets: [UInt8] = []
+        var bytes: [UInt8] = []
         var bits: UInt32 = 0
         var bitCount = 0
         for character in text {
@@ -31,13 +31,13 @@ public enum Base64URL {
             bitCount += 6
             if bitCount >= 8 {
                 bitCount -= 8
-                octets.append(UInt8(truncatingIfNeeded: bits >> UInt32(bitCount)))
+                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(bitCount)))
             }
         }
         // Six left-over bits are a lone character; others must be zero, or two texts would mean
         // the same bytes.
         if bitCount >= 6 || bits & (1 << UInt32(bitCount) - 1) != 0 { return nil }
-        return octets
+        return bytes
     }
 
     private static func character(_ value: UInt8) -> UInt8 {

@@ -131,8 +131,8 @@ public struct CertificateScope: Sendable, Equatable {
             guard first == 0x81 || first == 0x82 else { return nil }
             count = 0
             for _ in 0x80..<first {
-                guard let octet = rest.popFirst() else { return nil }
-                count = count << 8 | Int(octet)
+                guard let byte = rest.popFirst() else { return nil }
+                count = count << 8 | Int(byte)
             }
         }
         guard count <= rest.count else { return nil }

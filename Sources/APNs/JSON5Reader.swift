@@ -13,9 +13,9 @@ public struct JSON5Reader {
     private var position = JSON5Position(line: 1, column: 1)
 
     /// Reads a whole text: one value.
-    public static func read(_ octets: [UInt8]) throws(JSON5Error) -> JSON5Value {
-        var reader = JSON5Reader(String(decoding: octets, as: UTF8.self))
-        try reader.checkEncoding(octets)
+    public static func read(_ bytes: [UInt8]) throws(JSON5Error) -> JSON5Value {
+        var reader = JSON5Reader(String(decoding: bytes, as: UTF8.self))
+        try reader.checkEncoding(bytes)
         let value = try reader.value()
         try reader.skipBlanks()
         if reader.current != nil {
@@ -30,16 +30,16 @@ public struct JSON5Reader {
         if text.first == "\u{feff}" { text.removeFirst() }
     }
 
-    private func checkEncoding(_ octets: [UInt8]) throws(JSON5Error) {
+    private func checkEncoding(_ bytes: [UInt8]) throws(JSON5Error) {
         var line = 1
         var offset = 0
-        while offset < octets.count {
-            guard let count = unsafe UTF8Scalar.count(in: octets.span.bytes, at: offset) else {
+        while offset < bytes.count {
+            guard let count = unsafe UTF8Scalar.count(in: bytes.span.bytes, at: offset) else {
                 throw .init(
                     message: "this line is not UTF-8: fix it",
                     position: .init(line: line, column: 1))
             }
-            if octets[offset] == 0x0a { line += 1 }
+            if bytes[offset] == 0x0a { line += 1 }
             offset += count
         }
     }

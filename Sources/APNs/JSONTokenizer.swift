@@ -85,12 +85,12 @@ public struct JSONTokenizer: Sendable {
             if let end = try closeOrComma(text) { return end }
             skipBlanks(text)
         }
-        let octet = try peek(text)
+        let byte = try peek(text)
         switch expectation {
-        case .keyOrObjectEnd where octet == UInt8(ascii: "}"): return close(.objectEnd)
-        case .valueOrArrayEnd where octet == UInt8(ascii: "]"): return close(.arrayEnd)
+        case .keyOrObjectEnd where byte == UInt8(ascii: "}"): return close(.objectEnd)
+        case .valueOrArrayEnd where byte == UInt8(ascii: "]"): return close(.arrayEnd)
         case .key, .keyOrObjectEnd: return try key(text)
-        default: return try value(text, octet)
+        default: return try value(text, byte)
         }
     }
 
@@ -144,9 +144,9 @@ public struct JSONTokenizer: Sendable {
         return token
     }
 
-    private mutating func value(_ text: RawSpan, _ octet: UInt8) throws(APNsError) -> Token {
+    private mutating func value(_ text: RawSpan, _ byte: UInt8) throws(APNsError) -> Token {
         let token: Token
-        switch octet {
+        switch byte {
         case UInt8(ascii: "{"): return try open(.objectStart)
         case UInt8(ascii: "["): return try open(.arrayStart)
         case UInt8(ascii: "\""): token = try string(text, kind: .string)
@@ -175,26 +175,26 @@ public struct JSONTokenizer: Sendable {
 
     private mutating func number(_ text: RawSpan) throws(APNsError) -> Token {
         let start = offset
-        if TokenText.octet(text, offset) == UInt8(ascii: "-") { offset += 1 }
+        if TokenText.byte(text, offset) == UInt8(ascii: "-") { offset += 1 }
         // RFC 8259 section 6: no leading zeros.
-        if offset < text.byteCount, TokenText.octet(text, offset) == UInt8(ascii: "0") {
+        if offset < text.byteCount, TokenText.byte(text, offset) == UInt8(ascii: "0") {
             offset += 1
         } else {
             try digits(text)
         }
-        if offset < text.byteCount, TokenText.octet(text, offset) == UInt8(ascii: ".") {
+        if offset < text.byteCount, TokenText.byte(text, offset) == UInt8(ascii: ".") {
             offset += 1
             try digits(text)
         }
-        if offset < text.byteCount, TokenText.octet(text, offset) | 0x20 == UInt8(ascii: "e") {
+        if offset < text.byteCount, TokenText.byte(text, offset) | 0x20 == UInt8(ascii: "e") {
             offset += 1
             if offset < text.byteCount {
-                let sign = TokenText.octet(text, offset)
+                let sign = TokenText.byte(text, offset)
                 if sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") { offset += 1 }
             }
             try digits(text)
         }
-        if offset < text.byteCount, isDigit(TokenText.octet(text, offset)) {
+        if offset < text.byteCount, isDigit(TokenText.byte(text, offset)) {
             throw APNsError(.badNumber, at: offset)
         }
         return Token(kind: .number, start: start, count: offset - start, hasEscapes: false)
@@ -202,11 +202,11 @@ public struct JSONTokenizer: Sendable {
 
     private mutating func digits(_ text: RawSpan) throws(APNsError) {
         let start = offset
-        while offset < text.byteCount, isDigit(TokenText.octet(text, offset)) { offset += 1 }
+        while offset < text.byteCount, isDigit(TokenText.byte(text, offset)) { offset += 1 }
         if offset == start { throw APNsError(.badNumber, at: offset) }
     }
 
-    private func isDigit(_ octet: UInt8) -> Bool { octet &- UInt8(ascii: "0") < 10 }
+    private func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
 
     private mutating func string(
         _ text: RawSpan, kind: Token.Kind
@@ -215,8 +215,8 @@ public struct JSONTokenizer: Sendable {
         let start = offset
         var hasEscapes = false
         while true {
-            let octet = try peek(text)
-            switch octet {
+            let byte = try peek(text)
+            switch byte {
             case UInt8(ascii: "\""):
                 offset += 1
                 return Token(
@@ -254,12 +254,12 @@ public struct JSONTokenizer: Sendable {
 
     private func peek(_ text: RawSpan) throws(APNsError) -> UInt8 {
         if offset >= text.byteCount { throw APNsError(.unexpectedEnd, at: text.byteCount) }
-        return TokenText.octet(text, offset)
+        return TokenText.byte(text, offset)
     }
 
     private mutating func skipBlanks(_ text: RawSpan) {
         while offset < text.byteCount {
-            switch TokenText.octet(text, offset) {
+            switch TokenText.byte(text, offset) {
             case 0x20, 0x09, 0x0a, 0x0d: offset += 1
             default: return
             }

@@ -24,10 +24,10 @@ public enum MixingHash {
         return product.high ^ product.low
     }
 
-    /// The hash of `octets`.
+    /// The hash of `bytes`.
     @inlinable
-    public static func hash(_ octets: RawSpan) -> UInt64 {
-        let count = octets.byteCount
+    public static func hash(_ bytes: RawSpan) -> UInt64 {
+        let count = bytes.byteCount
         var a = UInt64(count)
         var b = UInt64(count)
         var offset = 0
@@ -36,35 +36,35 @@ public enum MixingHash {
             unsafe mix(
                 &a, &b,
                 UInt64(
-                    littleEndian: octets.unsafeLoadUnaligned(
+                    littleEndian: bytes.unsafeLoadUnaligned(
                         fromUncheckedByteOffset: offset, as: UInt64.self)),
                 UInt64(
-                    littleEndian: octets.unsafeLoadUnaligned(
+                    littleEndian: bytes.unsafeLoadUnaligned(
                         fromUncheckedByteOffset: offset + 8, as: UInt64.self)),
                 UInt64(
-                    littleEndian: octets.unsafeLoadUnaligned(
+                    littleEndian: bytes.unsafeLoadUnaligned(
                         fromUncheckedByteOffset: offset + 16, as: UInt64.self)),
                 UInt64(
-                    littleEndian: octets.unsafeLoadUnaligned(
+                    littleEndian: bytes.unsafeLoadUnaligned(
                         fromUncheckedByteOffset: offset + 24, as: UInt64.self)))
             offset += 32
         }
         if offset < count {
             mix(
-                &a, &b, paddedWord(octets, offset), paddedWord(octets, offset + 8),
-                paddedWord(octets, offset + 16), paddedWord(octets, offset + 24))
+                &a, &b, paddedWord(bytes, offset), paddedWord(bytes, offset + 8),
+                paddedWord(bytes, offset + 16), paddedWord(bytes, offset + 24))
         }
         return finish(a, b)
     }
 
     /// Goes on with a hash byte by byte; slow, for what arrives in pieces of any size.
     @inlinable
-    public static func extend(_ hash: UInt64, by octets: RawSpan) -> UInt64 {
+    public static func extend(_ hash: UInt64, by bytes: RawSpan) -> UInt64 {
         var hash = hash
-        for offset in 0..<octets.byteCount {
+        for offset in 0..<bytes.byteCount {
             // SAFETY: the offset is inside the span.
-            let octet = unsafe octets.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
-            hash = (hash ^ UInt64(octet)) &* 0x0000_0100_0000_01b3
+            let byte = unsafe bytes.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
+            hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
             hash ^= hash >> 29
         }
         return hash
@@ -85,13 +85,13 @@ public enum MixingHash {
     }
 
     @inlinable
-    static func paddedWord(_ octets: RawSpan, _ start: Int) -> UInt64 {
+    static func paddedWord(_ bytes: RawSpan, _ start: Int) -> UInt64 {
         var word: UInt64 = 0
-        var offset = min(octets.byteCount, start + 8) - 1
+        var offset = min(bytes.byteCount, start + 8) - 1
         while offset >= start {
             // SAFETY: the offset is below the span's count and not negative.
-            let octet = unsafe octets.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
-            word = word << 8 | UInt64(octet)
+            let byte = unsafe bytes.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
+            word = word << 8 | UInt64(byte)
             offset -= 1
         }
         return word

@@ -179,10 +179,10 @@ public struct NotificationHeaders: Sendable, Equatable {
     /// control characters are left out too (RFC 9110 section 5.5).
     private static func isFieldValue(_ text: RawSpan) -> Bool {
         for offset in 0..<text.byteCount {
-            let octet = TokenText.octet(text, offset)
-            let isBlank = octet == 0x20 || octet == 0x09
+            let byte = TokenText.byte(text, offset)
+            let isBlank = byte == 0x20 || byte == 0x09
             if isBlank, offset == 0 || offset == text.byteCount - 1 { return false }
-            if octet == 0x7f || (octet < 0x20 && !isBlank) { return false }
+            if byte == 0x7f || (byte < 0x20 && !isBlank) { return false }
         }
         return true
     }

@@ -38,15 +38,15 @@ public struct NotificationID: Sendable, Hashable {
     /// The UUID's lower 64 bits.
     var low: UInt64 { 1 << 63 | (campaign & 0xf) << 58 | row }
 
-    /// Appends the 36 lower-case bytes of the text form; `octets` must have the room.
-    public func write(into octets: inout OutputRawSpan) {
+    /// Appends the 36 lower-case bytes of the text form; `bytes` must have the room.
+    public func write(into bytes: inout OutputRawSpan) {
         for (position, word) in [(0, high), (1, low)] {
             for digit in 0..<16 {
                 if position == 0 ? digit == 8 || digit == 12 : digit == 0 || digit == 4 {
-                    octets.append(UInt8(ascii: "-"))
+                    bytes.append(UInt8(ascii: "-"))
                 }
                 let nibble = UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * digit)) & 0xf
-                octets.append(nibble + (nibble < 10 ? 48 : 87))
+                bytes.append(nibble + (nibble < 10 ? 48 : 87))
             }
         }
     }
@@ -55,14 +55,14 @@ public struct NotificationID: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - row: below 2^48; higher bits are ignored.
-    ///   - octets: room for twelve bytes; alignment does not matter.
+    ///   - bytes: room for twelve bytes; alignment does not matter.
     @inlinable @inline(__always)
-    public static func writeRowDigits(_ row: UInt64, into octets: UnsafeMutableRawPointer) {
+    public static func writeRowDigits(_ row: UInt64, into bytes: UnsafeMutableRawPointer) {
         let top = digitText(UInt32(truncatingIfNeeded: row >> 32) << 16)
         let bottom = digitText(UInt32(truncatingIfNeeded: row))
         // SAFETY: the caller vouches for twelve bytes.
-        unsafe octets.storeBytes(of: UInt32(truncatingIfNeeded: top), as: UInt32.self)
-        unsafe octets.storeBytes(of: bottom, toByteOffset: 4, as: UInt64.self)
+        unsafe bytes.storeBytes(of: UInt32(truncatingIfNeeded: top), as: UInt32.self)
+        unsafe bytes.storeBytes(of: bottom, toByteOffset: 4, as: UInt64.self)
     }
 
     /// Eight digits in memory order, the highest nibble in the lowest byte, without a table.
@@ -73,7 +73,7 @@ public struct NotificationID: Sendable, Hashable {
         nibbles = (nibbles | nibbles << 8) & 0x00ff_00ff_00ff_00ff
         // Each 16-bit lane holds one byte: its upper nibble comes first in the text.
         nibbles = (nibbles >> 4 | nibbles << 8) & 0x0f0f_0f0f_0f0f_0f0f
-        // An byte above 9 carries into bit 4 when 6 is added; those become letters.
+        // A byte above 9 carries into bit 4 when 6 is added; those become letters.
         let letters = (nibbles &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
         return (nibbles &+ 0x3030_3030_3030_3030 &+ letters &* 39).littleEndian
     }
@@ -85,12 +85,12 @@ public struct NotificationID: Sendable, Hashable {
         guard text.byteCount == NotificationID.textCount else { return nil }
         var words: (UInt64, UInt64) = (0, 0)
         for offset in 0..<NotificationID.textCount {
-            let octet = TokenText.octet(text, offset)
+            let byte = TokenText.byte(text, offset)
             if offset == 8 || offset == 13 || offset == 18 || offset == 23 {
-                if octet != UInt8(ascii: "-") { return nil }
+                if byte != UInt8(ascii: "-") { return nil }
                 continue
             }
-            let digit = hexDigits[Int(octet)]
+            let digit = hexDigits[Int(byte)]
             if digit == 0 { return nil }
             let nibble = UInt64(digit < 58 ? digit - 48 : digit - 87)
             if offset < 18 {

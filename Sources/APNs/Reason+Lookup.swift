@@ -37,7 +37,7 @@ extension Reason {
         for offset in 0..<text.byteCount {
             // SAFETY: both sides have `byteCount` bytes; static strings live for ever.
             let expected = unsafe spelling.utf8Start[offset]
-            if TokenText.octet(text, offset) != expected { return false }
+            if TokenText.byte(text, offset) != expected { return false }
         }
         return true
     }

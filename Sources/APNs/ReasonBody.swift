@@ -39,10 +39,10 @@ public struct ReasonBody: Sendable, Equatable {
 
     private mutating func takeReason(_ body: RawSpan, _ value: JSONTokenizer.Token) {
         var range = value.range
-        while !range.isEmpty, TokenText.isBlank(TokenText.octet(body, range.lowerBound)) {
+        while !range.isEmpty, TokenText.isBlank(TokenText.byte(body, range.lowerBound)) {
             range = range.lowerBound + 1..<range.upperBound
         }
-        while !range.isEmpty, TokenText.isBlank(TokenText.octet(body, range.upperBound - 1)) {
+        while !range.isEmpty, TokenText.isBlank(TokenText.byte(body, range.upperBound - 1)) {
             range = range.lowerBound..<range.upperBound - 1
         }
         textRange = range
@@ -56,7 +56,7 @@ public struct ReasonBody: Sendable, Equatable {
         for position in 0..<token.count {
             // SAFETY: the position is inside the static string.
             let expected = unsafe name.utf8Start[position]
-            if TokenText.octet(body, token.start + position) != expected { return false }
+            if TokenText.byte(body, token.start + position) != expected { return false }
         }
         return true
     }
@@ -65,7 +65,7 @@ public struct ReasonBody: Sendable, Equatable {
     private static func wholeNumber(_ text: RawSpan) -> UInt64? {
         var number: UInt64 = 0
         for offset in 0..<text.byteCount {
-            let digit = TokenText.octet(text, offset) &- UInt8(ascii: "0")
+            let digit = TokenText.byte(text, offset) &- UInt8(ascii: "0")
             let (tens, overflow) = number.multipliedReportingOverflow(by: 10)
             if digit > 9 || overflow { return nil }
             let (sum, sumOverflow) = tens.addingReportingOverflow(UInt64(digit))

@@ -47,16 +47,16 @@ public enum TokenText {
         var wrong = SIMD2<UInt64>(repeating: 0)
         for offset in stride(from: 0, to: 64, by: 16) {
             // SAFETY: the caller vouches for 64 bytes on both sides.
-            let octets = unsafe text.unsafeLoadUnaligned(
+            let bytes = unsafe text.unsafeLoadUnaligned(
                 fromUncheckedByteOffset: offset, as: SIMD2<UInt64>.self)
             // Setting bit 5 lowers letters and leaves digits as they are.
-            let lowered = octets | ones &* 0x20
-            let digit = octets ^ ones &* 0x30
+            let lowered = bytes | ones &* 0x20
+            let digit = bytes ^ ones &* 0x30
             let letter = lowered ^ ones &* 0x60
             let isNoDigit = digit &+ ones &* (0x80 - 10)
             let isAboveF = letter &+ ones &* (0x80 - 7)
             let isBelowA = ones &* 0x80 &- letter
-            wrong |= octets | (isNoDigit & (isAboveF | isBelowA))
+            wrong |= bytes | (isNoDigit & (isAboveF | isBelowA))
             unsafe target.storeBytes(of: lowered, toByteOffset: offset, as: SIMD2<UInt64>.self)
         }
         return (wrong.x | wrong.y) & 0x8080_8080_8080_8080 == 0
@@ -67,11 +67,11 @@ public enum TokenText {
     static func canonicalizeAnyForm(_ text: RawSpan, into digits: inout OutputRawSpan) -> Bool {
         var start = 0
         var end = text.byteCount
-        while start < end, isBlank(octet(text, start)) { start += 1 }
-        while start < end, isBlank(octet(text, end - 1)) { end -= 1 }
+        while start < end, isBlank(byte(text, start)) { start += 1 }
+        while start < end, isBlank(byte(text, end - 1)) { end -= 1 }
         var isBracketed = false
-        if end - start >= 2, octet(text, start) == UInt8(ascii: "<"),
-            octet(text, end - 1) == UInt8(ascii: ">")
+        if end - start >= 2, byte(text, start) == UInt8(ascii: "<"),
+            byte(text, end - 1) == UInt8(ascii: ">")
         {
             isBracketed = true
             start += 1
@@ -85,9 +85,9 @@ public enum TokenText {
 
         var count = 0
         for offset in start..<end {
-            let octet = octet(text, offset)
-            if isBracketed, isBlank(octet) { continue }
-            let digit = hexDigits[Int(octet)]
+            let byte = byte(text, offset)
+            if isBracketed, isBlank(byte) { continue }
+            let digit = hexDigits[Int(byte)]
             if digit == 0 || count == maximumDigitCount {
                 digits.removeLast(count)
                 return false
@@ -128,16 +128,16 @@ public enum TokenText {
     public static func shortened(_ digits: RawSpan) -> String {
         var text = ""
         for offset in 0..<min(8, digits.byteCount) {
-            text.unicodeScalars.append(Unicode.Scalar(octet(digits, offset)))
+            text.unicodeScalars.append(Unicode.Scalar(byte(digits, offset)))
         }
         return digits.byteCount > 8 ? text + "…" : text
     }
 
-    static func isBlank(_ octet: UInt8) -> Bool {
-        octet == UInt8(ascii: " ") || octet == UInt8(ascii: "\t") || octet == UInt8(ascii: "\r")
+    static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
     }
 
-    static func octet(_ text: RawSpan, _ offset: Int) -> UInt8 {
+    static func byte(_ text: RawSpan, _ offset: Int) -> UInt8 {
         // SAFETY: a load of one byte is valid for any bits, and it checks its bounds.
         unsafe text.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }

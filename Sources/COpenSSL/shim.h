@@ -48,7 +48,7 @@ static inline int openssl_name_count(const GENERAL_NAMES *names) {
 static inline const GENERAL_NAME *openssl_name(const GENERAL_NAMES *names, int index) {
     return sk_GENERAL_NAME_value(names, index);
 }
-// The text or address octets of a DNS name or an IP address; other kinds have neither.
+// The text or address bytes of a DNS name or an IP address; other kinds have neither.
 static inline const ASN1_STRING *openssl_name_text(const GENERAL_NAME *name) {
     return name->type == GEN_DNS ? name->d.dNSName
         : name->type == GEN_IPADD ? name->d.iPAddress : NULL;

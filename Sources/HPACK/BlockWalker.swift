@@ -73,7 +73,7 @@ public struct BlockWalker: Sendable {
     public mutating func next(_ block: RawSpan) throws(HPACKError) -> Field? {
         guard position < block.byteCount else { return nil }
         let start = position
-        let first = block.octet(at: start)
+        let first = block.byte(at: start)
         if first & 0x80 != 0 {
             sawField = true
             let index = try PrefixInteger.decode(block, at: &position, prefixBits: 7)
@@ -110,7 +110,7 @@ public struct BlockWalker: Sendable {
         guard position < block.byteCount else {
             throw HPACKError(code: .truncated, offset: position)
         }
-        let isHuffman = block.octet(at: position) & 0x80 != 0
+        let isHuffman = block.byte(at: position) & 0x80 != 0
         let count = try PrefixInteger.decode(block, at: &position, prefixBits: 7)
         guard count <= block.byteCount - position else {
             throw HPACKError(code: .truncated, offset: position)

@@ -7,7 +7,7 @@ public enum Huffman {
         return (bits + 7) / 8
     }
 
-    /// Appends the code of `bytes`, padded to an byte with ones.
+    /// Appends the code of `bytes`, padded to a byte with ones.
     public static func encode(_ bytes: [UInt8], into coded: inout [UInt8]) {
         var bits: UInt64 = 0
         var bitCount = 0
@@ -39,7 +39,7 @@ public enum Huffman {
         var offset = 0
         while true {
             while bitCount <= 56, offset < coded.byteCount {
-                bits = bits << 8 | UInt64(coded.octet(at: offset))
+                bits = bits << 8 | UInt64(coded.byte(at: offset))
                 bitCount += 8
                 offset += 1
             }

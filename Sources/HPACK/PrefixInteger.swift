@@ -34,7 +34,7 @@ public enum PrefixInteger {
             throw HPACKError(code: .truncated, offset: offset)
         }
         let mask = (1 << prefixBits) - 1
-        let first = Int(block.octet(at: offset)) & mask
+        let first = Int(block.byte(at: offset)) & mask
         offset += 1
         guard first == mask else { return first }
         return try decodeContinuation(block, at: &offset, first: first)
@@ -52,19 +52,19 @@ public enum PrefixInteger {
             guard offset < block.byteCount else {
                 throw HPACKError(code: .truncated, offset: offset)
             }
-            let octet = block.octet(at: offset)
+            let byte = block.byte(at: offset)
             // Four bytes hold 28 bits. A fifth can only be padding with zeros or too large: no
             // encoder of integers this small has a reason to write it.
             guard shift <= 21 else {
                 throw HPACKError(code: .integerTooLarge, offset: offset)
             }
-            value += Int(octet & 0x7f) << shift
+            value += Int(byte & 0x7f) << shift
             guard value <= limit else {
                 throw HPACKError(code: .integerTooLarge, offset: offset)
             }
             offset += 1
             shift += 7
-            if octet & 0x80 == 0 { return value }
+            if byte & 0x80 == 0 { return value }
         }
     }
 }

@@ -93,7 +93,7 @@ public enum RequestBlockEncoder {
             return
         }
         bytes.append(inserts ? 0x40 : 0x00)
-        appendString(field.name.octets, huffman: huffman, to: &bytes)
+        appendString(field.name.bytes, huffman: huffman, to: &bytes)
     }
 
     /// Whether the field goes into the table now.
@@ -120,8 +120,8 @@ public enum RequestBlockEncoder {
         _ field: RequestField, huffman: Bool, to block: inout EncodedBlock
     ) {
         switch field.value {
-        case .constant(let octets):
-            appendString(octets, huffman: huffman, to: &block.bytes)
+        case .constant(let bytes):
+            appendString(bytes, huffman: huffman, to: &block.bytes)
         case .hole(let count):
             PrefixInteger.encode(count, prefixBits: 7, pattern: 0x00, into: &block.bytes)
             let start = block.bytes.count
@@ -130,14 +130,14 @@ public enum RequestBlockEncoder {
         }
     }
 
-    private static func appendString(_ octets: [UInt8], huffman: Bool, to bytes: inout [UInt8]) {
-        let codedCount = huffman ? Huffman.encodedCount(of: octets) : .max
-        guard codedCount <= octets.count else {
-            PrefixInteger.encode(octets.count, prefixBits: 7, pattern: 0x00, into: &bytes)
-            bytes.append(contentsOf: octets)
+    private static func appendString(_ string: [UInt8], huffman: Bool, to bytes: inout [UInt8]) {
+        let codedCount = huffman ? Huffman.encodedCount(of: string) : .max
+        guard codedCount <= string.count else {
+            PrefixInteger.encode(string.count, prefixBits: 7, pattern: 0x00, into: &bytes)
+            bytes.append(contentsOf: string)
             return
         }
         PrefixInteger.encode(codedCount, prefixBits: 7, pattern: 0x80, into: &bytes)
-        Huffman.encode(octets, into: &bytes)
+        Huffman.encode(string, into: &bytes)
     }
 }

@@ -77,7 +77,7 @@ public enum RequestFieldName: Int, CaseIterable, Sendable {
     }
 
     /// `text` as bytes.
-    var octets: [UInt8] { Array(text.description.utf8) }
+    var bytes: [UInt8] { Array(text.description.utf8) }
 }
 
 /// One field of a request: what it is called, and its value or the room for it.
@@ -92,7 +92,7 @@ public struct RequestField: Sendable, Equatable {
         /// The bytes of the value, before any coding.
         public var count: Int {
             switch self {
-            case .constant(let octets): octets.count
+            case .constant(let bytes): bytes.count
             case .hole(let count): count
             }
         }

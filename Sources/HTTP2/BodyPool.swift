@@ -42,7 +42,7 @@
     }
 
     /// The `keptCount` bytes of `place`, until the next call that may grow the pool.
-    func octets(of place: UInt16) -> UnsafeMutableRawPointer {
+    func bytes(of place: UInt16) -> UnsafeMutableRawPointer {
         // A place is below `capacity`.
         unsafe storage.unsafelyUnwrapped + Int(place) * Self.keptCount
     }

@@ -165,9 +165,9 @@ extension ClientConnectionStateMachine {
         slotsToDisown = streams.slotCount
         debugCount = min(payload.byteCount - 8, BodyPool.keptCount)
         // The second half of `kept` has `keptCount` bytes.
-        unsafe payload.withUnsafeBytes { octets in
+        unsafe payload.withUnsafeBytes { bytes in
             unsafe (kept + BodyPool.keptCount).copyMemory(
-                from: octets.baseAddress.unsafelyUnwrapped + 8, byteCount: debugCount)
+                from: bytes.baseAddress.unsafelyUnwrapped + 8, byteCount: debugCount)
         }
         return .goAway(
             ErrorCode(rawValue: payload.uint32(at: 4)), lastStreamID: lastProcessedID)

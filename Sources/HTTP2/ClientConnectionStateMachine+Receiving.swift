@@ -101,7 +101,7 @@ extension ClientConnectionStateMachine {
         if header.flags.contains(.padded) {
             guard end >= 1 else { return nil }
             start = 1
-            end -= Int(payload.octet(at: 0))
+            end -= Int(payload.byte(at: 0))
         }
         if header.type == .headers, header.flags.contains(.priority) { start += 5 }
         return start <= end ? start..<end : nil

@@ -94,11 +94,11 @@ extension ClientConnectionStateMachine {
         if streams[slot].bodyPlace == BodyPool.none {
             streams[slot].bodyPlace = bodies.takePlace()
         }
-        let place = unsafe bodies.octets(of: streams[slot].bodyPlace)
+        let place = unsafe bodies.bytes(of: streams[slot].bodyPlace)
         // A place has `keptCount` bytes, and `taken` was cut to what is left of them.
-        unsafe body.withUnsafeBytes { octets in
+        unsafe body.withUnsafeBytes { bytes in
             unsafe (place + count).copyMemory(
-                from: octets.baseAddress.unsafelyUnwrapped, byteCount: taken)
+                from: bytes.baseAddress.unsafelyUnwrapped, byteCount: taken)
         }
         streams[slot].bodyCount = UInt16(count + taken)
     }
@@ -108,8 +108,8 @@ extension ClientConnectionStateMachine {
     private mutating func keepAnswer(_ body: RawSpan) {
         answerCount = min(body.byteCount, BodyPool.keptCount)
         // The first half of `kept` has `keptCount` bytes.
-        unsafe body.withUnsafeBytes { octets in
-            guard let source = octets.baseAddress else { return }
+        unsafe body.withUnsafeBytes { bytes in
+            guard let source = bytes.baseAddress else { return }
             unsafe kept.copyMemory(from: source, byteCount: answerCount)
         }
     }
@@ -132,7 +132,7 @@ extension ClientConnectionStateMachine {
             answerCount = Int(stream.bodyCount)
             // Both have `keptCount` bytes.
             unsafe kept.copyMemory(
-                from: bodies.octets(of: stream.bodyPlace), byteCount: answerCount)
+                from: bodies.bytes(of: stream.bodyPlace), byteCount: answerCount)
         }
         answerRetryAfter = stream.retryAfter
         if stream.sentCount < stream.payloadCount {

@@ -204,7 +204,7 @@ internal import Synchronization
     /// How full is what could grow, and the most of it where no other number here says so: bytes of
     /// control frames, requests in parts, and places of bodies that come in parts.
     package var measures:
-        (controlOctets: Int, parts: Int, partsLimit: Int, bodies: Int, bodiesLimit: Int)
+        (controlBytes: Int, parts: Int, partsLimit: Int, bodies: Int, bodiesLimit: Int)
     {
         (
             output.count, partial.count, PartialStreams.limit, bodies.placeCount,

@@ -82,7 +82,7 @@ public struct FrameHeader: Equatable, Sendable {
         let word = bytes.uint32(at: offset)
         length = Int(word >> 8)
         type = FrameType(rawValue: UInt8(truncatingIfNeeded: word))
-        flags = FrameFlags(rawValue: bytes.octet(at: offset + 4))
+        flags = FrameFlags(rawValue: bytes.byte(at: offset + 4))
         // "Reserved: ... MUST be ignored when receiving."
         streamID = bytes.uint32(at: offset + 5) & 0x7fff_ffff
     }

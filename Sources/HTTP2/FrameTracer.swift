@@ -39,7 +39,7 @@ public struct TracedFrame: Sendable {
         guard isReadable else { return }
         let skipped = min(prefaceCount, bytes.byteCount)
         prefaceCount -= skipped
-        for offset in skipped..<bytes.byteCount { pending.append(bytes.octet(at: offset)) }
+        for offset in skipped..<bytes.byteCount { pending.append(bytes.byte(at: offset)) }
         var offset = 0
         while isReadable, pending.count - offset >= FrameHeader.byteCount {
             let header = FrameHeader(unsafe pending.span.bytes, at: offset)
@@ -94,10 +94,10 @@ public struct TracedFrame: Sendable {
             var field = unsafe nghttp2_nv()
             var flags: Int32 = 0
             let (inflater, count) = unsafe (inflater, block.count)
-            let read = unsafe block.withUnsafeBufferPointer { octets in
+            let read = unsafe block.withUnsafeBufferPointer { bytes in
                 // No more than the `count` bytes are read from there on.
                 unsafe nghttp2_hd_inflate_hd2(
-                    inflater, &field, &flags, octets.baseAddress.map { unsafe $0 + offset },
+                    inflater, &field, &flags, bytes.baseAddress.map { unsafe $0 + offset },
                     count - offset, 1)
             }
             guard read >= 0 else {

@@ -13,7 +13,7 @@ public enum FrameWriter {
     }
 
     /// The nine bytes of `header`, for a template.
-    public static func octets(_ header: FrameHeader) -> [UInt8] {
+    public static func bytes(_ header: FrameHeader) -> [UInt8] {
         let length = UInt32(header.length)
         let id = header.streamID
         return [

@@ -40,10 +40,10 @@
             return false
         }
         // The room was checked in the line above.
-        unsafe fragment.withUnsafeBytes { octets in
-            guard let source = octets.baseAddress else { return }
+        unsafe fragment.withUnsafeBytes { bytes in
+            guard let source = bytes.baseAddress else { return }
             unsafe (storage.unsafelyUnwrapped + count).copyMemory(
-                from: source, byteCount: octets.count)
+                from: source, byteCount: bytes.count)
         }
         count += fragment.byteCount
         return true

@@ -1,7 +1,7 @@
 extension RawSpan {
     /// The byte at `offset`; traps outside of the span.
     @inline(__always)
-    func octet(at offset: Int) -> UInt8 {
+    func byte(at offset: Int) -> UInt8 {
         // Integers have no invalid bit pattern, the load needs no alignment and checks its bounds.
         unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: UInt8.self)
     }

@@ -2,14 +2,14 @@ internal import HPACK
 
 extension ResponseHeaders {
     /// Reads a block as servers write it: static entries, and literals that are not inserted, whose
-    /// integers take an byte or two. False where anything else comes, or nothing sensible: the walk
+    /// integers take a byte or two. False where anything else comes, or nothing sensible: the walk
     /// in full knows what to say of it.
     ///
     /// `readAnything` without its descriptions of fields, which cost more than reading them.
     mutating func readOrdinary(_ block: RawSpan) -> Bool {
         var offset = 0
         while offset < block.byteCount {
-            let first = block.octet(at: offset)
+            let first = block.byte(at: offset)
             offset += 1
             if first & 0x80 != 0 {
                 let index = Int(first & 0x7f)
@@ -22,7 +22,7 @@ extension ResponseHeaders {
             var index = Int(first & 0x0f)
             if index == 0x0f {
                 guard offset < block.byteCount else { return false }
-                let rest = Int(block.octet(at: offset))
+                let rest = Int(block.byte(at: offset))
                 guard rest <= StaticTable.count - 0x0f else { return false }
                 index += rest
                 offset += 1
@@ -35,17 +35,17 @@ extension ResponseHeaders {
             guard let value = ShortText(block, &offset) else { return false }
             if let name, name.isIdentifierName(in: block) {
                 sawRegularField = true
-                if !value.isHuffman { checkValue(value.octets(in: block)) }
+                if !value.isHuffman { checkValue(value.bytes(in: block)) }
                 continue
             }
             do throws(HPACKError) {
                 if let name {
                     try takeLiteral(
-                        name.octets(in: block), isHuffman: name.isHuffman,
-                        value.octets(in: block), isHuffmanValue: value.isHuffman)
+                        name.bytes(in: block), isHuffman: name.isHuffman,
+                        value.bytes(in: block), isHuffmanValue: value.isHuffman)
                 } else {
                     try takeNamed(
-                        index, value.octets(in: block), isHuffman: value.isHuffman)
+                        index, value.bytes(in: block), isHuffman: value.isHuffman)
                 }
             } catch {
                 return false
@@ -66,7 +66,7 @@ private struct ShortText {
     @inline(__always)
     init?(_ block: RawSpan, _ offset: inout Int) {
         guard offset < block.byteCount else { return nil }
-        let length = block.octet(at: offset)
+        let length = block.byte(at: offset)
         count = Int(length & 0x7f)
         isHuffman = length & 0x80 != 0
         self.offset = offset + 1
@@ -76,7 +76,7 @@ private struct ShortText {
 
     @inline(__always)
     @_lifetime(copy block)
-    func octets(in block: RawSpan) -> RawSpan {
+    func bytes(in block: RawSpan) -> RawSpan {
         block.extracting(offset..<offset + count)
     }
 
@@ -86,7 +86,7 @@ private struct ShortText {
     func isIdentifierName(in block: RawSpan) -> Bool {
         if isHuffman {
             return count == 5 && block.uint32(at: offset) == 0x1d75_2163
-                && block.octet(at: offset + 4) == 0x49
+                && block.byte(at: offset + 4) == 0x49
         }
         return count == 7 && block.uint32(at: offset) == 0x6170_6e73  // "apns"
             && block.uint32(at: offset + 3) == 0x732d_6964  // "s-id"

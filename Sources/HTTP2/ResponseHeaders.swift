@@ -198,20 +198,20 @@ struct ResponseHeaders {
             found |= Self.forbidden(value.uint64(at: value.byteCount - 8))
         } else {
             for offset in 0..<value.byteCount {
-                let octet = value.octet(at: offset)
-                if octet == 0x00 || octet == 0x0a || octet == 0x0d { found = 1 }
+                let byte = value.byte(at: offset)
+                if byte == 0x00 || byte == 0x0a || byte == 0x0d { found = 1 }
             }
         }
         if found != 0 { isMalformed = true }
     }
 
-    /// Not zero if and only if an byte of `word` may not be in a field value.
+    /// Not zero if and only if a byte of `word` may not be in a field value.
     @inline(__always)
     private static func forbidden(_ word: UInt64) -> UInt64 {
         zeros(word) | zeros(word ^ 0x0a0a_0a0a_0a0a_0a0a) | zeros(word ^ 0x0d0d_0d0d_0d0d_0d0d)
     }
 
-    /// Not zero if and only if an byte of `word` is zero.
+    /// Not zero if and only if a byte of `word` is zero.
     @inline(__always)
     private static func zeros(_ word: UInt64) -> UInt64 {
         (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080
@@ -222,7 +222,7 @@ struct ResponseHeaders {
     private static func isValidName(_ name: RawSpan) -> Bool {
         guard name.byteCount > 0 else { return false }
         for offset in 0..<name.byteCount {
-            switch name.octet(at: offset) {
+            switch name.byte(at: offset) {
             case 0x00...0x20, 0x41...0x5a, 0x7f...0xff, UInt8(ascii: ":"): return false
             default: continue
             }
@@ -264,7 +264,7 @@ struct ResponseHeaders {
         guard digits.contains(text.byteCount) else { return nil }
         var value: UInt32 = 0
         for offset in 0..<text.byteCount {
-            let digit = text.octet(at: offset) &- UInt8(ascii: "0")
+            let digit = text.byte(at: offset) &- UInt8(ascii: "0")
             guard digit <= 9 else { return nil }
             value = value * 10 + UInt32(digit)
         }
@@ -278,7 +278,7 @@ extension RawSpan {
         guard byteCount == text.utf8CodeUnitCount else { return false }
         for offset in 0..<byteCount {
             // A static string has as many bytes as it says.
-            guard unsafe octet(at: offset) == text.utf8Start[offset] else { return false }
+            guard unsafe byte(at: offset) == text.utf8Start[offset] else { return false }
         }
         return true
     }

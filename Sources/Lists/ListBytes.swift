@@ -93,8 +93,8 @@ package final class ListBytes: Sendable {
     }
 
     /// Bytes in memory.
-    init(_ octets: [UInt8]) {
-        source = .memory(octets)
+    init(_ bytes: [UInt8]) {
+        source = .memory(bytes)
         stamp = nil
         name = InputName("the list")
         path = nil
@@ -142,17 +142,17 @@ package final class ListBytes: Sendable {
         switch source {
         case .file(_, let byteCount): byteCount
         case .stream(let stream, _, _): stream.decodedByteCount
-        case .memory(let octets): UInt64(octets.count)
+        case .memory(let bytes): UInt64(bytes.count)
         }
     }
 
     /// How many bytes there are, read to the end where that has to be.
     package func measure() throws(BroadsideError) -> UInt64 {
-        var octet: UInt8 = 0
+        var byte: UInt8 = 0
         while true {
             if let byteCount { return byteCount }
             try SignalWatch.stopIfAsked()
-            let result = unsafe withUnsafeMutableBytes(of: &octet) { room in
+            let result = unsafe withUnsafeMutableBytes(of: &byte) { room in
                 Result { () throws(BroadsideError) in try unsafe read(at: .max, into: room) }
             }
             _ = try result.get()
@@ -204,9 +204,9 @@ package final class ListBytes: Sendable {
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
         switch source {
-        case .memory(let octets):
-            guard offset < octets.count else { return 0 }
-            let piece = octets[Int(offset)...].prefix(buffer.count)
+        case .memory(let bytes):
+            guard offset < bytes.count else { return 0 }
+            let piece = bytes[Int(offset)...].prefix(buffer.count)
             unsafe buffer.copyBytes(from: piece)
             return piece.count
         case .file(let descriptor, let byteCount):

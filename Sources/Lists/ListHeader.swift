@@ -60,7 +60,7 @@ struct ListHeader {
                 " is \(kind.name): \(kind.remedy(file: fileName.isEmpty ? "FILE" : shellWord(fileName)))"
             )
         }
-        var format = named ?? ListFormat.detect(firstOctets: beginning, tokenColumn: token)
+        var format = named ?? ListFormat.detect(firstBytes: beginning, tokenColumn: token)
         if format == .csv { format = ListFormat.separator(beginning, tokenColumn: token) }
         // Each row names its own columns: one that lacks the token's is invalid by itself.
         if format == .jsonl, let layout = try? RowLayout(format: format, names: names) {

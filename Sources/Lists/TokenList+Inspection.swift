@@ -95,7 +95,7 @@ package func shownColumns(_ columns: [String]) -> String {
 
 /// Whether a name in a header is a device's token rather than a column's name.
 func looksLikeToken(_ name: String) -> Bool {
-    let octets = Array(name.utf8)
-    if octets.count >= 16, TokenText.isToken(octets) { return true }
-    return ForeignToken.detect(octets[...]) != nil
+    let bytes = Array(name.utf8)
+    if bytes.count >= 16, TokenText.isToken(bytes) { return true }
+    return ForeignToken.detect(bytes[...]) != nil
 }

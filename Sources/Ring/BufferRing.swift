@@ -3,7 +3,7 @@ import Glibc
 
 /// The buffers that multishot receives take from, registered with the kernel as one group.
 ///
-/// Two areas: the ring of 16-octet descriptors that the kernel reads, page-aligned as
+/// Two areas: the ring of 16-byte descriptors that the kernel reads, page-aligned as
 /// io_uring_register_buf_ring(3) demands, and the buffers themselves.
 @safe struct BufferRing {
     /// Any number; a ring has one group.

@@ -68,7 +68,7 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return (UInt64(bigEndian: halves.0), UInt64(bigEndian: halves.1))
     }
 
-    private static func octets(_ high: UInt64, _ low: UInt64) -> in6_addr {
+    private static func bytes(_ high: UInt64, _ low: UInt64) -> in6_addr {
         // Safe: both are 16 bytes without padding.
         unsafe unsafeBitCast((high.bigEndian, low.bigEndian), to: in6_addr.self)
     }
@@ -99,7 +99,7 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
             six.sin6_family = sa_family_t(AF_INET6)
             six.sin6_port = port.bigEndian
             six.sin6_scope_id = scope
-            six.sin6_addr = Self.octets(high, low)
+            six.sin6_addr = Self.bytes(high, low)
             unsafe memory.storeBytes(of: six, as: sockaddr_in6.self)
             return socklen_t(MemoryLayout<sockaddr_in6>.size)
         }
@@ -125,7 +125,7 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
             var four = in_addr(s_addr: bits.bigEndian)
             unsafe inet_ntop(AF_INET, &four, &text, socklen_t(text.count))
         case .v6(let high, let low, _, _):
-            var six = Self.octets(high, low)
+            var six = Self.bytes(high, low)
             unsafe inet_ntop(AF_INET6, &six, &text, socklen_t(text.count))
         }
         return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)

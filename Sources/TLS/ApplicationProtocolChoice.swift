@@ -7,9 +7,9 @@ internal import COpenSSL
     private nonisolated(unsafe) let wire: UnsafeMutableBufferPointer<UInt8>
 
     init(_ protocols: [String]) {
-        let octets = Self.wireForm(protocols)
-        unsafe wire = .allocate(capacity: octets.count)
-        _ = unsafe wire.initialize(from: octets)
+        let bytes = Self.wireForm(protocols)
+        unsafe wire = .allocate(capacity: bytes.count)
+        _ = unsafe wire.initialize(from: bytes)
     }
 
     deinit { unsafe wire.deallocate() }

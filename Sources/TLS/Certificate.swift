@@ -116,7 +116,7 @@ internal import COpenSSL
         }
         let index = object.lend { unsafe X509_get_ext_by_OBJ(pointer, $0, -1) }
         guard index >= 0 else { return nil }
-        return unsafe PEMText.octets(X509_EXTENSION_get_data(X509_get_ext(pointer, index)))
+        return unsafe PEMText.bytes(X509_EXTENSION_get_data(X509_get_ext(pointer, index)))
     }
 
     /// DNS names and IP addresses that the certificate is for.
@@ -133,20 +133,20 @@ internal import COpenSSL
             guard let name = names.lend({ unsafe openssl_name($0, index) }),
                 let value = unsafe openssl_name_text(name)
             else { continue }
-            let octets = unsafe PEMText.octets(value)
+            let bytes = unsafe PEMText.bytes(value)
             if unsafe openssl_name_is_address(name) != 0 {
-                texts.append(Self.addressText(octets))
+                texts.append(Self.addressText(bytes))
             } else {
-                texts.append(String(decoding: octets, as: UTF8.self))
+                texts.append(String(decoding: bytes, as: UTF8.self))
             }
         }
         return texts
     }
 
-    private static func addressText(_ octets: [UInt8]) -> String {
-        guard octets.count == 16 else { return octets.map(String.init).joined(separator: ".") }
+    private static func addressText(_ bytes: [UInt8]) -> String {
+        guard bytes.count == 16 else { return bytes.map(String.init).joined(separator: ".") }
         let groups = stride(from: 0, to: 16, by: 2).map {
-            String(Int(octets[$0]) << 8 | Int(octets[$0 + 1]), radix: 16)
+            String(Int(bytes[$0]) << 8 | Int(bytes[$0 + 1]), radix: 16)
         }
         return groups.joined(separator: ":")
     }

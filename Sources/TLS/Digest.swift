@@ -35,8 +35,8 @@ public func randomBytes(_ count: Int) -> [UInt8] {
     }
 
     /// Takes more bytes in.
-    public mutating func update(_ octets: UnsafeRawBufferPointer) {
-        unsafe EVP_DigestUpdate(context, octets.baseAddress, octets.count)
+    public mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        unsafe EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
     }
 
     /// The digest: 32 bytes. Call once, after all bytes.

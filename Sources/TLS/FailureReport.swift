@@ -38,7 +38,7 @@ struct FailureReport {
 
     /// The connection ended.
     func end(established: Bool) -> TLSError {
-        if let first = transfer.firstOctets, !Self.beginsRecord(first) { return notTLS }
+        if let first = transfer.firstBytes, !Self.beginsRecord(first) { return notTLS }
         if established {
             return TLSError(
                 .closed, "the \(peer)\(server) closed the connection without a TLS close_notify")
@@ -55,7 +55,7 @@ struct FailureReport {
         _ error: (library: Int32, reason: Int32, text: String), established: Bool
     ) -> TLSError {
         if let verification = transfer.verification { return verification }
-        if !established, let first = transfer.firstOctets, !Self.beginsRecord(first) {
+        if !established, let first = transfer.firstBytes, !Self.beginsRecord(first) {
             return notTLS
         }
         if error.library == ERR_LIB_SSL {
@@ -121,7 +121,7 @@ struct FailureReport {
     }
 
     /// A handshake message or an alert, of any TLS version (RFC 8446 section 5.1).
-    private static func beginsRecord(_ octets: (UInt8, UInt8)) -> Bool {
-        (octets.0 == 22 || octets.0 == 21) && octets.1 == 3
+    private static func beginsRecord(_ bytes: (UInt8, UInt8)) -> Bool {
+        (bytes.0 == 22 || bytes.0 == 21) && bytes.1 == 3
     }
 }

@@ -13,8 +13,8 @@ internal import COpenSSL
     /// Bytes put into the sink in this call.
     private(set) var produced = 0
     /// The first two bytes that the peer ever sent; they tell TLS from anything else.
-    private(set) var firstOctets: (UInt8, UInt8)?
-    private var firstOctet: UInt8?
+    private(set) var firstBytes: (UInt8, UInt8)?
+    private var firstByte: UInt8?
     /// The server asked for a certificate and the context had none.
     var certificateWanted = false
     /// Why the peer's certificate was refused.
@@ -49,8 +49,8 @@ internal import COpenSSL
         guard taken > 0 else { return 0 }
         // Safe: OpenSSL gives room for `count`, and `consumed + taken` lies within the source.
         unsafe target.copyMemory(from: source.baseAddress! + consumed, byteCount: taken)
-        if firstOctets == nil {
-            for position in consumed..<consumed + taken where firstOctets == nil {
+        if firstBytes == nil {
+            for position in consumed..<consumed + taken where firstBytes == nil {
                 unsafe noteFirst(source[position])
             }
         }
@@ -68,11 +68,11 @@ internal import COpenSSL
         return put
     }
 
-    private mutating func noteFirst(_ octet: UInt8) {
-        if let firstOctet {
-            firstOctets = (firstOctet, octet)
+    private mutating func noteFirst(_ byte: UInt8) {
+        if let firstByte {
+            firstBytes = (firstByte, byte)
         } else {
-            firstOctet = octet
+            firstByte = byte
         }
     }
 }

@@ -97,9 +97,9 @@ extension TLSIdentity {
             bundle.lend { unsafe PKCS12_parse($0, secret, &key, &leaf, &others) }
         }
         let parsed =
-            passphrase.map { octets in
+            passphrase.map { bytes in
                 // Bytes as characters, where they lie: no copy to be forgotten.
-                unsafe octets.withUnsafeBytes {
+                unsafe bytes.withUnsafeBytes {
                     unsafe parse($0.assumingMemoryBound(to: CChar.self).baseAddress)
                 }
             } ?? parse(nil)

@@ -3,11 +3,11 @@ import Testing
 
 /// The legacy gateway's and the feedback service's bytes, against vectors that were made elsewhere.
 struct BinaryProtocolTests {
-    private static let token = octets(
+    private static let token = hexBytes(
         "fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f000")
     private static let payload = Array(#"{"aps":{"alert":"Hello"}}"#.utf8)
 
-    private static func octets(_ text: String) -> [UInt8] {
+    private static func hexBytes(_ text: String) -> [UInt8] {
         stride(from: 0, to: text.utf8.count, by: 2).map { place in
             let start = text.index(text.startIndex, offsetBy: place)
             return UInt8(text[start..<text.index(start, offsetBy: 2)], radix: 16)!
@@ -22,31 +22,31 @@ struct BinaryProtocolTests {
     static let forms: [(BinaryNotification, [UInt8])] = [
         (
             BinaryNotification(command: .simple, token: token, payload: payload),
-            octets("000020\(body)0019\(text)")
+            hexBytes("000020\(body)0019\(text)")
         ),
         (
             BinaryNotification(
                 command: .enhanced, identifier: 1234, expiration: 1_458_604_800, token: token,
-                payload: payload), octets("01000004d256f08b000020\(body)0019\(text)")
+                payload: payload), hexBytes("01000004d256f08b000020\(body)0019\(text)")
         ),
         (
             BinaryNotification(
                 command: .frame, identifier: 1234, expiration: 1_458_604_800, priority: 10,
                 token: token, payload: payload),
-            octets(
+            hexBytes(
                 "0200000051010020\(body)020019\(text)030004000004d204000456f08b000500010a")
         ),
     ]
 
     @Test("Each command is written and read as its vector has it", arguments: 0..<3)
     func vectors(_ number: Int) {
-        let (notification, octets) = Self.forms[number]
-        #expect(notification.encoded == octets)
+        let (notification, bytes) = Self.forms[number]
+        #expect(notification.encoded == bytes)
         #expect(
             notification.command.count(
-                tokenCount: 32, payloadCount: 25, hasPriority: true) == octets.count)
+                tokenCount: 32, payloadCount: 25, hasPriority: true) == bytes.count)
         var reader = BinaryNotificationReader()
-        reader.append(octets)
+        reader.append(bytes)
         #expect(reader.next() == .notification(notification))
         #expect(reader.next() == nil)
     }
@@ -71,9 +71,9 @@ struct BinaryProtocolTests {
     func malformed() {
         let long = [UInt8](repeating: 1, count: 101)
         let large = [UInt8](repeating: 1, count: 2049)
-        func status(_ octets: [UInt8]) -> BinaryNotificationReader.Event? {
+        func status(_ bytes: [UInt8]) -> BinaryNotificationReader.Event? {
             var reader = BinaryNotificationReader()
-            reader.append(octets)
+            reader.append(bytes)
             return reader.next()
         }
         func frame(_ items: [UInt8]) -> [UInt8] {
@@ -125,8 +125,8 @@ struct BinaryProtocolTests {
     @Test("Feedback tuples, in reads of any size", arguments: [1, 7, 38, 4096])
     func feedback(_ size: Int) throws {
         let stream =
-            Self.octets("56ef39800020\(Self.body)")
-            + Self.octets(
+            Self.hexBytes("56ef39800020\(Self.body)")
+            + Self.hexBytes(
                 "56ef47900020000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
         var reader = FeedbackReader()
         var tuples: [FeedbackTuple] = []

@@ -4,7 +4,7 @@ import Testing
 /// What certificates say about their use.
 struct CertificateScopeTests {
     /// A topics extension as Apple's certificates have it: three topics, a long outer length.
-    static let der = octets(
+    static let der = hexBytes(
         "3081910c1e636f6d2e796f7572636f6d70616e792e796f75726578616d706c6561707030050c03617070"
             + "0c23636f6d2e796f7572636f6d70616e792e796f75726578616d706c656170702e766f69703006"
             + "0c04766f69700c2b636f6d2e796f7572636f6d70616e792e796f75726578616d706c656170702e"

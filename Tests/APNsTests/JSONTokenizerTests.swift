@@ -3,11 +3,11 @@ import Testing
 
 @Suite struct JSONTokenizerTests {
     /// The kinds of all tokens, or the error.
-    func kinds(_ octets: [UInt8]) -> Result<[JSONTokenizer.Token.Kind], APNsError> {
+    func kinds(_ bytes: [UInt8]) -> Result<[JSONTokenizer.Token.Kind], APNsError> {
         var tokenizer = JSONTokenizer()
         var kinds: [JSONTokenizer.Token.Kind] = []
         do throws(APNsError) {
-            while let token = try tokenizer.next(in: octets.span.bytes) { kinds.append(token.kind) }
+            while let token = try tokenizer.next(in: bytes.span.bytes) { kinds.append(token.kind) }
             return .success(kinds)
         } catch {
             return .failure(error)
@@ -75,19 +75,19 @@ import Testing
         var random = SeededGenerator(seed: seed)
         let sample = Array(#"{"aps":{"alert":"é\n","badge":1.5e3},"x":[true,null,"\u0041"]}"#.utf8)
         for _ in 0..<1_000 {
-            var octets = sample
+            var bytes = sample
             for _ in 0..<Int.random(in: 1...4, using: &random) {
-                let place = Int.random(in: 0..<octets.count, using: &random)
+                let place = Int.random(in: 0..<bytes.count, using: &random)
                 switch Int.random(in: 0...2, using: &random) {
-                case 0: octets[place] = UInt8.random(in: 0...255, using: &random)
-                case 1: octets.remove(at: place)
-                default: octets.insert(octets.randomElement(using: &random)!, at: place)
+                case 0: bytes[place] = UInt8.random(in: 0...255, using: &random)
+                case 1: bytes.remove(at: place)
+                default: bytes.insert(bytes.randomElement(using: &random)!, at: place)
                 }
             }
-            if case .failure(let error) = kinds(octets) {
-                #expect(error.offset >= 0 && error.offset <= octets.count)
+            if case .failure(let error) = kinds(bytes) {
+                #expect(error.offset >= 0 && error.offset <= bytes.count)
             }
-            _ = ReasonBody.parse(octets.span.bytes)
+            _ = ReasonBody.parse(bytes.span.bytes)
         }
     }
 }

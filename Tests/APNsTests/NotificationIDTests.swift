@@ -7,8 +7,8 @@ import Testing
     }
 
     func parsed(_ text: String) -> NotificationID? {
-        let octets = Array(text.utf8)
-        return NotificationID(parsing: octets.span.bytes)
+        let bytes = Array(text.utf8)
+        return NotificationID(parsing: bytes.span.bytes)
     }
 
     @Test func layout() {

@@ -8,7 +8,7 @@ import Testing
         "eyJhbGciOiJFUzI1NiIsImtpZCI6IkFCQzEyM0RFRkcifQ.eyJpc3MiOiJERUYxMjNHSElKIiwiaWF0IjoxNDM3MTc5MDM2fQ"
 
     /// R and S of vector V15.
-    let signature = octets(
+    let signature = hexBytes(
         "0ecbd2824c44dce96c8efd9443f915ccf662ed7831f3565b62d76aaf9f2c724f"
             + "e0fdbdf717a1cddcd2591dd55166cc40bcc06708014365b5ed520e4fd4db5506")
 
@@ -90,8 +90,8 @@ import Testing
     @Test func base64RoundTrips() {
         var random = SeededGenerator(seed: 4)
         for count in 0..<100 {
-            let octets = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
-            #expect(Base64URL.decode(Base64URL.encode(octets)) == octets)
+            let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+            #expect(Base64URL.decode(Base64URL.encode(bytes)) == bytes)
         }
         #expect(Base64URL.decode(Array("A".utf8)) == nil)
         #expect(Base64URL.decode(Array("AB".utf8)) == nil)

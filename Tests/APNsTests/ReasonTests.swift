@@ -26,15 +26,15 @@ import Testing
     }
 
     @Test(arguments: Reason.allCases) func textLeadsBack(reason: Reason) {
-        let octets = Array(reason.text.utf8)
+        let bytes = Array(reason.text.utf8)
         #expect(Reason(text: reason.text) == reason)
-        let found = Reason(text: octets.span.bytes)
+        let found = Reason(text: bytes.span.bytes)
         #expect(found == (reason.isOfProviderAPI ? reason : nil))
     }
 
     func parse(_ body: String) -> ReasonBody {
-        let octets = Array(body.utf8)
-        return ReasonBody.parse(octets.span.bytes)
+        let bytes = Array(body.utf8)
+        return ReasonBody.parse(bytes.span.bytes)
     }
 
     @Test func readsBodies() {

@@ -26,10 +26,10 @@ func written(_ capacity: Int, _ body: (inout OutputRawSpan) -> Void) -> [UInt8] 
 }
 
 func canonical(_ text: String) -> String? {
-    let octets = Array(text.utf8)
+    let bytes = Array(text.utf8)
     var isToken = false
     let digits = written(TokenText.maximumDigitCount) { output in
-        isToken = TokenText.canonicalize(octets.span.bytes, into: &output)
+        isToken = TokenText.canonicalize(bytes.span.bytes, into: &output)
     }
     if !isToken {
         precondition(digits.isEmpty)
@@ -39,18 +39,18 @@ func canonical(_ text: String) -> String? {
 }
 
 func hash(_ text: String) -> UInt64 {
-    let octets = Array(text.utf8)
-    return TokenText.fingerprint(octets.span.bytes)
+    let bytes = Array(text.utf8)
+    return TokenText.fingerprint(bytes.span.bytes)
 }
 
-func hexadecimal(_ octets: [UInt8]) -> String {
-    octets.map { octet in
-        let digits = String(octet, radix: 16)
+func hexadecimal(_ bytes: [UInt8]) -> String {
+    bytes.map { byte in
+        let digits = String(byte, radix: 16)
         return digits.count == 1 ? "0" + digits : digits
     }.joined()
 }
 
-func octets(_ hexadecimal: String) -> [UInt8] {
+func hexBytes(_ hexadecimal: String) -> [UInt8] {
     let digits = Array(hexadecimal.utf8)
     return stride(from: 0, to: digits.count, by: 2).map { offset in
         UInt8(String(decoding: digits[offset..<offset + 2], as: UTF8.self), radix: 16)!

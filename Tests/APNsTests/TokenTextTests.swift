@@ -26,18 +26,18 @@ import Testing
     }
 
     /// Each byte in each place of a 64-digit token: the fast path must agree with a plain table.
-    @Test func fastPathJudgesEveryOctet() {
-        for octet in UInt8.min...UInt8.max {
+    @Test func fastPathJudgesEveryByte() {
+        for byte in UInt8.min...UInt8.max {
             for place in [0, 1, 31, 32, 62, 63] {
                 var text = Array(Self.token.utf8)
-                text[place] = octet
+                text[place] = byte
                 var isToken = false
                 let digits = written(TokenText.maximumDigitCount) { output in
                     isToken = TokenText.canonicalize(text.span.bytes, into: &output)
                 }
-                let character = Character(Unicode.Scalar(octet))
-                let isDigit = octet < 128 && character.isHexDigit
-                #expect(isToken == isDigit, "byte \(octet) at \(place)")
+                let character = Character(Unicode.Scalar(byte))
+                let isDigit = byte < 128 && character.isHexDigit
+                #expect(isToken == isDigit, "byte \(byte) at \(place)")
                 if isDigit { #expect(digits[place] == character.lowercased().utf8.first) }
             }
         }
@@ -96,21 +96,21 @@ import Testing
         var changed = 0
         let rounds = 4_000
         for _ in 0..<rounds {
-            var octets = (0..<64).map { _ in UInt8.random(in: 0x30...0x39, using: &random) }
-            let before = TokenText.fingerprint(octets.span.bytes)
-            octets[Int.random(in: 0..<64, using: &random)] ^=
+            var bytes = (0..<64).map { _ in UInt8.random(in: 0x30...0x39, using: &random) }
+            let before = TokenText.fingerprint(bytes.span.bytes)
+            bytes[Int.random(in: 0..<64, using: &random)] ^=
                 1 << UInt8.random(in: 0...2, using: &random)
-            changed += (before ^ TokenText.fingerprint(octets.span.bytes)).nonzeroBitCount
+            changed += (before ^ TokenText.fingerprint(bytes.span.bytes)).nonzeroBitCount
         }
         let mean = Double(changed) / Double(rounds)
         #expect(mean > 31 && mean < 33)
     }
 
     @Test func shortenedShowsEightDigits() {
-        let octets = Array(Self.token.utf8)
-        let long = TokenText.shortened(octets.span.bytes)
+        let bytes = Array(Self.token.utf8)
+        let long = TokenText.shortened(bytes.span.bytes)
         #expect(long == "00fc13ad…")
-        let four = Array(octets[..<4])
+        let four = Array(bytes[..<4])
         let short = TokenText.shortened(four.span.bytes)
         #expect(short == "00fc")
     }

@@ -4,7 +4,7 @@
 final class SegmentDraft {
     let epoch: UInt32
     let reactor: UInt16
-    var octets: [UInt8] = []
+    var bytes: [UInt8] = []
     var writer: LedgerWriter
 
     init(campaign: UInt64, epoch: UInt32, reactor: UInt16) {
@@ -15,10 +15,10 @@ final class SegmentDraft {
 
     /// Writes all that pends, at most `most` bytes at a time.
     func write(most: Int = .max) {
-        while let (bytes, offset) = writer.nextWrite() {
-            precondition(offset == UInt64(octets.count))
-            let count = min(most, bytes.count)
-            octets.append(contentsOf: bytes.prefix(count))
+        while let (pending, offset) = writer.nextWrite() {
+            precondition(offset == UInt64(bytes.count))
+            let count = min(most, pending.count)
+            bytes.append(contentsOf: pending.prefix(count))
             writer.writeCompleted(count)
         }
     }
@@ -35,10 +35,10 @@ final class SegmentDraft {
     var isBehind: Bool { writer.backlogIsHigh }
 
     var segment: LedgerSegment {
-        LedgerSegment(epoch: epoch, reactor: reactor, bytes: LedgerMemory(octets))
+        LedgerSegment(epoch: epoch, reactor: reactor, bytes: LedgerMemory(bytes))
     }
 
-    var length: SegmentLength { SegmentLength(reactor: reactor, byteCount: UInt64(octets.count)) }
+    var length: SegmentLength { SegmentLength(reactor: reactor, byteCount: UInt64(bytes.count)) }
 }
 
 let testCampaign: UInt64 = 0x1234_5678_9ABC_DEF0
@@ -98,7 +98,7 @@ func allMeanings(_ index: LedgerIndex) throws -> [UInt64: String] {
             let kind =
                 switch row.token {
                 case .fingerprint(let fingerprint): "fingerprint \(fingerprint)"
-                case .octets: "digits \(token)"
+                case .bytes: "digits \(token)"
                 case .text: "text \(token)"
                 case .none: "no token"
                 }
@@ -122,18 +122,18 @@ func testIndex(_ segments: [SegmentDraft]) throws -> LedgerIndex {
 
 /// Makes all checksums of the segment of run 1, reactor 0 right, as far as its blocks' lengths
 /// allow.
-func sealSegment(_ octets: inout [UInt8]) {
+func sealSegment(_ bytes: inout [UInt8]) {
     let header = LedgerFormat.segmentHeader(campaign: testCampaign, epoch: 1, reactor: 0)
     var offset = 32
-    while offset + 8 < octets.count {
-        let count = 8 + 16 * (Int(octets[offset + 4]) | Int(octets[offset + 5]) << 8)
-        guard offset + count <= octets.count else { return }
-        let crc = octets[offset..<(offset + count)].withUnsafeBytes { block in
+    while offset + 8 < bytes.count {
+        let count = 8 + 16 * (Int(bytes[offset + 4]) | Int(bytes[offset + 5]) << 8)
+        guard offset + count <= bytes.count else { return }
+        let crc = bytes[offset..<(offset + count)].withUnsafeBytes { block in
             LedgerFormat.checksum(
                 seed: UInt32(header.3 >> 32), offset: UInt64(offset), block: block)
         }
         for place in 0..<4 {
-            octets[offset + place] = UInt8(truncatingIfNeeded: crc >> UInt32(8 * place))
+            bytes[offset + place] = UInt8(truncatingIfNeeded: crc >> UInt32(8 * place))
         }
         offset += count
     }

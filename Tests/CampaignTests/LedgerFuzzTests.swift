@@ -55,18 +55,18 @@ import Testing
         #expect(whole[2]!.hasPrefix("accepted") && earlier[2]!.hasPrefix("failed"))
         for (which, draft) in drafts.enumerated() {
             var segments = drafts.map(\.segment)
-            for count in 0..<draft.octets.count {
-                segments[which].bytes = LedgerMemory(Array(draft.octets[..<count]))
+            for count in 0..<draft.bytes.count {
+                segments[which].bytes = LedgerMemory(Array(draft.bytes[..<count]))
                 check(segments, whole, earlier, "cut \(which) at \(count)")
                 // Lost bytes may also read as zeros.
-                let zeros = [UInt8](repeating: 0, count: draft.octets.count - count)
-                segments[which].bytes = LedgerMemory(Array(draft.octets[..<count]) + zeros)
+                let zeros = [UInt8](repeating: 0, count: draft.bytes.count - count)
+                segments[which].bytes = LedgerMemory(Array(draft.bytes[..<count]) + zeros)
                 check(segments, whole, earlier, "cut \(which) at \(count), zeros")
             }
-            for bit in 0..<(draft.octets.count * 8) {
-                var octets = draft.octets
-                octets[bit / 8] ^= 1 << UInt8(bit % 8)
-                segments[which].bytes = LedgerMemory(octets)
+            for bit in 0..<(draft.bytes.count * 8) {
+                var bytes = draft.bytes
+                bytes[bit / 8] ^= 1 << UInt8(bit % 8)
+                segments[which].bytes = LedgerMemory(bytes)
                 check(segments, whole, earlier, "flip \(which) of bit \(bit)")
             }
         }
@@ -83,32 +83,32 @@ import Testing
         #expect(isRefused([drafts[0].segment]))
         for (which, draft) in drafts.enumerated() {
             var segments = drafts.map(\.segment)
-            for count in 0..<draft.octets.count {
-                segments[which].bytes = LedgerMemory(Array(draft.octets[..<count]))
+            for count in 0..<draft.bytes.count {
+                segments[which].bytes = LedgerMemory(Array(draft.bytes[..<count]))
                 #expect(isRefused(segments), "cut at \(count)")
             }
-            for bit in 0..<(draft.octets.count * 8) {
-                var octets = draft.octets
-                octets[bit / 8] ^= 1 << UInt8(bit % 8)
-                segments[which].bytes = LedgerMemory(octets)
+            for bit in 0..<(draft.bytes.count * 8) {
+                var bytes = draft.bytes
+                bytes[bit / 8] ^= 1 << UInt8(bit % 8)
+                segments[which].bytes = LedgerMemory(bytes)
                 #expect(isRefused(segments), "bit \(bit)")
             }
             // What lies behind the recorded length is not read.
-            segments[which].bytes = LedgerMemory(draft.octets + [1, 2, 3])
+            segments[which].bytes = LedgerMemory(draft.bytes + [1, 2, 3])
             #expect(!isRefused(segments))
         }
     }
 
-    @Test func `octets made at random are read without a crash`() {
+    @Test func `bytes made at random are read without a crash`() {
         var random = LedgerRandom(seed: 11)
         let drafts = ledger()
         for _ in 0..<3000 {
-            var octets = drafts[0].octets
+            var bytes = drafts[0].bytes
             // Correct checksums over wrong records, so that the records' own checks are reached.
-            let place = 40 + Int(random.next(below: UInt64(octets.count - 40)))
-            octets[place] = UInt8(truncatingIfNeeded: random.next())
-            sealSegment(&octets)
-            let segment = LedgerSegment(epoch: 1, reactor: 0, bytes: LedgerMemory(octets))
+            let place = 40 + Int(random.next(below: UInt64(bytes.count - 40)))
+            bytes[place] = UInt8(truncatingIfNeeded: random.next())
+            sealSegment(&bytes)
+            let segment = LedgerSegment(epoch: 1, reactor: 0, bytes: LedgerMemory(bytes))
             if let index = try? LedgerIndex(segments: [segment], campaign: testCampaign) {
                 _ = try? allVerdicts(index)
             }

@@ -26,12 +26,12 @@ import Testing
 
     @Test func `a flipped bit or a cut makes no other manifest`() {
         let original = manifest()
-        let octets = original.encoded()
-        for count in 0..<(octets.count - 2) {
-            #expect((try? Manifest(decoding: Array(octets[..<count]))) == nil)
+        let bytes = original.encoded()
+        for count in 0..<(bytes.count - 2) {
+            #expect((try? Manifest(decoding: Array(bytes[..<count]))) == nil)
         }
-        for bit in 0..<(octets.count * 8) {
-            var changed = octets
+        for bit in 0..<(bytes.count * 8) {
+            var changed = bytes
             changed[bit / 8] ^= 1 << UInt8(bit % 8)
             if let read = try? Manifest(decoding: changed) {
                 #expect(read == original, "bit \(bit)")
@@ -57,11 +57,11 @@ import Testing
     }
 
     @Test func `a newer version is named as such`() {
-        var octets = manifest().encoded()
-        let place = octets.firstRange(of: Array("\"version\" : 2".utf8))!
-        octets[place.upperBound - 1] = 0x33
+        var bytes = manifest().encoded()
+        let place = bytes.firstRange(of: Array("\"version\" : 2".utf8))!
+        bytes[place.upperBound - 1] = 0x33
         do throws(LedgerError) {
-            _ = try Manifest(decoding: octets)
+            _ = try Manifest(decoding: bytes)
             Issue.record("no error")
         } catch {
             #expect(error.code == .unsupportedVersion && error.detail == "format 3")
@@ -191,9 +191,9 @@ import Testing
         #expect(code(manifest, [draft]) == .unsettledRow)
         manifest.rowCount = 2
         #expect(code(manifest, []) == .missingSegment)
-        draft.octets.removeLast()
+        draft.bytes.removeLast()
         #expect(code(manifest, [draft]) == .missingTail)
-        draft.octets.append(0xFF)
+        draft.bytes.append(0xFF)
         #expect(code(manifest, [draft]) == .damagedBlock)
 
         let gap = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)

@@ -183,7 +183,7 @@ struct LedgerWorld {
     mutating func noteWritten() {
         for index in entries.indices where entries[index].end == nil {
             let draft = drafts[entries[index].reactor]
-            if draft.isWritten { entries[index].end = UInt64(draft.octets.count) }
+            if draft.isWritten { entries[index].end = UInt64(draft.bytes.count) }
         }
     }
 
@@ -193,7 +193,7 @@ struct LedgerWorld {
         let isPowerCut = random.next(below: 2) == 0
         var kept: [UInt64] = []
         for draft in drafts {
-            let written = UInt64(draft.octets.count)
+            let written = UInt64(draft.bytes.count)
             guard isPowerCut else {
                 kept.append(written)
                 continue
@@ -203,9 +203,9 @@ struct LedgerWorld {
             kept.append(cut)
             guard cut < written else { continue }
             switch random.next(below: 3) {
-            case 0: draft.octets.removeSubrange(Int(cut)...)
-            case 1: for place in Int(cut)..<Int(written) { draft.octets[place] ^= 0xFF }
-            default: draft.octets[Int(cut)] ^= 0xFF
+            case 0: draft.bytes.removeSubrange(Int(cut)...)
+            case 1: for place in Int(cut)..<Int(written) { draft.bytes[place] ^= 0xFF }
+            default: draft.bytes[Int(cut)] ^= 0xFF
             }
         }
         replay(keeping: kept)

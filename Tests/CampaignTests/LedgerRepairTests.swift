@@ -44,7 +44,7 @@ import Testing
 
         private func write(_ chunk: Int, segment: Int, settles: Range<Int>) {
             let draft = segments[segment]
-            let start = max(draft.octets.count, LedgerFormat.segmentHeaderByteCount)
+            let start = max(draft.bytes.count, LedgerFormat.segmentHeaderByteCount)
             let time = time(chunk)
             let first = UInt64(chunk * 10)
             draft.writer.reserve(testChunk(first, 10), nowMilliseconds: time)
@@ -55,7 +55,7 @@ import Testing
                     attempts: 2, nowMilliseconds: time)
             }
             draft.write()
-            blocks.append(Block(segment: segment, bytes: start..<draft.octets.count, chunk: chunk))
+            blocks.append(Block(segment: segment, bytes: start..<draft.bytes.count, chunk: chunk))
         }
 
         private func settle(_ row: UInt64, _ draft: SegmentDraft, _ time: UInt64) {
@@ -95,11 +95,11 @@ import Testing
                 left.remove(at: segment)
                 return left
             }
-            var octets = segments[segment].octets
-            octets[place] ^= 0x10
+            var bytes = segments[segment].bytes
+            bytes[place] ^= 0x10
             left[segment] = LedgerSegment(
                 epoch: left[segment].epoch, reactor: left[segment].reactor,
-                bytes: LedgerMemory(octets))
+                bytes: LedgerMemory(bytes))
             return left
         }
     }
@@ -115,19 +115,19 @@ import Testing
         var repaired: [LedgerSegment] = []
         var undated: UInt64 = 0
         for (epoch, reactor, part) in salvage.parts(gapChunks: gapChunks) {
-            var octets: [UInt8] = []
+            var bytes: [UInt8] = []
             var writer = LedgerWriter(campaign: testCampaign, epoch: epoch, reactor: reactor)
             func flush(_ writer: inout LedgerWriter) {
-                while let (bytes, _) = writer.nextWrite() {
-                    octets.append(contentsOf: bytes)
-                    writer.writeCompleted(bytes.count)
+                while let (pending, _) = writer.nextWrite() {
+                    bytes.append(contentsOf: pending)
+                    writer.writeCompleted(pending.count)
                 }
             }
             switch part {
             case .copy(let name, let count):
                 let segment = try #require(segments.first { $0.name == name })
-                octets = [UInt8](repeating: 0, count: Int(count))
-                let read = try octets.withUnsafeMutableBytes {
+                bytes = [UInt8](repeating: 0, count: Int(count))
+                let read = try bytes.withUnsafeMutableBytes {
                     try segment.bytes.read(at: 0, into: $0)
                 }
                 #expect(read == Int(count))
@@ -139,9 +139,9 @@ import Testing
                 flush(&writer)
             }
             lengths[epoch, default: []].append(
-                SegmentLength(reactor: reactor, byteCount: UInt64(octets.count)))
+                SegmentLength(reactor: reactor, byteCount: UInt64(bytes.count)))
             repaired.append(
-                LedgerSegment(epoch: epoch, reactor: reactor, bytes: LedgerMemory(octets)))
+                LedgerSegment(epoch: epoch, reactor: reactor, bytes: LedgerMemory(bytes)))
         }
         let manifest = salvage.repairedManifest(lengths: lengths, isFinished: false)
         let index = try LedgerIndex(segments: repaired, manifest: manifest)

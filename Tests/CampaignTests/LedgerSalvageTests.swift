@@ -41,7 +41,7 @@ import Testing
         // Its second segment is missing, or cut behind its header.
         var left = [first.segment, drafts[0].segment]
         if !isMissing {
-            let cut = Array(drafts[1].octets.prefix(32))
+            let cut = Array(drafts[1].bytes.prefix(32))
             left.append(LedgerSegment(epoch: 2, reactor: 1, bytes: LedgerMemory(cut)))
         }
         let salvage = try LedgerSalvage(left, manifest: manifest)
@@ -75,7 +75,7 @@ import Testing
         let draft = testDraft()
         draft.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         draft.write()
-        let kept = draft.octets.count
+        let kept = draft.bytes.count
         draft.writer.reserve(testChunk(10, 10), nowMilliseconds: testTime)
         draft.write()
         // The last row that is spoken of is not the last one that is found.
@@ -84,7 +84,7 @@ import Testing
         draft.write()
         manifest.endEpoch(lengths: [draft.length], isFinished: false)
 
-        draft.octets[kept + 12] ^= 1
+        draft.bytes[kept + 12] ^= 1
         let salvage = try LedgerSalvage([draft.segment], manifest: manifest)
         #expect(salvage.isOfFeedback && !salvage.isSound)
         #expect(salvage.feedbackChunks(in: salvage.gaps).map(\.rows) == [10..<18])

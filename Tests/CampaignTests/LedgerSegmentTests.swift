@@ -9,21 +9,21 @@ import Testing
         let first = testDraft()
         first.writer.reserve(testChunk(0, 100), nowMilliseconds: testTime)
         first.sync()
-        let synced = first.octets.count
+        let synced = first.bytes.count
         accept(first, 1)
         first.write()
-        let second = first.octets.count
+        let second = first.bytes.count
         accept(first, 2)
         first.write()
 
         // The third block is torn: a power cut lost it, though a later one came to the disk.
-        var octets = first.octets
+        var bytes = first.bytes
         accept(first, 3)
         first.write()
-        let whole = first.octets
-        octets = whole
-        for index in second..<(second + 24) { octets[index] = 0 }
-        first.octets = octets
+        let whole = first.bytes
+        bytes = whole
+        for index in second..<(second + 24) { bytes[index] = 0 }
+        first.bytes = bytes
         let index = try testIndex([first])
         #expect(
             index.tornTails == [LedgerPlace(segment: "segment-0001-00", offset: UInt64(second))])
@@ -32,16 +32,16 @@ import Testing
 
         // The reservation was synced, and the second block says so: no power cut did this.
         for place in 32..<synced {
-            octets = whole
-            octets[place] ^= 1
-            first.octets = octets
+            bytes = whole
+            bytes[place] ^= 1
+            first.bytes = bytes
             #expect(errorCode { _ = try testIndex([first]) } == .damagedBlock)
         }
         // The header was synced, too.
         for place in 0..<32 {
-            octets = whole
-            octets[place] ^= 4
-            first.octets = octets
+            bytes = whole
+            bytes[place] ^= 4
+            first.bytes = bytes
             #expect(errorCode { _ = try testIndex([first]) } == .badSegmentHeader)
         }
     }
@@ -50,7 +50,7 @@ import Testing
         let first = testDraft()
         first.writer.reserve(testChunk(0, 100), nowMilliseconds: testTime)
         first.write()
-        let moved = LedgerSegment(epoch: 2, reactor: 0, bytes: LedgerMemory(first.octets))
+        let moved = LedgerSegment(epoch: 2, reactor: 0, bytes: LedgerMemory(first.bytes))
         #expect(
             errorCode { _ = try LedgerIndex(segments: [moved], campaign: testCampaign) }
                 == .badSegmentHeader)
@@ -59,12 +59,12 @@ import Testing
                 == .badSegmentHeader)
         let header = LedgerFormat.segmentHeader(
             version: 2, campaign: testCampaign, epoch: 1, reactor: 0)
-        var octets = first.octets
+        var bytes = first.bytes
         for place in 0..<32 {
             let word = [header.0, header.1, header.2, header.3][place / 8]
-            octets[place] = UInt8(truncatingIfNeeded: word >> UInt64(place % 8 * 8))
+            bytes[place] = UInt8(truncatingIfNeeded: word >> UInt64(place % 8 * 8))
         }
-        first.octets = octets
+        first.bytes = bytes
         #expect(errorCode { _ = try testIndex([first]) } == .unsupportedVersion)
     }
 
@@ -136,13 +136,13 @@ import Testing
         let first = testDraft()
         first.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         first.write()
-        first.octets[36] += UInt8(words.count / 2)
+        first.bytes[36] += UInt8(words.count / 2)
         for word in words {
             for place in 0..<8 {
-                first.octets.append(UInt8(truncatingIfNeeded: word >> UInt64(8 * place)))
+                first.bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(8 * place)))
             }
         }
-        sealSegment(&first.octets)
+        sealSegment(&first.bytes)
         do throws(LedgerError) {
             _ = try LedgerIndex(segments: [first.segment], campaign: testCampaign)
             Issue.record("no fault")

@@ -3,41 +3,41 @@ import Testing
 @testable import Campaign
 
 @Suite struct LedgerWriterTests {
-    func word(_ octets: [UInt8], _ offset: Int) -> UInt64 {
-        (0..<8).reduce(0) { $0 | UInt64(octets[offset + $1]) << UInt64(8 * $1) }
+    func word(_ bytes: [UInt8], _ offset: Int) -> UInt64 {
+        (0..<8).reduce(0) { $0 | UInt64(bytes[offset + $1]) << UInt64(8 * $1) }
     }
 
-    @Test func `a segment's first octets are laid out as documented`() {
+    @Test func `a segment's first bytes are laid out as documented`() {
         let draft = SegmentDraft(campaign: testCampaign, epoch: 3, reactor: 2)
         draft.writer.reserve(testChunk(5, 10, reopens: .unknown), nowMilliseconds: testTime)
         draft.writer.accepted(
             row: 6, fingerprint: 0xFEED, attempts: 2, nowMilliseconds: testTime + 9)
         draft.write()
-        let octets = draft.octets
-        #expect(Array(octets[0..<8]) == Array("BSLEDGER".utf8))
-        #expect(word(octets, 8) == 1 | 2 << 16 | 3 << 32)
-        #expect(word(octets, 16) == testCampaign)
-        #expect(word(octets, 24) & 0xFFFF_FFFF == 0)
+        let bytes = draft.bytes
+        #expect(Array(bytes[0..<8]) == Array("BSLEDGER".utf8))
+        #expect(word(bytes, 8) == 1 | 2 << 16 | 3 << 32)
+        #expect(word(bytes, 16) == testCampaign)
+        #expect(word(bytes, 24) & 0xFFFF_FFFF == 0)
         // Clock, reservation of three slots, one accepted row.
-        #expect(word(octets, 32) >> 32 == 5 | 0xB10C << 16)
-        #expect(word(octets, 40) == 6 << 60)
-        #expect(word(octets, 48) == testTime)
-        #expect(word(octets, 56) == 3 << 60 | 2 << 56 | 5)
-        #expect(word(octets, 64) == 10 | 10 << 32)
-        #expect(word(octets, 72) == 5 * 65)
-        #expect(word(octets, 80) == 10 * 65)
-        #expect(word(octets, 88) == 6)
-        #expect(word(octets, 96) == testChunk(5, 10).hash)
-        #expect(word(octets, 104) == 1 << 60 | 2 << 56 | 9 << 40 | 6)
-        #expect(word(octets, 112) == 0xFEED)
-        #expect(octets.count == 120)
+        #expect(word(bytes, 32) >> 32 == 5 | 0xB10C << 16)
+        #expect(word(bytes, 40) == 6 << 60)
+        #expect(word(bytes, 48) == testTime)
+        #expect(word(bytes, 56) == 3 << 60 | 2 << 56 | 5)
+        #expect(word(bytes, 64) == 10 | 10 << 32)
+        #expect(word(bytes, 72) == 5 * 65)
+        #expect(word(bytes, 80) == 10 * 65)
+        #expect(word(bytes, 88) == 6)
+        #expect(word(bytes, 96) == testChunk(5, 10).hash)
+        #expect(word(bytes, 104) == 1 << 60 | 2 << 56 | 9 << 40 | 6)
+        #expect(word(bytes, 112) == 0xFEED)
+        #expect(bytes.count == 120)
     }
 
     @Test func `checksums are zlib's, of the places the format names`() {
-        func crc(_ octets: [UInt8], _ start: UInt32 = 0) -> UInt32 {
+        func crc(_ bytes: [UInt8], _ start: UInt32 = 0) -> UInt32 {
             var crc = ~start
-            for octet in octets {
-                crc ^= UInt32(octet)
+            for byte in bytes {
+                crc ^= UInt32(byte)
                 for _ in 0..<8 { crc = crc & 1 == 1 ? crc >> 1 ^ 0xEDB8_8320 : crc >> 1 }
             }
             return ~crc
@@ -45,11 +45,11 @@ import Testing
         let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
         draft.writer.reserve(testChunk(0, 1), nowMilliseconds: testTime)
         draft.write()
-        let header = crc(Array(draft.octets[0..<28]))
-        #expect(word(draft.octets, 24) >> 32 == UInt64(header))
+        let header = crc(Array(draft.bytes[0..<28]))
+        #expect(word(draft.bytes, 24) >> 32 == UInt64(header))
         let place: [UInt8] = [32, 0, 0, 0, 0, 0, 0, 0]
-        let block = crc(place + draft.octets[36...], header)
-        #expect(word(draft.octets, 32) & 0xFFFF_FFFF == UInt64(block))
+        let block = crc(place + draft.bytes[36...], header)
+        #expect(word(draft.bytes, 32) & 0xFFFF_FFFF == UInt64(block))
     }
 
     @Test func `positions tell when a reservation is written and synced`() {
@@ -78,26 +78,26 @@ import Testing
         #expect(writer.pendingByteCount == 0)
     }
 
-    @Test func `a turn with one verdict costs 24 octets, a full block little over 16`() {
+    @Test func `a turn with one verdict costs 24 bytes, a full block little over 16`() {
         let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
         for chunk in 0..<10 {
             draft.writer.reserve(testChunk(UInt64(chunk) * 1000, 1000), nowMilliseconds: testTime)
         }
         draft.write()
-        var before = draft.octets.count
+        var before = draft.bytes.count
         for row in 0..<UInt64(1000) {
             draft.writer.accepted(
                 row: row, fingerprint: row, attempts: 1, nowMilliseconds: testTime)
             draft.write()
         }
-        #expect(draft.octets.count - before == 24_000)
-        before = draft.octets.count
+        #expect(draft.bytes.count - before == 24_000)
+        before = draft.bytes.count
         for row in 1000..<UInt64(10_000) {
             draft.writer.accepted(
                 row: row, fingerprint: row, attempts: 1, nowMilliseconds: testTime)
         }
         draft.write()
-        #expect(draft.octets.count - before <= 9000 * 16 + 3 * 8)
+        #expect(draft.bytes.count - before <= 9000 * 16 + 3 * 8)
     }
 
     @Test(arguments: [1, 7, 4096, Int.max])
@@ -134,7 +134,7 @@ import Testing
             draft.write()
             draft.writer = LedgerWriter(
                 campaign: testCampaign, epoch: 1, reactor: 0,
-                startOffset: UInt64(draft.octets.count))
+                startOffset: UInt64(draft.bytes.count))
             draft.writer.accepted(row: 1, fingerprint: 5, attempts: 1, nowMilliseconds: time)
             draft.write()
             let verdict = try allVerdicts(testIndex([draft]))[1]
@@ -154,7 +154,7 @@ import Testing
                 row: row, fingerprint: row, attempts: 1, nowMilliseconds: testTime)
         }
         #expect(draft.isBehind)
-        draft.octets.append(contentsOf: flight.bytes)
+        draft.bytes.append(contentsOf: flight.bytes)
         draft.writer.writeCompleted(flight.bytes.count)
         draft.write()
         #expect(!draft.isBehind)
@@ -222,7 +222,7 @@ import Testing
             #expect((text ?? []) == (row % 3 == 0 ? [] : expected))
         }
         #expect(verdicts.rows[299].state == .inDoubt)
-        if case .octets = verdicts.rows[66].token {} else { Issue.record("digits were not packed") }
+        if case .bytes = verdicts.rows[66].token {} else { Issue.record("digits were not packed") }
         if case .text = verdicts.rows[64].token {} else { Issue.record("text was packed") }
         if case .text = verdicts.rows[65].token {} else { Issue.record("odd digits were packed") }
     }

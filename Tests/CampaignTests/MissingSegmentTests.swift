@@ -27,7 +27,7 @@ import Testing
         let draft = testDraft(1, reactor)
         draft.write()
         return LedgerSegment(
-            epoch: 1, reactor: reactor, bytes: LedgerMemory(Array(draft.octets.prefix(count))))
+            epoch: 1, reactor: reactor, bytes: LedgerMemory(Array(draft.bytes.prefix(count))))
     }
 
     private func code(_ manifest: Manifest, _ segments: [LedgerSegment]) -> LedgerError.Code? {
@@ -69,9 +69,9 @@ import Testing
             // Any row may have been sent.
             #expect(salvage.gaps.map(\.firstRow) == [0] && salvage.gaps.map(\.endRow) == [nil])
         }
-        var octets = [UInt8](repeating: 0, count: 64)
-        octets[3] = 1
-        let strange = LedgerSegment(epoch: 1, reactor: 1, bytes: LedgerMemory(octets))
+        var bytes = [UInt8](repeating: 0, count: 64)
+        bytes[3] = 1
+        let strange = LedgerSegment(epoch: 1, reactor: 1, bytes: LedgerMemory(bytes))
         #expect(code(manifest, [header(0), strange]) == .badSegmentHeader)
     }
 

@@ -12,7 +12,7 @@ import Testing
 
     private func failure(_ text: String) -> HPACKError? {
         do {
-            _ = try walk(Vectors.octets(text))
+            _ = try walk(Vectors.hex(text))
             return nil
         } catch {
             return error as? HPACKError
@@ -46,9 +46,9 @@ import Testing
     }
 
     @Test func sizeUpdatesAndNeverIndexed() throws {
-        #expect(try walk(Vectors.octets("2083")).map(\.representation) == [.sizeUpdate, .indexed])
-        #expect(try walk(Vectors.octets("203fe11f83")).map(\.index) == [0, 4096, 3])
-        let never = try walk(Vectors.octets("14022f78"))
+        #expect(try walk(Vectors.hex("2083")).map(\.representation) == [.sizeUpdate, .indexed])
+        #expect(try walk(Vectors.hex("203fe11f83")).map(\.index) == [0, 4096, 3])
+        let never = try walk(Vectors.hex("14022f78"))
         #expect(never.map(\.representation) == [.neverIndexed])
         #expect(never[0].index == 4)
         #expect(try walk([]).isEmpty)

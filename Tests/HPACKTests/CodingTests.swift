@@ -80,20 +80,20 @@ func huffmanDecode(_ coded: [UInt8], room: Int = 4096) throws(HPACKError) -> [UI
         ),
     ])
     func examples(text: String, coded: String) throws {
-        let octets = Array(text.utf8)
+        let bytes = Array(text.utf8)
         var encoded: [UInt8] = []
-        Huffman.encode(octets, into: &encoded)
-        #expect(encoded == Vectors.octets(coded))
-        #expect(encoded.count == Huffman.encodedCount(of: octets))
-        #expect(try huffmanDecode(encoded) == octets)
+        Huffman.encode(bytes, into: &encoded)
+        #expect(encoded == Vectors.hex(coded))
+        #expect(encoded.count == Huffman.encodedCount(of: bytes))
+        #expect(try huffmanDecode(encoded) == bytes)
     }
 
     @Test func everySymbolBothWays() throws {
         for symbol in UInt8.min...UInt8.max {
-            for octets in [[symbol], [symbol, symbol], [97, symbol, 255, symbol, 48]] {
+            for bytes in [[symbol], [symbol, symbol], [97, symbol, 255, symbol, 48]] {
                 var encoded: [UInt8] = []
-                Huffman.encode(octets, into: &encoded)
-                #expect(try huffmanDecode(encoded) == octets)
+                Huffman.encode(bytes, into: &encoded)
+                #expect(try huffmanDecode(encoded) == bytes)
             }
         }
     }
@@ -137,8 +137,8 @@ func huffmanDecode(_ coded: [UInt8], room: Int = 4096) throws(HPACKError) -> [UI
             let next = try walker.next(block.span.bytes)
             let field = try #require(next)
             #expect(field.representation == .neverIndexed)
-            let octets = Array(block[field.value.offset..<field.value.offset + field.value.count])
-            let decoded = field.value.isHuffman ? try huffmanDecode(octets) : octets
+            let bytes = Array(block[field.value.offset..<field.value.offset + field.value.count])
+            let decoded = field.value.isHuffman ? try huffmanDecode(bytes) : bytes
             #expect(decoded == value)
             let end = try walker.next(block.span.bytes)
             #expect(end == nil)

@@ -8,12 +8,12 @@ import Testing
     /// request of V10, where it is a literal of 191 bytes.
     static let bearer: [UInt8] = {
         let block = Vectors.compactFirst
-        let head = octets("577f40")
+        let head = hex("577f40")
         let start = (0..<block.count - 3).first { Array(block[$0..<$0 + 3]) == head }! + 3
         return Array(block[start..<start + 191])
     }()
 
-    static func octets(_ text: String) -> [UInt8] { Vectors.octets(text) }
+    static func hex(_ text: String) -> [UInt8] { Vectors.hex(text) }
 
     static func request(
         id: Int, bearer: [UInt8] = bearer, version: UInt32 = 1
@@ -157,8 +157,8 @@ import Testing
     }
 
     private func plain(_ field: RequestField) -> PlainField {
-        guard case .constant(let octets) = field.value else { fatalError("no holes here") }
+        guard case .constant(let bytes) = field.value else { fatalError("no holes here") }
         return PlainField(
-            name: field.name.text.description, value: String(decoding: octets, as: UTF8.self))
+            name: field.name.text.description, value: String(decoding: bytes, as: UTF8.self))
     }
 }

@@ -77,9 +77,9 @@ final class ReferenceDeflater {
 }
 
 extension UnsafeMutableBufferPointer<UInt8> {
-    fileprivate static func copying(_ octets: [UInt8]) -> Self {
-        let buffer = Self.allocate(capacity: octets.count + 1)
-        _ = buffer.initialize(from: octets + [0])
+    fileprivate static func copying(_ bytes: [UInt8]) -> Self {
+        let buffer = Self.allocate(capacity: bytes.count + 1)
+        _ = buffer.initialize(from: bytes + [0])
         return buffer
     }
 }

@@ -152,9 +152,9 @@ import Testing
     }
 
     private func plain(_ field: RequestField) -> PlainField {
-        guard case .constant(let octets) = field.value else { fatalError("no holes here") }
+        guard case .constant(let bytes) = field.value else { fatalError("no holes here") }
         return PlainField(
-            name: field.name.text.description, value: String(decoding: octets, as: UTF8.self))
+            name: field.name.text.description, value: String(decoding: bytes, as: UTF8.self))
     }
 }
 

@@ -15,7 +15,7 @@ import Testing
                     let expected =
                         [length >> 16, length >> 8, length].map { UInt8(truncatingIfNeeded: $0) }
                         + [type.rawValue, flags] + Frame.be32(id)
-                    #expect(FrameWriter.octets(header) == expected)
+                    #expect(FrameWriter.bytes(header) == expected)
                     var room = [UInt8](repeating: 0xaa, count: 11)
                     let count = room.withUnsafeMutableBytes { buffer in
                         var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
@@ -57,7 +57,7 @@ import Testing
         for number in 0..<200 as Range<UInt64> {
             let fits = ping(number, into: &output)
             #expect(fits)
-            expected += Frame.ping(number).octets
+            expected += Frame.ping(number).bytes
             // As much as keeps the buffer far from full, in pieces.
             while output.count > 300 { found += take(&output, piece) }
         }

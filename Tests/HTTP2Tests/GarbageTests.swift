@@ -6,16 +6,16 @@ import Testing
 /// Bytes that a server would not send: nothing traps, and how they are torn changes nothing.
 @Suite struct GarbageTests {
     /// What a connection with eight open requests hears and says.
-    private func outcome(_ octets: [UInt8], _ tearing: Tearing) -> ([Heard], [UInt8]) {
+    private func outcome(_ bytes: [UInt8], _ tearing: Tearing) -> ([Heard], [UInt8]) {
         let peer = Peer(tearing, .init(maxStreams: 8))
         peer.machine.start()
         peer.receive(.settings((4, 100)))
         for tag in 0..<7 as Range<UInt32> { peer.open(tag) }
         _ = peer.machine.openPartialStream(tag: 7, payloadCount: 500)
-        peer.receive(octets)
+        peer.receive(bytes)
         while let piece = peer.machine.nextContinuation() { #expect(piece.count > 0) }
         while peer.machine.takeOpenStream() != nil {}
-        return (peer.heard, peer.takeOctets())
+        return (peer.heard, peer.takeBytes())
     }
 
     private func plausibleFrames(_ random: inout SeededRandom) -> [UInt8] {
@@ -23,7 +23,7 @@ import Testing
             [0x88], ResponseTests.ok, [0x8c, 0x0f, 0x26, 1, 50], [0x08, 3, 0x34, 0x32, 0x39],
             [0x20, 0x88], [0x88, 0x40, 1, 97, 1, 98], [0x88, 0xbe], [0x08, 0x82, 0x64, 0x02],
         ]
-        var octets: [UInt8] = []
+        var bytes: [UInt8] = []
         for _ in 0..<Int.random(in: 1...30, using: &random) {
             let stream = UInt32.random(in: 0...8, using: &random) * 2 + 1
             let block = blocks.randomElement(using: &random)!
@@ -39,23 +39,23 @@ import Testing
                 case 10: .settings((4, 200), (3, 5))
                 default: .goAway(stream, .noError, "why")
                 }
-            octets += frame.octets
+            bytes += frame.bytes
         }
-        return octets
+        return bytes
     }
 
     @Test(arguments: 0..<12 as Range<UInt64>)
     func damagedFrames(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         for _ in 0..<25 {
-            var octets = plausibleFrames(&random)
+            var bytes = plausibleFrames(&random)
             for _ in 0..<Int.random(in: 0...4, using: &random) {
-                let position = Int.random(in: 0..<octets.count, using: &random)
-                octets[position] = UInt8.random(in: 0...255, using: &random)
+                let position = Int.random(in: 0..<bytes.count, using: &random)
+                bytes[position] = UInt8.random(in: 0...255, using: &random)
             }
-            let (heard, said) = outcome(octets, .whole)
+            let (heard, said) = outcome(bytes, .whole)
             for tearing in Tearing.allCases {
-                let (tornHeard, tornSaid) = outcome(octets, tearing)
+                let (tornHeard, tornSaid) = outcome(bytes, tearing)
                 #expect(tornHeard == heard)
                 #expect(tornSaid == said)
             }

@@ -21,7 +21,7 @@ final class NGHTTP2Server {
     private(set) var requests: [Int32: Request] = [:]
     /// Streams whose answer is still to be given, in the order of their requests.
     private(set) var waiting: [Int32] = []
-    private var bodies: [Int32: (octets: [UInt8], sent: Int, chunk: Int)] = [:]
+    private var bodies: [Int32: (bytes: [UInt8], sent: Int, chunk: Int)] = [:]
     private var padding: [Int32: Int] = [:]
     /// nghttp2 complained about a frame of ours.
     private(set) var complaints: [String] = []
@@ -54,8 +54,8 @@ final class NGHTTP2Server {
     }
 
     /// Takes bytes of the client; false once nghttp2 gives up.
-    func receive(_ octets: [UInt8]) -> Bool {
-        nghttp2_session_mem_recv(session, octets, octets.count) == octets.count
+    func receive(_ bytes: [UInt8]) -> Bool {
+        nghttp2_session_mem_recv(session, bytes, bytes.count) == bytes.count
     }
 
     /// What the server has to say now.
@@ -112,10 +112,10 @@ final class NGHTTP2Server {
         _ flags: UnsafeMutablePointer<UInt32>
     ) -> Int {
         let body = bodies[stream]!
-        let count = min(length, body.chunk, body.octets.count - body.sent)
-        for offset in 0..<count { buffer[offset] = body.octets[body.sent + offset] }
+        let count = min(length, body.chunk, body.bytes.count - body.sent)
+        for offset in 0..<count { buffer[offset] = body.bytes[body.sent + offset] }
         bodies[stream]!.sent += count
-        if body.sent + count == body.octets.count {
+        if body.sent + count == body.bytes.count {
             flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
         }
         return count
@@ -124,9 +124,9 @@ final class NGHTTP2Server {
     private func withPointers(
         to storage: [[UInt8]], _ body: ([UnsafeMutablePointer<UInt8>]) -> Void
     ) {
-        let pointers = storage.map { octets in
-            let pointer = UnsafeMutablePointer<UInt8>.allocate(capacity: octets.count)
-            pointer.initialize(from: octets, count: octets.count)
+        let pointers = storage.map { bytes in
+            let pointer = UnsafeMutablePointer<UInt8>.allocate(capacity: bytes.count)
+            pointer.initialize(from: bytes, count: bytes.count)
             return pointer
         }
         body(pointers)

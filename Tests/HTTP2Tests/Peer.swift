@@ -6,14 +6,14 @@ import Testing
 /// How the server's bytes are cut into inputs. Every scenario has to hear the same in each way.
 enum Tearing: CaseIterable, Sendable {
     case whole
-    case octets
+    case byteByByte
     case sevens
 
     func pieces(of bytes: [UInt8]) -> [[UInt8]] {
         let size =
             switch self {
             case .whole: max(bytes.count, 1)
-            case .octets: 1
+            case .byteByByte: 1
             case .sevens: 7
             }
         return stride(from: 0, to: bytes.count, by: size).map {
@@ -29,8 +29,8 @@ struct Frame: Equatable, CustomStringConvertible {
     var stream: UInt32 = 0
     var payload: [UInt8] = []
 
-    var octets: [UInt8] {
-        FrameWriter.octets(
+    var bytes: [UInt8] {
+        FrameWriter.bytes(
             FrameHeader(length: payload.count, type: type, flags: flags, streamID: stream))
             + payload
     }
@@ -85,9 +85,9 @@ struct Frame: Equatable, CustomStringConvertible {
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
     }
 
-    static func parse(_ octets: [UInt8]) -> [Frame] {
+    static func parse(_ bytes: [UInt8]) -> [Frame] {
         var frames: [Frame] = []
-        var rest = octets[...]
+        var rest = bytes[...]
         while !rest.isEmpty {
             let head = Array(rest.prefix(9))
             let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
@@ -138,19 +138,19 @@ final class Peer {
             })
         let events = peer.receive(first, .settingsAcknowledgement)
         precondition(events == [.ready])
-        _ = peer.takeOctets()
+        _ = peer.takeBytes()
         return peer
     }
 
     @discardableResult
     func receive(_ frames: Frame...) -> [ClientConnectionStateMachine.Event] {
-        receive(frames.flatMap(\.octets))
+        receive(frames.flatMap(\.bytes))
     }
 
     @discardableResult
-    func receive(_ octets: [UInt8]) -> [ClientConnectionStateMachine.Event] {
+    func receive(_ bytes: [UInt8]) -> [ClientConnectionStateMachine.Event] {
         var events: [ClientConnectionStateMachine.Event] = []
-        for piece in tearing.pieces(of: octets) {
+        for piece in tearing.pieces(of: bytes) {
             var offset = 0
             while let event = machine.nextEvent(in: piece.span.bytes, at: &offset) {
                 events.append(event)
@@ -166,7 +166,7 @@ final class Peer {
         return events
     }
 
-    func takeOctets(atMost limit: Int = 1 << 20) -> [UInt8] {
+    func takeBytes(atMost limit: Int = 1 << 20) -> [UInt8] {
         let storage = UnsafeMutableRawBufferPointer.allocate(byteCount: limit, alignment: 8)
         defer { storage.deallocate() }
         var output = OutputRawSpan(buffer: storage, initializedCount: 0)
@@ -174,7 +174,7 @@ final class Peer {
         return Array(storage[..<output.byteCount])
     }
 
-    func takeFrames() -> [Frame] { Frame.parse(takeOctets()) }
+    func takeFrames() -> [Frame] { Frame.parse(takeBytes()) }
 
     // The expectations can't take a value that is not copyable apart, so they ask here.
     var isUsable: Bool { machine.isUsable }
@@ -196,7 +196,7 @@ extension RawSpan {
     var text: String { withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
 }
 
-func octets(_ text: String) -> [UInt8] {
+func hexBytes(_ text: String) -> [UInt8] {
     let digits = text.utf8.map { UInt8(ascii: "a") <= $0 ? $0 - 87 : $0 - 48 }
     return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
 }

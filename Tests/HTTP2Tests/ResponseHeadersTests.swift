@@ -93,14 +93,14 @@ import Testing
     }
 
     private static func append(_ text: String, _ huffman: Bool, to block: inout [UInt8]) {
-        var octets = Array(text.utf8)
+        var bytes = Array(text.utf8)
         if huffman {
             var coded: [UInt8] = []
-            Huffman.encode(octets, into: &coded)
-            octets = coded
+            Huffman.encode(bytes, into: &coded)
+            bytes = coded
         }
         PrefixInteger.encode(
-            octets.count, prefixBits: 7, pattern: huffman ? 0x80 : 0, into: &block)
-        block += octets
+            bytes.count, prefixBits: 7, pattern: huffman ? 0x80 : 0, into: &block)
+        block += bytes
     }
 }

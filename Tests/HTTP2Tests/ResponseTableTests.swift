@@ -103,7 +103,7 @@ import Testing
                     ? [.reset(tag: tag, .internalError)]
                     : [.response(tag: tag, status: UInt16(status))]
             try #require(events == expected, "response \(number)")
-            _ = peer.takeOctets()
+            _ = peer.takeBytes()
         }
         #expect(peer.usesInflater == (tableSize > 0))
     }

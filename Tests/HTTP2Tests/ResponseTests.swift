@@ -3,7 +3,7 @@ import Testing
 @testable import HTTP2
 
 @Suite struct ResponseTests {
-    static let ok = octets(
+    static let ok = hexBytes(
         "88000761706e732d69642465616265616535342d313461382d313165352d623630622d313639376639323565633762"
     )
     /// A literal without indexing, name and value raw.
@@ -17,20 +17,20 @@ import Testing
         let peer = Peer(tearing)
         peer.machine.start()
         #expect(peer.machine.requestCapacity(payloadCount: 10) == 0)
-        let sent = peer.takeOctets()
+        let sent = peer.takeBytes()
         #expect(Array(sent.prefix(24)) == Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8))
         #expect(
             Frame.parse(Array(sent.dropFirst(24))) == [
                 .settings((1, 0), (2, 0)), .windowUpdate(0, (16 << 20) - 65_535),
             ])
         // As observed from APNs, vector V20.
-        let settings = octets(
+        let settings = hexBytes(
             "00001e04000000000000010000100000030000000100040000ffff000500004000000600001f40")
         #expect(peer.receive(settings) == [.ready])
         #expect(peer.takeFrames() == [.settingsAcknowledgement])
         #expect(peer.machine.streamLimit == 1)
         #expect(peer.machine.requestCapacity(payloadCount: 33) == 1)
-        #expect(peer.receive(octets("0000060400000000000003000003e8")) == [.settingsChanged])
+        #expect(peer.receive(hexBytes("0000060400000000000003000003e8")) == [.settingsChanged])
         #expect(peer.machine.streamLimit == 1000)
         #expect(peer.receive(.settingsAcknowledgement) == [])
         #expect(peer.isUsable)
@@ -42,7 +42,7 @@ import Testing
         let peer = Peer.ready(tearing)
         #expect(peer.open(10, 11, 12) == [1, 3, 5])
         peer.receive(
-            octets(
+            hexBytes(
                 "00002f01050000000188000761706e732d69642465616265616535342d313461382d313165352d623630622d313639376639323565633762"
                     + "0000420104000000038c0f10106170706c69636174696f6e2f6a736f6e000761706e732d69642465616265616535342d313461382d313165352d623630622d313639376639323565633762"
                     + "00001b0001000000037b22726561736f6e223a22426164446576696365546f6b656e227d"
@@ -72,7 +72,7 @@ import Testing
     ) {
         let peer = Peer.ready(tearing)
         peer.open(10)
-        peer.receive(frames.flatMap(\.octets))
+        peer.receive(frames.flatMap(\.bytes))
         let answer = Heard(
             event: .response(tag: 10, status: status), body: body, retryAfter: retryAfter)
         #expect(peer.heard.dropFirst() == [answer], sourceLocation: sourceLocation)
@@ -278,10 +278,10 @@ import Testing
             }
             let part = (longest + 2) / 3
             for tag in tags {
-                let octets = Array(bodies[Int(tag)].utf8).dropFirst((round - 1) * part).prefix(part)
+                let bytes = Array(bodies[Int(tag)].utf8).dropFirst((round - 1) * part).prefix(part)
                 peer.receive(
                     .data(
-                        2 * tag + 1, String(decoding: octets, as: UTF8.self), end: round == 3))
+                        2 * tag + 1, String(decoding: bytes, as: UTF8.self), end: round == 3))
             }
         }
         #expect(
@@ -334,7 +334,7 @@ import Testing
         two.receive(.settings(), .settingsAcknowledgement)
         two.open(1)
         two.machine.cancelStream(1)
-        _ = two.takeOctets()
+        _ = two.takeBytes()
         for _ in 0..<100 { two.receive(.data(1, large)) }
         let credit = two.takeFrames().map { $0.payload.reduce(0) { $0 << 8 | Int($1) } }
         #expect(credit == [Int](repeating: 32_768, count: 50))

@@ -71,7 +71,7 @@ private struct Conversation {
                 return
             }
             // An acknowledgement of SETTINGS goes before what is sent by them.
-            toServer += peer.takeOctets()
+            toServer += peer.takeBytes()
             sendRequests()
             flowToServer()
             answerSome()
@@ -142,15 +142,15 @@ private struct Conversation {
                 RequestField(.identifier, .constant(Array("id-\(tag)".utf8))),
                 RequestField(.expiration, "0"), RequestField(.topic, "com.example.MyApp"),
             ], mirror: &mirror, huffman: tag % 2 == 0)
-        toServer += Frame.headers(id, block.bytes, end: payload.isEmpty).octets
+        toServer += Frame.headers(id, block.bytes, end: payload.isEmpty).bytes
         if allowed > 0 { write(id, payload[..<allowed], end: allowed == payload.count) }
     }
 
-    private mutating func write(_ id: UInt32, _ octets: ArraySlice<UInt8>, end: Bool) {
+    private mutating func write(_ id: UInt32, _ bytes: ArraySlice<UInt8>, end: Bool) {
         toServer +=
             Frame(
-                type: .data, flags: end ? .endStream : [], stream: id, payload: Array(octets)
-            ).octets
+                type: .data, flags: end ? .endStream : [], stream: id, payload: Array(bytes)
+            ).bytes
     }
 
     // MARK: Between them

@@ -114,10 +114,10 @@ import Testing
         let peer = Peer.ready(tearing)
         peer.open(1, 2, 3, 4, 5)
         // Vector V22: Shutdown, last stream 5.
-        let shutdown = octets(
+        let shutdown = hexBytes(
             "00001d07000000000000000005000000007b22726561736f6e223a2253687574646f776e227d")
         #expect(
-            peer.receive(shutdown + Frame.headers(1, [0x88]).octets) == [
+            peer.receive(shutdown + Frame.headers(1, [0x88]).bytes) == [
                 .goAway(.noError, lastStreamID: 5), .notProcessed(tag: 4), .notProcessed(tag: 5),
                 .response(tag: 1, status: 200),
             ])
@@ -143,7 +143,7 @@ import Testing
         peer.open(1)
         #expect(
             peer.receive(
-                octets(
+                hexBytes(
                     "00002e07000000000000000000000000007b22726561736f6e223a224261644365727469666963617465456e7669726f6e6d656e74227d"
                 )) == [.goAway(.noError, lastStreamID: 0), .notProcessed(tag: 1)])
         #expect(
@@ -151,7 +151,7 @@ import Testing
         let other = Peer.ready(tearing)
         #expect(
             other.receive(
-                octets(
+                hexBytes(
                     "00003a0700000000000000054b000000074d6178696d756d206163746976652073747265616d732076696f6c6174656420666f72207468697320656e64706f696e742e"
                 )) == [.goAway(.refusedStream, lastStreamID: 1355)])
         #expect(
@@ -183,8 +183,8 @@ import Testing
     func pings(tearing: Tearing) {
         let peer = Peer.ready(tearing)
         // Vector V24.
-        peer.receive(octets("00000806000000000041504e5350494e47"))
-        #expect(peer.takeOctets() == octets("00000806010000000041504e5350494e47"))
+        peer.receive(hexBytes("00000806000000000041504e5350494e47"))
+        #expect(peer.takeBytes() == hexBytes("00000806010000000041504e5350494e47"))
         peer.machine.ping(0x0123_4567_89ab_cdef)
         #expect(peer.takeFrames() == [.ping(0x0123_4567_89ab_cdef)])
         #expect(
@@ -208,7 +208,7 @@ import Testing
         for opaque in 1...1000 as ClosedRange<UInt64> { peer.receive(.ping(opaque)) }
         var taken: [UInt8] = []
         while peer.machine.pendingOutputCount > 0 {
-            taken += peer.takeOctets(atMost: 100)
+            taken += peer.takeBytes(atMost: 100)
             if taken.count == 1000 { peer.receive(.ping(1001)) }
         }
         #expect(
@@ -219,7 +219,7 @@ import Testing
         // Taking a little now and then keeps the whole buffer usable.
         for opaque in 1...8000 as ClosedRange<UInt64> {
             #expect(peer.receive(.ping(opaque)) == [])
-            if opaque > 1000 { _ = peer.takeOctets(atMost: 17) }
+            if opaque > 1000 { _ = peer.takeBytes(atMost: 17) }
         }
     }
 }

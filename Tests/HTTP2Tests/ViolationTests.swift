@@ -214,7 +214,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
     @Test(arguments: Violation.ofTheConnection, Tearing.allCases)
     func connectionErrors(violation: Violation, tearing: Tearing) throws {
         let peer = peer(tearing)
-        let events = peer.receive(violation.frames.flatMap(\.octets))
+        let events = peer.receive(violation.frames.flatMap(\.bytes))
         let event = try #require(events.first)
         #expect(events.count == 1)
         guard case .failed(let error) = event else {
@@ -230,7 +230,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
                 + Array(error.message.description.utf8))
         // Nothing comes after it, and both open requests can be taken back.
         #expect(peer.receive(.headers(1, [0x88]), .ping(1)) == [])
-        #expect(peer.takeOctets().isEmpty)
+        #expect(peer.takeBytes().isEmpty)
         #expect(peer.capacity() == 0)
         #expect(!peer.isUsable)
         let open = [peer.machine.takeOpenStream(), peer.machine.takeOpenStream()]
@@ -241,7 +241,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
     @Test(arguments: Violation.ofAStream, Tearing.allCases)
     func streamErrors(violation: Violation, tearing: Tearing) {
         let peer = peer(tearing)
-        let events = peer.receive(violation.frames.flatMap(\.octets))
+        let events = peer.receive(violation.frames.flatMap(\.bytes))
         #expect(events == [.reset(tag: 10, violation.code)])
         #expect(peer.takeFrames() == [.reset(1, violation.code)])
         // The connection goes on, and what the server had under way for the stream is ignored.

@@ -6,11 +6,11 @@ import Testing
 @Suite(.timeLimit(.minutes(60)))
 struct FeedbackServiceTests {
     /// Reads a service that sends these bytes.
-    private func read(_ octets: [UInt8], _ campaign: Campaign) throws -> Finished {
+    private func read(_ bytes: [UInt8], _ campaign: Campaign) throws -> Finished {
         let directory = campaign.directory
         let client = try campaign.authority.clientCertificate(in: directory)
         let identity = campaign.authority.localhost
-        let list = try directory.write(octets, to: "feedback")
+        let list = try directory.write(bytes, to: "feedback")
         let server = try PythonServer(
             "gateway.py",
             [
@@ -27,20 +27,20 @@ struct FeedbackServiceTests {
     }
 
     private func tuple(_ token: String, at seconds: UInt32) -> [UInt8] {
-        var octets = (0..<4).map { UInt8(seconds >> (24 - 8 * UInt32($0)) & 0xff) }
-        octets += [0, UInt8(token.utf8.count / 2)]
+        var bytes = (0..<4).map { UInt8(seconds >> (24 - 8 * UInt32($0)) & 0xff) }
+        bytes += [0, UInt8(token.utf8.count / 2)]
         for place in stride(from: 0, to: token.utf8.count, by: 2) {
-            octets.append(UInt8(token.dropFirst(place).prefix(2), radix: 16)!)
+            bytes.append(UInt8(token.dropFirst(place).prefix(2), radix: 16)!)
         }
-        return octets
+        return bytes
     }
 
     @Test("Every tuple is in the ledger with its time, and prune goes by it")
     func list() throws {
         let campaign = try Campaign(rows: 5000)
         let dead = (0..<1000).map { campaign.tokens.token($0 * 5) }
-        let octets = dead.enumerated().flatMap { tuple($1, at: 1_700_000_000 + UInt32($0)) }
-        let finished = try read(octets, campaign)
+        let bytes = dead.enumerated().flatMap { tuple($1, at: 1_700_000_000 + UInt32($0)) }
+        let finished = try read(bytes, campaign)
         #expect(finished.exitCode == 0, "\(finished.errors)")
         #expect(try campaign.ledger("verify").exitCode == 0)
         let rows = try campaign.export(["--state", "rejected"])
@@ -69,8 +69,8 @@ struct FeedbackServiceTests {
     @Test("A torn tuple is an error, and what came before it is not lost")
     func torn() throws {
         let campaign = try Campaign(rows: 3)
-        let octets = (0..<3).flatMap { tuple(campaign.tokens.token($0), at: 1_700_000_000) }
-        let finished = try read(octets.dropLast(7), campaign)
+        let bytes = (0..<3).flatMap { tuple(campaign.tokens.token($0), at: 1_700_000_000) }
+        let finished = try read(bytes.dropLast(7), campaign)
         #expect(finished.exitCode == 1)
         #expect(finished.errorLines.count == 1, "\(finished.errors)")
         #expect(finished.errors.contains("31 bytes"), "\(finished.errors)")

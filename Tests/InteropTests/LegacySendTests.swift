@@ -7,10 +7,10 @@ import Testing
 struct LegacySendTests {
     private func text(_ hexadecimal: String) -> String {
         let digits = Array(hexadecimal)
-        let octets = stride(from: 0, to: digits.count, by: 2).map {
+        let bytes = stride(from: 0, to: digits.count, by: 2).map {
             UInt8(String(digits[$0...($0 + 1)]), radix: 16)!
         }
-        return String(decoding: octets, as: UTF8.self)
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     @Test("Without a request timeout silence is waited for 5 s, and that is said")

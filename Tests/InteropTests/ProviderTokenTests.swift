@@ -67,10 +67,10 @@ struct ProviderTokenTests {
 
     /// SEQUENCE { INTEGER r, INTEGER s }, which is what openssl reads.
     private func derSignature(_ raw: Data) -> [UInt8] {
-        func integer(_ octets: Data) -> [UInt8] {
-            var octets = Array(octets.drop { $0 == 0 })
-            if octets.isEmpty || octets[0] >= 0x80 { octets.insert(0, at: 0) }
-            return [2, UInt8(octets.count)] + octets
+        func integer(_ bytes: Data) -> [UInt8] {
+            var bytes = Array(bytes.drop { $0 == 0 })
+            if bytes.isEmpty || bytes[0] >= 0x80 { bytes.insert(0, at: 0) }
+            return [2, UInt8(bytes.count)] + bytes
         }
         let body = integer(raw.prefix(32)) + integer(raw.suffix(32))
         return [0x30, UInt8(body.count)] + body

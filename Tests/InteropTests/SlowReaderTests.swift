@@ -6,7 +6,7 @@ import Testing
 /// (`Tests/Servers/trouble.py`): it is closed for what it is, and every row arrives.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct SlowReaderTests {
-    /// 3,855 octets: 17 of them are the connection's first window, 65,535.
+    /// 3,855 bytes: 17 of them are the connection's first window, 65,535.
     private static let payload =
         #"{"aps":{"alert":"\#(String(repeating: "s", count: 3835))"}}"#
 

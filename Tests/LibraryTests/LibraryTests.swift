@@ -24,7 +24,7 @@ func campaignAgainstLocalAPNs() throws {
     send.teamID = apns.state.teamID
     send.topic = apns.state.topic
     send.tokens = .file("\(folder)/tokens.txt")
-    send.payloadOctets = Array(#"{"aps":{"alert":"Good evening"}}"#.utf8)
+    send.payloadBytes = Array(#"{"aps":{"alert":"Good evening"}}"#.utf8)
     send.ledger = "\(folder)/ledger"
     send.progress = .none
     let exitCode = try CampaignRun.run(send)

@@ -38,9 +38,9 @@ def records(verdicts):
             yield struct.pack("<QQ", first | 1 << 56 | 1 << 60, fingerprint(token))
             continue
         status, code = REASONS[reason]
-        octets = bytes.fromhex(token.decode())
-        second = status | code << 16 | (timestamp is not None) << 24 | 1 << 32 | len(octets) << 48
-        tail = (b"" if timestamp is None else struct.pack("<Q", timestamp)) + octets
+        data = bytes.fromhex(token.decode())
+        second = status | code << 16 | (timestamp is not None) << 24 | 1 << 32 | len(data) << 48
+        tail = (b"" if timestamp is None else struct.pack("<Q", timestamp)) + data
         yield struct.pack("<QQ", first | 2 << 56 | 2 << 60, second) + tail + bytes(-len(tail) % 16)
 
 

@@ -15,23 +15,23 @@ import struct
 import sys
 
 
-def blocks(octets):
+def blocks(data):
     """Offset, end and slots of each block."""
     offset = 32
-    while offset + 8 <= len(octets):
-        slots = struct.unpack_from("<H", octets, offset + 4)[0]
+    while offset + 8 <= len(data):
+        slots = struct.unpack_from("<H", data, offset + 4)[0]
         end = offset + 8 + 16 * slots
-        if slots == 0 or end > len(octets):
+        if slots == 0 or end > len(data):
             return
         yield offset, end, [
-            struct.unpack_from("<QQ", octets, at) for at in range(offset + 8, end, 16)]
+            struct.unpack_from("<QQ", data, at) for at in range(offset + 8, end, 16)]
         offset = end
 
 
-def synced_end(octets, seen):
+def synced_end(data, seen):
     """How many bytes were surely synced."""
     kept = 0
-    for _, end, slots in blocks(octets):
+    for _, end, slots in blocks(data):
         at = 0
         while at < len(slots):
             first, second = slots[at]
@@ -65,24 +65,24 @@ def main():
             continue
         path = os.path.join(ledger, name)
         with open(path, "rb") as file:
-            octets = file.read()
-        kept = max(synced_end(octets, seen), 32 if int(name.split("-")[1]) in made else 0)
-        cut = choice.randint(kept, len(octets))
-        lost = len(octets) - cut
+            data = file.read()
+        kept = max(synced_end(data, seen), 32 if int(name.split("-")[1]) in made else 0)
+        cut = choice.randint(kept, len(data))
+        lost = len(data) - cut
         kind = choice.choice(["cut", "zeros", "torn"])
         tail = b""
         if kind == "zeros":
             tail = bytes(lost)
         if kind == "torn" and lost:
             # Pages of a disk come back in any state: some of the new bytes, some of nothing.
-            tail = bytearray(octets[cut:])
+            tail = bytearray(data[cut:])
             tail[0] ^= 0xFF
             for at in range(0, lost, 512):
                 if choice.random() < 0.5:
                     tail[at:at + 512] = bytes(len(tail[at:at + 512]))
         with open(path, "wb") as file:
-            file.write(octets[:cut] + tail)
-        print(f"{name}: {kind} at {cut} of {len(octets)}, {kept} synced")
+            file.write(data[:cut] + tail)
+        print(f"{name}: {kind} at {cut} of {len(data)}, {kept} synced")
 
 
 if __name__ == "__main__":

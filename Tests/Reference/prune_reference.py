@@ -158,7 +158,7 @@ def main():
         rng = random.Random("%d %s" % (seed, kind))
         with tempfile.TemporaryDirectory() as directory:
             count, cpu, told = compare(program, rng, kind, rows, directory)
-        print("seed %d, %s: %d rows, %d octets equal; %.3f s of CPU; %s" % (
+        print("seed %d, %s: %d rows, %d bytes equal; %.3f s of CPU; %s" % (
             seed, kind, rows, count, cpu, re.sub(r"\s+", " ", told)))
 
 

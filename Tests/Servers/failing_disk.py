@@ -6,7 +6,7 @@
 FOLDER.fail names it: with `write` every write is answered with EIO, with `full` with ENOSPC; with `sync` every
 sync is answered with EIO, and what was written to the file since its last sync is gone, as where a kernel throws
 away what it could not write. A number behind it spares files until they have so many bytes. What failed is told
-on stdout: `write of 4096 octets`, where so many were there already.
+on stdout: `write of 4096 bytes`, where so many were there already.
 
 `power` is a power cut: the process that writes next is killed as by SIGKILL, and of every file all that was written since its
 last sync is gone, or a random part of it.
@@ -40,7 +40,7 @@ def fails(what, count):
         return False
     failing = words[:1] == [what] and count >= int((words + ["0"])[1])
     if failing:
-        print(f"{what} of {count} octets", flush=True)
+        print(f"{what} of {count} bytes", flush=True)
     return failing
 
 
@@ -108,14 +108,14 @@ class Disk(fuse.Operations):
     def read(self, path, count, offset, file):
         return os.pread(file, count, offset)
 
-    def write(self, path, octets, offset, file):
+    def write(self, path, data, offset, file):
         if fails("write", offset):
             raise fuse.FuseOSError(errno.EIO)
         if fails("power", offset):
             self.cut_power()
         if fails("full", offset):
             raise fuse.FuseOSError(errno.ENOSPC)
-        return os.pwrite(file, octets, offset)
+        return os.pwrite(file, data, offset)
 
     def fsync(self, path, data_only, file):
         count = os.fstat(file).st_size

@@ -384,9 +384,9 @@ def ping_only(self, stream):
 
 @hostile
 def trickle(self, stream):
-    """An answer an byte a while, that never becomes whole."""
-    for octet in b"\x00\x40\x00\x01\x04" + struct.pack(">I", stream) + OK * 16384:
-        self.send(bytes([octet]))
+    """An answer a byte a while, that never becomes whole."""
+    for byte in b"\x00\x40\x00\x01\x04" + struct.pack(">I", stream) + OK * 16384:
+        self.send(bytes([byte]))
         time.sleep(0.02)
 
 
@@ -413,7 +413,7 @@ def no_streams(self):
 
 
 def no_window(self):
-    """Windows that never hold an byte."""
+    """Windows that never hold a byte."""
     self.send(self.frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 0)))
     self.keep_alive()
 

@@ -77,9 +77,9 @@ LENGTHS = [
 def make_codes():
     """(length, code) -> byte, for codes of at most 15 bits: no other byte shares those."""
     codes, code, last = {}, 0, 0
-    for length, octet in sorted((n, octet) for octet, n in enumerate(LENGTHS) if n <= 15):
+    for length, byte in sorted((n, byte) for byte, n in enumerate(LENGTHS) if n <= 15):
         code <<= length - last
-        codes[length, code] = octet
+        codes[length, code] = byte
         code, last = code + 1, length
     return codes
 
@@ -89,9 +89,9 @@ CODES = make_codes()
 
 def huffman(data):
     result, code, length = bytearray(), 0, 0
-    for octet in data:
+    for byte in data:
         for shift in range(7, -1, -1):
-            code, length = code << 1 | octet >> shift & 1, length + 1
+            code, length = code << 1 | byte >> shift & 1, length + 1
             if (length, code) in CODES:
                 result.append(CODES[length, code])
                 code, length = 0, 0
@@ -163,11 +163,11 @@ class Walk:
             return value
         shift = 0
         while True:
-            octet = self.data[self.at]
+            byte = self.data[self.at]
             self.at += 1
-            value += (octet & 0x7f) << shift
+            value += (byte & 0x7f) << shift
             shift += 7
-            if not octet & 0x80:
+            if not byte & 0x80:
                 return value
 
     def string(self):

@@ -36,7 +36,7 @@ def framed(identifier, expiry, priority, token, payload):
     return struct.pack("!BI", 2, len(items)) + items
 
 
-def octets(text):
+def from_hex(text):
     if text.startswith("raw:"):
         return bytes.fromhex(text[4:])
     command, identifier, expiry, priority, token, payload = text.split(":")
@@ -85,7 +85,7 @@ def main():
     connection = context.wrap_socket(plain, server_hostname="localhost")
     connection.settimeout(options.wait)
     if not options.feedback:
-        data = b"".join(octets(text) for text in options.notification)
+        data = b"".join(from_hex(text) for text in options.notification)
         piece = options.piece or len(data) or 1
         for start in range(0, len(data), piece):
             connection.sendall(data[start:start + piece])

@@ -11,8 +11,8 @@ options = options.parse_args()
 
 async def copy(reader, writer):
     try:
-        while octets := await reader.read(1 << 16):
-            writer.write(octets)
+        while data := await reader.read(1 << 16):
+            writer.write(data)
             await writer.drain()
     except OSError:
         pass

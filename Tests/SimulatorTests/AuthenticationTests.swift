@@ -35,7 +35,7 @@ import Testing
         arguments: [
             ("bearer " + raw, 0, nil),
             ("Bearer " + raw, 0, nil),
-            ("bearer " + input + "." + text(Base64URL.encode(octets(der))), 0, nil),
+            ("bearer " + input + "." + text(Base64URL.encode(hexBytes(der))), 0, nil),
             (nil, 0, .missingProviderToken),
             ("", 0, .invalidProviderToken),
             ("bearer ", 0, .invalidProviderToken),
@@ -134,8 +134,8 @@ import Testing
                     signingInput: claims.signingInput, signature: signature))
     }
 
-    private static func text(_ octets: [UInt8]) -> String {
-        String(decoding: octets, as: UTF8.self)
+    private static func text(_ bytes: [UInt8]) -> String {
+        String(decoding: bytes, as: UTF8.self)
     }
 
     private static func refusal(

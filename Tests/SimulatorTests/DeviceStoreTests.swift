@@ -226,10 +226,10 @@ import Testing
         #expect(token.count == TokenTrust.tokenCount)
         #expect(trust.judge(token, topic: topic) == .good(device: 0x0102_0304_0506_0708))
         #expect(trust.judge(token, topic: Array("a.c".utf8)) == .otherTopic)
-        for octet in token.indices {
+        for byte in token.indices {
             for bit in 0..<8 {
                 var forged = token
-                forged[octet] ^= 1 << UInt8(bit)
+                forged[byte] ^= 1 << UInt8(bit)
                 #expect(trust.judge(forged, topic: topic) == .bad)
             }
         }

@@ -29,9 +29,9 @@ import Testing
     @Test func noMoreThanTheLimitIsKept() {
         let lists = FeedbackLists(limit: 3)
         let other = Array("com.example.other".utf8)
-        for octet in 0..<5 as Range<UInt8> {
+        for byte in 0..<5 as Range<UInt8> {
             lists.add(
-                token: [octet], topic: octet.isMultiple(of: 2) ? topic : other, unixSeconds: 7)
+                token: [byte], topic: byte.isMultiple(of: 2) ? topic : other, unixSeconds: 7)
         }
         #expect(lists.take(topics: [topic]).map(\.token) == [[0], [2]])
         // Reading makes room again.

@@ -106,7 +106,7 @@ import Testing
             var lint = HPACKLint(profile: profile)
             var found: UInt64 = 0
             for block in one.blocks {
-                if octets(block).withBytes({ lint.check($0) }) != nil { found += 1 }
+                if hexBytes(block).withBytes({ lint.check($0) }) != nil { found += 1 }
             }
             var totals = SimulatorTotals()
             totals.add(lint)
@@ -155,7 +155,7 @@ import Testing
             PrefixInteger.encode(limit, prefixBits: 5, pattern: 0x20, into: &block)
             // apns-id takes 75 bytes, apns-topic 43.
             block +=
-                octets("838740") + [7] + Array("apns-id".utf8) + [36]
+                hexBytes("838740") + [7] + Array("apns-id".utf8) + [36]
                 + [UInt8](repeating: 65, count: 36)
             block += [0, 10] + Array("apns-topic".utf8) + [1, 97]
             var lint = HPACKLint(profile: .compact)
@@ -168,7 +168,7 @@ import Testing
 
     /// Frames cut at every place still give the same blocks.
     @Test func scannerFindsBlocksInPieces() {
-        let block = octets(Vectors.strictFirst)
+        let block = hexBytes(Vectors.strictFirst)
         var bytes = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
         bytes += frame(4, 0, [])
         // Padded and with priority.

@@ -15,7 +15,7 @@ import Testing
         var heads: [[RequestHead.Name: String]] = []
         for block in blocks {
             head.reset()
-            try octets(block).withBytes {
+            try hexBytes(block).withBytes {
                 try decoder.decode($0, into: &head, huffman: huffman)
             }
             var values: [RequestHead.Name: String] = [:]

@@ -36,7 +36,7 @@ struct IndependentClient {
                 ]
             case .answers: ["do": "answers"]
             case .read(let seconds): ["do": "read", "seconds": seconds]
-            case .ping(let octets): ["do": "ping", "body": octets]
+            case .ping(let bytes): ["do": "ping", "body": bytes]
             }
         }
     }

@@ -44,7 +44,7 @@ import Testing
         #expect(scenario.window == Portion(count: 7, intervalNanoseconds: 2_000_000))
         #expect(scenario.reading == Portion(count: 8, intervalNanoseconds: 3000))
         #expect(
-            scenario.answers == AnswerShape(headerFrames: 2, dataOctets: 9, padding: 255))
+            scenario.answers == AnswerShape(headerFrames: 2, dataBytes: 9, padding: 255))
         #expect(
             scenario.latency
                 == Latency(

@@ -36,8 +36,8 @@ import Testing
         let context = context()
         let sessions = [session(context, slot: 0), session(context, slot: 1)]
         let bytes = Frames.preface + Frames.request(1, Self.block)
-        for octet in bytes {
-            for session in sessions { #expect([octet].withBytes { session.receive($0) }) }
+        for byte in bytes {
+            for session in sessions { #expect([byte].withBytes { session.receive($0) }) }
         }
         #expect(context.totals.requests == 2)
         #expect(context.totals.accepted == 2)
@@ -48,7 +48,7 @@ import Testing
             Frames.preface + Frames.request(1, Self.block)
             + Frames.headers(3, Self.block, pieces: 3) + Frames.frame(0, 1, 3, [0x7b, 0x7d])
             // Padded.
-            + Frames.frame(1, 0xc, 5, [2] + octets(Self.block) + [0, 0])
+            + Frames.frame(1, 0xc, 5, [2] + hexBytes(Self.block) + [0, 0])
             + Frames.frame(0, 9, 5, [3, 0x7b, 0x7d, 0, 0, 0])
         for size in [1, 2, 3, 5, 8, 13, 100, bytes.count] {
             let context = context { $0.isFast = true }
@@ -72,7 +72,7 @@ import Testing
         let expected =
             "00002f01050000000188000761706e732d69642465616265616535342d313461382d313165352d6236"
             + "30622d313639376639323565633762"
-        #expect(Array(output.bytes).suffix(56).elementsEqual(octets(expected)))
+        #expect(Array(output.bytes).suffix(56).elementsEqual(hexBytes(expected)))
     }
 
     /// More streams than were announced: refused by the one, the end for the other.
@@ -126,19 +126,19 @@ import Testing
         #expect(bytes.withBytes { session.receive($0) })
         var output = ByteBuffer(capacity: 0)
         session.takeOutput(into: &output)
-        #expect(Frames.dataOctets(output) <= 65_535)
-        let before = Frames.dataOctets(output)
+        #expect(Frames.dataBytes(output) <= 65_535)
+        let before = Frames.dataBytes(output)
         output.removeAll()
         #expect(Frames.frame(8, 0, 0, [0, 1, 0, 0]).withBytes { session.receive($0) })
         session.takeOutput(into: &output)
-        #expect(before + Frames.dataOctets(output) == count * 27)
+        #expect(before + Frames.dataBytes(output) == count * 27)
     }
 
     /// A peer that breaks the rules is told so, and nothing traps.
     @Test(arguments: [
-        Frames.frame(1, 4, 0, octets("83")), Frames.frame(1, 4, 2, octets("83")),
-        Frames.frame(1, 4, 1, octets("be")),
-        Frames.frame(1, 0, 1, octets("83")) + Frames.frame(0, 1, 1, []),
+        Frames.frame(1, 4, 0, hexBytes("83")), Frames.frame(1, 4, 2, hexBytes("83")),
+        Frames.frame(1, 4, 1, hexBytes("be")),
+        Frames.frame(1, 0, 1, hexBytes("83")) + Frames.frame(0, 1, 1, []),
         Frames.frame(9, 4, 1, []), Frames.frame(6, 0, 0, [1]), Frames.frame(4, 0, 0, [1]),
         Frames.frame(8, 0, 0, []), Frames.frame(1, 0xc, 1, [9, 0x83]),
         [0, 0x40, 1, 0, 0, 0, 0, 0, 1],
@@ -177,7 +177,7 @@ enum Frames {
 
     /// HEADERS, and CONTINUATION where the block goes in more pieces than one.
     static func headers(_ streamID: UInt32, _ block: String, pieces: Int) -> [UInt8] {
-        let bytes = octets(block)
+        let bytes = hexBytes(block)
         var frames: [UInt8] = []
         for piece in 0..<pieces {
             let range = bytes.count * piece / pieces..<bytes.count * (piece + 1) / pieces
@@ -192,7 +192,7 @@ enum Frames {
     }
 
     /// The bytes of DATA payload in what a server wrote.
-    static func dataOctets(_ output: borrowing ByteBuffer) -> Int {
+    static func dataBytes(_ output: borrowing ByteBuffer) -> Int {
         let bytes = Array(output.bytes)
         var position = 0
         var total = 0

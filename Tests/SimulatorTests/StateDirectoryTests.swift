@@ -82,7 +82,7 @@ import Testing
     /// Vector V31.
     @Test func topicsExtension() {
         let app = "com.yourcompany.yourexampleapp"
-        let vector = octets(
+        let vector = hexBytes(
             "3081910c1e636f6d2e796f7572636f6d70616e792e796f75726578616d706c6561707030050c0361"
                 + "70700c23636f6d2e796f7572636f6d70616e792e796f75726578616d706c656170702e766f6970"
                 + "30060c04766f69700c2b636f6d2e796f7572636f6d70616e792e796f75726578616d706c656170"

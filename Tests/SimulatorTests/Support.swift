@@ -4,7 +4,7 @@ import Glibc
 @testable import Simulator
 
 /// Bytes of a hexadecimal string.
-func octets(_ text: String) -> [UInt8] {
+func hexBytes(_ text: String) -> [UInt8] {
     let digits = Array(text.utf8).compactMap { TokenOutcome.hexValue($0) }
     precondition(digits.count == text.utf8.count && digits.count.isMultiple(of: 2))
     return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }

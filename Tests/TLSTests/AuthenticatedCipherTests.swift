@@ -3,7 +3,7 @@ import Testing
 @testable import TLS
 
 @Suite struct AuthenticatedCipherTests {
-    private static func octets(_ text: String) -> [UInt8] {
+    private static func hexBytes(_ text: String) -> [UInt8] {
         let digits = Array(text)
         return stride(from: 0, to: digits.count, by: 2).map {
             UInt8(String(digits[$0...$0 + 1]), radix: 16)!
@@ -28,12 +28,12 @@ import Testing
         ),
     ])
     func vectors(_ key: String, nonce: String, message: String, sealed: String) {
-        let key = key == "00" ? [UInt8](repeating: 0, count: 32) : Self.octets(key)
-        let nonce = nonce == "00" ? [UInt8](repeating: 0, count: 12) : Self.octets(nonce)
+        let key = key == "00" ? [UInt8](repeating: 0, count: 32) : Self.hexBytes(key)
+        let nonce = nonce == "00" ? [UInt8](repeating: 0, count: 12) : Self.hexBytes(nonce)
         let cipher = AuthenticatedCipher(key: key)
-        let sealed = Self.octets(sealed)
-        #expect(cipher.seal(Self.octets(message), nonce: nonce) == sealed)
-        #expect(cipher.open(sealed, nonce: nonce) == Self.octets(message))
+        let sealed = Self.hexBytes(sealed)
+        #expect(cipher.seal(Self.hexBytes(message), nonce: nonce) == sealed)
+        #expect(cipher.open(sealed, nonce: nonce) == Self.hexBytes(message))
         for position in sealed.indices {
             var forged = sealed
             forged[position] ^= 1

@@ -106,7 +106,7 @@ import Testing
     func aServerWithoutTLS(text: String) throws {
         let client = try Endpoint(World.clientContext(), World.host)
         client.receive([])
-        for octet in text.utf8 where client.error == nil { client.receive([octet]) }
+        for byte in text.utf8 where client.error == nil { client.receive([byte]) }
         #expect(client.error?.code == .notTLS)
         #expect(client.error?.message.contains("push.test does not speak TLS on this port") == true)
     }

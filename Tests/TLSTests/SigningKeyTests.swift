@@ -63,7 +63,7 @@ import Testing
     }
 
     /// Enough signatures that some R or S begins with a zero byte, and some DER is shorter.
-    @Test func signaturesAre64OctetsAndVerify() throws {
+    @Test func signaturesAre64BytesAndVerify() throws {
         let key = try SigningKey(PrivateKey.generate())
         let verifying = try key.verifyingKey
         var short = 0

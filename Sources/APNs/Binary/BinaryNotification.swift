@@ -34,17 +34,17 @@ public struct BinaryNotification: Sendable, Equatable {
 
     /// The bytes on the wire.
     public var encoded: [UInt8] {
-        var octets: [UInt8] = [command.rawValue]
+        var bytes: [UInt8] = [command.rawValue]
         switch command {
         case .simple:
             break
         case .enhanced:
-            octets += Self.bigEndian(identifier ?? 0) + Self.bigEndian(expiration ?? 0)
+            bytes += Self.bigEndian(identifier ?? 0) + Self.bigEndian(expiration ?? 0)
         case .frame:
             let items = self.items
-            return octets + Self.bigEndian(UInt32(items.count)) + items
+            return bytes + Self.bigEndian(UInt32(items.count)) + items
         }
-        return octets + Self.counted(token) + Self.counted(payload)
+        return bytes + Self.counted(token) + Self.counted(payload)
     }
 
     private var items: [UInt8] {

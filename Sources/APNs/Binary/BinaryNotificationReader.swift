@@ -20,12 +20,12 @@ public struct BinaryNotificationReader: Sendable {
     public init() {}
 
     /// Takes bytes in.
-    public mutating func append(_ octets: some Sequence<UInt8>) {
+    public mutating func append(_ bytes: some Sequence<UInt8>) {
         if offset > 0 {
             pending.removeFirst(offset)
             offset = 0
         }
-        pending.append(contentsOf: octets)
+        pending.append(contentsOf: bytes)
     }
 
     /// The next whole notification; nil where more bytes are needed. After `malformed` the stream

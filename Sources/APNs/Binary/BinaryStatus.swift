@@ -92,10 +92,10 @@ public struct BinaryErrorPacket: Sendable, Equatable {
     }
 
     /// Reads six bytes; nil if they are not an error packet.
-    public init?(_ octets: [UInt8]) {
-        guard octets.count == Self.count, octets[0] == Self.command else { return nil }
-        status = octets[1]
-        identifier = octets[2...].reduce(0) { $0 << 8 | UInt32($1) }
+    public init?(_ bytes: [UInt8]) {
+        guard bytes.count == Self.count, bytes[0] == Self.command else { return nil }
+        status = bytes[1]
+        identifier = bytes[2...].reduce(0) { $0 << 8 | UInt32($1) }
     }
 
     /// The bytes on the wire.

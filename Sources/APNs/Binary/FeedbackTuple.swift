@@ -42,12 +42,12 @@ public struct FeedbackReader: Sendable {
     public init() {}
 
     /// Takes bytes in.
-    public mutating func append(_ octets: some Sequence<UInt8>) {
+    public mutating func append(_ bytes: some Sequence<UInt8>) {
         if offset > 0 {
             pending.removeFirst(offset)
             offset = 0
         }
-        pending.append(contentsOf: octets)
+        pending.append(contentsOf: bytes)
     }
 
     /// Bytes of a tuple that is not whole yet.

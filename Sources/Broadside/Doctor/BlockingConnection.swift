@@ -57,13 +57,13 @@ import TLS
         var tunnel = ProxyTunnelStateMachine(recipe)
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 16)
         defer { unsafe room.deallocate() }
-        var octets: [UInt8] = []
+        var bytes: [UInt8] = []
         while true {
             var offset = 0
             var request = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
             // SAFETY: bytes have no padding.
             let action = tunnel.receive(
-                unsafe octets.span.bytes, at: &offset, output: &request)
+                unsafe bytes.span.bytes, at: &offset, output: &request)
             let count = unsafe request.finalize(for: room)
             let words = unsafe Array(room[..<count])
             try attempt { () throws(BlockingStream.Failure) in try stream.sayPlainly(words) }
@@ -74,10 +74,10 @@ import TLS
             }
             // One byte at a time: what follows the answer is the server's.
             let next = try attempt { () throws(BlockingStream.Failure) in
-                try stream.nextPlainOctet()
+                try stream.nextPlainByte()
             }
             guard let next else { throw .proxy(tunnel.closedEarly) }
-            octets = [next]
+            bytes = [next]
         }
     }
 
@@ -125,21 +125,21 @@ import TLS
     // MARK: Inside
 
     private func receive() throws(Failure) {
-        let octets = try attempt { () throws(BlockingStream.Failure) in try stream.next() }
-        guard !octets.isEmpty else {
+        let bytes = try attempt { () throws(BlockingStream.Failure) in try stream.next() }
+        guard !bytes.isEmpty else {
             if let failure = stream.endFailure { throw .tls(failure) }
             throw .network("the server closed the connection")
         }
-        try takeEvents(octets)
+        try takeEvents(bytes)
         try flush()
     }
 
-    private func takeEvents(_ octets: [UInt8]) throws(Failure) {
+    private func takeEvents(_ bytes: [UInt8]) throws(Failure) {
         // SAFETY: bytes have no padding.
-        let bytes = unsafe octets.span.bytes
-        serverDate.take(bytes)
+        let span = unsafe bytes.span.bytes
+        serverDate.take(span)
         var offset = 0
-        while let event = http.nextEvent(in: bytes, at: &offset) {
+        while let event = http.nextEvent(in: span, at: &offset) {
             switch event {
             case .ready: isReady = true
             case .response(_, let status):
@@ -168,8 +168,8 @@ import TLS
         }
     }
 
-    private func say(_ octets: [UInt8]) throws(Failure) {
-        try attempt { () throws(BlockingStream.Failure) in try stream.say(octets) }
+    private func say(_ bytes: [UInt8]) throws(Failure) {
+        try attempt { () throws(BlockingStream.Failure) in try stream.say(bytes) }
     }
 
     private func attempt<Value>(

@@ -5,31 +5,31 @@ import HTTP2
 /// APNs is not known to send one; proxies and other servers do.
 struct ServerDate {
     /// The bytes of frames that are looked at; what follows later is passed over.
-    private static let octetsLimit = 1 << 16
+    private static let byteCountMax = 1 << 16
     private static let headersFrame: UInt8 = 1
     /// `date` in HPACK's static table (RFC 7541 appendix A).
     private static let staticIndex = 33
 
-    private var octets: [UInt8] = []
+    private var received: [UInt8] = []
 
     /// Takes what the server said, as it came out of TLS.
     mutating func take(_ bytes: RawSpan) {
-        guard octets.count + bytes.byteCount <= Self.octetsLimit else { return }
-        unsafe bytes.withUnsafeBytes { unsafe octets.append(contentsOf: $0) }
+        guard received.count + bytes.byteCount <= Self.byteCountMax else { return }
+        unsafe bytes.withUnsafeBytes { unsafe received.append(contentsOf: $0) }
     }
 
     /// Seconds since 1970; nil where no response told.
     var unixSeconds: UInt64? {
         var found: UInt64?
         var at = 0
-        while at + 9 <= octets.count {
-            let count = Int(octets[at]) << 16 | Int(octets[at + 1]) << 8 | Int(octets[at + 2])
-            let (type, flags) = (octets[at + 3], octets[at + 4])
+        while at + 9 <= received.count {
+            let count = Int(received[at]) << 16 | Int(received[at + 1]) << 8 | Int(received[at + 2])
+            let (type, flags) = (received[at + 3], received[at + 4])
             at += 9
-            guard at + count <= octets.count else { break }
+            guard at + count <= received.count else { break }
             // Padded and prioritised headers are nothing that a response needs.
             if type == Self.headersFrame, flags & 0x28 == 0 {
-                found = Self.date(in: Array(octets[at..<at + count])) ?? found
+                found = Self.date(in: Array(received[at..<at + count])) ?? found
             }
             at += count
         }

@@ -87,13 +87,13 @@ public enum FeedbackRun {
         var reader = FeedbackReader()
         while true {
             var problem: String?
-            var octets: [UInt8] = []
+            var bytes: [UInt8] = []
             do {
-                octets = try stream.next()
+                bytes = try stream.next()
             } catch {
                 problem = error.message
             }
-            reader.append(octets)
+            reader.append(bytes)
             var tuples: [FeedbackTuple] = []
             do throws(FeedbackReader.Problem) {
                 while let tuple = try reader.next() { tuples.append(tuple) }
@@ -101,7 +101,7 @@ public enum FeedbackRun {
                 problem = "a tuple names a token of \(error.tokenCount) bytes, which none has"
             }
             try ledger.append(tuples, now: Clock.now())
-            if octets.isEmpty, problem == nil, reader.pendingCount > 0 {
+            if bytes.isEmpty, problem == nil, reader.pendingCount > 0 {
                 problem = "the list ends within a tuple after \(reader.pendingCount) bytes of it"
             }
             if let problem {
@@ -110,7 +110,7 @@ public enum FeedbackRun {
                         + "use them and read again into another --ledger",
                     exitCode: 1)
             }
-            if octets.isEmpty { return }
+            if bytes.isEmpty { return }
         }
     }
 }

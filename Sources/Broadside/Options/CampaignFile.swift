@@ -33,14 +33,14 @@ package struct CampaignFile {
 
     /// Reads a file.
     package init(path: String) throws(BroadsideError) {
-        let octets = try readFile(path, option: "campaign", limit: Self.sizeLimit)
+        let bytes = try readFile(path, option: "campaign", limit: Self.sizeLimit)
         folder = path.parts(atLast: "/").map { "\($0.before)/" } ?? ""
         func named(_ place: JSON5Position) -> String {
             "--campaign \(path), line \(place.line), column \(place.column)"
         }
         let root: JSON5Value
         do {
-            root = try JSON5Reader.read(octets)
+            root = try JSON5Reader.read(bytes)
         } catch {
             throw .request("\(named(error.position)): \(error.message)")
         }

@@ -42,7 +42,7 @@ public struct SendOptions: Sendable {
     /// `COLUMN=DIR`: a payload file for each value of a column.
     public var payloadBy: String?
     /// The payload itself, in place of a file.
-    public var payloadOctets: [UInt8]?
+    public var payloadBytes: [UInt8]?
     /// Whether payloads are held against Apple's rules.
     public var payloadCheck = PayloadCheckMode.error
     /// apns-topic.

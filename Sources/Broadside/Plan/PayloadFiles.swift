@@ -39,8 +39,8 @@ struct PayloadFiles {
         }
         if let byValue = options.payloadBy {
             choice = try Self.choice(byValue, common: common, &reader)
-        } else if let octets = options.payloadOctets {
-            reader.add(constant: octets)
+        } else if let bytes = options.payloadBytes {
+            reader.add(constant: bytes)
         } else if common == nil {
             throw .usage("payload", "is missing: add --payload FILE")
         }
@@ -185,10 +185,10 @@ extension PayloadFiles {
             self.checks = checks
         }
 
-        mutating func add(constant octets: [UInt8]) {
+        mutating func add(constant bytes: [UInt8]) {
             names.append("")
-            templates.append(PayloadSet(constant: octets).templates[0])
-            identity += octets
+            templates.append(PayloadSet(constant: bytes).templates[0])
+            identity += bytes
         }
 
         mutating func add(

@@ -55,11 +55,11 @@ extension ProxyAddress {
         value.reserveCapacity(16 + (pair.count + 2) / 3 * 4)
         var encoded = Base64URL.encode(pair)
         defer { encoded.cleanse() }
-        for octet in encoded {
-            switch octet {
+        for byte in encoded {
+            switch byte {
             case UInt8(ascii: "-"): value.append(UInt8(ascii: "+"))
             case UInt8(ascii: "_"): value.append(UInt8(ascii: "/"))
-            default: value.append(octet)
+            default: value.append(byte)
             }
         }
         while (value.count - 6) % 4 != 0 { value.append(UInt8(ascii: "=")) }

@@ -59,10 +59,10 @@ final class BenchFiles {
         return String(decoding: data, as: UTF8.self)
     }
 
-    private func append(_ octets: [UInt8], to file: String) throws(BroadsideError) {
+    private func append(_ bytes: [UInt8], to file: String) throws(BroadsideError) {
         let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         defer { if descriptor >= 0 { close(descriptor) } }
-        var rest = octets[...]
+        var rest = bytes[...]
         while !rest.isEmpty {
             // The slice is alive, and its count is its own.
             let count = unsafe rest.withUnsafeBytes {

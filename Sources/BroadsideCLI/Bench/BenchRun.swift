@@ -205,8 +205,8 @@ private struct BenchCredentials {
 
     init(state: String) throws(BroadsideError) {
         self.state = state
-        let octets = Data(BenchFiles.text("\(state)/config.json").utf8)
-        guard let config = try? JSONDecoder().decode(Config.self, from: octets) else {
+        let bytes = Data(BenchFiles.text("\(state)/config.json").utf8)
+        guard let config = try? JSONDecoder().decode(Config.self, from: bytes) else {
             throw BroadsideError(
                 "\(state)/config.json can't be read: start the benchmark again",
                 exitCode: 5)

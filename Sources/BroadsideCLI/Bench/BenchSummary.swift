@@ -54,14 +54,14 @@ struct BenchTrace {
     private static let frameHeaderCount = 9
 
     init(_ lines: String) {
-        var (requests, octets) = (0, 0)
+        var (requests, bytes) = (0, 0)
         for line in lines.split(separator: "\n") {
             guard let frame = try? JSONDecoder().decode(Frame.self, from: Data(line.utf8)),
                 frame.direction == "sent", frame.type == "HEADERS" || frame.type == "DATA"
             else { continue }
-            octets += frame.length + Self.frameHeaderCount
+            bytes += frame.length + Self.frameHeaderCount
             if frame.type == "HEADERS" { requests += 1 }
         }
-        if requests > 0 { bytesEach = Double(octets) / Double(requests) }
+        if requests > 0 { bytesEach = Double(bytes) / Double(requests) }
     }
 }

@@ -90,7 +90,7 @@ enum ProbeCommand {
         }
         var options = SendOptions()
         _ = try arguments.required("tokens", "FILE")
-        options.payloadOctets = Array(payload.utf8)
+        options.payloadBytes = Array(payload.utf8)
         options.pushType = .background
         options.priority = .considerate
         options.expiration = .at(0)

@@ -16,15 +16,15 @@
     var byteCount: Int { unsafe pages.count * DeadTokenRecords.pageByteCount }
 
     /// Whether another record begins another page.
-    func needsPage(_ octetCount: Int) -> Bool {
-        filled + DeadTokenRecords.size(octetCount) > DeadTokenRecords.pageByteCount
+    func needsPage(_ byteCount: Int) -> Bool {
+        filled + DeadTokenRecords.size(byteCount) > DeadTokenRecords.pageByteCount
     }
 
     /// Adds a record and the token's bytes; where it lies.
-    mutating func append(_ record: DeadTokens.Record, _ octets: RawSpan) -> UInt32 {
+    mutating func append(_ record: DeadTokens.Record, _ bytes: RawSpan) -> UInt32 {
         precondition(MemoryLayout<DeadTokens.Record>.size <= DeadTokenRecords.recordByteCount)
-        precondition(octets.byteCount == Int(record.octetCount))
-        if needsPage(octets.byteCount) {
+        precondition(bytes.byteCount == Int(record.byteCount))
+        if needsPage(bytes.byteCount) {
             unsafe pages.append(
                 .allocate(byteCount: DeadTokenRecords.pageByteCount, alignment: 64))
             filled = 0
@@ -33,10 +33,10 @@
         // SAFETY: the page has room for the record and its bytes behind `filled`.
         unsafe (page + filled).initializeMemory(as: DeadTokens.Record.self, to: record)
         let room = unsafe UnsafeMutableRawBufferPointer(
-            start: page + filled + DeadTokenRecords.recordByteCount, count: octets.byteCount)
-        unsafe octets.withUnsafeBytes { source in unsafe room.copyMemory(from: source) }
+            start: page + filled + DeadTokenRecords.recordByteCount, count: bytes.byteCount)
+        unsafe bytes.withUnsafeBytes { source in unsafe room.copyMemory(from: source) }
         let place = UInt32((byteCount - DeadTokenRecords.pageByteCount + filled) / 8 + 1)
-        filled += DeadTokenRecords.size(octets.byteCount)
+        filled += DeadTokenRecords.size(bytes.byteCount)
         return place
     }
 
@@ -49,10 +49,10 @@
 
     /// The bytes of the token at a place that `append` returned.
     @_lifetime(borrow self)
-    func octets(of place: UInt32) -> RawSpan {
+    func bytes(of place: UInt32) -> RawSpan {
         // SAFETY: they lie behind the record, and stay there as long as self.
         let start = unsafe UnsafeRawPointer(address(place)) + DeadTokenRecords.recordByteCount
-        let span = unsafe RawSpan(_unsafeStart: start, byteCount: Int(self[place].octetCount))
+        let span = unsafe RawSpan(_unsafeStart: start, byteCount: Int(self[place].byteCount))
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
@@ -63,7 +63,7 @@
             .assumingMemoryBound(to: DeadTokens.Record.self)
     }
 
-    private static func size(_ octetCount: Int) -> Int {
-        recordByteCount + (octetCount + 7) / 8 * 8
+    private static func size(_ byteCount: Int) -> Int {
+        recordByteCount + (byteCount + 7) / 8 * 8
     }
 }

@@ -76,14 +76,14 @@ extension DeadTokens {
     ) throws(LedgerError) {
         let isDeadly = deadlyTable(reasons)
         let scope = number(of: ledger.scope)
-        var token = TokenOctets()
+        var token = TokenBytes()
         try ledger.readFirst { (reader, record) throws(LedgerError) in
             guard case .settled(let settled) = record, settled.state == .rejected,
-                isDeadly[Int(settled.reason)], case .octets(let range) = settled.token
+                isDeadly[Int(settled.reason)], case .bytes(let range) = settled.token
             else { return }
             token.load(range, of: reader)
             unsafe insert(
-                octets: token.octets.span.bytes, fingerprint: token.fingerprint,
+                bytes: token.bytes.span.bytes, fingerprint: token.fingerprint,
                 reason: settled.reason, settledAt: settled.milliseconds,
                 diedAt: settled.timestamp ?? settled.milliseconds, scope: scope)
         }
@@ -101,7 +101,7 @@ extension DeadTokens {
         let isDeadly = deadlyTable(reasons)
         let isSilent = ledger.acceptsBySilence
         let scope = number(of: ledger.scope)
-        var token = TokenOctets()
+        var token = TokenBytes()
         try ledger.readAgain { (reader, record) throws(LedgerError) in
             switch record {
             case .accepted(_, let fingerprint, _, let milliseconds):
@@ -119,10 +119,10 @@ extension DeadTokens {
                 case .fingerprint(let fingerprint):
                     rescue(
                         fingerprint: fingerprint, settledAt: settled.milliseconds, scope: scope)
-                case .octets(let range):
+                case .bytes(let range):
                     token.load(range, of: reader)
                     unsafe rescue(
-                        octets: token.octets.span.bytes, fingerprint: token.fingerprint,
+                        bytes: token.bytes.span.bytes, fingerprint: token.fingerprint,
                         settledAt: settled.milliseconds, scope: scope)
                 case .none, .text: return
                 }
@@ -139,17 +139,17 @@ extension DeadTokens {
 }
 
 /// A token of a record: its bytes, and the fingerprint of its digits.
-private struct TokenOctets {
-    private(set) var octets: [UInt8] = []
+private struct TokenBytes {
+    private(set) var bytes: [UInt8] = []
     private var digits: [UInt8] = []
 
     mutating func load(_ range: Range<Int>, of reader: borrowing BlockReader) {
-        octets.removeAll(keepingCapacity: true)
-        reader.copy(range, to: &octets)
+        bytes.removeAll(keepingCapacity: true)
+        reader.copy(range, to: &bytes)
         digits.removeAll(keepingCapacity: true)
-        for octet in octets {
-            digits.append(HexDigits.digit(octet >> 4))
-            digits.append(HexDigits.digit(octet & 15))
+        for byte in bytes {
+            digits.append(HexDigits.digit(byte >> 4))
+            digits.append(HexDigits.digit(byte & 15))
         }
     }
 

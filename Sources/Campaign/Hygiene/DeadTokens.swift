@@ -20,7 +20,7 @@ public struct DeadTokens: ~Copyable {
         var settledAt: UInt64
         /// Since when it is dead: APNs' own time, or the verdict's where APNs gave none.
         var diedAt: UInt64
-        var octetCount: UInt8
+        var byteCount: UInt8
         var reason: UInt8
         /// Whether a verdict as new or newer says otherwise.
         var isRescued: Bool
@@ -70,16 +70,16 @@ public struct DeadTokens: ~Copyable {
 
     /// Notes that a token is dead; of several such verdicts of a scope the newest counts.
     ///
-    /// - Parameter octets: the token's bytes, at most 100.
+    /// - Parameter bytes: the token's bytes, at most 100.
     mutating func insert(
-        octets: RawSpan, fingerprint: UInt64, reason: UInt8, settledAt: UInt64, diedAt: UInt64,
+        bytes: RawSpan, fingerprint: UInt64, reason: UInt8, settledAt: UInt64, diedAt: UInt64,
         scope: UInt32 = 0
     ) {
-        precondition(octets.byteCount <= TokenText.maximumDigitCount / 2)
+        precondition(bytes.byteCount <= TokenText.maximumDigitCount / 2)
         var search = Search(fingerprint)
         while let place = next(&search) {
             // The scope first: it is nearly always the same.
-            guard records[place].scope == scope, isEqual(place, octets) else { continue }
+            guard records[place].scope == scope, isEqual(place, bytes) else { continue }
             let isNewer = settledAt > records[place].settledAt
             let isAsNew = settledAt == records[place].settledAt
             // Of two at the same time, the one that keeps more.
@@ -90,15 +90,15 @@ public struct DeadTokens: ~Copyable {
             }
             return
         }
-        guard hasRoom(octets.byteCount) else {
+        guard hasRoom(bytes.byteCount) else {
             isFull = true
             return
         }
         let place = records.append(
             Record(
                 fingerprint: fingerprint, settledAt: settledAt, diedAt: diedAt,
-                octetCount: UInt8(octets.byteCount), reason: reason, isRescued: false,
-                scope: scope), octets)
+                byteCount: UInt8(bytes.byteCount), reason: reason, isRescued: false,
+                scope: scope), bytes)
         count += 1
         if count * 2 > slots.count { growSlots() }
         put(fingerprint, place)
@@ -113,9 +113,9 @@ public struct DeadTokens: ~Copyable {
 
     /// Notes a verdict on a token that does not call it dead.
     mutating func rescue(
-        octets: RawSpan, fingerprint: UInt64, settledAt: UInt64, scope: UInt32 = 0
+        bytes: RawSpan, fingerprint: UInt64, settledAt: UInt64, scope: UInt32 = 0
     ) {
-        rescueFound(fingerprint, settledAt, scope, octets)
+        rescueFound(fingerprint, settledAt, scope, bytes)
     }
 
     /// What APNs says of an app's device proves nothing for another app: one that takes its pushes may
@@ -125,7 +125,7 @@ public struct DeadTokens: ~Copyable {
     }
 
     private mutating func rescueFound(
-        _ fingerprint: UInt64, _ settledAt: UInt64, _ scope: UInt32, _ octets: RawSpan?
+        _ fingerprint: UInt64, _ settledAt: UInt64, _ scope: UInt32, _ bytes: RawSpan?
     ) {
         // Where two dead tokens share a fingerprint, which nobody will see, both are rescued.
         var search = Search(fingerprint)
@@ -133,7 +133,7 @@ public struct DeadTokens: ~Copyable {
             guard settledAt >= records[place].settledAt,
                 isSameScope(records[place].scope, scope)
             else { continue }
-            if let octets, !isEqual(place, octets) { continue }
+            if let bytes, !isEqual(place, bytes) { continue }
             records[place].isRescued = true
         }
     }
@@ -185,21 +185,21 @@ public struct DeadTokens: ~Copyable {
     }
 
     private func isEqual(_ place: UInt32, digits: RawSpan) -> Bool {
-        let octets = records.octets(of: place)
-        guard digits.byteCount == octets.byteCount * 2 else { return false }
-        for index in 0..<octets.byteCount {
-            let octet = octets.octet(at: index)
-            guard digits.octet(at: index * 2) == HexDigits.digit(octet >> 4),
-                digits.octet(at: index * 2 + 1) == HexDigits.digit(octet & 15)
+        let bytes = records.bytes(of: place)
+        guard digits.byteCount == bytes.byteCount * 2 else { return false }
+        for index in 0..<bytes.byteCount {
+            let byte = bytes.byte(at: index)
+            guard digits.byte(at: index * 2) == HexDigits.digit(byte >> 4),
+                digits.byte(at: index * 2 + 1) == HexDigits.digit(byte & 15)
             else { return false }
         }
         return true
     }
 
     private func isEqual(_ place: UInt32, _ other: RawSpan) -> Bool {
-        let octets = records.octets(of: place)
-        guard other.byteCount == octets.byteCount else { return false }
-        for index in 0..<octets.byteCount where octets.octet(at: index) != other.octet(at: index) {
+        let bytes = records.bytes(of: place)
+        guard other.byteCount == bytes.byteCount else { return false }
+        for index in 0..<bytes.byteCount where bytes.byte(at: index) != other.byte(at: index) {
             return false
         }
         return true
@@ -234,9 +234,9 @@ public struct DeadTokens: ~Copyable {
     // MARK: Memory
 
     /// Whether the limit allows another record, with what has to grow for it.
-    private func hasRoom(_ octetCount: Int) -> Bool {
+    private func hasRoom(_ byteCount: Int) -> Bool {
         let slotBytes = (count + 1) * 2 > slots.count ? slots.count * 16 : 0
-        let pageBytes = records.needsPage(octetCount) ? DeadTokens.pageByteCount : 0
+        let pageBytes = records.needsPage(byteCount) ? DeadTokens.pageByteCount : 0
         return byteCount + slotBytes + pageBytes <= memoryLimit
     }
 

@@ -17,7 +17,7 @@ extension ListPruner {
             if !window.isBlankLine(offset..<stop) {
                 counts.rows += 1
                 var textEnd = stop
-                if textEnd > offset, window.octet(at: textEnd - 1) == 0x0d { textEnd -= 1 }
+                if textEnd > offset, window.byte(at: textEnd - 1) == 0x0d { textEnd -= 1 }
                 if stop - offset > RowChunk.rowByteCountMax {
                     counts.withoutToken += 1
                 } else if let record = findDead(window.bytes(offset..<textEnd)) {
@@ -35,10 +35,10 @@ extension ListPruner {
         while window.count - offset >= 66 {
             let line = window.bytes(offset..<offset + 66)
             let next: Int
-            if line.octet(at: 64) == UInt8(ascii: "\n") {
+            if line.byte(at: 64) == UInt8(ascii: "\n") {
                 next = offset + 65
-            } else if line.octet(at: 64) == UInt8(ascii: "\r"),
-                line.octet(at: 65) == UInt8(ascii: "\n")
+            } else if line.byte(at: 64) == UInt8(ascii: "\r"),
+                line.byte(at: 65) == UInt8(ascii: "\n")
             {
                 next = offset + 66
             } else {

@@ -25,7 +25,7 @@ extension ListPruner {
                 counts.withoutToken += 1
                 continue
             }
-            let text = unsafe RawSpan(_unsafeBytes: reader.octets(of: field))
+            let text = unsafe RawSpan(_unsafeBytes: reader.bytes(of: field))
             guard let record = findDead(text), goes(record, row) else { continue }
             remove(window, row.start, next, reason: record.reason, removed: &removed)
         }
@@ -38,20 +38,20 @@ extension ListPruner {
         let count = next - row.start
         guard count > RowChunk.rowByteCountMax else { return false }
         return count > RowChunk.storedCountMax
-            || window.octet(at: next - 1) != UInt8(ascii: "\n")
+            || window.byte(at: next - 1) != UInt8(ascii: "\n")
     }
 
     /// Whether the row read last ends with a line end, and not because the window does.
     private func isWhole(_ window: ListWindow, _ next: Int) -> Bool {
         if reader.isRowOpen { return false }
-        return window.octet(at: next - 1) == UInt8(ascii: "\n")
+        return window.byte(at: next - 1) == UInt8(ascii: "\n")
     }
 
     /// Where behind the last row only blank lines follow, the last of which may be a row's
     /// beginning.
     private mutating func endOfLastLine(_ window: ListWindow, from start: Int) -> Int {
         var place = window.count
-        while place > start, window.octet(at: place - 1) != 0x0a { place -= 1 }
+        while place > start, window.byte(at: place - 1) != 0x0a { place -= 1 }
         if place < window.count { line -= 1 }
         return place
     }

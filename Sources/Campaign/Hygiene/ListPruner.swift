@@ -93,7 +93,7 @@ public struct ListPruner: ~Copyable {
     private func startsWithByteOrderMark(_ window: ListWindow) -> Bool {
         let mark = ListFormat.byteOrderMark
         return window.count >= mark.count
-            && mark.indices.allSatisfy { window.octet(at: $0) == mark[$0] }
+            && mark.indices.allSatisfy { window.byte(at: $0) == mark[$0] }
     }
 
     /// Takes a row that is longer than rows may be for what it is: none with a token.

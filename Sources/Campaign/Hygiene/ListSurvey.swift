@@ -85,8 +85,8 @@ public struct ListSurvey: ~Copyable {
     private mutating func lookAtForm(_ text: RawSpan, _ count: Int) {
         if text.byteCount != count { counts.decorated += 1 }
         for offset in 0..<text.byteCount {
-            let octet = text.octet(at: offset)
-            if octet >= UInt8(ascii: "A"), octet <= UInt8(ascii: "F") {
+            let byte = text.byte(at: offset)
+            if byte >= UInt8(ascii: "A"), byte <= UInt8(ascii: "F") {
                 counts.withCapitals += 1
                 return
             }

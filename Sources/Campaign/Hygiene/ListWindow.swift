@@ -23,15 +23,15 @@
 
     /// The byte at an offset.
     @inline(__always)
-    func octet(at offset: Int) -> UInt8 {
-        bytes(offset..<offset + 1).octet(at: 0)
+    func byte(at offset: Int) -> UInt8 {
+        bytes(offset..<offset + 1).byte(at: 0)
     }
 
     /// The first place of a byte in a range.
-    func find(_ octet: UInt8, in range: Range<Int>) -> Int? {
+    func find(_ byte: UInt8, in range: Range<Int>) -> Int? {
         check(range)
         // SAFETY: inside the window.
-        return unsafe Campaign.find(octet, start, range.lowerBound, range.upperBound)
+        return unsafe Campaign.find(byte, start, range.lowerBound, range.upperBound)
     }
 
     /// Whether a line of lists without columns is blank.

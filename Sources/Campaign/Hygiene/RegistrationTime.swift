@@ -133,15 +133,15 @@ private struct TimeScanner: ~Escapable {
     init(_ text: RawSpan) {
         self.text = text
         end = text.byteCount
-        while offset < end, isBlank(text.octet(at: offset)) { offset += 1 }
-        while end > offset, isBlank(text.octet(at: end - 1)) { end -= 1 }
+        while offset < end, isBlank(text.byte(at: offset)) { offset += 1 }
+        while end > offset, isBlank(text.byte(at: end - 1)) { end -= 1 }
     }
 
     var isAtEnd: Bool { offset == end }
 
     /// Takes one character if it comes next.
     mutating func take(_ character: Unicode.Scalar) -> Bool {
-        guard offset < end, text.octet(at: offset) == UInt8(ascii: character) else { return false }
+        guard offset < end, text.byte(at: offset) == UInt8(ascii: character) else { return false }
         offset += 1
         return true
     }
@@ -151,7 +151,7 @@ private struct TimeScanner: ~Escapable {
         guard end - offset >= count else { return nil }
         var value: Int64 = 0
         for place in offset..<(offset + count) {
-            let digit = text.octet(at: place) &- UInt8(ascii: "0")
+            let digit = text.byte(at: place) &- UInt8(ascii: "0")
             guard digit <= 9 else { return nil }
             value = value * 10 + Int64(digit)
         }
@@ -162,7 +162,7 @@ private struct TimeScanner: ~Escapable {
     /// A number of one digit or more, and how many they are.
     mutating func digits(upTo limit: Int) -> (value: Int64, count: Int)? {
         var count = 0
-        while offset + count < end, text.octet(at: offset + count) &- UInt8(ascii: "0") <= 9 {
+        while offset + count < end, text.byte(at: offset + count) &- UInt8(ascii: "0") <= 9 {
             count += 1
         }
         guard count > 0, count <= limit, let value = number(ofDigits: count) else { return nil }
@@ -183,6 +183,6 @@ private struct TimeScanner: ~Escapable {
     }
 }
 
-private func isBlank(_ octet: UInt8) -> Bool {
-    octet == UInt8(ascii: " ") || octet == UInt8(ascii: "\t") || octet == UInt8(ascii: "\r")
+private func isBlank(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
 }

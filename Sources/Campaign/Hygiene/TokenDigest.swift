@@ -23,7 +23,7 @@ public struct TokenDigest: Sendable, Equatable {
                 word = unsafe digits.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
             } else {
                 while offset < end {
-                    word = word << 8 | UInt64(digits.octet(at: offset))
+                    word = word << 8 | UInt64(digits.byte(at: offset))
                     offset += 1
                 }
             }

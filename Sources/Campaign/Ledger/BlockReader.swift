@@ -170,8 +170,8 @@ struct BlockReader: ~Copyable {
         precondition(range.upperBound <= blockByteCount)
         let start = Int(blockOffset - windowStart)
         // The block's bytes stay in the buffer until the next one is read.
-        let octets = (start + range.lowerBound)..<(start + range.upperBound)
-        unsafe output.append(contentsOf: buffer[octets])
+        let bytes = (start + range.lowerBound)..<(start + range.upperBound)
+        unsafe output.append(contentsOf: buffer[bytes])
     }
 
     /// A fault in this segment.

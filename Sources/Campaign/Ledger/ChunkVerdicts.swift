@@ -7,7 +7,7 @@ public struct RowVerdict: Sendable {
         /// An accepted row has only its token's fingerprint.
         case fingerprint(UInt64)
         /// Bytes of a token, within `ChunkVerdicts`' storage.
-        case octets(Range<Int>)
+        case bytes(Range<Int>)
         /// Text of the list that is not a token, within `ChunkVerdicts`' storage.
         case text(Range<Int>)
     }
@@ -159,7 +159,7 @@ public struct ChunkVerdicts: ~Copyable {
             switch record.token {
             case .none: rows[row].token = .none
             case .fingerprint(let fingerprint): rows[row].token = .fingerprint(fingerprint)
-            case .octets(let range): rows[row].token = .octets(keep(range))
+            case .bytes(let range): rows[row].token = .bytes(keep(range))
             case .text(let range): rows[row].token = .text(keep(range))
             }
         }
@@ -194,10 +194,10 @@ public struct ChunkVerdicts: ~Copyable {
         switch rows[index].token {
         case .none, .fingerprint: break
         case .text(let range): output.append(contentsOf: storage[range])
-        case .octets(let range):
-            for octet in storage[range] {
-                output.append(HexDigits.digit(octet >> 4))
-                output.append(HexDigits.digit(octet & 15))
+        case .bytes(let range):
+            for byte in storage[range] {
+                output.append(HexDigits.digit(byte >> 4))
+                output.append(HexDigits.digit(byte & 15))
             }
         }
     }

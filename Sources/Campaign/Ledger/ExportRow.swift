@@ -105,9 +105,9 @@ public enum ExportFormat: String, CaseIterable, Sendable {
             return
         }
         output.append(0x22)
-        for octet in field {
-            if octet == 0x22 { output.append(0x22) }
-            output.append(octet)
+        for byte in field {
+            if byte == 0x22 { output.append(0x22) }
+            output.append(byte)
         }
         output.append(0x22)
     }
@@ -156,16 +156,16 @@ public enum ExportFormat: String, CaseIterable, Sendable {
             return
         }
         output.append(0x22)
-        for octet in String(decoding: text, as: UTF8.self).utf8 {
-            switch octet {
+        for byte in String(decoding: text, as: UTF8.self).utf8 {
+            switch byte {
             case 0x22, 0x5C:
                 output.append(0x5C)
-                output.append(octet)
+                output.append(byte)
             case 0..<0x20, 0x7F:
                 output.append(contentsOf: "\\u00".utf8)
-                output.append(HexDigits.digit(octet >> 4))
-                output.append(HexDigits.digit(octet & 15))
-            default: output.append(octet)
+                output.append(HexDigits.digit(byte >> 4))
+                output.append(HexDigits.digit(byte & 15))
+            default: output.append(byte)
             }
         }
         output.append(0x22)

@@ -38,21 +38,21 @@ public struct LedgerSegment {
 /// A segment's bytes in memory.
 public struct LedgerMemory: LedgerBytes, Sendable {
     /// The bytes.
-    public var octets: [UInt8]
+    public var bytes: [UInt8]
 
     /// Takes the bytes.
-    public init(_ octets: [UInt8]) { self.octets = octets }
+    public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Bytes there are.
-    public var byteCount: UInt64 { UInt64(octets.count) }
+    public var byteCount: UInt64 { UInt64(bytes.count) }
 
     /// Copies bytes from `offset` on.
     public func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(LedgerError) -> Int {
         guard offset < byteCount else { return 0 }
-        let count = min(buffer.count, octets.count - Int(offset))
-        unsafe octets.withUnsafeBytes { source in
+        let count = min(buffer.count, bytes.count - Int(offset))
+        unsafe bytes.withUnsafeBytes { source in
             // `count` bytes lie within both.
             unsafe buffer.baseAddress?.copyMemory(
                 from: source.baseAddress! + Int(offset), byteCount: count)

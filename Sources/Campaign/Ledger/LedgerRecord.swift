@@ -15,7 +15,7 @@ struct SettledRecord {
         /// Nothing was there.
         case none
         /// The bytes of a token.
-        case octets(Range<Int>)
+        case bytes(Range<Int>)
         /// Text that is not a token.
         case text(Range<Int>)
         /// The fingerprint of an accepted row's token.
@@ -99,7 +99,7 @@ extension BlockReader {
         } else if second.flags & SettledWord.tokenIsText != 0 {
             token = .text(tokenRange)
         } else {
-            token = second.tokenCount == 0 ? .none : .octets(tokenRange)
+            token = second.tokenCount == 0 ? .none : .bytes(tokenRange)
         }
         offset += second.tokenCount
         recordOffset += byteCount

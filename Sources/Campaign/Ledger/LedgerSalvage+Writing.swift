@@ -123,12 +123,12 @@ extension LedgerWriter {
                 return accepted(
                     row: record.row, fingerprint: fingerprint, attempts: Int(record.attempts),
                     nowMilliseconds: milliseconds)
-            case .octets(let range):
-                var octets: [UInt8] = []
-                reader.copy(range, to: &octets)
-                for octet in octets {
-                    token.append(HexDigits.digit(octet >> 4))
-                    token.append(HexDigits.digit(octet & 15))
+            case .bytes(let range):
+                var bytes: [UInt8] = []
+                reader.copy(range, to: &bytes)
+                for byte in bytes {
+                    token.append(HexDigits.digit(byte >> 4))
+                    token.append(HexDigits.digit(byte & 15))
                 }
             case .text(let range):
                 isText = true

@@ -90,7 +90,7 @@ public struct LedgerSearch {
             switch verdicts.rows[place].token {
             case .none: return list.isAvailable
             case .fingerprint(let other): return other == fingerprint
-            case .octets, .text:
+            case .bytes, .text:
                 var text: [UInt8] = []
                 verdicts.appendToken(ofRow: place, to: &text)
                 return text == digits

@@ -1,5 +1,5 @@
 /// Collects bytes into little-endian words.
-struct OctetPacker {
+struct BytePacker {
     var word: UInt64 = 0
     var shift: UInt64 = 0
 }
@@ -23,7 +23,7 @@ enum HexDigits {
 extension RawSpan {
     /// The byte at `index`, which is checked.
     @_transparent
-    func octet(at index: Int) -> UInt8 {
+    func byte(at index: Int) -> UInt8 {
         // Any eight bits are a UInt8, and the load checks its bounds.
         unsafe unsafeLoad(fromByteOffset: index, as: UInt8.self)
     }
@@ -35,7 +35,7 @@ extension LedgerWriter {
         let count = token.byteCount
         guard count % 2 == 0, count <= LedgerFormat.tokenTextByteCountMax else { return false }
         for index in 0..<count {
-            let digit = token.octet(at: index)
+            let digit = token.byte(at: index)
             if HexDigits.value(digit) == 255 { return false }
         }
         return true
@@ -49,18 +49,18 @@ extension LedgerWriter {
         cursor += 1
     }
 
-    /// Appends an byte, by way of `packer`.
-    mutating func push(_ octet: UInt8, _ packer: inout OctetPacker) {
-        packer.word |= UInt64(octet) << packer.shift
+    /// Appends a byte, by way of `packer`.
+    mutating func push(_ byte: UInt8, _ packer: inout BytePacker) {
+        packer.word |= UInt64(byte) << packer.shift
         packer.shift += 8
         if packer.shift == 64 {
             append(packer.word)
-            packer = OctetPacker()
+            packer = BytePacker()
         }
     }
 
     /// Appends the first `count` bytes of `bytes`, eight at a time; `packer` must be empty.
-    mutating func push(_ bytes: RawSpan, count: Int, _ packer: inout OctetPacker) {
+    mutating func push(_ bytes: RawSpan, count: Int, _ packer: inout BytePacker) {
         precondition(packer.shift == 0)
         var offset = 0
         while count - offset >= 8 {
@@ -72,7 +72,7 @@ extension LedgerWriter {
             offset += 8
         }
         while offset < count {
-            push(bytes.octet(at: offset), &packer)
+            push(bytes.byte(at: offset), &packer)
             offset += 1
         }
     }

@@ -36,13 +36,13 @@ extension LedgerWriter {
         let ones: UInt64 = 0x0101_0101_0101_0101
         var wrong: UInt64 = 0
         for offset in stride(from: 0, to: digits.byteCount, by: 8) {
-            let octets = word(of: digits, at: offset)
-            let digit = octets ^ ones &* 0x30
-            let letter = (octets | ones &* 0x20) ^ ones &* 0x60
+            let bytes = word(of: digits, at: offset)
+            let digit = bytes ^ ones &* 0x30
+            let letter = (bytes | ones &* 0x20) ^ ones &* 0x60
             let isNoDigit = digit &+ ones &* (0x80 - 10)
             let isAboveF = letter &+ ones &* (0x80 - 7)
             let isBelowA = ones &* 0x80 &- letter
-            wrong |= octets | (isNoDigit & (isAboveF | isBelowA))
+            wrong |= bytes | (isNoDigit & (isAboveF | isBelowA))
         }
         return wrong & (ones &* 0x80) == 0
     }

@@ -102,19 +102,19 @@ extension LedgerWriter {
         append(second.bits)
         if let timestamp { append(timestamp) }
 
-        var packer = OctetPacker()
+        var packer = BytePacker()
         if isText {
             push(token, count: tokenCount, &packer)
         } else {
             for index in 0..<tokenCount {
-                let high = HexDigits.value(token.octet(at: 2 * index))
-                let low = HexDigits.value(token.octet(at: 2 * index + 1))
+                let high = HexDigits.value(token.byte(at: 2 * index))
+                let low = HexDigits.value(token.byte(at: 2 * index + 1))
                 push(high << 4 | low, &packer)
             }
         }
         if let reasonText {
             for index in 0..<textCount {
-                push(reasonText.octet(at: index), &packer)
+                push(reasonText.byte(at: index), &packer)
             }
         }
         let written = (timestamp == nil ? 0 : 8) + tokenCount + textCount

@@ -240,10 +240,10 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// Reads `manifest.json`.
     ///
     /// - Throws: `unsupportedVersion`, or `badManifest` saying why.
-    public init(decoding octets: [UInt8]) throws(LedgerError) {
+    public init(decoding bytes: [UInt8]) throws(LedgerError) {
         struct Version: Decodable { var version: Int }
         do {
-            let data = Data(octets)
+            let data = Data(bytes)
             let version = try JSONDecoder().decode(Version.self, from: data).version
             guard version <= Manifest.currentVersion else {
                 throw LedgerError(.unsupportedVersion, detail: "format \(version)")
@@ -266,8 +266,8 @@ public struct Manifest: Codable, Hashable, Sendable {
     private func computedChecksum() -> UInt32 {
         var copy = self
         copy.checksum = 0
-        let octets = copy.json(isPretty: false)
-        return unsafe octets.withUnsafeBufferPointer { buffer in
+        let bytes = copy.json(isPretty: false)
+        return unsafe bytes.withUnsafeBufferPointer { buffer in
             unsafe UInt32(truncatingIfNeeded: crc32_z(0, buffer.baseAddress!, buffer.count))
         }
     }

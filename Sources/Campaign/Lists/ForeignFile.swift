@@ -18,16 +18,16 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
     /// What a file is that no reader of lists can read.
     ///
     /// - Parameters:
-    ///   - octets: its beginning, at least its first line if possible; a compressed file's decoded.
+    ///   - bytes: its beginning, at least its first line if possible; a compressed file's decoded.
     ///   - isDelimited: whether it is said to be CSV or TSV, whose first row may begin with any
     ///     character.
-    public static func detect(_ octets: [UInt8], isDelimited: Bool) -> ForeignFile? {
-        for (mark, kind) in marks where octets.starts(with: mark) {
-            return kind == .zip && isWorkbook(octets) ? .excelWorkbook : kind
+    public static func detect(_ bytes: [UInt8], isDelimited: Bool) -> ForeignFile? {
+        for (mark, kind) in marks where bytes.starts(with: mark) {
+            return kind == .zip && isWorkbook(bytes) ? .excelWorkbook : kind
         }
-        if isUTF16(octets) { return .utf16 }
+        if isUTF16(bytes) { return .utf16 }
         if isDelimited { return nil }
-        var text = octets[...]
+        var text = bytes[...]
         if text.starts(with: ListFormat.byteOrderMark) { text = text.dropFirst(3) }
         text = text.drop { $0 <= 0x20 }
         if text.first == UInt8(ascii: "[") { return .jsonArray }
@@ -47,17 +47,17 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         (Array("%PDF-".utf8), .pdf), ([0xff, 0xfe], .utf16), ([0xfe, 0xff], .utf16),
     ]
 
-    private static func isWorkbook(_ octets: [UInt8]) -> Bool {
-        let text = String(decoding: octets, as: UTF8.self)
+    private static func isWorkbook(_ bytes: [UInt8]) -> Bool {
+        let text = String(decoding: bytes, as: UTF8.self)
         return text.contains("[Content_Types].xml") || text.contains("xl/")
     }
 
     /// Without a mark: text in which every second byte is 0, as UTF-16 writes ASCII.
-    private static func isUTF16(_ octets: [UInt8]) -> Bool {
-        let pairs = min(octets.count, 64) / 2
+    private static func isUTF16(_ bytes: [UInt8]) -> Bool {
+        let pairs = min(bytes.count, 64) / 2
         guard pairs >= 2 else { return false }
         func isText(low: Int, high: Int) -> Bool {
-            (0..<pairs).allSatisfy { octets[2 * $0 + high] == 0 && octets[2 * $0 + low] != 0 }
+            (0..<pairs).allSatisfy { bytes[2 * $0 + high] == 0 && bytes[2 * $0 + low] != 0 }
         }
         return isText(low: 0, high: 1) || isText(low: 1, high: 0)
     }

@@ -42,17 +42,17 @@ public enum ForeignToken: Sendable, Equatable, CaseIterable {
         TokenText.isToken(text)
     }
 
-    private static func isLetterOrDigit(_ octet: UInt8) -> Bool {
-        (0x30...0x39).contains(octet) || (0x41...0x5a).contains(octet)
-            || (0x61...0x7a).contains(octet)
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte)
+            || (0x61...0x7a).contains(byte)
     }
 
     private static func isUUID(_ word: [UInt8]) -> Bool {
         let hyphens: Set = [8, 13, 18, 23]
         return word.count == 36
-            && word.enumerated().allSatisfy { place, octet in
+            && word.enumerated().allSatisfy { place, byte in
                 hyphens.contains(place)
-                    ? octet == UInt8(ascii: "-") : UnicodeScalar(octet).properties.isASCIIHexDigit
+                    ? byte == UInt8(ascii: "-") : UnicodeScalar(byte).properties.isASCIIHexDigit
             }
     }
 
@@ -62,8 +62,8 @@ public enum ForeignToken: Sendable, Equatable, CaseIterable {
         else {
             return false
         }
-        return word.allSatisfy { octet in
-            isLetterOrDigit(octet) || Array("-_:".utf8).contains(octet)
+        return word.allSatisfy { byte in
+            isLetterOrDigit(byte) || Array("-_:".utf8).contains(byte)
         }
     }
 

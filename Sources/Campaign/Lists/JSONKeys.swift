@@ -18,8 +18,8 @@ public enum JSONKeys {
                     path.removeLast()
                 }
                 guard token.kind == .key, tokenizer.depth == path.count + 1 else { continue }
-                let octets = unsafe text.withUnsafeBytes { unsafe Array($0[token.range]) }
-                path.append(String(decoding: octets, as: UTF8.self))
+                let bytes = unsafe text.withUnsafeBytes { unsafe Array($0[token.range]) }
+                path.append(String(decoding: bytes, as: UTF8.self))
                 guard let value = try tokenizer.next(in: text) else { return keys }
                 if value.kind != .objectStart {
                     keys.append(path.joined(separator: "."))

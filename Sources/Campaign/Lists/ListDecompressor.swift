@@ -98,13 +98,13 @@ internal import CZstd
             progress.consumed < input.count || (!isBetween && input.count == 0)
         {
             if isBetween {
-                let octet = unsafe input[progress.consumed]
-                if octet == 0 {
+                let byte = unsafe input[progress.consumed]
+                if byte == 0 {
                     isPadding = true
                     progress.consumed += 1
                     continue
                 }
-                guard !isPadding, octet == 0x1f else {
+                guard !isPadding, byte == 0x1f else {
                     throw .corrupt("something else follows its gzip data")
                 }
                 unsafe inflateReset(stream)

@@ -27,12 +27,12 @@ public enum ListFormat: String, Sendable, CaseIterable {
     /// Whether the first row names the columns.
     public var hasHeader: Bool { separator != nil }
 
-    /// Whether `octet` counts as nothing when a line is asked whether it is blank.
+    /// Whether `byte` counts as nothing when a line is asked whether it is blank.
     ///
     /// A tab separates empty fields in TSV, and a line of those is a row.
-    func isBlank(_ octet: UInt8) -> Bool {
-        octet == UInt8(ascii: " ") || octet == UInt8(ascii: "\r")
-            || (octet == UInt8(ascii: "\t") && self != .tsv)
+    func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\r")
+            || (byte == UInt8(ascii: "\t") && self != .tsv)
     }
 }
 
@@ -42,12 +42,12 @@ extension ListFormat {
     /// - Parameters:
     ///   - fileName: endings `.gz` and `.zst` are looked through; `.csv`, `.tsv`, `.tab`, `.jsonl`
     ///     and `.ndjson` decide.
-    ///   - firstOctets: the decoded list's beginning, with its first line if possible.
+    ///   - firstBytes: the decoded list's beginning, with its first line if possible.
     ///   - tokenColumn: a first line that is just this name is a header of one column.
     public static func detect(
-        fileName: String = "", firstOctets: [UInt8], tokenColumn: String
+        fileName: String = "", firstBytes: [UInt8], tokenColumn: String
     ) -> ListFormat {
-        named(fileName) ?? byContent(firstOctets, tokenColumn: tokenColumn)
+        named(fileName) ?? byContent(firstBytes, tokenColumn: tokenColumn)
     }
 
     /// What a file's name says about the format.
@@ -63,8 +63,8 @@ extension ListFormat {
         return nil
     }
 
-    private static func byContent(_ octets: [UInt8], tokenColumn: String) -> ListFormat {
-        var rest = octets[...]
+    private static func byContent(_ bytes: [UInt8], tokenColumn: String) -> ListFormat {
+        var rest = bytes[...]
         if rest.starts(with: byteOrderMark) { rest = rest.dropFirst(byteOrderMark.count) }
         rest = rest.drop { $0 <= 0x20 }
         if rest.first == UInt8(ascii: "{") { return .jsonl }
@@ -83,21 +83,21 @@ extension ListFormat {
     /// What separates the columns of a list that is called CSV: a semicolon where its header has one
     /// outside quotes and no comma; where it has both, whichever gives a column that is wanted.
     ///
-    /// - Parameter firstOctets: the decoded list's beginning, with its header if possible.
-    public static func separator(_ firstOctets: [UInt8], tokenColumn: String) -> ListFormat {
-        var header = firstOctets[...]
+    /// - Parameter firstBytes: the decoded list's beginning, with its header if possible.
+    public static func separator(_ firstBytes: [UInt8], tokenColumn: String) -> ListFormat {
+        var header = firstBytes[...]
         if header.starts(with: byteOrderMark) { header = header.dropFirst(byteOrderMark.count) }
         header = header.drop { $0 <= 0x20 }
         var (hasComma, hasSemicolon, isQuoted) = (false, false, false)
-        for (place, octet) in zip(header.indices, header) {
-            if octet == UInt8(ascii: "\"") { isQuoted.toggle() }
+        for (place, byte) in zip(header.indices, header) {
+            if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
             if isQuoted { continue }
-            if octet == UInt8(ascii: "\n") {
+            if byte == UInt8(ascii: "\n") {
                 header = header[..<place]
                 break
             }
-            hasComma = hasComma || octet == UInt8(ascii: ",")
-            hasSemicolon = hasSemicolon || octet == UInt8(ascii: ";")
+            hasComma = hasComma || byte == UInt8(ascii: ",")
+            hasSemicolon = hasSemicolon || byte == UInt8(ascii: ";")
         }
         guard hasSemicolon, hasComma else { return hasSemicolon ? .semicolonCSV : .csv }
         func hasToken(_ format: ListFormat) -> Bool {

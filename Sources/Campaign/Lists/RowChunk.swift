@@ -33,12 +33,12 @@
     /// For a resumed run: settled states whose rows are sent again.
     public var reopens: ReopenedStates = []
 
-    private(set) var octets: UnsafeMutableRawPointer
+    private(set) var storage: UnsafeMutableRawPointer
     /// The bytes that there is room for: more than `capacity` for the sake of a long row.
     private(set) var room = RowChunk.capacity
 
     init() {
-        unsafe octets = .allocate(byteCount: RowChunk.capacity, alignment: 64)
+        unsafe storage = .allocate(byteCount: RowChunk.capacity, alignment: 64)
     }
 
     /// Whether it holds a row that is longer than other chunks are.
@@ -50,15 +50,15 @@
         let larger = min(room * 2, RowChunk.storedCountMax)
         let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 64)
         // SAFETY: both have room for `count` bytes.
-        unsafe memory.copyMemory(from: octets, byteCount: count)
-        unsafe octets.deallocate()
-        unsafe octets = memory
+        unsafe memory.copyMemory(from: storage, byteCount: count)
+        unsafe storage.deallocate()
+        unsafe storage = memory
         room = larger
     }
 
     deinit {
         // SAFETY: allocated in `init`, and readers keep the chunk alive while they look at it.
-        unsafe octets.deallocate()
+        unsafe storage.deallocate()
     }
 
     /// Where the next chunk starts.
@@ -72,15 +72,15 @@
     public var bytes: RawSpan {
         @_lifetime(borrow self) get {
             // SAFETY: the memory lives as long as the chunk, and `storedCount` bytes are set.
-            let span = unsafe RawSpan(_unsafeStart: octets, byteCount: storedCount)
+            let span = unsafe RawSpan(_unsafeStart: storage, byteCount: storedCount)
             return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
 
     func reset() {
         if isLarge {
-            unsafe octets.deallocate()
-            unsafe octets = .allocate(byteCount: RowChunk.capacity, alignment: 64)
+            unsafe storage.deallocate()
+            unsafe storage = .allocate(byteCount: RowChunk.capacity, alignment: 64)
             room = RowChunk.capacity
         }
         start = ListPosition()

@@ -92,13 +92,13 @@ public struct RowLayout: Sendable, Equatable {
     /// Whether a header is one well-formed row.
     private static func isWellFormed(_ header: [UInt8], _ format: ListFormat) -> Bool {
         var scanner = RowScanner(format: format)
-        return unsafe header.withUnsafeBytes { octets in
-            guard let base = octets.baseAddress else { return true }
+        return unsafe header.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return true }
             var scan = 0
-            if let end = unsafe scanner.nextEnd(in: base, from: &scan, to: octets.count) {
+            if let end = unsafe scanner.nextEnd(in: base, from: &scan, to: bytes.count) {
                 return !end.isMalformed
             }
-            return !scanner.endOfText(at: octets.count).isMalformed
+            return !scanner.endOfText(at: bytes.count).isMalformed
         }
     }
 
@@ -110,29 +110,29 @@ public struct RowLayout: Sendable, Equatable {
         var (isQuoted, isAtStart) = (false, true)
         var offset = 0
         func end() {
-            let isBlank = { (octet: UInt8) in octet == 0x20 || octet == 0x09 || octet == 0x0d }
+            let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0d }
             let text = name.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
             columns.append(String(decoding: Array(text), as: UTF8.self))
             name = []
         }
         while offset < header.count {
-            let octet = header[offset]
+            let byte = header[offset]
             let wasAtStart = isAtStart
             isAtStart = false
-            if octet == quote, wasAtStart {
+            if byte == quote, wasAtStart {
                 isQuoted = true
-            } else if octet == quote, isQuoted {
+            } else if byte == quote, isQuoted {
                 if offset + 1 < header.count, header[offset + 1] == quote {
                     name.append(quote)
                     offset += 1
                 } else {
                     isQuoted = false
                 }
-            } else if octet == separator, !isQuoted {
+            } else if byte == separator, !isQuoted {
                 end()
                 isAtStart = true
             } else {
-                name.append(octet)
+                name.append(byte)
             }
             offset += 1
         }

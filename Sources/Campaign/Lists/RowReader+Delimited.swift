@@ -2,16 +2,16 @@ extension RowReader {
     /// The next record of RFC 4180; nil where the line is blank.
     mutating func nextDelimited(separator: UInt8) -> Row? {
         let start = offset
-        let newline = unsafe find(UInt8(ascii: "\n"), octets, start, end)
+        let newline = unsafe find(UInt8(ascii: "\n"), bytes, start, end)
         let stop = newline ?? end
-        if unsafe isBlank(octets, start, stop, layout.format) {
+        if unsafe isBlank(bytes, start, stop, layout.format) {
             offset = newline.map { $0 + 1 } ?? end
             line += 1
             return nil
         }
         let firstLine = line
         for index in 0..<fieldCount { unsafe fields[index] = .missing }
-        if unsafe find(UInt8(ascii: "\""), octets, start, stop) == nil {
+        if unsafe find(UInt8(ascii: "\""), bytes, start, stop) == nil {
             // Nearly all rows of nearly all lists.
             offset = newline.map { $0 + 1 } ?? end
             line += 1
@@ -31,7 +31,7 @@ extension RowReader {
         var scanner = RowScanner(format: layout.format)
         var scan = start
         var textEnd = end
-        if let rowEnd = unsafe scanner.nextEnd(in: octets, from: &scan, to: end) {
+        if let rowEnd = unsafe scanner.nextEnd(in: bytes, from: &scan, to: end) {
             precondition(rowEnd.isMalformed, "a well-formed row was not split")
             offset = rowEnd.offset
             line = firstLine + rowEnd.lineCount
@@ -49,7 +49,7 @@ extension RowReader {
     private func splitPlain(_ start: Int, _ stop: Int, _ separator: UInt8) {
         var fieldStart = start
         for place in 0..<placeCount {
-            let found = unsafe find(separator, octets, fieldStart, stop)
+            let found = unsafe find(separator, bytes, fieldStart, stop)
             set(place, Field(start: fieldStart, count: (found ?? stop) - fieldStart, form: .plain))
             guard let found else { return }
             fieldStart = found + 1
@@ -75,33 +75,33 @@ extension RowReader {
         while true {
             let fieldStart = cursor
             // SAFETY: the cursor is below `end` where it is looked at.
-            if cursor < end, unsafe octets.load(fromByteOffset: cursor, as: UInt8.self) == quote {
+            if cursor < end, unsafe bytes.load(fromByteOffset: cursor, as: UInt8.self) == quote {
                 guard let field = quoted(from: fieldStart, &cursor, isWanted: isWanted(place))
                 else { return nil }
                 set(place, field)
                 let stop = cursor
                 // SAFETY: as above.
-                let octet =
-                    cursor < end ? unsafe octets.load(fromByteOffset: cursor, as: UInt8.self) : 0x0a
-                if octet == separator {
+                let byte =
+                    cursor < end ? unsafe bytes.load(fromByteOffset: cursor, as: UInt8.self) : 0x0a
+                if byte == separator {
                     cursor += 1
                     place += 1
                     continue
                 }
-                if octet == UInt8(ascii: "\r") { cursor += 1 }
+                if byte == UInt8(ascii: "\r") { cursor += 1 }
                 // SAFETY: as above.
                 guard
                     unsafe cursor == end
-                        || octets.load(fromByteOffset: cursor, as: UInt8.self) == 0x0a
+                        || bytes.load(fromByteOffset: cursor, as: UInt8.self) == 0x0a
                 else { return nil }
                 offset = min(cursor + 1, end)
                 line += 1
                 return stop
             }
             if newline < cursor {
-                newline = unsafe find(UInt8(ascii: "\n"), octets, cursor, end) ?? end
+                newline = unsafe find(UInt8(ascii: "\n"), bytes, cursor, end) ?? end
             }
-            let found = unsafe find(separator, octets, cursor, newline)
+            let found = unsafe find(separator, bytes, cursor, newline)
             var stop = found ?? newline
             if found == nil { stop = withoutCarriageReturn(fieldStart, newline) }
             set(place, Field(start: fieldStart, count: stop - fieldStart, form: .plain))
@@ -131,15 +131,15 @@ extension RowReader {
         var hasDoubledQuotes = false
         cursor = opening + 1
         while true {
-            guard let found = unsafe find(quote, octets, cursor, end) else { return nil }
-            var newline = unsafe find(UInt8(ascii: "\n"), octets, cursor, found)
+            guard let found = unsafe find(quote, bytes, cursor, end) else { return nil }
+            var newline = unsafe find(UInt8(ascii: "\n"), bytes, cursor, found)
             while let inner = newline {
                 line += 1
-                newline = unsafe find(UInt8(ascii: "\n"), octets, inner + 1, found)
+                newline = unsafe find(UInt8(ascii: "\n"), bytes, inner + 1, found)
             }
             cursor = found + 1
             // SAFETY: the cursor is below `end` where it is looked at.
-            if cursor < end, unsafe octets.load(fromByteOffset: cursor, as: UInt8.self) == quote {
+            if cursor < end, unsafe bytes.load(fromByteOffset: cursor, as: UInt8.self) == quote {
                 hasDoubledQuotes = true
                 cursor += 1
                 continue
@@ -155,11 +155,11 @@ extension RowReader {
         var isSecondQuote = false
         for place in field.start..<field.start + field.count {
             // SAFETY: the field lies inside the text, and there is room for all of it.
-            let octet = unsafe octets.load(fromByteOffset: place, as: UInt8.self)
-            isSecondQuote = octet == UInt8(ascii: "\"") && !isSecondQuote
+            let byte = unsafe bytes.load(fromByteOffset: place, as: UInt8.self)
+            isSecondQuote = byte == UInt8(ascii: "\"") && !isSecondQuote
             // The first quote of each pair goes.
             if isSecondQuote { continue }
-            unsafe room.storeBytes(of: octet, toByteOffset: count, as: UInt8.self)
+            unsafe room.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
             count += 1
         }
         defer { decodedCount += count }

@@ -5,12 +5,12 @@ extension RowReader {
     /// The next line as a JSON object; nil where it is blank.
     mutating func nextJSONLine() -> Row? {
         let start = offset
-        let newline = unsafe find(UInt8(ascii: "\n"), octets, start, end)
+        let newline = unsafe find(UInt8(ascii: "\n"), bytes, start, end)
         var stop = newline ?? end
         offset = newline.map { $0 + 1 } ?? end
         let line = self.line
         self.line += 1
-        if unsafe isBlank(octets, start, stop, .jsonl) { return nil }
+        if unsafe isBlank(bytes, start, stop, .jsonl) { return nil }
         stop = withoutCarriageReturn(start, stop)
         if !readObject(start, stop) {
             let whole = Field(start: start, count: stop - start, form: .unusable)
@@ -25,21 +25,21 @@ extension RowReader {
         for index in 0..<fieldCount { unsafe fields[index] = .missing }
         decodedCount = 0
         // SAFETY: the line lies inside the chunk, which stays alive during this call.
-        let octets = unsafe octets
-        let text = unsafe RawSpan(_unsafeStart: octets, byteCount: stop)
+        let bytes = unsafe bytes
+        let text = unsafe RawSpan(_unsafeStart: bytes, byteCount: stop)
         var tokenizer = JSONTokenizer(at: start)
         do throws(APNsError) {
             guard try tokenizer.next(in: text)?.kind == .objectStart else { return false }
             if let paths {
                 paths.begin()
-                return try unsafe readPaths(paths, &tokenizer, text, octets)
+                return try unsafe readPaths(paths, &tokenizer, text, bytes)
             }
             while let key = try tokenizer.next(in: text) {
                 guard key.kind == .key, tokenizer.depth == 1 else { continue }
                 guard let value = try tokenizer.next(in: text) else { return false }
-                unsafe take(value, of: key, octets) { (name, reader) in
+                unsafe take(value, of: key, bytes) { (name, reader) in
                     let index = unsafe reader.wantedField(name)
-                    if index >= 0 { unsafe reader.fields[index] = reader.field(value, octets) }
+                    if index >= 0 { unsafe reader.fields[index] = reader.field(value, bytes) }
                 }
             }
             return true
@@ -52,15 +52,15 @@ extension RowReader {
     @inline(never)
     private mutating func readPaths(
         _ paths: JSONPaths, _ tokenizer: inout JSONTokenizer, _ text: RawSpan,
-        _ octets: UnsafeRawPointer
+        _ bytes: UnsafeRawPointer
     ) throws(APNsError) -> Bool {
         while let token = try tokenizer.next(in: text) {
             let depth = tokenizer.depth
             if token.kind == .objectEnd || token.kind == .arrayEnd { paths.left(depth: depth + 1) }
             guard token.kind == .key, depth <= paths.depthMax else { continue }
             guard let value = try tokenizer.next(in: text) else { return false }
-            unsafe take(value, of: token, octets) { (name, reader) in
-                unsafe reader.take(value, named: name, depth: depth, paths, octets)
+            unsafe take(value, of: token, bytes) { (name, reader) in
+                unsafe reader.take(value, named: name, depth: depth, paths, bytes)
             }
         }
         return true
@@ -69,10 +69,10 @@ extension RowReader {
     /// Hands out a key's text.
     @inline(__always)
     private mutating func take(
-        _ value: JSONTokenizer.Token, of key: JSONTokenizer.Token, _ octets: UnsafeRawPointer,
+        _ value: JSONTokenizer.Token, of key: JSONTokenizer.Token, _ bytes: UnsafeRawPointer,
         _ body: (UnsafeRawBufferPointer, inout RowReader) -> Void
     ) {
-        let name = unsafe UnsafeRawBufferPointer(start: octets + key.start, count: key.count)
+        let name = unsafe UnsafeRawBufferPointer(start: bytes + key.start, count: key.count)
         guard key.hasEscapes else {
             unsafe body(name, &self)
             return
@@ -88,13 +88,13 @@ extension RowReader {
     /// Sets the fields that a key names, or that it is the end of a path to.
     private mutating func take(
         _ value: JSONTokenizer.Token, named name: UnsafeRawBufferPointer, depth: Int,
-        _ paths: JSONPaths, _ octets: UnsafeRawPointer
+        _ paths: JSONPaths, _ bytes: UnsafeRawPointer
     ) {
         var made: Field?
         let literal = depth == 1 ? unsafe wantedField(name) : -1
         for index in 0..<fieldCount {
             if index == literal {
-                let field = unsafe made ?? field(value, octets)
+                let field = unsafe made ?? field(value, bytes)
                 made = field
                 paths.isLiteral[index] = true
                 unsafe fields[index] = field
@@ -102,7 +102,7 @@ extension RowReader {
             }
             guard let isLast = unsafe paths.step(index, name, depth: depth) else { continue }
             if isLast, !paths.isLiteral[index] {
-                let field = unsafe made ?? field(value, octets)
+                let field = unsafe made ?? field(value, bytes)
                 made = field
                 unsafe fields[index] = field
             } else if !isLast {
@@ -129,12 +129,12 @@ extension RowReader {
     }
 
     private mutating func field(
-        _ value: JSONTokenizer.Token, _ octets: UnsafeRawPointer
+        _ value: JSONTokenizer.Token, _ bytes: UnsafeRawPointer
     ) -> Field {
         switch value.kind {
         case .string where value.hasEscapes:
             let text = unsafe UnsafeRawBufferPointer(
-                start: octets + value.start, count: value.count)
+                start: bytes + value.start, count: value.count)
             let room = unsafe roomToDecode(value.count)
             guard let count = unsafe JSONEscapes.decode(text, into: room) else {
                 return Field(start: value.start, count: value.count, form: .unusable)
@@ -207,28 +207,28 @@ enum JSONEscapes {
     /// Writes a string's text; an escape is longer than what it stands for.
     ///
     /// - Parameters:
-    ///   - octets: the inside of a string that the tokenizer passed.
+    ///   - bytes: the inside of a string that the tokenizer passed.
     ///   - output: room for as many bytes.
     /// - Returns: how many it has; nil where a surrogate stands alone, which is not text.
     static func decode(
-        _ octets: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer
+        _ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer
     ) -> Int? {
         var length = 0
         var offset = 0
-        func put(_ octet: UInt8) {
+        func put(_ byte: UInt8) {
             // SAFETY: the caller vouches for the room.
-            unsafe output.storeBytes(of: octet, toByteOffset: length, as: UInt8.self)
+            unsafe output.storeBytes(of: byte, toByteOffset: length, as: UInt8.self)
             length += 1
         }
-        while offset < octets.count {
-            let octet = unsafe octets[offset]
-            guard octet == UInt8(ascii: "\\") else {
-                put(octet)
+        while offset < bytes.count {
+            let byte = unsafe bytes[offset]
+            guard byte == UInt8(ascii: "\\") else {
+                put(byte)
                 offset += 1
                 continue
             }
             // The tokenizer has found every escape to be whole.
-            let letter = unsafe octets[offset + 1]
+            let letter = unsafe bytes[offset + 1]
             offset += 2
             switch letter {
             case UInt8(ascii: "b"): put(0x08)
@@ -237,30 +237,30 @@ enum JSONEscapes {
             case UInt8(ascii: "r"): put(0x0d)
             case UInt8(ascii: "t"): put(0x09)
             case UInt8(ascii: "u"):
-                var value = unsafe unit(octets, at: offset)
+                var value = unsafe unit(bytes, at: offset)
                 offset += 4
-                if value >> 10 == 0x36, offset + 6 <= octets.count,
-                    unsafe octets[offset] == UInt8(ascii: "\\"),
-                    unsafe octets[offset + 1] == UInt8(ascii: "u")
+                if value >> 10 == 0x36, offset + 6 <= bytes.count,
+                    unsafe bytes[offset] == UInt8(ascii: "\\"),
+                    unsafe bytes[offset + 1] == UInt8(ascii: "u")
                 {
-                    let second = unsafe unit(octets, at: offset + 2)
+                    let second = unsafe unit(bytes, at: offset + 2)
                     guard second >> 10 == 0x37 else { return nil }
                     value = 0x10000 + ((value & 0x3ff) << 10) + (second & 0x3ff)
                     offset += 6
                 }
                 guard let scalar = Unicode.Scalar(value) else { return nil }
-                for octet in String(scalar).utf8 { put(octet) }
+                for byte in String(scalar).utf8 { put(byte) }
             default: put(letter)
             }
         }
         return length
     }
 
-    private static func unit(_ octets: UnsafeRawBufferPointer, at start: Int) -> UInt32 {
+    private static func unit(_ bytes: UnsafeRawBufferPointer, at start: Int) -> UInt32 {
         var unit: UInt32 = 0
         for place in start..<start + 4 {
-            let octet = unsafe octets[place]
-            let digit = octet <= UInt8(ascii: "9") ? octet - 0x30 : (octet | 0x20) - 0x57
+            let byte = unsafe bytes[place]
+            let digit = byte <= UInt8(ascii: "9") ? byte - 0x30 : (byte | 0x20) - 0x57
             unit = unit << 4 | UInt32(digit)
         }
         return unit

@@ -53,7 +53,7 @@ public import APNs
     public let layout: RowLayout
 
     var chunk: RowChunk?
-    var octets: UnsafeRawPointer
+    var bytes: UnsafeRawPointer
     var end = 0
     var offset = 0
     var line: UInt64 = 0
@@ -101,16 +101,16 @@ public import APNs
         for (field, place) in layout.places.enumerated() {
             unsafe fieldAtPlace[place] = Int32(field)
         }
-        let octetsOfNames = layout.names.flatMap { Array($0.utf8) }
-        unsafe names = .allocate(capacity: octetsOfNames.count)
+        let bytesOfNames = layout.names.flatMap { Array($0.utf8) }
+        unsafe names = .allocate(capacity: bytesOfNames.count)
         unsafe nameEnds = .allocate(capacity: fieldCount)
-        for (offset, octet) in octetsOfNames.enumerated() { unsafe names[offset] = octet }
+        for (offset, byte) in bytesOfNames.enumerated() { unsafe names[offset] = byte }
         var nameEnd = 0
         for (field, name) in layout.names.enumerated() {
             nameEnd += name.utf8.count
             unsafe nameEnds[field] = nameEnd
         }
-        unsafe octets = UnsafeRawPointer(fields)
+        unsafe bytes = UnsafeRawPointer(fields)
         separator = layout.format.separator ?? 0
         switch layout.format {
         case .lines: usualMode = .lines
@@ -136,7 +136,7 @@ public import APNs
     /// Starts at a chunk's first row; the chunk stays alive until `close`.
     public mutating func open(_ chunk: RowChunk) {
         self.chunk = chunk
-        unsafe octets = UnsafeRawPointer(chunk.octets)
+        unsafe bytes = UnsafeRawPointer(chunk.storage)
         end = chunk.storedCount
         offset = 0
         line = chunk.start.line
@@ -147,9 +147,9 @@ public import APNs
     }
 
     /// Starts at a row in bytes that the caller keeps alive; what lies before `offset` may change.
-    mutating func open(_ octets: UnsafeRawPointer, from start: Int, count: Int, line: UInt64) {
+    mutating func open(_ bytes: UnsafeRawPointer, from start: Int, count: Int, line: UInt64) {
         chunk = nil
-        unsafe self.octets = octets
+        unsafe self.bytes = bytes
         end = count
         offset = start
         self.line = line
@@ -197,21 +197,21 @@ public import APNs
     public func text(_ field: Field) -> RawSpan {
         // SAFETY: inside the chunk that `self` keeps alive, or its decoded texts, neither of which
         // changes before the next row.
-        let span = unsafe RawSpan(_unsafeBytes: octets(of: field))
+        let span = unsafe RawSpan(_unsafeBytes: bytes(of: field))
         return unsafe _overrideLifetime(span, borrowing: self)
     }
 
     /// The bytes of `text`; they last until the next row is read.
     @inline(__always)
-    func octets(of field: Field) -> UnsafeRawBufferPointer {
-        if field.form == .decoded { return unsafe decodedOctets(of: field) }
+    func bytes(of field: Field) -> UnsafeRawBufferPointer {
+        if field.form == .decoded { return unsafe decodedBytes(of: field) }
         precondition(field.start >= 0 && field.count >= 0 && field.start + field.count <= end)
         // SAFETY: inside the chunk that `self` keeps alive, whose bytes do not change.
-        return unsafe UnsafeRawBufferPointer(start: octets + field.start, count: field.count)
+        return unsafe UnsafeRawBufferPointer(start: bytes + field.start, count: field.count)
     }
 
     @inline(never)
-    private func decodedOctets(of field: Field) -> UnsafeRawBufferPointer {
+    private func decodedBytes(of field: Field) -> UnsafeRawBufferPointer {
         precondition(field.start >= 0 && field.count >= 0)
         precondition(field.start + field.count <= decodedCount)
         // SAFETY: so many bytes of the decoded texts are set.

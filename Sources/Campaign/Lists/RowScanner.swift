@@ -56,14 +56,14 @@ struct RowScanner {
         var isMalformed = false
     }
 
-    /// The next row end in `octets[scan..<end]`; nil where there is none, then `scan` is `end`.
+    /// The next row end in `bytes[scan..<end]`; nil where there is none, then `scan` is `end`.
     ///
-    /// It goes on where the last call stopped; `octets` may be another piece of the same text.
+    /// It goes on where the last call stopped; `bytes` may be another piece of the same text.
     mutating func nextEnd(
-        in octets: UnsafeRawPointer, from scan: inout Int, to end: Int
+        in bytes: UnsafeRawPointer, from scan: inout Int, to end: Int
     ) -> RowEnd? {
-        if separator != 0 { return unsafe nextDelimitedEnd(in: octets, from: &scan, to: end) }
-        guard let newline = unsafe find(UInt8(ascii: "\n"), octets, scan, end) else {
+        if separator != 0 { return unsafe nextDelimitedEnd(in: bytes, from: &scan, to: end) }
+        guard let newline = unsafe find(UInt8(ascii: "\n"), bytes, scan, end) else {
             scan = end
             return nil
         }
@@ -86,17 +86,17 @@ struct RowScanner {
     }
 
     private mutating func nextDelimitedEnd(
-        in octets: UnsafeRawPointer, from scan: inout Int, to end: Int
+        in bytes: UnsafeRawPointer, from scan: inout Int, to end: Int
     ) -> RowEnd? {
         let quote = UInt8(ascii: "\"")
-        var newline = unsafe find(UInt8(ascii: "\n"), octets, scan, end) ?? end
+        var newline = unsafe find(UInt8(ascii: "\n"), bytes, scan, end) ?? end
         while scan < end {
             switch state {
             case .fieldStart, .unquoted:
-                guard let found = unsafe find(quote, octets, scan, newline) else {
+                guard let found = unsafe find(quote, bytes, scan, newline) else {
                     if newline < end { return rowEnd(newline, &scan) }
                     // SAFETY: `end` is above `scan`.
-                    let last = unsafe octets.load(fromByteOffset: end - 1, as: UInt8.self)
+                    let last = unsafe bytes.load(fromByteOffset: end - 1, as: UInt8.self)
                     state = last == separator ? .fieldStart : .unquoted
                     scan = end
                     return nil
@@ -106,25 +106,25 @@ struct RowScanner {
                     isOpening = state == .fieldStart
                 } else {
                     // SAFETY: `found` is above `scan`.
-                    let before = unsafe octets.load(fromByteOffset: found - 1, as: UInt8.self)
+                    let before = unsafe bytes.load(fromByteOffset: found - 1, as: UInt8.self)
                     isOpening = before == separator
                 }
                 state = isOpening ? .quoted : .unquoted
                 if isOpening { linesBeforeQuote = innerLineCount }
                 scan = found + 1
             case .quoted:
-                let found = unsafe find(quote, octets, scan, end) ?? end
+                let found = unsafe find(quote, bytes, scan, end) ?? end
                 while newline < found {
                     innerLineCount += 1
-                    newline = unsafe find(UInt8(ascii: "\n"), octets, newline + 1, end) ?? end
+                    newline = unsafe find(UInt8(ascii: "\n"), bytes, newline + 1, end) ?? end
                 }
                 if found < end { state = .quoteInQuoted }
                 scan = min(found + 1, end)
             case .quoteInQuoted, .quoteThenReturn:
                 // SAFETY: `scan` is below `end`.
-                let octet = unsafe octets.load(fromByteOffset: scan, as: UInt8.self)
-                if octet == UInt8(ascii: "\n") { return rowEnd(scan, &scan) }
-                step(octet)
+                let byte = unsafe bytes.load(fromByteOffset: scan, as: UInt8.self)
+                if byte == UInt8(ascii: "\n") { return rowEnd(scan, &scan) }
+                step(byte)
                 if state != .malformed { scan += 1 }
             case .malformed:
                 if newline < end { return rowEnd(newline, &scan) }
@@ -134,13 +134,13 @@ struct RowScanner {
         return nil
     }
 
-    /// What an byte behind a quote that may have closed a field makes of the row.
-    private mutating func step(_ octet: UInt8) {
+    /// What a byte behind a quote that may have closed a field makes of the row.
+    private mutating func step(_ byte: UInt8) {
         guard state == .quoteInQuoted else {
             state = .malformed
             return
         }
-        switch octet {
+        switch byte {
         case UInt8(ascii: "\""): state = .quoted
         case separator: state = .fieldStart
         case UInt8(ascii: "\r"): state = .quoteThenReturn
@@ -158,26 +158,26 @@ struct RowScanner {
     }
 }
 
-/// The offset of the first `octet` in `octets[start..<end]`.
+/// The offset of the first `byte` in `bytes[start..<end]`.
 @inline(__always)
-func find(_ octet: UInt8, _ octets: UnsafeRawPointer, _ start: Int, _ end: Int) -> Int? {
+func find(_ byte: UInt8, _ bytes: UnsafeRawPointer, _ start: Int, _ end: Int) -> Int? {
     // SAFETY: the caller vouches for the range; memchr reads nothing beyond it.
-    guard let found = unsafe memchr(octets + start, Int32(octet), end - start) else { return nil }
-    return unsafe UnsafeRawPointer(found) - octets
+    guard let found = unsafe memchr(bytes + start, Int32(byte), end - start) else { return nil }
+    return unsafe UnsafeRawPointer(found) - bytes
 }
 
-/// Whether `octets[start..<end]` holds nothing but blanks and line ends.
+/// Whether `bytes[start..<end]` holds nothing but blanks and line ends.
 @inline(__always)
 func isBlank(
-    _ octets: UnsafeRawPointer, _ start: Int, _ end: Int, _ format: ListFormat
+    _ bytes: UnsafeRawPointer, _ start: Int, _ end: Int, _ format: ListFormat
 ) -> Bool {
     var offset = start
     while offset < end {
         // SAFETY: the caller vouches for the range.
-        let octet = unsafe octets.load(fromByteOffset: offset, as: UInt8.self)
+        let byte = unsafe bytes.load(fromByteOffset: offset, as: UInt8.self)
         // Most rows are told by their first byte.
-        if octet > 0x20 { return false }
-        if octet != UInt8(ascii: "\n"), !format.isBlank(octet) { return false }
+        if byte > 0x20 { return false }
+        if byte != UInt8(ascii: "\n"), !format.isBlank(byte) { return false }
         offset += 1
     }
     return true

@@ -27,7 +27,7 @@ extension RowSplitter {
                 markCount = nil
             } else if offset == bytes.byteCount {
                 return false
-            } else if bytes.octet(at: offset) == mark[count] {
+            } else if bytes.byte(at: offset) == mark[count] {
                 offset += 1
                 markCount = count + 1
             } else {
@@ -40,9 +40,9 @@ extension RowSplitter {
     }
 
     mutating func appendMark(_ count: Int, to chunk: RowChunk) {
-        for (offset, octet) in ListFormat.byteOrderMark.prefix(count).enumerated() {
+        for (offset, byte) in ListFormat.byteOrderMark.prefix(count).enumerated() {
             // SAFETY: the chunk is empty and holds far more than three bytes.
-            unsafe chunk.octets.storeBytes(of: octet, toByteOffset: offset, as: UInt8.self)
+            unsafe chunk.storage.storeBytes(of: byte, toByteOffset: offset, as: UInt8.self)
         }
         filled = count
     }
@@ -58,7 +58,7 @@ extension RowSplitter {
         if count == 0 { return }
         unsafe bytes.withUnsafeBytes { source in
             // SAFETY: `count` bytes are left in the input, and have room in the chunk.
-            unsafe (chunk.octets + filled).copyMemory(
+            unsafe (chunk.storage + filled).copyMemory(
                 from: source.baseAddress.unsafelyUnwrapped + offset, byteCount: count)
         }
         offset += count
@@ -69,9 +69,9 @@ extension RowSplitter {
     mutating func scanRows(_ chunk: RowChunk) -> ScanEnd {
         let limit = rowLimitNow
         // SAFETY: the chunk's first `filled` bytes are set.
-        let octets = unsafe UnsafeRawPointer(chunk.octets)
-        while let end = unsafe scanner.nextEnd(in: octets, from: &scan, to: filled) {
-            let isRow = unsafe !isBlank(octets, rowsEnd, end.offset, format)
+        let bytes = unsafe UnsafeRawPointer(chunk.storage)
+        while let end = unsafe scanner.nextEnd(in: bytes, from: &scan, to: filled) {
+            let isRow = unsafe !isBlank(bytes, rowsEnd, end.offset, format)
             rowsEnd = end.offset
             lineCount += end.lineCount
             if isRow {
@@ -93,7 +93,7 @@ extension RowSplitter {
         let lines = scanner.endOfText(at: filled).lineCount
         guard rowsEnd < filled else { return }
         // SAFETY: the chunk's first `filled` bytes are set.
-        if unsafe !isBlank(UnsafeRawPointer(chunk.octets), rowsEnd, filled, format) {
+        if unsafe !isBlank(UnsafeRawPointer(chunk.storage), rowsEnd, filled, format) {
             rowCount += 1
         }
         lineCount += lines
@@ -116,12 +116,12 @@ extension RowSplitter {
         chunk.lineCount = lineCount
         chunk.storedCount = rowsEnd
         let isKept = !isHeaderDue && (rowCount > 0 || isExact)
-        chunk.isOverlong = unsafe chunk.isLarge && isOverlong(chunk.octets, rowsEnd)
-        if isKept { chunk.hash = unsafe hash(chunk.octets, rowsEnd) }
+        chunk.isOverlong = unsafe chunk.isLarge && isOverlong(chunk.storage, rowsEnd)
+        if isKept { chunk.hash = unsafe hash(chunk.storage, rowsEnd) }
         if let next {
             precondition(!chunk.isLarge, "nothing follows the row of a large chunk")
             // SAFETY: both chunks have the same capacity.
-            unsafe next.octets.copyMemory(from: chunk.octets + rowsEnd, byteCount: carried)
+            unsafe next.storage.copyMemory(from: chunk.storage + rowsEnd, byteCount: carried)
             self.chunk = next
         }
         takeHeader(from: chunk)
@@ -158,7 +158,7 @@ extension RowSplitter {
         var text: [UInt8] = []
         let bytes = chunk.bytes
         text.reserveCapacity(bytes.byteCount)
-        for offset in 0..<bytes.byteCount { text.append(bytes.octet(at: offset)) }
+        for offset in 0..<bytes.byteCount { text.append(bytes.byte(at: offset)) }
         // Blank lines before it are not part of it.
         text = Array(text.drop { $0 == 0x0a || format.isBlank($0) })
         while let last = text.last, last == 0x0a || last == 0x0d { text.removeLast() }
@@ -220,21 +220,21 @@ extension RowSplitter {
         return chunk
     }
 
-    /// Whether a single row, its line feed in `octets`, is longer than rows may be.
-    private func isOverlong(_ octets: UnsafeMutableRawPointer, _ count: Int) -> Bool {
+    /// Whether a single row, its line feed in `bytes`, is longer than rows may be.
+    private func isOverlong(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> Bool {
         guard count > RowChunk.rowByteCountMax else { return false }
         // SAFETY: the caller vouches for the bytes.
-        return unsafe octets.load(fromByteOffset: count - 1, as: UInt8.self) != 0x0a
+        return unsafe bytes.load(fromByteOffset: count - 1, as: UInt8.self) != 0x0a
     }
 
     /// The hash of a chunk's stored bytes: what lies beyond the capacity of most chunks extends
     /// that of what comes before, as ledgers have it from the beginning.
-    func hash(_ octets: UnsafeMutableRawPointer, _ count: Int) -> UInt64 {
+    func hash(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> UInt64 {
         let first = min(count, RowChunk.capacity)
         // SAFETY: the caller vouches for the bytes, which do not change meanwhile.
-        let hash = unsafe MixingHash.hash(RawSpan(_unsafeStart: octets, byteCount: first))
+        let hash = unsafe MixingHash.hash(RawSpan(_unsafeStart: bytes, byteCount: first))
         guard count > first else { return hash }
         return unsafe MixingHash.extend(
-            hash, by: RawSpan(_unsafeStart: octets + first, byteCount: count - first))
+            hash, by: RawSpan(_unsafeStart: bytes + first, byteCount: count - first))
     }
 }

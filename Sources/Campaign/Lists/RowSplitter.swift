@@ -127,7 +127,7 @@ public struct RowSplitter: ~Copyable {
                 if rowsEnd == 0, filled < RowChunk.storedCountMax {
                     chunk.grow(keeping: filled)
                 } else if rowsEnd == 0 {
-                    overlong = (0, unsafe hash(chunk.octets, filled))
+                    overlong = (0, unsafe hash(chunk.storage, filled))
                 } else if rowsEnd == filled {
                     if let finished = cutOff() { return .chunk(finished) }
                 } else {

@@ -31,7 +31,7 @@ struct FallbackTally: ~Copyable {
         // FNV-1a: values are short, and a table is small.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for index in 0..<value.byteCount {
-            hash = (hash ^ UInt64(value.octet(at: index))) &* 0x100_0000_01b3
+            hash = (hash ^ UInt64(value.byte(at: index))) &* 0x100_0000_01b3
         }
         for index in 0..<used where slots[index].hash == hash { return index }
         guard used < Self.valueLimit else { return Self.valueLimit }
@@ -40,8 +40,8 @@ struct FallbackTally: ~Copyable {
         var count = min(value.byteCount, Self.sampleLimit)
         slot.isCut = count < value.byteCount
         // A character is not cut in two.
-        while slot.isCut, count > 0, value.octet(at: count) & 0xc0 == 0x80 { count -= 1 }
-        for index in 0..<count { slot.sample[index] = value.octet(at: index) }
+        while slot.isCut, count > 0, value.byte(at: count) & 0xc0 == 0x80 { count -= 1 }
+        for index in 0..<count { slot.sample[index] = value.byte(at: index) }
         slot.count = UInt8(count)
         slots[used] = slot
         used += 1

@@ -32,19 +32,19 @@ public enum PayloadCheck {
         if payload.byteCount == 0 {
             return Problem(line: nil, column: nil, message: "is empty: write a JSON object")
         }
-        if payload.byteCount >= 3, payload.octet(at: 0) == 0xef, payload.octet(at: 1) == 0xbb,
-            payload.octet(at: 2) == 0xbf
+        if payload.byteCount >= 3, payload.byte(at: 0) == 0xef, payload.byte(at: 1) == 0xbb,
+            payload.byte(at: 2) == 0xbf
         {
             return problem(
                 payload, 0, "starts with a byte-order mark: save it as UTF-8 without one")
         }
         var start = 0
         while start < payload.byteCount,
-            [0x20, 0x09, 0x0a, 0x0d].contains(payload.octet(at: start))
+            [0x20, 0x09, 0x0a, 0x0d].contains(payload.byte(at: start))
         {
             start += 1
         }
-        if start < payload.byteCount, payload.octet(at: start) != UInt8(ascii: "{") {
+        if start < payload.byteCount, payload.byte(at: start) != UInt8(ascii: "{") {
             return problem(payload, start, "is not JSON object: it must start with {")
         }
         var tokenizer = JSONTokenizer()
@@ -83,11 +83,11 @@ public enum PayloadCheck {
         var line = 1
         var column = 1
         for position in 0..<min(offset, text.byteCount) {
-            let octet = text.octet(at: position)
-            if octet == UInt8(ascii: "\n") {
+            let byte = text.byte(at: position)
+            if byte == UInt8(ascii: "\n") {
                 line += 1
                 column = 1
-            } else if octet & 0xc0 != 0x80 {
+            } else if byte & 0xc0 != 0x80 {
                 // Bytes 10xxxxxx go on with a character that was counted.
                 column += 1
             }

@@ -83,7 +83,7 @@ struct PayloadDocument {
         _ token: JSONTokenizer.Token, _ payload: RawSpan
     ) -> (kind: PayloadKey.Kinds, sample: String?) {
         guard token.kind == .string else { return (kind(token), nil) }
-        let inside = token.range.map { payload.octet(at: $0) }
+        let inside = token.range.map { payload.byte(at: $0) }
         // What is not a template was told by who compiled it.
         let pieces = (try? TemplatePiece.divide(inside[...], at: 0, isJSON: true)) ?? []
         // What rows fill in is not known; where all of it has defaults, those may go out.
@@ -91,7 +91,7 @@ struct PayloadDocument {
         var isTemplate = false
         for piece in pieces {
             switch piece {
-            case .constant(let octets): text? += octets
+            case .constant(let bytes): text? += bytes
             case .placeholder(let placeholder):
                 isTemplate = true
                 if pieces.count == 1, placeholder.kind != .text {
@@ -127,11 +127,11 @@ enum JSONText {
     /// A token's text; a string's without its escapes. Lone surrogates become U+FFFD.
     static func decoded(_ text: RawSpan, _ token: JSONTokenizer.Token) -> String {
         var units: [UInt16] = []
-        var octets: [UInt8] = []
+        var bytes: [UInt8] = []
         var result = ""
-        func endOctets() {
-            result += String(decoding: octets, as: UTF8.self)
-            octets = []
+        func endBytes() {
+            result += String(decoding: bytes, as: UTF8.self)
+            bytes = []
         }
         func endUnits() {
             result += String(decoding: units, as: UTF16.self)
@@ -139,26 +139,26 @@ enum JSONText {
         }
         var offset = token.start
         while offset < token.range.upperBound {
-            let octet = text.octet(at: offset)
-            guard token.hasEscapes, octet == UInt8(ascii: "\\") else {
+            let byte = text.byte(at: offset)
+            guard token.hasEscapes, byte == UInt8(ascii: "\\") else {
                 endUnits()
-                octets.append(octet)
+                bytes.append(byte)
                 offset += 1
                 continue
             }
-            let letter = text.octet(at: offset + 1)
+            let letter = text.byte(at: offset + 1)
             offset += 2
             if letter == UInt8(ascii: "u") {
-                endOctets()
-                let digits = (0..<4).map { text.octet(at: offset + $0) }
+                endBytes()
+                let digits = (0..<4).map { text.byte(at: offset + $0) }
                 units.append(UInt16(String(decoding: digits, as: UTF8.self), radix: 16) ?? 0xfffd)
                 offset += 4
                 continue
             }
             endUnits()
-            octets.append(escapes[letter] ?? letter)
+            bytes.append(escapes[letter] ?? letter)
         }
-        endOctets()
+        endBytes()
         endUnits()
         return result
     }

@@ -10,23 +10,23 @@ public enum PayloadMinifier {
         var isString = false
         var isEscaped = false
         for offset in 0..<payload.byteCount {
-            let octet = payload.octet(at: offset)
+            let byte = payload.byte(at: offset)
             if isString {
-                result.append(octet)
+                result.append(byte)
                 if isEscaped {
                     isEscaped = false
-                } else if octet == UInt8(ascii: "\\") {
+                } else if byte == UInt8(ascii: "\\") {
                     isEscaped = true
-                } else if octet == UInt8(ascii: "\"") {
+                } else if byte == UInt8(ascii: "\"") {
                     isString = false
                 }
                 continue
             }
-            switch octet {
+            switch byte {
             case 0x20, 0x09, 0x0a, 0x0d: break
             default:
-                isString = octet == UInt8(ascii: "\"")
-                result.append(octet)
+                isString = byte == UInt8(ascii: "\"")
+                result.append(byte)
             }
         }
         return result

@@ -40,8 +40,8 @@ extension PayloadRenderer {
         var high = names.count
         while low < high {
             let middle = (low + high) / 2
-            let range = names[middle].octets
-            let name = unsafe octets[Int(range.lowerBound)..<Int(range.upperBound)]
+            let range = names[middle].bytes
+            let name = unsafe bytes[Int(range.lowerBound)..<Int(range.upperBound)]
             switch unsafe Self.order(UnsafeRawBufferPointer(rebasing: name), value, asHyphens) {
             case 0: return Int(names[middle].template)
             case ..<0: low = middle + 1
@@ -56,9 +56,9 @@ extension PayloadRenderer {
         _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ asHyphens: Bool
     ) -> Int {
         for index in 0..<min(name.count, value.count) {
-            var octet = unsafe value[index]
-            if asHyphens, octet == UInt8(ascii: "_") { octet = UInt8(ascii: "-") }
-            let difference = unsafe Int(name[index]) - Int(octet)
+            var byte = unsafe value[index]
+            if asHyphens, byte == UInt8(ascii: "_") { byte = UInt8(ascii: "-") }
+            let difference = unsafe Int(name[index]) - Int(byte)
             if difference != 0 { return difference }
         }
         return name.count - value.count
@@ -78,8 +78,8 @@ extension PayloadRenderer {
             }
             if field.form == .missing { return .missingColumn }
         }
-        guard let octets = unsafe text(of: field, reader) else { return .badValue }
-        let text = unsafe RawSpan(_unsafeBytes: octets)
+        guard let bytes = unsafe text(of: field, reader) else { return .badValue }
+        let text = unsafe RawSpan(_unsafeBytes: bytes)
         switch step.kind {
         case .text: return isJSON ? appendEscaped(text) : appendPlain(text)
         case .integer:
@@ -94,15 +94,15 @@ extension PayloadRenderer {
     mutating func appendConstant(_ range: Range<Int32>) -> Bool {
         guard count + range.count <= room else { return false }
         for offset in range {
-            unsafe pieces[count] = octets[Int(offset)]
+            unsafe pieces[count] = bytes[Int(offset)]
             count += 1
         }
         return true
     }
 
-    private mutating func append(_ octet: UInt8) {
+    private mutating func append(_ byte: UInt8) {
         // The caller has looked for room; the subscript checks it in debug builds.
-        unsafe pieces[count] = octet
+        unsafe pieces[count] = byte
         count += 1
     }
 
@@ -131,7 +131,7 @@ extension PayloadRenderer {
         while offset < text.byteCount {
             guard let length = UTF8Scalar.count(in: text, at: offset) else { return .badValue }
             for _ in 0..<length {
-                append(text.octet(at: offset))
+                append(text.byte(at: offset))
                 offset += 1
             }
         }
@@ -143,18 +143,18 @@ extension PayloadRenderer {
         var offset = 0
         while offset < text.byteCount {
             guard count + 6 <= room else { return .payloadTooLarge }
-            let octet = text.octet(at: offset)
-            if octet >= 0x80 {
+            let byte = text.byte(at: offset)
+            if byte >= 0x80 {
                 guard let length = UTF8Scalar.count(in: text, at: offset) else { return .badValue }
-                for place in offset..<offset + length { append(text.octet(at: place)) }
+                for place in offset..<offset + length { append(text.byte(at: place)) }
                 offset += length
                 continue
             }
             offset += 1
-            switch octet {
+            switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
                 append(UInt8(ascii: "\\"))
-                append(octet)
+                append(byte)
             case 0x08: appendEscape("b")
             case 0x09: appendEscape("t")
             case 0x0a: appendEscape("n")
@@ -164,10 +164,10 @@ extension PayloadRenderer {
                 appendEscape("u")
                 append(UInt8(ascii: "0"))
                 append(UInt8(ascii: "0"))
-                append(UInt8(ascii: "0") + octet >> 4)
-                let low = octet & 15
+                append(UInt8(ascii: "0") + byte >> 4)
+                let low = byte & 15
                 append(low < 10 ? UInt8(ascii: "0") + low : UInt8(ascii: "a") + low - 10)
-            default: append(octet)
+            default: append(byte)
             }
         }
         return nil
@@ -184,6 +184,6 @@ extension PayloadRenderer {
     func text(
         of field: RowReader.Field, _ reader: borrowing RowReader
     ) -> UnsafeRawBufferPointer? {
-        unsafe field.isText ? reader.octets(of: field) : nil
+        unsafe field.isText ? reader.bytes(of: field) : nil
     }
 }

@@ -48,12 +48,12 @@ public import APNs
 
     /// A value with a payload of its own.
     struct Name {
-        var octets: Range<Int32>
+        var bytes: Range<Int32>
         var template: UInt16
     }
 
     let limit: Int
-    let octets: UnsafeMutableRawBufferPointer
+    let bytes: UnsafeMutableRawBufferPointer
     let steps: FixedBuffer<Step>
     let recipes: FixedBuffer<Recipe>
     let names: FixedBuffer<Name>
@@ -85,11 +85,11 @@ public import APNs
             }
             return index
         }
-        var octets: [UInt8] = []
+        var bytes: [UInt8] = []
         var steps: [Step] = []
         func lay(_ text: [UInt8]) -> Range<Int32> {
-            octets += text
-            return Int32(octets.count - text.count)..<Int32(octets.count)
+            bytes += text
+            return Int32(bytes.count - text.count)..<Int32(bytes.count)
         }
         func recipe(_ segments: [PayloadTemplate.Segment], _ tail: [UInt8]) -> Recipe {
             let first = steps.count
@@ -109,14 +109,14 @@ public import APNs
         collapseRecipe = set.collapse == nil ? nil : recipes.count
         if let collapse = set.collapse { recipes.append(recipe(collapse.segments, collapse.tail)) }
         let names = (set.choice?.names ?? []).map {
-            Name(octets: lay($0.value), template: UInt16($0.template))
+            Name(bytes: lay($0.value), template: UInt16($0.template))
         }
         choiceField = set.choice.map { field($0.column) }
         choiceFallback = set.choice?.fallback
         fallbacks = FallbackTally(isNeeded: set.choice != nil)
         limit = set.limit
-        unsafe self.octets = .allocate(byteCount: octets.count, alignment: 8)
-        unsafe self.octets.copyBytes(from: octets)
+        unsafe self.bytes = .allocate(byteCount: bytes.count, alignment: 8)
+        unsafe self.bytes.copyBytes(from: bytes)
         self.steps = FixedBuffer(steps)
         self.recipes = FixedBuffer(recipes)
         self.names = FixedBuffer(names)
@@ -127,7 +127,7 @@ public import APNs
 
     deinit {
         // SAFETY: allocated in `init`, of trivial types, and reached only through here.
-        unsafe octets.deallocate()
+        unsafe bytes.deallocate()
         unsafe pieces.deallocate()
     }
 
@@ -229,7 +229,7 @@ public import APNs
     private func copy(
         _ range: Range<Int32>, to output: UnsafeMutableRawPointer
     ) -> UnsafeMutableRawPointer {
-        let text = unsafe octets[Int(range.lowerBound)..<Int(range.upperBound)]
+        let text = unsafe bytes[Int(range.lowerBound)..<Int(range.upperBound)]
         unsafe UnsafeMutableRawBufferPointer(start: output, count: text.count).copyMemory(
             from: UnsafeRawBufferPointer(rebasing: text))
         return unsafe output + text.count

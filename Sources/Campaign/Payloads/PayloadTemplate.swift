@@ -74,21 +74,21 @@ private struct TemplateCompiler {
     mutating func compile(_ payload: RawSpan) throws(TemplateError) {
         var offset = 0
         while offset < payload.byteCount {
-            let octet = payload.octet(at: offset)
+            let byte = payload.byte(at: offset)
             offset += 1
-            switch octet {
+            switch byte {
             case 0x20, 0x09, 0x0a, 0x0d: break
             case UInt8(ascii: "\""):
                 let start = offset
-                while payload.octet(at: offset) != octet {
-                    offset += payload.octet(at: offset) == UInt8(ascii: "\\") ? 2 : 1
+                while payload.byte(at: offset) != byte {
+                    offset += payload.byte(at: offset) == UInt8(ascii: "\\") ? 2 : 1
                 }
                 var inside: [UInt8] = []
-                for place in start..<offset { inside.append(payload.octet(at: place)) }
+                for place in start..<offset { inside.append(payload.byte(at: place)) }
                 offset += 1
                 let isKey = Self.isBeforeColon(payload, offset)
                 try string(inside, at: start, isKey: isKey)
-            default: constant.append(octet)
+            default: constant.append(byte)
             }
         }
     }
@@ -96,9 +96,9 @@ private struct TemplateCompiler {
     private static func isBeforeColon(_ payload: RawSpan, _ start: Int) -> Bool {
         var offset = start
         while offset < payload.byteCount {
-            switch payload.octet(at: offset) {
+            switch payload.byte(at: offset) {
             case 0x20, 0x09, 0x0a, 0x0d: offset += 1
-            case let octet: return octet == UInt8(ascii: ":")
+            case let byte: return byte == UInt8(ascii: ":")
             }
         }
         return false
@@ -117,7 +117,7 @@ private struct TemplateCompiler {
         constant.append(UInt8(ascii: "\""))
         for piece in pieces {
             switch piece {
-            case .constant(let octets): constant += octets
+            case .constant(let bytes): constant += bytes
             case .placeholder(let placeholder):
                 if isKey {
                     throw TemplateError(

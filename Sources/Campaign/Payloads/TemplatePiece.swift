@@ -51,8 +51,8 @@ extension TemplatePiece {
         var pieces: [TemplatePiece] = []
         var constant: [UInt8] = []
         var offset = text.startIndex
-        func isDouble(_ octet: UInt8, _ offset: Int) -> Bool {
-            offset + 1 < text.endIndex && text[offset] == octet && text[offset + 1] == octet
+        func isDouble(_ byte: UInt8, _ offset: Int) -> Bool {
+            offset + 1 < text.endIndex && text[offset] == byte && text[offset + 1] == byte
         }
         while offset < text.endIndex {
             guard isDouble(brace, offset) else {
@@ -108,7 +108,7 @@ extension TemplatePiece {
                 offset: place, message: "{{ is followed by no column's name: write {{{{ for {{")
         }
         var fallback = bar.map { Array(inside[($0 + 1)...]) }
-        let isBrace = { (octet: UInt8) in octet == UInt8(ascii: "{") }
+        let isBrace = { (byte: UInt8) in byte == UInt8(ascii: "{") }
         if let fallback,
             zip(fallback, fallback.dropFirst()).contains(where: {
                 isBrace($0) && isBrace($1)

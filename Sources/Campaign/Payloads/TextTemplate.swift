@@ -28,7 +28,7 @@ public struct TextTemplate: Sendable, Equatable {
         do throws(TemplateError) {
             for piece in try TemplatePiece.divide(Array(text.utf8)[...], at: 0, isJSON: false) {
                 switch piece {
-                case .constant(let octets): constant += octets
+                case .constant(let bytes): constant += bytes
                 case .placeholder(let placeholder):
                     guard placeholder.kind == .text else {
                         let name = placeholder.column

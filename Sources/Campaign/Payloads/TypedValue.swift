@@ -7,13 +7,13 @@ enum TypedValue {
         let (blankEnd, end) = trimmed(text)
         var start = blankEnd
         guard start < end else { return nil }
-        let first = text.octet(at: start)
+        let first = text.byte(at: start)
         let isNegative = first == UInt8(ascii: "-")
         if isNegative || first == UInt8(ascii: "+") { start += 1 }
         guard start < end else { return nil }
         var value: Int64 = 0
         while start < end {
-            let digit = text.octet(at: start) &- UInt8(ascii: "0")
+            let digit = text.byte(at: start) &- UInt8(ascii: "0")
             guard digit < 10 else { return nil }
             let (product, overflow) = value.multipliedReportingOverflow(by: 10)
             let (sum, overflowToo) =
@@ -31,7 +31,7 @@ enum TypedValue {
     static func boolean(_ text: RawSpan) -> Bool? {
         let (start, end) = trimmed(text)
         if end - start == 1 {
-            switch text.octet(at: start) {
+            switch text.byte(at: start) {
             case UInt8(ascii: "1"): return true
             case UInt8(ascii: "0"): return false
             default: return nil
@@ -55,8 +55,8 @@ enum TypedValue {
     private static func trimmed(_ text: RawSpan) -> (start: Int, end: Int) {
         var start = 0
         var end = text.byteCount
-        while start < end, text.octet(at: start) == UInt8(ascii: " ") { start += 1 }
-        while end > start, text.octet(at: end - 1) == UInt8(ascii: " ") { end -= 1 }
+        while start < end, text.byte(at: start) == UInt8(ascii: " ") { start += 1 }
+        while end > start, text.byte(at: end - 1) == UInt8(ascii: " ") { end -= 1 }
         return (start, end)
     }
 
@@ -66,7 +66,7 @@ enum TypedValue {
         guard end - start == word.utf8CodeUnitCount else { return false }
         for offset in 0..<word.utf8CodeUnitCount {
             // SAFETY: inside the static string; `| 0x20` makes a letter small.
-            if unsafe text.octet(at: start + offset) | 0x20 != word.utf8Start[offset] {
+            if unsafe text.byte(at: start + offset) | 0x20 != word.utf8Start[offset] {
                 return false
             }
         }

@@ -17,7 +17,7 @@ package final class RowHandoff: Sendable {
 
     private struct State {
         var rows: [Row] = []
-        /// The octets of their pieces.
+        /// The bytes of their pieces.
         var pieceCount = 0
         /// Reactors with a connection that is ready.
         var able: Set<Int> = []
@@ -30,7 +30,7 @@ package final class RowHandoff: Sendable {
     /// The most rows that may lie here.
     let limit: Int
     package static let rowsLimit = 65_536
-    /// The most octets of personal pieces that may lie here.
+    /// The most bytes of personal pieces that may lie here.
     static let piecesLimit = 8 << 20
 
     init(limit: Int) {
@@ -83,7 +83,7 @@ package final class RowHandoff: Sendable {
         }
     }
 
-    /// Rows that lie here, and the octets of their pieces.
+    /// Rows that lie here, and the bytes of their pieces.
     var counts: (rows: Int, pieces: Int) {
         state.withLock { ($0.rows.count, $0.pieceCount) }
     }

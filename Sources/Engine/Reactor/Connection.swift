@@ -40,7 +40,7 @@ import Support
     /// Since when the buffer is not empty, monotonic nanoseconds; nil while it is.
     var waitingSince: UInt64?
     /// When the driver was given bytes last, or had sent all of them, monotonic nanoseconds: of a
-    /// request that was written later no octet has left the buffer.
+    /// request that was written later no byte has left the buffer.
     var handedOver: UInt64 = 0
 
     /// Monotonic nanoseconds.

@@ -17,9 +17,9 @@ package struct OccupancyGauge {
         case reasons = "unknown reasons"
         case handoffRows = "rows between reactors"
         case handoffPieces = "pieces between reactors"
-        case outgoing = "octets to go out"
+        case outgoing = "bytes to go out"
         case streams
-        case control = "control octets"
+        case control = "control bytes"
         case parts = "requests in parts"
         case bodies = "bodies of answers"
     }
@@ -65,7 +65,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// The most octets that wait in a connection's buffer.
+    /// The most bytes that wait in a connection's buffer.
     static var outgoingLimit: Int { 4 * Records.sealedCount(recordPlaintextLimit) + 4096 }
 
     /// Rows in each condition that a row in hand may be in.

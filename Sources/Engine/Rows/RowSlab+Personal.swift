@@ -25,7 +25,7 @@ import Campaign
         unsafe memory.deallocate()
     }
 
-    /// Blocks that hold so many octets.
+    /// Blocks that hold so many bytes.
     static func blocks(for count: Int) -> Int { (count + contentCount - 1) / contentCount }
 
     /// Takes a block whose chain goes on with `next`. There must be one.

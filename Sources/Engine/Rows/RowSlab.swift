@@ -54,7 +54,7 @@ package struct PendingRow {
     let blocksPerRow: Int
 
     /// - Parameters:
-    ///   - piecesLimit: The most octets of a row's personal pieces; 0 where rows have none.
+    ///   - piecesLimit: The most bytes of a row's personal pieces; 0 where rows have none.
     ///   - blockCount: Blocks for what does not fit behind tokens.
     package init(capacity: Int, piecesLimit: Int = 0, blockCount: Int = 0) {
         blocksPerRow = BlockArena.blocks(for: piecesLimit)

@@ -3,7 +3,7 @@ package import Ring
 import Support
 package import TLS
 
-/// Octets over TLS on a blocking socket: for what has time, such as the doctor, or reading a feedback
+/// Bytes over TLS on a blocking socket: for what has time, such as the doctor, or reading a feedback
 /// service.
 @safe package final class BlockingStream {
     /// Why it goes no further.
@@ -94,14 +94,14 @@ package import TLS
 
     // MARK: Before TLS
 
-    /// Says octets as they are.
-    package func sayPlainly(_ octets: [UInt8]) throws(Failure) {
-        unsafe cipher.copyBytes(from: octets)
-        try send(octets.count)
+    /// Says bytes as they are.
+    package func sayPlainly(_ bytes: [UInt8]) throws(Failure) {
+        unsafe cipher.copyBytes(from: bytes)
+        try send(bytes.count)
     }
 
-    /// The next octet as it is, and no more than it; nil at the stream's end.
-    package func nextPlainOctet() throws(Failure) -> UInt8? {
+    /// The next byte as it is, and no more than it; nil at the stream's end.
+    package func nextPlainByte() throws(Failure) -> UInt8? {
         try read(limit: 1) == 0 ? nil : unsafe input[0]
     }
 
@@ -120,22 +120,22 @@ package import TLS
         }
     }
 
-    /// The next octets; empty at the stream's end, said in order or not.
+    /// The next bytes; empty at the stream's end, said in order or not.
     package func next() throws(Failure) -> [UInt8] {
         while opened.isEmpty, !hasEnded {
             if let failure { throw failure }
             try receive()
         }
-        let octets = opened
+        let bytes = opened
         opened = []
-        return octets
+        return bytes
     }
 
-    /// Says octets, at most as many as a few records hold.
-    package func say(_ octets: [UInt8]) throws(Failure) {
+    /// Says bytes, at most as many as a few records hold.
+    package func say(_ bytes: [UInt8]) throws(Failure) {
         var output = unsafe OutputRawSpan(buffer: cipher, initializedCount: 0)
-        // SAFETY: octets have no padding.
-        let isSealed = session.seal(unsafe octets.span.bytes, ciphertext: &output)
+        // SAFETY: bytes have no padding.
+        let isSealed = session.seal(unsafe bytes.span.bytes, ciphertext: &output)
         let count = unsafe output.finalize(for: cipher)
         guard isSealed else { throw .network("the TLS session ended") }
         try send(count)
@@ -166,7 +166,7 @@ package import TLS
         while true {
             var plaintext = unsafe OutputRawSpan(buffer: plain, initializedCount: 0)
             var replies = unsafe OutputRawSpan(buffer: cipher, initializedCount: 0)
-            // Safe: `count` octets were read into the buffer, which nothing else touches.
+            // Safe: `count` bytes were read into the buffer, which nothing else touches.
             let bytes = unsafe RawSpan(
                 _unsafeBytes: UnsafeRawBufferPointer(rebasing: input[..<count]))
             let result = session.receive(

@@ -88,7 +88,7 @@ struct FrameTraceLine {
         let text = String(decoding: value, as: UTF8.self)
         switch name {
         case "authorization":
-            return "bearer (\(value.count) octets)"
+            return "bearer (\(value.count) bytes)"
         case ":path":
             guard let (folder, token) = text.parts(atLast: "/") else { return text }
             return "\(folder)/\(token.count > 8 ? "\(token.prefix(8))..." : token)"

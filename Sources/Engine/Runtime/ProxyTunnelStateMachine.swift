@@ -39,7 +39,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         case refused(RecordLayerError)
     }
 
-    /// The most that a proxy may say before its answer's end. Proxies add a few hundred octets.
+    /// The most that a proxy may say before its answer's end. Proxies add a few hundred bytes.
     package static let answerLimit = 8192
 
     private let recipe: Recipe
@@ -64,16 +64,16 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         if case .unasked = phase {
             phase = .asked
             var request = request
-            for octet in request { output.append(octet) }
+            for byte in request { output.append(byte) }
             request.cleanse()
         }
         while offset < input.byteCount {
             guard case .asked = phase else { break }
-            // SAFETY: the offset is within the span, and every octet is a valid UInt8.
-            let octet = unsafe input.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+            // SAFETY: the offset is within the span, and every byte is a valid UInt8.
+            let byte = unsafe input.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
             offset += 1
-            head.append(octet)
-            if octet == 0x0a { endLine() }
+            head.append(byte)
+            if byte == 0x0a { endLine() }
             if case .asked = phase, head.count >= Self.answerLimit {
                 refuse("answers with more than \(Self.answerLimit) bytes: \(Self.wrongPort)")
             }

@@ -60,7 +60,7 @@ extension BinarySettings {
     }
 
     /// The slab's digits are lower case and checked.
-    private static func digit(_ octet: UInt8) -> UInt8 {
-        octet < 0x3a ? octet - 0x30 : octet - 0x57
+    private static func digit(_ byte: UInt8) -> UInt8 {
+        byte < 0x3a ? byte - 0x30 : byte - 0x57
     }
 }

@@ -134,7 +134,7 @@ struct HTTP2Session: ~Copyable {
     var measures: SessionMeasures {
         let measures = http.measures
         return SessionMeasures(
-            controlBytes: measures.controlOctets, controlLimit: controlLimit,
+            controlBytes: measures.controlBytes, controlLimit: controlLimit,
             parts: measures.parts, partsLimit: measures.partsLimit, bodies: measures.bodies,
             bodiesLimit: measures.bodiesLimit)
     }

@@ -28,7 +28,7 @@ import TLS
         let collapse = block.hole(.collapseIdentifier)
         hasCollapse = collapse != nil
         let prefix = block.bytes[..<(path.lowerBound - 1)]
-        // A length below 127 takes one octet (RFC 7541, section 5.1), which is left out here.
+        // A length below 127 takes one byte (RFC 7541, section 5.1), which is left out here.
         let middleEnd =
             (collapse ?? block.hole(.contentLength)).map { $0.lowerBound - 1 } ?? block.bytes.count
         precondition(collapse.map { block.bytes[middleEnd] == UInt8($0.count) } ?? true)
@@ -59,7 +59,7 @@ import TLS
             + NotificationHeaders.maximumCollapseIDCount + DecimalText.limit
     }
 
-    /// Writes HEADERS, and the header of the DATA frame that follows: of `dataCount` octets, with
+    /// Writes HEADERS, and the header of the DATA frame that follows: of `dataCount` bytes, with
     /// the stream's end where that is all of the payload.
     ///
     /// - Parameter payloadCount: Bytes of the whole payload.
@@ -128,7 +128,7 @@ extension ReactorSettings {
     /// Lays down the HEADERS that come next on a connection whose table is `mirror`, and brings the
     /// mirror up to date. Where that changed the table the template serves once.
     ///
-    /// - Parameter collapseCount: The octets of the row's collapse ID; 0 for none.
+    /// - Parameter collapseCount: The bytes of the row's collapse ID; 0 for none.
     func personalTemplate(
         authorization: (value: [UInt8]?, version: UInt32), collapseCount: Int,
         mirror: inout DynamicTableMirror

@@ -117,7 +117,7 @@ import TLS
     ) -> UnsafeMutableRawPointer {
         var at = unsafe output
         // The path's length: an integer with a 7-bit prefix, no Huffman (RFC 7541, 5.2). A path has
-        // at most 210 octets, so it takes one octet or two.
+        // at most 210 bytes, so it takes one byte or two.
         let pathCount = pathPrefix.utf8CodeUnitCount + token.count
         if pathCount < 127 {
             unsafe at.storeBytes(of: UInt8(pathCount), as: UInt8.self)

@@ -24,7 +24,7 @@ package struct ReactorLimits: Sendable {
     /// Rows that may wait for another try, beside those in flight. A reactor whose rows are all
     /// waiting takes no new ones.
     package var retryRows = 65_536
-    /// From how many octets of verdicts that wait for the disk on nothing new is sent.
+    /// From how many bytes of verdicts that wait for the disk on nothing new is sent.
     package var ledgerBacklog = LedgerWriter.highBacklogByteCount
 
     package init() {}

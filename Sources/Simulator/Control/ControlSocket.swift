@@ -135,10 +135,10 @@ final class ControlSocket: Sendable {
     private static func take(
         _ connection: inout Connection, _ answer: (String) -> String
     ) -> Bool {
-        var octets = [UInt8](repeating: 0, count: maximumLine)
-        let count = SystemCall.receive(connection.descriptor, &octets, Int(MSG_DONTWAIT))
+        var bytes = [UInt8](repeating: 0, count: maximumLine)
+        let count = SystemCall.receive(connection.descriptor, &bytes, Int(MSG_DONTWAIT))
         guard count > 0 else { return false }
-        connection.line += octets[..<count]
+        connection.line += bytes[..<count]
         while let end = connection.line.firstIndex(of: 0x0a) {
             let line = String(decoding: connection.line[..<end], as: UTF8.self)
             connection.line.removeSubrange(...end)
@@ -149,11 +149,11 @@ final class ControlSocket: Sendable {
         return connection.line.count < maximumLine
     }
 
-    private static func send(_ octets: [UInt8], to descriptor: Int32) -> Bool {
+    private static func send(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
         var offset = 0
-        while offset < octets.count {
+        while offset < bytes.count {
             let count = SystemCall.send(
-                descriptor, octets.span.rawBytes.extracting(offset...))
+                descriptor, bytes.span.rawBytes.extracting(offset...))
             guard count > 0 else { return false }
             offset += count
         }

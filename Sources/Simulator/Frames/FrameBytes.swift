@@ -85,8 +85,8 @@ enum FrameBytes {
     static func goAway(lastStreamID: UInt32, code: UInt32, debug: [UInt8]) -> [UInt8] {
         var frame: [UInt8] = []
         func append(_ value: UInt32, _ count: Int) {
-            for octet in (0..<count).reversed() {
-                frame.append(UInt8(truncatingIfNeeded: value >> UInt32(8 * octet)))
+            for byte in (0..<count).reversed() {
+                frame.append(UInt8(truncatingIfNeeded: value >> UInt32(8 * byte)))
             }
         }
         append(UInt32(8 + debug.count), 3)

@@ -48,7 +48,7 @@ struct HuffmanReader: ~Copyable {
             let entry = table[window]
             let length = Int(entry >> 8)
             guard length > 0, length <= bitCount else {
-                // "The most significant bits of the code for the EOS symbol", less than an byte.
+                // "The most significant bits of the code for the EOS symbol", less than a byte.
                 if bitCount < 8, offset == coded.byteCount, window == 0xfff { return count }
                 // A long code, or nonsense: rare, and somebody else's to tell apart.
                 return unsafe try decodeSlowly(coded, to: target)

@@ -18,15 +18,15 @@ enum LintName: Hashable {
         case constant
     }
 
-    init(_ octets: [UInt8]) {
-        self = RequestFieldName(octets.span.rawBytes).map { .field($0) } ?? .other(octets)
+    init(_ bytes: [UInt8]) {
+        self = RequestFieldName(bytes.span.rawBytes).map { .field($0) } ?? .other(bytes)
     }
 
     /// The name on the wire.
     var text: String {
         switch self {
         case .field(let name): "\(name.text)"
-        case .other(let octets): String(decoding: octets, as: UTF8.self)
+        case .other(let bytes): String(decoding: bytes, as: UTF8.self)
         }
     }
 
@@ -49,9 +49,9 @@ enum LintName: Hashable {
     var staticIndex: Int? {
         switch self {
         case .field(let name): name.staticIndex
-        case .other(let octets):
+        case .other(let bytes):
             (1...StaticTable.count).first { index in
-                octets.span.rawBytes.spells(StaticTable.name(at: index))
+                bytes.span.rawBytes.spells(StaticTable.name(at: index))
             }
         }
     }
@@ -118,9 +118,9 @@ enum LintText {
     }
 
     /// FNV-1a, to tell a value from the one before.
-    static func hash(_ octets: [UInt8]) -> UInt64 {
+    static func hash(_ bytes: [UInt8]) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for octet in octets { hash = (hash ^ UInt64(octet)) &* 0x0000_0100_0000_01b3 }
+        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
         return hash
     }
 }

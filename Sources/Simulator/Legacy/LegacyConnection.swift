@@ -107,9 +107,9 @@ final class LegacyConnection {
     }
 
     /// Seals bytes for the peer.
-    func say(_ octets: [UInt8]) {
-        for start in stride(from: 0, to: octets.count, by: TLSSession.recordLimit) {
-            let piece = Array(octets[start..<min(start + TLSSession.recordLimit, octets.count)])
+    func say(_ bytes: [UInt8]) {
+        for start in stride(from: 0, to: bytes.count, by: TLSSession.recordLimit) {
+            let piece = Array(bytes[start..<min(start + TLSSession.recordLimit, bytes.count)])
             seal { session, output in
                 _ = session.seal(piece.span.rawBytes, ciphertext: &output)
             }

@@ -109,7 +109,7 @@ final class LegacyService: Sendable {
             if events & Int16(POLLOUT) != 0 { connection.write() }
             guard events & ~Int16(POLLOUT) != 0 else { return }
             let was = connection.phase
-            let octets = connection.read()
+            let bytes = connection.read()
             connection.write()
             if was == .handshake {
                 if connection.phase == .gone { totals.handshakesFailed += 1 }
@@ -121,7 +121,7 @@ final class LegacyService: Sendable {
             }
             guard connection.refusal == nil else { return }
             if kind == .gateway, connection.phase == .reading || connection.phase == .gone {
-                take(octets, from: connection)
+                take(bytes, from: connection)
             }
             // A provider that has ended its part may still listen.
             if connection.phase == .gone, connection.packet != nil { tellError(connection) }
@@ -135,8 +135,8 @@ final class LegacyService: Sendable {
             }
         }
 
-        private func take(_ octets: [UInt8], from connection: LegacyConnection) {
-            connection.reader.append(octets)
+        private func take(_ bytes: [UInt8], from connection: LegacyConnection) {
+            connection.reader.append(bytes)
             while !connection.isCondemned, let event = connection.reader.next() {
                 switch event {
                 case .notification(let notification):

@@ -83,9 +83,9 @@ struct LegacyWorld: Sendable {
     }
 
     /// Lower-case hexadecimal digits.
-    static func digits(_ octets: [UInt8]) -> [UInt8] {
-        octets.flatMap { octet in
-            [octet >> 4, octet & 15].map { $0 < 10 ? $0 + 0x30 : $0 + 0x57 }
+    static func digits(_ bytes: [UInt8]) -> [UInt8] {
+        bytes.flatMap { byte in
+            [byte >> 4, byte & 15].map { $0 < 10 ? $0 + 0x30 : $0 + 0x57 }
         }
     }
 

@@ -5,6 +5,6 @@ public enum SimulatorEnvironment: String, Sendable, CaseIterable, Codable {
     /// Where development builds do.
     case development
 
-    var octet: UInt8 { self == .production ? 1 : 2 }
+    var byte: UInt8 { self == .production ? 1 : 2 }
     var other: SimulatorEnvironment { self == .production ? .development : .production }
 }

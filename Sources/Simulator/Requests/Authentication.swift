@@ -55,7 +55,7 @@ struct ProviderTokenVerifier {
 
     private func verify(_ token: [UInt8]) -> CheckedToken {
         var mark: UInt64 = 0xcbf2_9ce4_8422_2325
-        for octet in token { mark = (mark ^ UInt64(octet)) &* 0x100_0000_01b3 }
+        for byte in token { mark = (mark ^ UInt64(byte)) &* 0x100_0000_01b3 }
         let refused = CheckedToken(text: token, mark: mark, key: nil, issuedAtUnixSeconds: 0)
         guard let parsed = try? ProviderTokenClaims.parse(token),
             let index = keys.firstIndex(where: {

@@ -85,8 +85,8 @@ struct RequestChecks: Sendable {
     ) -> Reason? {
         guard TokenOutcome.head(ofDigits: token) != nil else { return .badDeviceToken }
         guard let trust else { return isForDevice ? nil : .deviceTokenNotForTopic }
-        guard let octets = TokenTrust.octets(ofDigits: token) else { return .badDeviceToken }
-        switch trust.judge(octets, topic: topics.bundle(of: topic)) {
+        guard let bytes = TokenTrust.bytes(ofDigits: token) else { return .badDeviceToken }
+        switch trust.judge(bytes, topic: topics.bundle(of: topic)) {
         case .good: return nil
         case .bad: return .badDeviceToken
         case .otherTopic: return .deviceTokenNotForTopic
@@ -105,8 +105,8 @@ struct RequestChecks: Sendable {
         else { return .badPath }
         token = path.extracting(droppingFirst: prefix.utf8CodeUnitCount)
         for position in 0..<token.byteCount {
-            let octet = token[position]
-            if octet == UInt8(ascii: "/") || octet == UInt8(ascii: "?") { return .badPath }
+            let byte = token[position]
+            if byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") { return .badPath }
         }
         return nil
     }
@@ -145,10 +145,10 @@ struct RequestChecks: Sendable {
     static func isUUID(_ text: RawSpan) -> Bool {
         guard text.byteCount == 36 else { return false }
         for position in 0..<36 {
-            let octet = text[position]
+            let byte = text[position]
             if position == 8 || position == 13 || position == 18 || position == 23 {
-                if octet != UInt8(ascii: "-") { return false }
-            } else if TokenOutcome.hexValue(octet) == nil {
+                if byte != UInt8(ascii: "-") { return false }
+            } else if TokenOutcome.hexValue(byte) == nil {
                 return false
             }
         }
@@ -158,8 +158,8 @@ struct RequestChecks: Sendable {
     private static func isDecimal(_ text: RawSpan) -> Bool {
         guard text.byteCount >= 1, text.byteCount <= 19 else { return false }
         for position in 0..<text.byteCount {
-            let octet = text[position]
-            if octet < 0x30 || octet > 0x39 { return false }
+            let byte = text[position]
+            if byte < 0x30 || byte > 0x39 { return false }
         }
         return true
     }

@@ -88,26 +88,26 @@ internal import HPACK
 
 extension RequestFieldName {
     /// The name spelled by these bytes; nil for a field that APNs ignores.
-    init?(_ octets: RawSpan) {
+    init?(_ bytes: RawSpan) {
         let candidate: Self
-        switch octets.byteCount {
+        switch bytes.byteCount {
         case 4: candidate = .host
         case 5: candidate = .path
         case 7:
-            switch octets[1] {
+            switch bytes[1] {
             case UInt8(ascii: "m"): candidate = .method
             case UInt8(ascii: "s"): candidate = .scheme
             default: candidate = .identifier
             }
-        case 10: candidate = octets[0] == UInt8(ascii: ":") ? .authority : .topic
+        case 10: candidate = bytes[0] == UInt8(ascii: ":") ? .authority : .topic
         case 13:
-            candidate = octets[1] == UInt8(ascii: "u") ? .authorization : .priority
+            candidate = bytes[1] == UInt8(ascii: "u") ? .authorization : .priority
         case 14: candidate = .pushType
         case 15: candidate = .expiration
         case 16: candidate = .collapseIdentifier
         default: return nil
         }
-        guard octets.spells(candidate.text) else { return nil }
+        guard bytes.spells(candidate.text) else { return nil }
         self = candidate
     }
 }

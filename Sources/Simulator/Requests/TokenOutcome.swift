@@ -62,10 +62,10 @@ struct TokenOutcome: Sendable {
     }
 
     @inline(__always)
-    static func hexValue(_ octet: UInt8) -> UInt8? {
-        let digit = octet &- 0x30
+    static func hexValue(_ byte: UInt8) -> UInt8? {
+        let digit = byte &- 0x30
         if digit < 10 { return digit }
-        let letter = (octet | 0x20) &- 0x61
+        let letter = (byte | 0x20) &- 0x61
         return letter < 6 ? letter + 10 : nil
     }
 }

@@ -38,7 +38,7 @@ struct TokenTrust: Sendable {
         for shift in stride(from: 56, through: 0, by: -8) {
             message.append(UInt8(truncatingIfNeeded: device >> UInt64(shift)))
         }
-        message.append(environment.octet)
+        message.append(environment.byte)
         message += sha256(topic).prefix(Self.topicCount)
         let nonce = Array(sha256(key + message).prefix(AuthenticatedCipher.nonceCount))
         return nonce + cipher.seal(message, nonce: nonce)
@@ -46,7 +46,7 @@ struct TokenTrust: Sendable {
 
     /// What a token is worth for a topic, of which a push type's suffix is not part.
     func judge(_ token: [UInt8], topic: [UInt8]) -> Judgement {
-        guard let message = open(token), message[8] == environment.octet else { return .bad }
+        guard let message = open(token), message[8] == environment.byte else { return .bad }
         guard message[9...].elementsEqual(sha256(topic).prefix(Self.topicCount)) else {
             return .otherTopic
         }
@@ -71,16 +71,16 @@ struct TokenTrust: Sendable {
     }
 
     /// The bytes that digits spell; nil where they spell none.
-    static func octets(ofDigits digits: RawSpan) -> [UInt8]? {
+    static func bytes(ofDigits digits: RawSpan) -> [UInt8]? {
         guard digits.byteCount.isMultiple(of: 2) else { return nil }
-        var octets: [UInt8] = []
-        octets.reserveCapacity(digits.byteCount / 2)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.byteCount / 2)
         for position in stride(from: 0, to: digits.byteCount, by: 2) {
             guard let high = TokenOutcome.hexValue(digits[position]),
                 let low = TokenOutcome.hexValue(digits[position + 1])
             else { return nil }
-            octets.append(high << 4 | low)
+            bytes.append(high << 4 | low)
         }
-        return octets
+        return bytes
     }
 }

@@ -97,14 +97,14 @@ struct TopicTable: Sendable {
     /// A topic without a push type's suffix; the credential's only topic where none is named.
     func bundle(of topic: RawSpan?) -> [UInt8] {
         let named: [UInt8]? = if let topic { Array(topic) } else { fallback }
-        guard let octets = named else { return [] }
-        let text = String(decoding: octets, as: UTF8.self)
+        guard let bytes = named else { return [] }
+        let text = String(decoding: bytes, as: UTF8.self)
         for type in PushType.allCases {
             if let suffix = type.topicSuffix, text.hasSuffix(suffix), text.count > suffix.count {
                 return Array(text.utf8.dropLast(suffix.utf8.count))
             }
         }
-        return octets
+        return bytes
     }
 
     /// A bundle ID: letters, digits, dots and hyphens, not empty.

@@ -57,7 +57,7 @@ struct AnswerShape: Sendable, Equatable {
     /// Frames of a header block: HEADERS, and CONTINUATION for the rest.
     var headerFrames = 1
     /// The most bytes of a DATA frame.
-    var dataOctets = Int.max
+    var dataBytes = Int.max
     /// Bytes of padding in each HEADERS and DATA frame.
     var padding = 0
 

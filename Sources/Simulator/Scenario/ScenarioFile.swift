@@ -19,10 +19,10 @@ extension Scenario {
     }
 
     static func read(
-        _ octets: [UInt8], name: String, place: String
+        _ bytes: [UInt8], name: String, place: String
     ) throws(SimulatorError) -> Scenario {
         do throws(ScenarioError) {
-            return try ScenarioReader.read(octets, name: name)
+            return try ScenarioReader.read(bytes, name: name)
         } catch {
             throw SimulatorError(
                 "\(place), line \(error.position.line), column \(error.position.column): "

@@ -5,10 +5,10 @@ enum ScenarioReader {
     /// How many faults a scenario may have.
     static let maximumFaults = 64
 
-    static func read(_ octets: [UInt8], name: String) throws(ScenarioError) -> Scenario {
+    static func read(_ bytes: [UInt8], name: String) throws(ScenarioError) -> Scenario {
         let value: JSON5Value
         do throws(JSON5Error) {
-            value = try JSON5Reader.read(octets)
+            value = try JSON5Reader.read(bytes)
         } catch {
             throw ScenarioError(message: error.message, position: error.position)
         }
@@ -25,7 +25,7 @@ enum ScenarioReader {
         if var answers = try fields.object("answers") {
             scenario.answers.headerFrames =
                 try answers.integer("header_frames", in: 1...16).map(Int.init) ?? 1
-            scenario.answers.dataOctets =
+            scenario.answers.dataBytes =
                 try answers.integer("data_octets", in: 1...16_384).map(Int.init) ?? .max
             scenario.answers.padding =
                 try answers.integer("padding", in: 0...255).map(Int.init) ?? 0
@@ -84,7 +84,7 @@ enum ScenarioReader {
             let status = try entry.required(try entry.integer("status", in: 1...255), "status")
             try entry.finish("a status")
             guard
-                let token = TokenTrust.octets(ofDigits: Array(digits.utf8).span.rawBytes)
+                let token = TokenTrust.bytes(ofDigits: Array(digits.utf8).span.rawBytes)
             else {
                 throw ScenarioError(
                     message: "'token' is hexadecimal digits in pairs", position: element.position)

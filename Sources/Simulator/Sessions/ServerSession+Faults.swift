@@ -173,18 +173,18 @@ extension ServerSession {
     /// Gives a portion of credit back, to the connection and to each stream that waits for more.
     private func giveWindowBack() {
         guard let window else { return }
-        let portion = min(owedOctets, window.count)
+        let portion = min(owedBytes, window.count)
         if portion > 0 {
-            owedOctets -= portion
+            owedBytes -= portion
             session.submitWindowUpdate(0, portion)
         }
-        var isOwed = owedOctets > 0
+        var isOwed = owedBytes > 0
         for stream in streams.indices where streams[stream].isOpen {
-            let portion = min(streams[stream].owedOctets, window.count)
+            let portion = min(streams[stream].owedBytes, window.count)
             guard portion > 0, !streams[stream].isComplete else { continue }
-            streams[stream].owedOctets -= portion
+            streams[stream].owedBytes -= portion
             session.submitWindowUpdate(Int32(streams[stream].streamID), portion)
-            isOwed = isOwed || streams[stream].owedOctets > 0
+            isOwed = isOwed || streams[stream].owedBytes > 0
         }
         windowDue = isOwed ? context.now + window.intervalNanoseconds : .max
     }

@@ -60,8 +60,8 @@ extension ServerSession {
             streams[stream].bodyCount += count
         }
         guard let window else { return }
-        owedOctets += count
-        if let stream { streams[stream].owedOctets += count }
+        owedBytes += count
+        if let stream { streams[stream].owedBytes += count }
         if windowDue == .max { windowDue = context.now + window.intervalNanoseconds }
     }
 
@@ -181,7 +181,7 @@ extension ServerSession {
         _ stream: StreamIndex, into room: UnsafeMutableRawBufferPointer
     ) -> (count: Int, isEnd: Bool) {
         // A scenario may want a body in many small frames.
-        let most = context.run?.scenario.answers.dataOctets
+        let most = context.run?.scenario.answers.dataBytes
         var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         streams[stream].readResponse(into: &output, most: most ?? .max)
         return (unsafe output.finalize(for: room), streams[stream].isResponseRead)

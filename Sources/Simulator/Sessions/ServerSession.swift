@@ -60,7 +60,7 @@ final class ServerSession {
     let window: Portion?
     var windowDue: UInt64 = .max
     /// Bytes of DATA for which the connection's window has not been given back.
-    var owedOctets = 0
+    var owedBytes = 0
     /// When the last request came, or the connection; nanoseconds.
     var lastRequest: UInt64
     /// Refusals since the last accepted notification, and in all as they count.
@@ -166,7 +166,7 @@ final class ServerSession {
     /// Moves what waits to `output`.
     func takeOutput(into output: inout ByteBuffer) {
         if !injected.isEmpty {
-            for octet in injected { output.append(octet) }
+            for byte in injected { output.append(byte) }
             injected = []
         }
         let shape = context.run?.scenario.answers

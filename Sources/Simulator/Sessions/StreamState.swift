@@ -10,7 +10,7 @@ struct StreamState {
     var isSaidToBeCompressed = false
     var isComplete = false
     /// Bytes of the body for which the stream's window has not been given back.
-    var owedOctets = 0
+    var owedBytes = 0
     /// What a device that is away would need to know; nil where nothing is stored.
     var envelope: Envelope?
     /// Between its begin and its end.
@@ -76,7 +76,7 @@ struct StreamState {
 
     /// Forgets the request before.
     mutating func reset() {
-        owedOctets = 0
+        owedBytes = 0
         envelope = nil
         streamID = 0
         verdict = Verdict()

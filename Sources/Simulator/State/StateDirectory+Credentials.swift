@@ -5,7 +5,7 @@ internal import TLS
 extension StateDirectory {
     /// Creates the files, the configuration last: it says that the others are whole. If one of the
     /// names is taken, none is created.
-    func store(_ files: [(name: String, octets: [UInt8], isPrivate: Bool)]) throws(SimulatorError) {
+    func store(_ files: [(name: String, bytes: [UInt8], isPrivate: Bool)]) throws(SimulatorError) {
         for name in ["other", "config.json"] + files.map(\.name)
         where PrivateFile.exists(file(name)) {
             throw PrivateFile.foreign(file(name))
@@ -23,7 +23,7 @@ extension StateDirectory {
         do throws(SimulatorError) {
             for entry in files + [("config.json", Array(text) + [0x0a], false)] {
                 let path = file(entry.name)
-                try PrivateFile.create(path, entry.octets, mode: entry.isPrivate ? 0o600 : 0o644)
+                try PrivateFile.create(path, entry.bytes, mode: entry.isPrivate ? 0o600 : 0o644)
                 created.append(path)
             }
         } catch {
@@ -49,7 +49,7 @@ extension StateDirectory {
             keys.append(key)
         }
         let revoked = (config.revoked ?? []).compactMap { digits in
-            TokenTrust.octets(ofDigits: Array(digits.utf8).span.rawBytes)
+            TokenTrust.bytes(ofDigits: Array(digits.utf8).span.rawBytes)
         }
         let identity = try serverIdentity()
         let authority = try PrivateFile.read(file("ca.pem"), option: "--state")

@@ -71,7 +71,7 @@ private struct TokenList {
             if isSame, lines < count, line == self.line(lines, trust) { return true }
             isSame = false
             guard
-                let token = TokenTrust.octets(ofDigits: line.span.rawBytes)
+                let token = TokenTrust.bytes(ofDigits: line.span.rawBytes)
             else { return false }
             return trust.device(of: token) == UInt64(lines) && line == Self.digits(token)
         }

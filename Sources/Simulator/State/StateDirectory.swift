@@ -100,8 +100,8 @@ public struct StateDirectory: Sendable {
                 topic: "com.example.Broadside", other_topic: "com.example.Other", other_keys: nil)
             try fill()
         } else {
-            let octets = try PrivateFile.read("\(path)/config.json", option: "--state")
-            guard let config = try? JSONDecoder().decode(Config.self, from: Data(octets)),
+            let bytes = try PrivateFile.read("\(path)/config.json", option: "--state")
+            guard let config = try? JSONDecoder().decode(Config.self, from: Data(bytes)),
                 ProviderTokenClaims.isIdentifier(config.key_id),
                 ProviderTokenClaims.isIdentifier(config.team_id)
             else {
@@ -121,7 +121,7 @@ public struct StateDirectory: Sendable {
     }
 
     private mutating func fill() throws(SimulatorError) {
-        var files: [(name: String, octets: [UInt8], isPrivate: Bool)]
+        var files: [(name: String, bytes: [UInt8], isPrivate: Bool)]
         do throws(TLSError) {
             let validity = CertificateValidity(until: 3650 * 86_400)
             let authority = try CertificateAuthority(
@@ -212,7 +212,7 @@ public struct StateDirectory: Sendable {
         return keys
     }
 
-    private static func hexadecimal(_ octets: [UInt8]) -> String {
-        octets.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    private static func hexadecimal(_ bytes: [UInt8]) -> String {
+        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

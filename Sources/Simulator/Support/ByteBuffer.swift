@@ -56,14 +56,14 @@ internal import Glibc
 
     /// Copies bytes in.
     @inline(__always)
-    mutating func append(_ octets: RawSpan) {
-        reserve(octets.byteCount)
-        // SAFETY: `reserve` made the room; `octets` lie outside of this buffer.
-        unsafe octets.withUnsafeBytes {
+    mutating func append(_ bytes: RawSpan) {
+        reserve(bytes.byteCount)
+        // SAFETY: `reserve` made the room; `bytes` lie outside of this buffer.
+        unsafe bytes.withUnsafeBytes {
             unsafe UnsafeMutableRawBufferPointer(start: base + count, count: $0.count)
                 .copyMemory(from: $0)
         }
-        count += octets.byteCount
+        count += bytes.byteCount
     }
 
     /// Copies constant bytes in.
@@ -72,7 +72,7 @@ internal import Glibc
 
     /// Copies one byte in.
     @inline(__always)
-    mutating func append(_ octet: UInt8) { append(copying: octet) }
+    mutating func append(_ byte: UInt8) { append(copying: byte) }
 
     /// Copies an integer in, in network order.
     @inline(__always)
@@ -84,8 +84,8 @@ internal import Glibc
 
     /// Copies bytes of a fixed count in.
     @inline(__always)
-    mutating func append<let byteCount: Int>(_ octets: InlineArray<byteCount, UInt8>) {
-        append(copying: octets)
+    mutating func append<let byteCount: Int>(_ bytes: InlineArray<byteCount, UInt8>) {
+        append(copying: bytes)
     }
 
     /// Copies decimal digits in.

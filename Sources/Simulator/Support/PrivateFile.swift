@@ -6,8 +6,8 @@ enum PrivateFile {
 
     /// Creates a file with a mode from its first instant on. One that is there already stays as it
     /// is, and so does what a symbolic link names.
-    static func create(_ path: String, _ octets: [UInt8], mode: mode_t) throws(SimulatorError) {
-        try create(path, mode: mode) { append throws(SimulatorError) in try append(octets) }
+    static func create(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(SimulatorError) {
+        try create(path, mode: mode) { append throws(SimulatorError) in try append(bytes) }
     }
 
     /// The same, piece by piece: what the closure appends is written as it goes.
@@ -29,8 +29,8 @@ enum PrivateFile {
         // Whatever the umask.
         _ = fchmod(descriptor, mode)
         var waiting: [UInt8] = []
-        try body { octets throws(SimulatorError) in
-            waiting += octets
+        try body { bytes throws(SimulatorError) in
+            waiting += bytes
             guard waiting.count >= pieceCount else { return }
             try writeAll(waiting, to: descriptor, path)
             waiting.removeAll(keepingCapacity: true)
@@ -65,11 +65,11 @@ enum PrivateFile {
     private static let pieceCount = 1 << 16
 
     private static func writeAll(
-        _ octets: [UInt8], to descriptor: Int32, _ path: String
+        _ bytes: [UInt8], to descriptor: Int32, _ path: String
     ) throws(SimulatorError) {
         var offset = 0
-        while offset < octets.count {
-            let rest = octets.span.rawBytes.extracting(offset...)
+        while offset < bytes.count {
+            let rest = bytes.span.rawBytes.extracting(offset...)
             let count = SystemCall.write(descriptor, rest)
             guard count > 0 else {
                 throw SimulatorError("\(path): \(describe(errno: errno))", exitCode: 5)
@@ -118,13 +118,13 @@ enum PrivateFile {
             throw SimulatorError("\(option) \(path): \(describe(errno: errno))", exitCode: 2)
         }
         defer { _ = close(descriptor) }
-        var octets: [UInt8] = []
+        var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: pieceCount)
-        while octets.count < limit {
+        while bytes.count < limit {
             let count = SystemCall.read(descriptor, &piece)
             guard count > 0 else { break }
-            octets += piece[..<count]
+            bytes += piece[..<count]
         }
-        return octets
+        return bytes
     }
 }

@@ -200,10 +200,10 @@ func writeLedger(_ path: String, deadCount: Int) throws {
             firstRow: 0, rowCount: deadCount + 10, byteOffset: 0, byteCount: 65, firstLine: 1,
             lineCount: 1, hash: 0),
         nowMilliseconds: now)
-    var octets: [UInt8] = []
+    var bytes: [UInt8] = []
     func write() {
         while let (bytes, _) = writer.nextWrite() {
-            octets += bytes
+            bytes += bytes
             writer.writeCompleted(bytes.count)
         }
     }
@@ -223,8 +223,8 @@ func writeLedger(_ path: String, deadCount: Int) throws {
     }
     let segment = try directory.createSegment(epoch: epoch, reactor: 0)
     defer { close(segment) }
-    try writeAll(octets, to: segment, name: path)
+    try writeAll(bytes, to: segment, name: path)
     manifest.endEpoch(
-        lengths: [SegmentLength(reactor: 0, byteCount: UInt64(octets.count))], isFinished: true)
+        lengths: [SegmentLength(reactor: 0, byteCount: UInt64(bytes.count))], isFinished: true)
     try directory.save(manifest)
 }

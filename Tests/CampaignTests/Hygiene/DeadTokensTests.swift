@@ -177,12 +177,12 @@ import Testing
             tokens.find(digits: Array(digits.utf8).span.bytes, fingerprint: 77) != nil
         }
         tokens.insert(
-            octets: ([0xab, 0xcd] as [UInt8]).span.bytes, fingerprint: 77, reason: 1, settledAt: 1,
+            bytes: ([0xab, 0xcd] as [UInt8]).span.bytes, fingerprint: 77, reason: 1, settledAt: 1,
             diedAt: 1)
         tokens.seal()
         #expect(isDead("abcd"))
         for other in ["abce", "abc", "abcdef", "bbcd", ""] { #expect(!isDead(other)) }
-        tokens.rescue(octets: ([0xab, 0xce] as [UInt8]).span.bytes, fingerprint: 77, settledAt: 2)
+        tokens.rescue(bytes: ([0xab, 0xce] as [UInt8]).span.bytes, fingerprint: 77, settledAt: 2)
         #expect(isDead("abcd"))
         tokens.rescue(fingerprint: 77, settledAt: 2)
         #expect(!isDead("abcd"))
@@ -218,12 +218,12 @@ import Testing
 
     @Test func `Beyond its memory it says so and forgets nothing`() {
         var tokens = DeadTokens(memoryLimit: 2 * DeadTokens.pageByteCount)
-        var octets = [UInt8](repeating: 0, count: 32)
+        var bytes = [UInt8](repeating: 0, count: 32)
         for number in 0..<60_000 {
-            octets[0] = UInt8(truncatingIfNeeded: number)
-            octets[1] = UInt8(truncatingIfNeeded: number >> 8)
+            bytes[0] = UInt8(truncatingIfNeeded: number)
+            bytes[1] = UInt8(truncatingIfNeeded: number >> 8)
             tokens.insert(
-                octets: octets.span.bytes, fingerprint: UInt64(number) &* 0x9e37_79b9_7f4a_7c15,
+                bytes: bytes.span.bytes, fingerprint: UInt64(number) &* 0x9e37_79b9_7f4a_7c15,
                 reason: 1, settledAt: 1, diedAt: 1)
         }
         let (isFull, byteCount, count) = (tokens.isFull, tokens.byteCount, tokens.count)
@@ -242,7 +242,7 @@ import Testing
         draft.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
         draft.sync()
         manifest.endEpoch(lengths: [draft.length], isFinished: false)
-        draft.octets[60] ^= 1
+        draft.bytes[60] ^= 1
         let ledger = VerdictLedger(manifest: manifest, segments: [draft.segment])
         #expect(throws: LedgerError.self) { _ = try deadTokens([ledger]).count }
     }

@@ -152,11 +152,11 @@ import Testing
         let layout = try RowLayout(format: format, names: ["token"], header: list.header)
         let windowSize = Int.random(in: 1...600, using: &random)
         let result = CampaignTests.prune(
-            list.pieces.flatMap(\.octets), dead: try deadTokens([verdictLedger(dead)]),
+            list.pieces.flatMap(\.bytes), dead: try deadTokens([verdictLedger(dead)]),
             layout: layout, windowSize: windowSize)
-        #expect(result.kept == list.pieces.filter { !$0.goes }.flatMap(\.octets))
+        #expect(result.kept == list.pieces.filter { !$0.goes }.flatMap(\.bytes))
         let removed = list.pieces.filter(\.goes)
-        #expect(result.removed == list.markAndHeader + removed.flatMap(\.octets))
+        #expect(result.removed == list.markAndHeader + removed.flatMap(\.bytes))
         #expect(result.counts.removed == UInt64(removed.count))
         #expect(result.counts.rows == UInt64(list.rowCount))
     }
@@ -165,7 +165,7 @@ import Testing
 /// A list put together from pieces of which it is known whether they go.
 private struct RandomList {
     struct Piece {
-        var octets: [UInt8]
+        var bytes: [UInt8]
         var goes = false
     }
 
@@ -176,19 +176,19 @@ private struct RandomList {
 
     init(format: ListFormat, deadCount: Int, random: inout SeededRandom) {
         let newline = ["\n", "\r\n"].randomElement(using: &random)!
-        if Bool.random(using: &random) { pieces.append(Piece(octets: [0xef, 0xbb, 0xbf])) }
+        if Bool.random(using: &random) { pieces.append(Piece(bytes: [0xef, 0xbb, 0xbf])) }
         let separator = format.separator.map { String(UnicodeScalar($0)) }
         if let separator {
             let text = ["name", "\"token\"", "note"].joined(separator: separator) + newline
             header = Array(text.utf8)
-            pieces.append(Piece(octets: header))
-            markAndHeader = pieces.flatMap(\.octets)
+            pieces.append(Piece(bytes: header))
+            markAndHeader = pieces.flatMap(\.bytes)
         }
         rowCount = Int.random(in: 0...200, using: &random)
         for row in 0..<rowCount {
             if Int.random(in: 0..<10, using: &random) == 0 {
                 let blank = ["", "  ", " "].randomElement(using: &random)! + newline
-                pieces.append(Piece(octets: Array(blank.utf8)))
+                pieces.append(Piece(bytes: Array(blank.utf8)))
             }
             let number = Int.random(in: 0..<80, using: &random)
             var token = testToken(number)
@@ -207,7 +207,7 @@ private struct RandomList {
             }
             let isLast = row == rowCount - 1
             if !isLast || Bool.random(using: &random) { text += newline }
-            pieces.append(Piece(octets: Array(text.utf8), goes: number < deadCount))
+            pieces.append(Piece(bytes: Array(text.utf8), goes: number < deadCount))
         }
     }
 }

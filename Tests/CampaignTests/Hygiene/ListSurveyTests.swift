@@ -21,7 +21,7 @@ import Testing
                 let count = survey.take(row, of: reader)
                 tokens.append(
                     count == 0
-                        ? nil : String(decoding: octets(survey.token(count)), as: UTF8.self))
+                        ? nil : String(decoding: array(survey.token(count)), as: UTF8.self))
             }
             _ = reader.close()
         }

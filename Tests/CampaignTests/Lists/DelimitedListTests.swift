@@ -145,7 +145,7 @@ import Testing
     @Test func detectsTheFormat() {
         func detect(_ name: String, _ content: String) -> ListFormat {
             ListFormat.detect(
-                fileName: name, firstOctets: Array(content.utf8), tokenColumn: "token")
+                fileName: name, firstBytes: Array(content.utf8), tokenColumn: "token")
         }
         #expect(detect("a.csv", "aabb\n") == .csv)
         #expect(detect("A.TSV.gz", "") == .tsv)

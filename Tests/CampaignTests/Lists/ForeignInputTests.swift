@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func `Binary files and UTF-16 are known`() {
-        for (octets, kind) in [
+        for (bytes, kind) in [
             ([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1, 0], .oldExcelWorkbook),
             ([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a], nil),
             ([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], .xz),
@@ -37,8 +37,8 @@ import Testing
             ([0x61, 0, 0x62, 1], nil), ([0, 0, 0, 0], nil), ([0x61, 0, 0, 0x62], nil),
             ([0x61, 0, 0x62, 0, 0x63], .utf16),
         ] as [([UInt8], ForeignFile?)] {
-            #expect(ForeignFile.detect(octets, isDelimited: false) == kind, "\(octets)")
-            #expect(ForeignFile.detect(octets, isDelimited: true) == kind)
+            #expect(ForeignFile.detect(bytes, isDelimited: false) == kind, "\(bytes)")
+            #expect(ForeignFile.detect(bytes, isDelimited: true) == kind)
         }
         // A zero behind the first 64 bytes decides nothing.
         let long = (0..<63).flatMap { _ in [0x61, 0] as [UInt8] }

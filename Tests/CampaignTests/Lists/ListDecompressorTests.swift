@@ -12,14 +12,14 @@ import Testing
         }
     }
 
-    private func pack(_ octets: [UInt8], _ compression: ListCompression) -> [UInt8] {
+    private func pack(_ bytes: [UInt8], _ compression: ListCompression) -> [UInt8] {
         var compressor = ListCompressor(compression)
         var packed: [UInt8] = []
-        octets.withUnsafeBytes { bytes in
-            let half = bytes.count / 2
+        bytes.withUnsafeBytes { whole in
+            let half = whole.count / 2
             let parts = [
-                UnsafeRawBufferPointer(rebasing: bytes[..<half]),
-                UnsafeRawBufferPointer(rebasing: bytes[half...]),
+                UnsafeRawBufferPointer(rebasing: whole[..<half]),
+                UnsafeRawBufferPointer(rebasing: whole[half...]),
             ]
             compressor.encode(parts[0], isLast: false) { packed += $0 }
             compressor.encode(parts[1], isLast: true) { packed += $0 }
@@ -109,11 +109,11 @@ import Testing
         let first = pack(text, compression)
         let packed = first + pack(text, compression)
         for count in 0..<packed.count where count != first.count {
-            guard case .cutOff(let octets) = unpack(Array(packed[..<count]), compression) else {
+            guard case .cutOff(let bytes) = unpack(Array(packed[..<count]), compression) else {
                 Issue.record("\(count) of \(packed.count) bytes are taken for all")
                 return
             }
-            #expect((text + text).starts(with: octets))
+            #expect((text + text).starts(with: bytes))
         }
         #expect(unpack(first, compression) == .whole(text))
     }
@@ -127,8 +127,8 @@ import Testing
                 var damaged = packed
                 damaged[place] ^= 1 << UInt8(bit)
                 // Some bits mean nothing: a time in a header, what fills the last byte.
-                if case .whole(let octets) = unpack(damaged, compression) {
-                    #expect(octets == text, "byte \(place), bit \(bit)")
+                if case .whole(let bytes) = unpack(damaged, compression) {
+                    #expect(bytes == text, "byte \(place), bit \(bit)")
                 }
             }
         }
@@ -156,7 +156,7 @@ import Testing
         #expect(unpack(mark + [13 << 3] + emptyBlock, .zstd) == .whole([]))
     }
 
-    @Test func `Names and first octets tell how a file is packed`() {
+    @Test func `Names and first bytes tell how a file is packed`() {
         #expect(ListCompression.named("a.CSV.GZ") == .gzip)
         #expect(ListCompression.named("a.zst") == .zstd)
         #expect(ListCompression.named("gz") == nil)

@@ -10,13 +10,13 @@ import Testing
     }
 
     /// As the page about the ledger's format says it.
-    private func documented(_ octets: [UInt8]) -> String {
+    private func documented(_ bytes: [UInt8]) -> String {
         var value: UInt64 = 0
-        for start in stride(from: 0, to: octets.count, by: 65_536) {
-            let block = Array(octets[start..<min(start + 65_536, octets.count)])
+        for start in stride(from: 0, to: bytes.count, by: 65_536) {
+            let block = Array(bytes[start..<min(start + 65_536, bytes.count)])
             let words = [value, MixingHash.hash(block.span.bytes)]
-            let bytes = words.flatMap { word in (0..<8).map { UInt8(word >> ($0 * 8) & 0xff) } }
-            value = MixingHash.hash(bytes.span.bytes)
+            let joined = words.flatMap { word in (0..<8).map { UInt8(word >> ($0 * 8) & 0xff) } }
+            value = MixingHash.hash(joined.span.bytes)
         }
         let digits = String(value, radix: 16)
         return String(repeating: "0", count: 16 - digits.count) + digits
@@ -26,12 +26,12 @@ import Testing
         "It is the documented one, however the list comes",
         arguments: [0, 1, 65_535, 65_536, 65_537, 200_000])
     func pieces(count: Int) {
-        let octets = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 7) }
-        let whole = hash([octets[...]])
-        #expect(whole == documented(octets))
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 7) }
+        let whole = hash([bytes[...]])
+        #expect(whole == documented(bytes))
         for size in [1, 7, 4_096, 65_535, 65_536, 100_000] {
             let pieces = stride(from: 0, to: count, by: size).map {
-                octets[$0..<min($0 + size, count)]
+                bytes[$0..<min($0 + size, count)]
             }
             #expect(hash(pieces) == whole, "pieces of \(size)")
         }
@@ -39,14 +39,14 @@ import Testing
 
     @Test("Each byte and the number of them count")
     func differences() {
-        let octets = [UInt8](repeating: 0x61, count: 70_000)
-        let whole = hash([octets[...]])
+        let bytes = [UInt8](repeating: 0x61, count: 70_000)
+        let whole = hash([bytes[...]])
         for place in [0, 65_535, 65_536, 69_999] {
-            var other = octets
+            var other = bytes
             other[place] = 0x62
             #expect(hash([other[...]]) != whole)
         }
-        #expect(hash([octets.dropLast()]) != whole)
-        #expect(hash([octets + [0]][...].map { $0[...] }) != whole)
+        #expect(hash([bytes.dropLast()]) != whole)
+        #expect(hash([bytes + [0]][...].map { $0[...] }) != whole)
     }
 }

@@ -21,17 +21,17 @@ struct ChunkFacts: Equatable {
     var end: ListPosition
     var hash: UInt64
     var isOverlong: Bool
-    var octets: [UInt8]
+    var bytes: [UInt8]
 }
 
-func octets(_ span: RawSpan) -> [UInt8] {
+func array(_ span: RawSpan) -> [UInt8] {
     span.withUnsafeBytes { Array($0) }
 }
 
 func facts(_ chunk: RowChunk) -> ChunkFacts {
     ChunkFacts(
         start: chunk.start, end: chunk.end, hash: chunk.hash, isOverlong: chunk.isOverlong,
-        octets: octets(chunk.bytes))
+        bytes: array(chunk.bytes))
 }
 
 /// Cuts a whole list whose bytes arrive in the given pieces; `visit` sees each chunk.
@@ -58,12 +58,12 @@ func cut(
     }
 }
 
-func split(_ octets: [UInt8], pieceSize: Int) -> [[UInt8]] {
+func split(_ bytes: [UInt8], pieceSize: Int) -> [[UInt8]] {
     var pieces: [[UInt8]] = []
     var offset = 0
-    while offset < octets.count {
-        let count = min(pieceSize, octets.count - offset)
-        pieces.append(Array(octets[offset..<offset + count]))
+    while offset < bytes.count {
+        let count = min(pieceSize, bytes.count - offset)
+        pieces.append(Array(bytes[offset..<offset + count]))
         offset += count
     }
     return pieces
@@ -109,7 +109,7 @@ func rows(
             var texts: [String?] = []
             for index in 0..<columns.count {
                 let field = reader.field(index)
-                let text = String(decoding: octets(reader.text(field)), as: UTF8.self)
+                let text = String(decoding: array(reader.text(field)), as: UTF8.self)
                 texts.append(field.form == .missing ? nil : text)
             }
             result.append(RowFacts(number: row.number, line: row.line, fields: texts))

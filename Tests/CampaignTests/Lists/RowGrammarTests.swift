@@ -115,7 +115,7 @@ import Testing
             var reader = RowReader(layout: try! RowLayout(format: .jsonl, names: ["token"]))
             reader.open(chunk)
             while let row = reader.next() {
-                let bytes = octets(chunk.bytes)[row.start..<(row.start + row.count)]
+                let bytes = array(chunk.bytes)[row.start..<(row.start + row.count)]
                 texts.append(String(decoding: bytes, as: UTF8.self))
             }
             _ = reader.close()

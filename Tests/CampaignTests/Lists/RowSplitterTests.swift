@@ -33,9 +33,9 @@ import Testing
         #expect(cut(mark + [0x61])[0].start == ListPosition(byteOffset: 3))
         // Two bytes of a mark are text.
         for pieceSize in [1, 2, 100] {
-            #expect(cut([0xef, 0xbb], pieceSize: pieceSize).map(\.octets) == [[0xef, 0xbb]])
+            #expect(cut([0xef, 0xbb], pieceSize: pieceSize).map(\.bytes) == [[0xef, 0xbb]])
             #expect(
-                cut([0xef, 0xbb, 0x61, 0x0a], pieceSize: pieceSize).map(\.octets)
+                cut([0xef, 0xbb, 0x61, 0x0a], pieceSize: pieceSize).map(\.bytes)
                     == [[0xef, 0xbb, 0x61, 0x0a]])
         }
     }
@@ -96,7 +96,7 @@ import Testing
             end = Int(chunk.end.byteOffset)
             #expect(chunk.end.row - chunk.start.row <= UInt64(rowLimit))
             let covered = list[Int(chunk.start.byteOffset)..<end]
-            #expect(covered.starts(with: chunk.octets))
+            #expect(covered.starts(with: chunk.bytes))
             #expect(chunk.isOverlong == (covered.count > RowChunk.rowByteCountMax))
         }
         #expect(list[end...].allSatisfy { $0 == 0x20 || $0 == 0x0d || $0 == 0x0a })
@@ -174,7 +174,7 @@ import Testing
             return
         }
         #expect(second.start.row == 1)
-        #expect(octets(second.bytes) == list)
+        #expect(array(second.bytes) == list)
         pool.giveBack(second)
     }
 

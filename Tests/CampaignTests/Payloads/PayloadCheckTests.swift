@@ -4,8 +4,8 @@ import Testing
 
 @Suite struct PayloadCheckTests {
     func problem(_ text: String) -> PayloadCheck.Problem? {
-        let octets = Array(text.utf8)
-        return PayloadCheck.syntaxProblem(octets.span.bytes)
+        let bytes = Array(text.utf8)
+        return PayloadCheck.syntaxProblem(bytes.span.bytes)
     }
 
     func place(_ text: String) -> [Int?] {
@@ -55,8 +55,8 @@ import Testing
 
     @Test func `What rows fill in comes on top of a template's constant part`() throws {
         func problem(_ filler: Int, _ text: String) throws -> PayloadCheck.Problem? {
-            let octets = Array((text + String(repeating: "x", count: filler) + "\"}").utf8)
-            let template = try PayloadTemplate(octets.span.bytes)
+            let bytes = Array((text + String(repeating: "x", count: filler) + "\"}").utf8)
+            let template = try PayloadTemplate(bytes.span.bytes)
             return PayloadCheck.sizeProblem(template, pushType: .alert)
         }
         let (personal, constant) = ("{\"a\":\"{{n}}", "{\"a\":\"")
@@ -80,8 +80,8 @@ import Testing
 
     @Test func takesBlanksOut() {
         let text = "{ \"a b\" :\t[ 1.50 , \"x \\\" y\\\\\" ]\r\n}\n"
-        let octets = Array(text.utf8)
-        let minified = PayloadMinifier.minify(octets.span.bytes)
+        let bytes = Array(text.utf8)
+        let minified = PayloadMinifier.minify(bytes.span.bytes)
         #expect(
             String(decoding: minified, as: UTF8.self) == "{\"a b\":[1.50,\"x \\\" y\\\\\"]}")
     }

@@ -53,8 +53,8 @@ import Testing
 
     @Test("Good payloads have no findings", arguments: good)
     func acceptsGood(payload: String, pushType: PushType) {
-        let octets = Array(payload.utf8)
-        #expect(PayloadLint.findings(octets.span.bytes, pushType: pushType) == [])
+        let bytes = Array(payload.utf8)
+        #expect(PayloadLint.findings(bytes.span.bytes, pushType: pushType) == [])
     }
 
     static let bad: [Case] = [
@@ -99,8 +99,8 @@ import Testing
 
     @Test("What Apple's rules forbid is found where it stands", arguments: bad)
     func findsBad(test: Case) {
-        let octets = Array(test.payload.utf8)
-        let findings = PayloadLint.findings(octets.span.bytes, pushType: test.pushType)
+        let bytes = Array(test.payload.utf8)
+        let findings = PayloadLint.findings(bytes.span.bytes, pushType: test.pushType)
         let found = findings.first {
             $0.isError == test.isError && $0.problem.message.contains(test.says)
         }

@@ -6,9 +6,9 @@ import Testing
 
 @Suite struct PayloadTemplateTests {
     private func compile(_ text: String) throws -> PayloadTemplate {
-        let octets = Array(text.utf8)
-        #expect(PayloadCheck.syntaxProblem(octets.span.bytes) == nil)
-        return try PayloadTemplate(octets.span.bytes)
+        let bytes = Array(text.utf8)
+        #expect(PayloadCheck.syntaxProblem(bytes.span.bytes) == nil)
+        return try PayloadTemplate(bytes.span.bytes)
     }
 
     /// What rows of a CSV list become: payloads, or reasons.
@@ -122,10 +122,10 @@ import Testing
         let layout = try RowLayout(format: .csv, names: ["x"], header: Array("x".utf8))
         var renderer = PayloadRenderer(set, layout: layout)
         var reader = RowReader(layout: layout)
-        for octets: [UInt8] in [[0xff], [0x61, 0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]] {
+        for bytes: [UInt8] in [[0xff], [0x61, 0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]] {
             let pool = ChunkPool(limit: 2)
             var cutter = RowSplitter(format: .csv, pool: pool)
-            cut(&cutter, pool: pool, pieces: [[0x78, 0x0a] + octets + [0x0a]]) { chunk in
+            cut(&cutter, pool: pool, pieces: [[0x78, 0x0a] + bytes + [0x0a]]) { chunk in
                 reader.open(chunk)
                 #expect(reader.next() != nil)
                 #expect(renderer.render(reader) == .invalid(.badValue))

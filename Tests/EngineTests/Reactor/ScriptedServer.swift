@@ -22,7 +22,7 @@ final class ScriptedServer {
         case goAway
     }
 
-    private var octets: [UInt8] = []
+    private var received: [UInt8] = []
     private var hasPreface = false
     private var inflater: OpaquePointer!
     private var open: [UInt32: [String: String]] = [:]
@@ -33,24 +33,24 @@ final class ScriptedServer {
 
     /// Takes what the client sent; what it means, frame by frame.
     func take(_ bytes: [UInt8]) -> [Event] {
-        octets += bytes
+        received += bytes
         var events: [Event] = []
         var at = 0
         if !hasPreface {
-            guard octets.count >= 24 else { return [] }
+            guard received.count >= 24 else { return [] }
             hasPreface = true
             at = 24
         }
-        while octets.count - at >= 9 {
-            let header = Array(octets[at..<(at + 9)])
+        while received.count - at >= 9 {
+            let header = Array(received[at..<(at + 9)])
             let count = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
-            guard octets.count - at - 9 >= count else { break }
-            let body = Array(octets[(at + 9)..<(at + 9 + count)])
+            guard received.count - at - 9 >= count else { break }
+            let body = Array(received[(at + 9)..<(at + 9 + count)])
             let stream = header[5...].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
             events += frame(type: header[3], flags: header[4], stream: stream, body)
             at += 9 + count
         }
-        octets.removeFirst(at)
+        received.removeFirst(at)
         return events
     }
 

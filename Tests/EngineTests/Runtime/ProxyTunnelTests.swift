@@ -27,9 +27,9 @@ struct ProxyTunnelTests {
         _ = tunnel.receive(RawSpan(), at: &offset, output: &output)
         var consumed = 0
         var outcome = Outcome.waits
-        let octets = Array(answer.utf8)
-        feeding: for start in stride(from: 0, to: octets.count, by: min(pieces, octets.count)) {
-            let piece = Array(octets[start..<min(octets.count, start + min(pieces, octets.count))])
+        let bytes = Array(answer.utf8)
+        feeding: for start in stride(from: 0, to: bytes.count, by: min(pieces, bytes.count)) {
+            let piece = Array(bytes[start..<min(bytes.count, start + min(pieces, bytes.count))])
             offset = 0
             let action = tunnel.receive(piece.span.bytes, at: &offset, output: &output)
             consumed += offset

@@ -31,22 +31,22 @@ import FuzzTargets
             setenv("FUZZ_TARGET", name, 1)
             runFuzzer([words[0]] + words.dropFirst(isOwnChild ? 1 : 2))
         #else
-            for path in words.dropFirst(2) { target.run(octets(ofFile: path)) }
+            for path in words.dropFirst(2) { target.run(bytes(ofFile: path)) }
         #endif
     }
 
-    private static func octets(ofFile path: String) -> [UInt8] {
+    private static func bytes(ofFile path: String) -> [UInt8] {
         guard let file = fopen(path, "rb") else {
             print("fuzz: \(path) can't be read")
             exit(2)
         }
         defer { fclose(file) }
-        var octets: [UInt8] = []
+        var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while case let count = fread(&buffer, 1, buffer.count, file), count > 0 {
-            octets += buffer[..<count]
+            bytes += buffer[..<count]
         }
-        return octets
+        return bytes
     }
 }
 

@@ -4,11 +4,11 @@ extension FuzzTarget {
     /// What a provider writes to the legacy gateway, what the gateway answers, and what the feedback
     /// service says: however the bytes arrive they mean the same, and what is written again is what
     /// was read.
-    static let binaryFrames = FuzzTarget(name: "binary-frames") { octets in
-        var input = FuzzInput(octets)
+    static let binaryFrames = FuzzTarget(name: "binary-frames") { bytes in
+        var input = FuzzInput(bytes)
         let isFeedback = input.choice(below: 2) == 1
         let size = 1 + input.choice(below: 64)
-        let stream = input.octets
+        let stream = input.bytes
         if isFeedback {
             let whole = tuples(stream.pieces(of: 1 << 20))
             precondition(whole == tuples(stream.pieces(of: size)), "torn tuples say otherwise")

@@ -3,10 +3,10 @@ import TLS
 
 extension FuzzTarget {
     /// Keys and certificates from files: PEM, PKCS#12, DER, and what a certificate is for.
-    static let credentialFiles = FuzzTarget(name: "credential-files") { octets in
-        var input = FuzzInput(octets)
+    static let credentialFiles = FuzzTarget(name: "credential-files") { bytes in
+        var input = FuzzInput(bytes)
         let kind = input.choice(below: 5)
-        let file = input.octets
+        let file = input.bytes
         // OpenSSL takes as long as the file asks for to derive a key: no such files.
         guard file.count < 8192 else { return }
         switch kind {

@@ -23,13 +23,13 @@ package struct FuzzTarget: Sendable {
 struct FuzzInput {
     private var rest: ArraySlice<UInt8>
 
-    init(_ octets: [UInt8]) { rest = octets[...] }
+    init(_ bytes: [UInt8]) { rest = bytes[...] }
 
     /// A number below `limit`; 0 where the input is used up.
     mutating func choice(below limit: Int) -> Int { Int(rest.popFirst() ?? 0) % limit }
 
     /// What was not eaten yet.
-    var octets: [UInt8] { Array(rest) }
+    var bytes: [UInt8] { Array(rest) }
 }
 
 extension Array<UInt8> {

@@ -5,13 +5,13 @@ extension FuzzTarget {
     ///
     /// How the bytes are torn changes nothing, no request is settled twice, and nothing comes after
     /// a failure.
-    static let http2Frames = FuzzTarget(name: "http2-frames") { octets in
-        var input = FuzzInput(octets)
+    static let http2Frames = FuzzTarget(name: "http2-frames") { bytes in
+        var input = FuzzInput(bytes)
         let size = 1 + input.choice(below: 40)
-        let whole = Conversation(isGated: false).hear(input.octets.pieces(of: 1 << 20))
-        let torn = Conversation(isGated: false).hear(input.octets.pieces(of: size))
+        let whole = Conversation(isGated: false).hear(input.bytes.pieces(of: 1 << 20))
+        let torn = Conversation(isGated: false).hear(input.bytes.pieces(of: size))
         precondition(whole == torn, "tearing changed what was heard")
-        _ = Conversation(isGated: true).hear(input.octets.pieces(of: size))
+        _ = Conversation(isGated: true).hear(input.bytes.pieces(of: size))
     }
 }
 
@@ -66,10 +66,10 @@ struct Conversation {
     }
 
     private func hear(
-        _ octets: [UInt8], _ machine: inout ClientConnectionStateMachine, _ outcome: inout Outcome
+        _ bytes: [UInt8], _ machine: inout ClientConnectionStateMachine, _ outcome: inout Outcome
     ) {
         var offset = 0
-        while let event = machine.nextEvent(in: octets.span.bytes, at: &offset) {
+        while let event = machine.nextEvent(in: bytes.span.bytes, at: &offset) {
             if case .failed? = outcome.events.last { preconditionFailure("heard after a failure") }
             outcome.events.append(event)
             switch event {
@@ -84,7 +84,7 @@ struct Conversation {
             default: break
             }
         }
-        precondition(offset == octets.count, "input was left over")
+        precondition(offset == bytes.count, "input was left over")
     }
 
     private func say(_ machine: inout ClientConnectionStateMachine, _ outcome: inout Outcome) {

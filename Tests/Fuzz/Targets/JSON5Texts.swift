@@ -2,13 +2,13 @@ import APNs
 
 extension FuzzTarget {
     /// A campaign file or a scenario: what is read is written again, and read the same.
-    static let json5 = FuzzTarget(name: "json5") { octets in
+    static let json5 = FuzzTarget(name: "json5") { bytes in
         let value: JSON5Value
         do throws(JSON5Error) {
-            value = try JSON5Reader.read(octets)
+            value = try JSON5Reader.read(bytes)
         } catch {
             precondition(error.position.line >= 1 && error.position.column >= 1)
-            precondition(error.position.line <= octets.count + 1)
+            precondition(error.position.line <= bytes.count + 1)
             precondition(!error.message.isEmpty)
             return
         }

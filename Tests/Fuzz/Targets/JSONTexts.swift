@@ -6,23 +6,23 @@ extension FuzzTarget {
     ///
     /// What is called sound is sound to the minifier as well, whose output minifies to itself and is
     /// judged like its input.
-    static let json = FuzzTarget(name: "json") { octets in
-        let text = octets.span.bytes
+    static let json = FuzzTarget(name: "json") { bytes in
+        let text = bytes.span.bytes
         var tokenizer = JSONTokenizer()
         var count = 0
         while let token = try? tokenizer.next(in: text) {
-            precondition(token.range.lowerBound >= 0 && token.range.upperBound <= octets.count)
+            precondition(token.range.lowerBound >= 0 && token.range.upperBound <= bytes.count)
             count += 1
-            precondition(count <= octets.count, "more tokens than bytes")
+            precondition(count <= bytes.count, "more tokens than bytes")
         }
         let reason = ReasonBody.parse(text)
-        precondition((reason.textRange?.upperBound ?? 0) <= octets.count)
+        precondition((reason.textRange?.upperBound ?? 0) <= bytes.count)
         for pushType in PushType.allCases {
             _ = PayloadLint.findings(text, pushType: pushType)
         }
         guard PayloadCheck.syntaxProblem(text) == nil else { return }
         let small = PayloadMinifier.minify(text)
-        precondition(small.count <= octets.count)
+        precondition(small.count <= bytes.count)
         precondition(PayloadMinifier.minify(small.span.bytes) == small, "minified twice")
         precondition(PayloadCheck.syntaxProblem(small.span.bytes) == nil, "minified to nonsense")
         precondition(

@@ -9,16 +9,16 @@ extension FuzzTarget {
     /// The first byte chooses whether checksums are put right first: without that little but the
     /// checksum is ever tried. What was read is consistent: verification agrees with the counts, a
     /// plan never sends a row that is settled.
-    static let ledgerSegment = FuzzTarget(name: "ledger-segment") { octets in
-        var input = FuzzInput(octets)
+    static let ledgerSegment = FuzzTarget(name: "ledger-segment") { bytes in
+        var input = FuzzInput(bytes)
         let isMended = input.choice(below: 4) != 0
         let hasSecond = input.choice(below: 2) != 0
-        var first = input.octets
+        var first = input.bytes
         if isMended { seal(&first, epoch: 1) }
         var segments = [LedgerSegment(epoch: 1, reactor: 0, bytes: LedgerMemory(first))]
         if hasSecond {
             // The same records by a later run, which may open rows again.
-            var second = input.octets
+            var second = input.bytes
             seal(&second, epoch: 2)
             segments.append(LedgerSegment(epoch: 2, reactor: 0, bytes: LedgerMemory(second)))
         }
@@ -73,18 +73,18 @@ extension FuzzTarget {
     }
 
     /// Makes the checksums of a segment right, as far as its blocks' lengths allow.
-    private static func seal(_ octets: inout [UInt8], epoch: UInt32) {
+    private static func seal(_ bytes: inout [UInt8], epoch: UInt32) {
         func put<Number: FixedWidthInteger>(_ number: Number, at place: Int) {
-            for octet in 0..<MemoryLayout<Number>.size {
-                octets[place + octet] = UInt8(truncatingIfNeeded: number >> (8 * octet))
+            for byte in 0..<MemoryLayout<Number>.size {
+                bytes[place + byte] = UInt8(truncatingIfNeeded: number >> (8 * byte))
             }
         }
         func checksum(_ range: Range<Int>, from seed: UInt) -> UInt {
-            octets[range].withUnsafeBufferPointer {
+            bytes[range].withUnsafeBufferPointer {
                 crc32(seed, $0.baseAddress, UInt32($0.count))
             }
         }
-        guard octets.count >= LedgerFormat.segmentHeaderByteCount else { return }
+        guard bytes.count >= LedgerFormat.segmentHeaderByteCount else { return }
         put(LedgerFormat.magic, at: 0)
         put(LedgerFormat.version, at: 8)
         put(UInt16(0), at: 10)
@@ -94,11 +94,11 @@ extension FuzzTarget {
         let seed = checksum(0..<28, from: 0)
         put(UInt32(seed), at: 28)
         var offset = LedgerFormat.segmentHeaderByteCount
-        while offset + LedgerFormat.blockHeaderByteCount < octets.count {
-            let slots = Int(octets[offset + 4]) | Int(octets[offset + 5]) << 8
+        while offset + LedgerFormat.blockHeaderByteCount < bytes.count {
+            let slots = Int(bytes[offset + 4]) | Int(bytes[offset + 5]) << 8
             let end =
                 offset + LedgerFormat.blockHeaderByteCount + slots * LedgerFormat.slotByteCount
-            guard end <= octets.count else { return }
+            guard end <= bytes.count else { return }
             put(UInt16(0xB10C), at: offset + 6)
             let place = withUnsafeBytes(of: UInt64(offset).littleEndian) { bytes in
                 crc32(seed, bytes.bindMemory(to: UInt8.self).baseAddress, 8)

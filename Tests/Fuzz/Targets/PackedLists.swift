@@ -3,12 +3,12 @@ import Campaign
 extension FuzzTarget {
     /// A packed list: however it arrives, and however little room there is, it is the same list, or
     /// none.
-    static let packedList = FuzzTarget(name: "packed-list") { octets in
-        var input = FuzzInput(octets)
+    static let packedList = FuzzTarget(name: "packed-list") { bytes in
+        var input = FuzzInput(bytes)
         let compression = ListCompression.allCases[input.choice(below: 2)]
         let inputSize = 1 + input.choice(below: 64)
         let outputSize = 1 + 7 * input.choice(below: 200)
-        let packed = input.octets
+        let packed = input.bytes
         _ = ListCompression.detect(packed)
         let whole = unpack(packed, compression, inputSize: 1 << 20, outputSize: 1 << 16)
         let torn = unpack(packed, compression, inputSize: inputSize, outputSize: outputSize)

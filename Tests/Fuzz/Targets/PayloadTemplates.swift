@@ -4,8 +4,8 @@ import Campaign
 extension FuzzTarget {
     /// A payload template, a line feed of its own behind it, and a row of JSON Lines: what comes of
     /// both is a JSON text, however odd the row's values are.
-    static let payloadTemplate = FuzzTarget(name: "payload-template") { octets in
-        let parts = octets.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    static let payloadTemplate = FuzzTarget(name: "payload-template") { bytes in
+        let parts = bytes.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
         let payload = Array(parts[0])
         guard PayloadCheck.syntaxProblem(payload.span.bytes) == nil else { return }
         let template: PayloadTemplate
@@ -55,7 +55,7 @@ extension FuzzTarget {
             // Memory of exactly this size, so that a write beyond it can be noticed.
             let room = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
             defer { room.deallocate() }
-            // A payload has an byte at least, and so have its pieces.
+            // A payload has a byte at least, and so have its pieces.
             guard let target = room.baseAddress else { continue }
             let pieces = Array(renderer.lastPieces)
             pieces.withUnsafeBytes { pieces in

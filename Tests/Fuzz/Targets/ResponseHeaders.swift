@@ -4,11 +4,11 @@ extension FuzzTarget {
     /// A response's header block: the walker of the fast path, and nghttp2's inflater behind it.
     ///
     /// The first bytes choose how the block is framed; what it means must not depend on that.
-    static let responseHeaders = FuzzTarget(name: "response-headers") { octets in
-        var input = FuzzInput(octets)
+    static let responseHeaders = FuzzTarget(name: "response-headers") { bytes in
+        var input = FuzzInput(bytes)
         let first = 1 + input.choice(below: 64)
         let rounds = 1 + input.choice(below: 3)
-        let block = Array(input.octets.prefix(16_000))
+        let block = Array(input.bytes.prefix(16_000))
         let conversation = Conversation(isGated: false)
         var whole: [UInt8] = []
         var pieces: [UInt8] = []

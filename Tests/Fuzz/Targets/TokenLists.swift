@@ -5,13 +5,13 @@ extension FuzzTarget {
     /// A token list in one of its formats: cutter, readers, and what a token is.
     ///
     /// However the list arrives it is cut alike, and its readers find as many rows as were counted.
-    static let tokenList = FuzzTarget(name: "token-list") { octets in
-        var input = FuzzInput(octets)
+    static let tokenList = FuzzTarget(name: "token-list") { bytes in
+        var input = FuzzInput(bytes)
         let format = ListFormat.allCases[input.choice(below: ListFormat.allCases.count)]
         let size = 1 + input.choice(below: 64)
         let rowLimit = [Int.max, 1, 7][input.choice(below: 3)]
-        let list = input.octets
-        _ = ListFormat.detect(fileName: "", firstOctets: list, tokenColumn: "token")
+        let list = input.bytes
+        _ = ListFormat.detect(fileName: "", firstBytes: list, tokenColumn: "token")
         let whole = cut(list.pieces(of: 1 << 20), format, rowLimit)
         let torn = cut(list.pieces(of: size), format, rowLimit)
         precondition(whole == torn, "how the list arrived changed how it was cut")

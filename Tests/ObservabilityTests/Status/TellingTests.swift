@@ -144,11 +144,11 @@ import Testing
         #expect(telemetry.events.last?.message.hasSuffix("event 49 of 120") == true)
         // Taken twice, counted once, over all runs.
         #expect(telemetry.latency.count == 120)
-        let octets = telemetry.encoded
-        #expect(octets.count < 1 << 20)
-        #expect(try #require(Telemetry(decoding: octets)).encoded == octets)
+        let bytes = telemetry.encoded
+        #expect(bytes.count < 1 << 20)
+        #expect(try #require(Telemetry(decoding: bytes)).encoded == bytes)
         #expect(Telemetry(decoding: Array("{\"version\":2}".utf8)) == nil)
-        #expect(Telemetry(decoding: Array(octets.dropLast(9))) == nil)
+        #expect(Telemetry(decoding: Array(bytes.dropLast(9))) == nil)
     }
 
     @Test func `the log says at most so many lines a second, and how many more there were`() throws

@@ -147,7 +147,7 @@ extension Weather {
     /// - Parameter copy: Tells copies of a token apart whose responses differ.
     static func deserved(by token: [UInt8], copy: Int) -> ServerAnswer {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325 ^ UInt64(copy) &* 0x9e37_79b9_7f4a_7c15
-        for octet in token { hash = (hash ^ UInt64(octet)) &* 0x100_0000_01b3 }
+        for byte in token { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         switch (hash >> 20) % 100 {
         case 0..<4: return ServerAnswer(status: 400, reason: "BadDeviceToken")
         case 4..<7, 7..<(copy == 0 ? 7 : 40):

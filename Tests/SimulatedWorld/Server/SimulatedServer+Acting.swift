@@ -234,7 +234,7 @@ extension SimulatedServer {
         if state.bodyLimit != nil, left == 0 { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }
         let most = min(rest.count, left)
         let count = min(room, random.chance(0.2) ? random.between(1...most) : most)
-        for (index, octet) in rest.prefix(count).enumerated() { buffer[index] = octet }
+        for (index, byte) in rest.prefix(count).enumerated() { buffer[index] = byte }
         streams[stream]?.answerOffset += count
         if count == rest.count { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
         return count

@@ -1,7 +1,7 @@
 extension RawSpan {
     /// The byte at `offset`; traps outside of the span.
     @usableFromInline @inline(__always)
-    func octet(at offset: Int) -> UInt8 {
+    func byte(at offset: Int) -> UInt8 {
         // A UInt8 has no invalid bit pattern and no alignment, and the load checks its bounds.
         unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }
