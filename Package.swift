@@ -84,7 +84,7 @@ let package = Package(
                 "Observability", "Engine", "Ledgers", "Lists", "Support", "APNs", "HPACK", "HTTP2",
                 "Campaign", "TLS", "Ring",
             ]),
-        module("Simulator", ["APNs", "HPACK", "TLS", "Ring", "CNghttp2"]),
+        module("Simulator", ["APNs", "HPACK", "TLS", "Ring", "Support", "CNghttp2"]),
         .executableTarget(
             name: "BroadsideCLI",
             dependencies: ["Broadside", "Simulator", "Support", "APNs"],

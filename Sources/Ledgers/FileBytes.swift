@@ -28,8 +28,7 @@ final class FileBytes: LedgerBytes, Sendable {
         self.descriptor = descriptor
         self.path = path
         self.patience = patience
-        var information = stat()
-        unsafe fstat(descriptor, &information)
+        let information = SystemCall.status(of: descriptor) ?? stat()
         byteCount = UInt64(information.st_size)
     }
 

@@ -9,8 +9,8 @@ extension LedgerDirectory {
     /// Opens a file of the directory to be read; follows no link, and waits for no pipe.
     func openFile(_ name: String) throws(BroadsideError) -> Int32 {
         if folder < 0 { try openFolder(mustBeOwn: false) }
-        let descriptor = unsafe openat(
-            folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        let descriptor = SystemCall.open(
+            name, in: folder, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno == ELOOP { throw isLink(name) }
             if errno == EACCES {

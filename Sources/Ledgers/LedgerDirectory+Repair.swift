@@ -64,8 +64,8 @@ extension LedgerDirectory {
     /// Takes a repair away that could not be finished.
     func discardRepair() {
         guard isNew, let names = try? names() else { return }
-        for name in names { _ = unsafe unlink("\(path)/\(name)") }
-        _ = unsafe rmdir(path)
+        for name in names { SystemCall.unlink("\(path)/\(name)") }
+        SystemCall.rmdir(path)
     }
 }
 

@@ -8,9 +8,8 @@ extension LedgerDirectory {
     /// Opens the directory itself. Who may write to it can have a run replace any file of its user's,
     /// or read what was sent to whom, so nobody else may.
     func openFolder(mustBeOwn: Bool) throws(BroadsideError) {
-        if folder < 0 { folder = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
-        var information = stat()
-        guard folder >= 0, unsafe fstat(folder, &information) == 0 else {
+        if folder < 0 { folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+        guard folder >= 0, let information = SystemCall.status(of: folder) else {
             throw BroadsideError(
                 option:
                     "ledger", "\(path): \(describe(errno: errno)): it must be readable", exitCode: 5
@@ -35,9 +34,9 @@ extension LedgerDirectory {
     /// Makes a file of the directory, in place of what an earlier run left under its name; never
     /// follows a link.
     private func makeFile(_ name: String, _ access: Int32) throws(BroadsideError) -> Int32 {
-        if unsafe unlinkat(folder, name, 0) != 0, errno != ENOENT { throw failure(name) }
-        let descriptor = unsafe openat(
-            folder, name, access | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        if SystemCall.unlink(name, in: folder) != 0, errno != ENOENT { throw failure(name) }
+        let descriptor = SystemCall.open(
+            name, in: folder, access | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure(name) }
         return descriptor
     }
@@ -55,10 +54,7 @@ extension LedgerDirectory {
         defer { close(descriptor) }
         var written = 0
         while written < bytes.count {
-            let count = unsafe bytes.withUnsafeBytes { buffer in
-                unsafe write(
-                    descriptor, buffer.baseAddress! + written, bytes.count - written)
-            }
+            let count = SystemCall.write(descriptor, bytes.rawSpan.extracting(written...))
             guard count > 0 else { throw failure(name) }
             written += count
         }
@@ -72,13 +68,13 @@ extension LedgerDirectory {
 
     /// Takes away what was made of a file that will not be put in its place.
     func discardFile(_ name: String) {
-        _ = unsafe unlink("\(path)/.\(name).new")
+        SystemCall.unlink("\(path)/.\(name).new")
     }
 
     /// Puts a file in its place, where it survives a power cut.
     func putInPlace(_ name: String, _ descriptor: Int32) throws(BroadsideError) {
         guard fsync(descriptor) == 0,
-            unsafe renameat(folder, ".\(name).new", folder, name) == 0
+            SystemCall.rename(".\(name).new", name, in: folder) == 0
         else { throw failure(name) }
         syncDirectory()
     }
@@ -99,21 +95,32 @@ extension LedgerDirectory {
     ) throws(BroadsideError) {
         var writer = LedgerWriter(campaign: campaign, epoch: epoch, reactor: reactor)
         let name = LedgerFormat.segmentName(epoch: epoch, reactor: reactor)
-        while let next = unsafe writer.nextWrite() {
-            let written = unsafe pwrite(
-                descriptor, next.bytes.baseAddress, next.bytes.count, off_t(next.offset))
-            guard written > 0 else { throw failure(name) }
-            writer.writeCompleted(written)
-        }
+        guard writer.writePending(to: descriptor) else { throw failure(name) }
         guard fsync(descriptor) == 0 else { throw failure(name) }
     }
 
     /// Makes a segment of a run; a descriptor to write to.
     package func createSegment(epoch: UInt32, reactor: UInt16) throws(BroadsideError) -> Int32 {
         let name = LedgerFormat.segmentName(epoch: epoch, reactor: reactor)
-        let descriptor = unsafe openat(
-            folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let descriptor = SystemCall.open(
+            name, in: folder, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure(name) }
         return descriptor
+    }
+}
+
+extension LedgerWriter {
+    /// Writes all that pends.
+    ///
+    /// - Returns: false where it can't be written; errno says why.
+    package mutating func writePending(to descriptor: Int32) -> Bool {
+        // SAFETY: the bytes stay as they are until `writeCompleted`.
+        while let next = unsafe nextWrite() {
+            let written = unsafe pwrite(
+                descriptor, next.bytes.baseAddress, next.bytes.count, off_t(next.offset))
+            guard written > 0 else { return false }
+            writeCompleted(written)
+        }
+        return true
     }
 }

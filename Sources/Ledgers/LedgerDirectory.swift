@@ -29,7 +29,7 @@ package final class LedgerDirectory {
     package static func create(
         _ path: String, canResume: Bool = true
     ) throws(BroadsideError) -> LedgerDirectory {
-        guard unsafe mkdir(path, 0o700) == 0 else {
+        guard SystemCall.mkdir(path, 0o700) == 0 else {
             if errno == EEXIST {
                 if !isDirectoryPath(path) {
                     throw .usage(
@@ -77,8 +77,8 @@ package final class LedgerDirectory {
     /// Takes away what was put here for a campaign that was not begun in the end.
     package func discardUnlessBegun() {
         guard isNew, !hasManifest else { return }
-        for name in Self.preparations { _ = unsafe unlink("\(path)/\(name)") }
-        _ = unsafe rmdir(path)
+        for name in Self.preparations { SystemCall.unlink("\(path)/\(name)") }
+        SystemCall.rmdir(path)
     }
 
     /// Takes away a campaign whose list turned out to be wrong before anything was sent.
@@ -88,9 +88,9 @@ package final class LedgerDirectory {
         let own = Self.preparations + files + files.map { ".\($0).new" } + ["control"]
         for name in names.sorted()
         where own.contains(name) || LedgerFormat.parseSegmentName(name) != nil {
-            _ = unsafe unlink("\(path)/\(name)")
+            SystemCall.unlink("\(path)/\(name)")
         }
-        if isNew { _ = unsafe rmdir(path) }
+        if isNew { SystemCall.rmdir(path) }
     }
 
     /// Opens a directory that a run left, for another run.
@@ -172,8 +172,7 @@ package final class LedgerDirectory {
 
     /// Opens a directory to read what it says; a run may be writing to it.
     package static func openToRead(_ path: String) throws(BroadsideError) -> LedgerDirectory {
-        var information = stat()
-        guard unsafe stat(path, &information) == 0 else {
+        guard let information = SystemCall.status(path) else {
             throw .usage("ledger", "\(path): \(describe(errno: errno)): name a ledger's directory")
         }
         guard information.st_mode & S_IFMT == S_IFDIR else {
@@ -185,8 +184,8 @@ package final class LedgerDirectory {
     /// - Parameter forWriting: Whether files will be made here, not only a lock held.
     func lock(forWriting: Bool = true) throws(BroadsideError) {
         try openFolder(mustBeOwn: forWriting)
-        lockDescriptor = unsafe openat(
-            folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        lockDescriptor = SystemCall.open(
+            "lock", in: folder, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard lockDescriptor >= 0 else {
             if errno == ELOOP { throw isLink("lock") }
             throw BroadsideError(
@@ -260,17 +259,8 @@ package final class LedgerDirectory {
 
     /// The names of all files here.
     func names() throws(BroadsideError) -> [String] {
-        guard let directory = unsafe opendir(path) else {
+        guard let names = SystemCall.names(inDirectory: path) else {
             throw .usage("ledger", "\(path): \(describe(errno: errno))")
-        }
-        defer { unsafe closedir(directory) }
-        var names: [String] = []
-        while let entry = unsafe readdir(directory) {
-            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                unsafe String(
-                    cString: UnsafeRawPointer(pointer).assumingMemoryBound(to: CChar.self))
-            }
-            if name != ".", name != ".." { names.append(name) }
         }
         return names
     }

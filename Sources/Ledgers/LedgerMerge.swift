@@ -194,27 +194,25 @@ extension LedgerDirectory {
     ) throws(BroadsideError) {
         let source = try fileBytes(name)
         let copy = "\(target)/\(name)"
-        let descriptor = unsafe open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        let descriptor = SystemCall.open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw BroadsideError("\(copy): \(describe(errno: errno))", exitCode: 5)
         }
         defer { close(descriptor) }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 4_096)
-        defer { unsafe buffer.deallocate() }
+        var buffer = ReadBuffer(byteCount: 1 << 18)
         var offset: UInt64 = 0
         while true {
             let count: Int
             do throws(LedgerError) {
                 let left = (byteCount ?? .max) - offset
-                let room = unsafe UnsafeMutableRawBufferPointer(
-                    rebasing: buffer[..<Int(min(left, UInt64(buffer.count)))])
-                count = unsafe room.isEmpty ? 0 : try unsafe source.read(at: offset, into: room)
+                count = try unsafe buffer.fill(limit: Int(clamping: left)) { (room) throws(LedgerError) in
+                    unsafe room.isEmpty ? 0 : try source.read(at: offset, into: room)
+                }
             } catch {
                 throw BroadsideError("\(error)", exitCode: 5)
             }
             if count == 0 { break }
-            let piece = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            try unsafe writeAll(piece, to: descriptor, name: copy)
+            try writeAll(buffer.bytes, to: descriptor, name: copy)
             offset += UInt64(count)
         }
         guard fsync(descriptor) == 0 else {
@@ -227,8 +225,8 @@ extension LedgerDirectory {
         guard isNew, !hasManifest, let names = try? names() else { return }
         for name in names where name.hasPrefix("shard-") {
             let below = LedgerDirectory.unlocked("\(path)/\(name)")
-            for file in (try? below.names()) ?? [] { _ = unsafe unlink("\(path)/\(name)/\(file)") }
-            _ = unsafe rmdir("\(path)/\(name)")
+            for file in (try? below.names()) ?? [] { SystemCall.unlink("\(path)/\(name)/\(file)") }
+            SystemCall.rmdir("\(path)/\(name)")
         }
         discardUnlessBegun()
     }

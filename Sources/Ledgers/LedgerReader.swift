@@ -197,22 +197,17 @@ extension Manifest {
 
 /// A token's digits in lower case; nil where the text is not a token.
 package func canonicalToken(_ text: String) -> [UInt8]? {
-    let room = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: TokenText.maximumDigitCount, alignment: 8)
-    defer { unsafe room.deallocate() }
     let bytes = Array(text.utf8)
-    var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-    let isToken = unsafe TokenText.canonicalize(bytes.span.bytes, into: &digits)
-    let count = unsafe digits.finalize(for: room)
-    return isToken ? unsafe Array(room[..<count]) : nil
+    var isToken = false
+    let digits = [UInt8](capacity: TokenText.maximumDigitCount) { digits in
+        isToken = TokenText.canonicalize(bytes.rawSpan, into: &digits)
+    }
+    return isToken ? digits : nil
 }
 
 /// The apns-id of a row.
 func notificationIDText(campaign: UInt64, row: UInt64) -> [UInt8] {
-    unsafe [UInt8](unsafeUninitializedCapacity: NotificationID.textCount) { buffer, count in
-        let room = UnsafeMutableRawBufferPointer(buffer)
-        var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+    [UInt8](capacity: NotificationID.textCount) { output in
         NotificationID(campaign: campaign, row: row).write(into: &output)
-        count = unsafe output.finalize(for: room)
     }
 }

@@ -185,14 +185,9 @@ private struct Repair {
         var writer = LedgerWriter(
             campaign: salvage.campaignNumber, epoch: epoch, reactor: reactor)
         func flush(_ writer: inout LedgerWriter) throws(LedgerError) {
-            while let next = unsafe writer.nextWrite() {
-                let written = unsafe pwrite(
-                    descriptor, next.bytes.baseAddress, next.bytes.count, off_t(next.offset))
-                guard written > 0 else {
-                    throw LedgerError(
-                        .inputOutput, detail: "\(target.path)/\(name): \(describe(errno: errno))")
-                }
-                writer.writeCompleted(written)
+            guard writer.writePending(to: descriptor) else {
+                throw LedgerError(
+                    .inputOutput, detail: "\(target.path)/\(name): \(describe(errno: errno))")
             }
         }
         do throws(LedgerError) {
@@ -232,7 +227,7 @@ private struct Repair {
                 try directory.copyFile(name, to: target.path)
             } catch {
                 if name == LedgerDirectory.spoolName { throw error }
-                _ = unsafe unlink("\(target.path)/\(name)")
+                SystemCall.unlink("\(target.path)/\(name)")
                 lost.append("lost \(name): \(error.message)")
             }
         }

@@ -55,7 +55,7 @@ extension LedgerReader {
         var identifier: NotificationID?
         var wanted: LedgerSearch.Wanted?
         if let notificationID {
-            guard let parsed = unsafe NotificationID(parsing: Array(notificationID.utf8).span.bytes)
+            guard let parsed = NotificationID(parsing: Array(notificationID.utf8).rawSpan)
             else {
                 throw .usage(
                     "apns-id", "'\(notificationID)' is not an apns-id: copy all 36 characters")
@@ -69,7 +69,7 @@ extension LedgerReader {
                     "token", "'\(token)' is not a device token: hexadecimal digits in pairs")
             }
             wanted = .token(
-                digits, fingerprint: unsafe TokenText.fingerprint(digits.span.bytes))
+                digits, fingerprint: TokenText.fingerprint(digits.rawSpan))
         }
         guard let wanted else { return [] }
         var found: [FoundRow] = []

@@ -45,11 +45,11 @@ public final class OutputFile {
         compressor = ListCompression.named(path).map { ListCompressor($0) }
         if let existing = FileIdentity(path: path), !existing.isRegular {
             temporary = nil
-            descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
+            descriptor = SystemCall.open(path, O_WRONLY | O_CLOEXEC)
         } else {
             let name = temporaryName(of: path)
             temporary = name
-            descriptor = unsafe open(
+            descriptor = SystemCall.open(
                 name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(permissions ?? 0o644))
         }
         guard descriptor >= 0 else {
@@ -61,37 +61,34 @@ public final class OutputFile {
     deinit {
         guard path != nil else { return }
         close(descriptor)
-        if !isFinished, let temporary { _ = unsafe unlink(temporary) }
+        if !isFinished, let temporary { SystemCall.unlink(temporary) }
     }
 
     /// Appends bytes.
     public func write(_ bytes: [UInt8]) throws(BroadsideError) {
-        let result = unsafe bytes.withUnsafeBytes { buffer in
-            Result { () throws(BroadsideError) in try unsafe write(buffer) }
-        }
-        try result.get()
+        try write(bytes.rawSpan)
     }
 
     /// Appends bytes.
-    package func write(_ bytes: UnsafeRawBufferPointer) throws(BroadsideError) {
+    package func write(_ bytes: RawSpan) throws(BroadsideError) {
         guard compressor != nil else {
-            try unsafe put(bytes)
+            try put(bytes)
             return
         }
-        try unsafe compressor?.encode(bytes, isLast: false) {
-            (packed) throws(BroadsideError) in try unsafe put(packed)
+        try compressor?.encode(bytes, isLast: false) {
+            (packed) throws(BroadsideError) in try put(packed)
         }
     }
 
-    private func put(_ bytes: UnsafeRawBufferPointer) throws(BroadsideError) {
+    private func put(_ bytes: RawSpan) throws(BroadsideError) {
         guard !isClosed else { return }
         let name = path ?? "standard output"
-        guard try unsafe writeUnlessClosed(bytes, to: descriptor, name: name) else {
+        guard try writeUnlessClosed(bytes, to: descriptor, name: name) else {
             isClosed = true
             if endsWithReader { throw .outputClosed }
             return
         }
-        writtenCount += bytes.count
+        writtenCount += bytes.byteCount
         if temporary != nil, writtenCount - syncedCount >= Self.stretch { try passOn() }
     }
 
@@ -111,8 +108,8 @@ public final class OutputFile {
     /// that belong together none appears where another can't be written.
     package func settle() throws(BroadsideError) {
         guard !isSettled else { return }
-        try unsafe compressor?.encode(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) {
-            (packed) throws(BroadsideError) in try unsafe put(packed)
+        try compressor?.encode(RawSpan(), isLast: true) {
+            (packed) throws(BroadsideError) in try put(packed)
         }
         compressor = nil
         if let path, temporary != nil, fsync(descriptor) != 0 {
@@ -125,7 +122,7 @@ public final class OutputFile {
     public func finish() throws(BroadsideError) {
         try settle()
         guard let path, let temporary else { return }
-        guard unsafe rename(temporary, path) == 0 else {
+        guard SystemCall.rename(temporary, path) == 0 else {
             throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
         }
         isFinished = true

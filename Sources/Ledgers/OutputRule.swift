@@ -55,8 +55,7 @@ public struct OutputRule {
     /// nothing there can be lost.
     package static func checkPlace(option: String, path: String) throws(BroadsideError) {
         guard path != "-", !leadsToDevice(path) else { return }
-        var information = stat()
-        if unsafe lstat(path, &information) == 0, information.st_mode & S_IFMT == S_IFLNK {
+        if let information = SystemCall.linkStatus(path), information.st_mode & S_IFMT == S_IFLNK {
             throw .usage(
                 option, "\(path) is a symbolic link, which would be replaced: name the file itself"
             )
@@ -71,8 +70,7 @@ public struct OutputRule {
     }
 
     private static func leadsToDevice(_ path: String) -> Bool {
-        var information = stat()
-        guard unsafe stat(path, &information) == 0 else { return false }
+        guard let information = SystemCall.status(path) else { return false }
         return ![S_IFREG, S_IFDIR].contains(information.st_mode & S_IFMT)
     }
 
@@ -173,17 +171,16 @@ public struct OutputRule {
 /// Better known before the night than after it.
 package func checkWritable(_ path: String, option: String) throws(BroadsideError) {
     try OutputRule.checkPlace(option: option, path: path)
-    var information = stat()
-    if unsafe stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFDIR {
+    if let information = SystemCall.status(path), information.st_mode & S_IFMT == S_IFDIR {
         throw .usage(option, "\(path) is a directory: name a file in it")
     }
     if isSpecialFile(path) { return }
     let probe = temporaryName(of: path)
-    let descriptor = unsafe open(
+    let descriptor = SystemCall.open(
         probe, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
         throw .usage(option, "\(path): \(describe(errno: errno)): name a place to write to")
     }
     close(descriptor)
-    _ = unsafe unlink(probe)
+    SystemCall.unlink(probe)
 }

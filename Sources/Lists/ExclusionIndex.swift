@@ -43,8 +43,7 @@ package import Support
     package init?(descriptor: Int32, name: String, search: ExclusionScan) throws(BroadsideError) {
         self.descriptor = descriptor
         self.name = name
-        var information = stat()
-        unsafe fstat(descriptor, &information)
+        let information = SystemCall.status(of: descriptor) ?? stat()
         var header: [UInt64] = [0, 0, 0, 0]
         guard Self.read(descriptor, 0, &header), header[0] == Self.mark, header[1] == search.code,
             UInt64(information.st_size) == UInt64(Self.headerByteCount) + header[2] * 8
@@ -124,7 +123,7 @@ package import Support
     }
 
     private static func extend(_ hash: UInt64, _ words: [UInt64]) -> UInt64 {
-        unsafe MixingHash.extend(hash, by: words.span.bytes)
+        MixingHash.extend(hash, by: words.rawSpan)
     }
 
     /// Writes a list in row order.
@@ -149,15 +148,7 @@ package import Support
         private mutating func flush() throws(BroadsideError) {
             count += UInt64(pending.count)
             hash = ExclusionIndex.extend(hash, pending)
-            let words = pending
-            let name = name
-            let descriptor = descriptor
-            let result = unsafe words.withUnsafeBytes { bytes in
-                Result { () throws(BroadsideError) in
-                    try unsafe writeAll(bytes, to: descriptor, name: name)
-                }
-            }
-            try result.get()
+            try writeAll(pending.rawSpan, to: descriptor, name: name)
             pending.removeAll(keepingCapacity: true)
         }
 

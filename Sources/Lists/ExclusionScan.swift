@@ -80,13 +80,12 @@ package struct ExclusionScan {
 
     private static func sha256(of list: TokenList) throws(BroadsideError) -> String {
         var sum = SHA256Sum()
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 4_096)
-        defer { unsafe buffer.deallocate() }
+        var buffer = ReadBuffer(byteCount: 1 << 18)
         var offset: UInt64 = 0
         while true {
-            let count = try unsafe list.read(at: offset, into: buffer)
+            let count = try list.read(at: offset, into: &buffer)
             if count == 0 { return hexadecimal(sum.finish()) }
-            unsafe sum.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            unsafe buffer.bytes.withUnsafeBytes { unsafe sum.update($0) }
             offset += UInt64(count)
         }
     }

@@ -32,12 +32,11 @@ package final class ListBytes: Sendable {
         if let advice = Self.remoteAdvice(file, option: option) {
             throw .request(name, " is not a file of this machine: \(advice)")
         }
-        let descriptor = isInput ? dup(STDIN_FILENO) : unsafe open(file, O_RDONLY | O_CLOEXEC)
+        let descriptor = isInput ? dup(STDIN_FILENO) : SystemCall.open(file, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw .request(name, ": \(describe(errno: errno)): name a readable token list")
         }
-        var information = stat()
-        unsafe fstat(descriptor, &information)
+        let information = SystemCall.status(of: descriptor) ?? stat()
         let isRegular = information.st_mode & S_IFMT == S_IFREG
         guard isRegular || isInput else {
             close(descriptor)
@@ -84,8 +83,7 @@ package final class ListBytes: Sendable {
     /// Standard input, copied aside so that it can be read more than once.
     init(spoolingAside: ()) throws(BroadsideError) {
         let descriptor = try SpooledInput.spoolAside()
-        var information = stat()
-        unsafe fstat(descriptor, &information)
+        let information = SystemCall.status(of: descriptor) ?? stat()
         source = .file(descriptor: descriptor, byteCount: UInt64(information.st_size))
         stamp = nil
         name = .standardInput
@@ -195,6 +193,17 @@ package final class ListBytes: Sendable {
             if let how = stamp.change(descriptor: descriptor, path: path) {
                 throw .changed(name, how)
             }
+        }
+    }
+
+    /// The same, into memory that knows how much of it is set.
+    ///
+    /// - Parameter limit: The most bytes that are wanted.
+    func read(
+        at offset: UInt64, into buffer: inout ReadBuffer, limit: Int = .max
+    ) throws(BroadsideError) -> Int {
+        try unsafe buffer.fill(limit: limit) { (room) throws(BroadsideError) in
+            unsafe try read(at: offset, into: room)
         }
     }
 

@@ -165,7 +165,7 @@ struct ListHeader {
             }
             place += UInt64(piece.count)
             var offset = 0
-            _ = unsafe cutter.next(piece.span.bytes, at: &offset)
+            _ = cutter.next(piece.rawSpan, at: &offset)
         }
         guard !cutter.isHeaderOverlong, cutter.header != nil || place <= Self.searchLimit else {
             throw .request(

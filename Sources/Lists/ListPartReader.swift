@@ -146,18 +146,14 @@ package struct ListPartReader: LedgerListReader {
         tokens.removeAll(keepingCapacity: true)
         ends.removeAll(keepingCapacity: true)
         var reader = RowReader(layout: list.layout)
-        let room = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: TokenText.maximumDigitCount, alignment: 8)
-        defer { unsafe room.deallocate() }
+        var digits = TokenDigits()
         reader.open(chunk)
         while let row = reader.next() {
             lines.append(row.line)
             let field = reader.field(0)
-            var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-            let refusal = reader.readToken(field, into: &digits)
-            let count = unsafe digits.finalize(for: room)
+            let refusal = digits.write { reader.readToken(field, into: &$0) }
             if refusal == nil {
-                unsafe tokens += room[..<count]
+                unsafe digits.bytes.withUnsafeBytes { unsafe tokens.append(contentsOf: $0) }
             } else {
                 // As much of it as the ledger keeps of a row that was settled.
                 tokens += reader.value(field).prefix(TokenText.maximumDigitCount)

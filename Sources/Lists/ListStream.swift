@@ -149,7 +149,8 @@ import Support
             return
         }
         do {
-            guard let progress = try unsafe decompressor?.decode(source, into: room) else { return }
+            guard let progress = try unsafe decompressor?.decode(
+                RawSpan(_unsafeBytes: source), into: room) else { return }
             inputRange = (inputRange.lowerBound + progress.consumed)..<inputRange.upperBound
             windowCount += progress.produced
             let isOver = isInputAtEnd && progress.produced == 0
@@ -182,14 +183,13 @@ import Support
     /// Waits for a pipe's next bytes. What comes from a pipe may come slowly, or never end: a signal
     /// to stop, where such signals are made to wait, is taken up here.
     private static func awaitInput(_ descriptor: Int32) throws(BroadsideError) {
-        var place = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         repeat {
             guard !SignalWatch.isStopPending else {
                 throw BroadsideError(
                     "stopped by a signal before the list was read to its end: nothing was sent or "
                         + "kept, start it again", exitCode: 3)
             }
-        } while unsafe poll(&place, 1, 100) == 0
+        } while SystemCall.poll(descriptor, POLLIN, 100) == 0
     }
 
     private static func readMore(

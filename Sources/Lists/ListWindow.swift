@@ -30,6 +30,15 @@ package import Support
         unsafe UnsafeMutableRawBufferPointer(rebasing: memory[..<filled])
     }
 
+    /// The window's first bytes.
+    @_lifetime(borrow self)
+    package func first(_ count: Int) -> RawSpan {
+        precondition(count <= filled)
+        // SAFETY: so many bytes are set, and they stay until the window moves.
+        let span = unsafe RawSpan(_unsafeStart: memory.baseAddress!, byteCount: count)
+        return unsafe _overrideLifetime(span, borrowing: self)
+    }
+
     /// Reads on until the window is full or the list at its end; false where nothing is left.
     package mutating func fill() throws(BroadsideError) -> Bool {
         if isLast { return false }

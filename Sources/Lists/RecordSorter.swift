@@ -9,7 +9,7 @@ package import Support
 /// Short lists never touch the disk.
 package struct RecordSorter: ~Copyable {
     /// Four words, compared in this order.
-    package struct Record: Comparable {
+    package struct Record: Comparable, BitwiseCopyable {
         package var first: UInt64
         package var second: UInt64
         package var third: UInt64
@@ -66,11 +66,9 @@ package struct RecordSorter: ~Copyable {
         records.sort()
         let count = records.count
         do throws(BroadsideError) {
-            try unsafe records.withUnsafeBufferPointer { (buffer) throws(BroadsideError) in
-                try unsafe writeAll(
-                    UnsafeRawBufferPointer(buffer), to: descriptor,
-                    name: "a temporary file in \(directory)")
-            }
+            // SAFETY: a record is words without padding.
+            try writeAll(
+                unsafe records.span.bytes, to: descriptor, name: "a temporary file in \(directory)")
         } catch {
             throw BroadsideError(
                 error.message + ": set TMPDIR to a directory with more room", exitCode: 5)

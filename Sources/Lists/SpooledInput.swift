@@ -11,30 +11,26 @@ package enum SpooledInput {
     package static func difference(
         of input: ListBytes, from list: ListBytes
     ) throws(BroadsideError) -> String? {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 19, alignment: 4_096)
-        defer { unsafe buffer.deallocate() }
-        let half = buffer.count / 2
-        let ours = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<half])
+        var ours = ReadBuffer(byteCount: 1 << 18)
+        var theirs = ReadBuffer(byteCount: ours.capacity)
         var offset: UInt64 = 0
         while true {
-            let count = try unsafe input.read(at: offset, into: ours)
+            let count = try input.read(at: offset, into: &ours)
             guard count > 0 else {
-                guard offset > 0, try unsafe list.read(at: offset, into: ours) > 0 else {
+                guard offset > 0, try list.read(at: offset, into: &theirs) > 0 else {
                     return nil
                 }
                 return "it ends after \(offset) bytes"
             }
             var compared = 0
             while compared < count {
-                // Room for as many bytes as are still to be compared, in the buffer's other half.
-                let theirs = unsafe UnsafeMutableRawBufferPointer(
-                    rebasing: buffer[half..<(half + count - compared)])
-                let found = try unsafe list.read(at: offset + UInt64(compared), into: theirs)
+                let found = try list.read(
+                    at: offset + UInt64(compared), into: &theirs, limit: count - compared)
                 guard found > 0 else {
                     return "it goes on after \(offset + UInt64(compared)) bytes"
                 }
-                for place in 0..<found {
-                    guard unsafe ours[compared + place] != theirs[place] else { continue }
+                for place in 0..<found
+                where ours.bytes.byte(at: compared + place) != theirs.bytes.byte(at: place) {
                     return "byte \(offset + UInt64(compared + place) + 1) is another one"
                 }
                 compared += found
@@ -45,9 +41,8 @@ package enum SpooledInput {
 
     /// Whether standard input can be read, or has ended. A pipe may be one that nobody writes to.
     package static func hasInput() throws(BroadsideError) -> Bool {
-        var information = stat()
         let access = fcntl(STDIN_FILENO, F_GETFL)
-        guard unsafe fstat(STDIN_FILENO, &information) == 0, access >= 0,
+        guard let information = SystemCall.status(of: STDIN_FILENO), access >= 0,
             access & O_ACCMODE != O_WRONLY
         else { return false }
         switch information.st_mode & S_IFMT {
@@ -56,11 +51,10 @@ package enum SpooledInput {
         // A terminal, `/dev/null`, a directory.
         default: return false
         }
-        var place = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
         let step: Int32 = 100
         for _ in 0..<(patienceMilliseconds / Int(step)) {
             try SignalWatch.stopIfAsked()
-            if unsafe poll(&place, 1, step) > 0 { return true }
+            if SystemCall.poll(STDIN_FILENO, POLLIN, step) > 0 { return true }
         }
         standardErrorLine(
             "broadside: warning: standard input is open, and nothing came in "
@@ -87,14 +81,12 @@ package enum SpooledInput {
     package static func copy(
         _ input: ListBytes, to descriptor: Int32, name: String
     ) throws(BroadsideError) {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 4_096)
-        defer { unsafe buffer.deallocate() }
+        var buffer = ReadBuffer(byteCount: 1 << 18)
         var offset: UInt64 = 0
         while true {
-            let count = try unsafe input.read(at: offset, into: buffer)
+            let count = try input.read(at: offset, into: &buffer)
             if count == 0 { return }
-            let piece = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            try unsafe writeAll(piece, to: descriptor, name: name)
+            try writeAll(buffer.bytes, to: descriptor, name: name)
             offset += UInt64(count)
         }
     }

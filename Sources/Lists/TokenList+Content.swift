@@ -15,16 +15,11 @@ extension TokenList {
         from hash: ListHash = ListHash(), isCancelled: () throws(BroadsideError) -> Bool
     ) throws(BroadsideError) -> String? {
         var hash = hash
-        let buffer = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: Self.pieceByteCount, alignment: 4_096)
-        defer { unsafe buffer.deallocate() }
+        var buffer = ReadBuffer(byteCount: Self.pieceByteCount)
         while true {
             if try isCancelled() { return nil }
-            let count = try unsafe read(at: hash.byteCount, into: buffer)
-            if count == 0 { return hash.text() }
-            // SAFETY: so many bytes were read, and nothing else touches them.
-            hash.append(
-                unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<count])))
+            if try read(at: hash.byteCount, into: &buffer) == 0 { return hash.text() }
+            hash.append(buffer.bytes)
         }
     }
 
@@ -44,8 +39,7 @@ extension TokenList {
         _ = try source.next(rowLimit: 1)
         guard let header = source.header else { return nil }
         var hash = ListHash()
-        // SAFETY: bytes have no padding.
-        hash.append(unsafe header.span.bytes)
+        hash.append(header.rawSpan)
         return hash.text()
     }
 

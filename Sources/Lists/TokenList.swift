@@ -93,4 +93,12 @@ package final class TokenList: Sendable {
     ) throws(BroadsideError) -> Int {
         try unsafe bytes.read(at: offset, into: buffer)
     }
+
+    /// Reads bytes from a place on; 0 only at the end.
+    @discardableResult
+    package func read(
+        at offset: UInt64, into buffer: inout ReadBuffer
+    ) throws(BroadsideError) -> Int {
+        try bytes.read(at: offset, into: &buffer)
+    }
 }

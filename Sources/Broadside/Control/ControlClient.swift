@@ -16,7 +16,7 @@ final class UnixConnection {
             AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
         let descriptor = descriptor
-        guard unsafe withAddress(address, { unsafe connect(descriptor, $0, $1) == 0 }) else {
+        guard SystemCall.connect(descriptor, address) == 0 else {
             return nil
         }
     }
@@ -48,22 +48,18 @@ public enum ControlClient {
                 "nobody listens on \(path) (\(cause)): name the socket that a running send or "
                     + "simulate was given by --control", exitCode: 1)
         }
-        var limit = timeval(tv_sec: patience, tv_usec: 0)
+        let limit = timeval(tv_sec: patience, tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            unsafe setsockopt(
-                connection.descriptor, SOL_SOCKET, option, &limit,
-                socklen_t(MemoryLayout<timeval>.size))
+            SystemCall.setOption(connection.descriptor, option, limit)
         }
         let line = Array(request.utf8) + [0x0a]
-        guard
-            unsafe send(
-                connection.descriptor, line, line.count, Int32(MSG_NOSIGNAL))
-                == line.count
-        else { throw silent(path) }
+        guard SystemCall.send(connection.descriptor, line.rawSpan) == line.count else {
+            throw silent(path)
+        }
         var answer: [UInt8] = []
         var room = [UInt8](repeating: 0, count: 65_536)
         while answer.last != 0x0a, answer.count < answerLimit {
-            let count = unsafe recv(connection.descriptor, &room, room.count, 0)
+            let count = SystemCall.receive(connection.descriptor, &room, 0)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { break }
             answer += room[..<count]
@@ -105,7 +101,7 @@ public enum ControlClient {
         var fields: [(name: String, value: String)] = []
         var path: [String] = []
         var key = ""
-        while let token = (try? unsafe tokenizer.next(in: bytes.span.bytes)) ?? nil {
+        while let token = (try? tokenizer.next(in: bytes.rawSpan)) ?? nil {
             let raw = String(decoding: bytes[token.range], as: UTF8.self)
             switch token.kind {
             case .objectStart, .arrayStart:

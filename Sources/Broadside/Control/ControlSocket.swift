@@ -46,7 +46,7 @@ final class ControlSocket {
         guard descriptor >= 0 else { throw Self.failure(path) }
         // No other thread runs yet: the mask is ours alone, and the file is never open to others.
         let mask = umask(0o177)
-        let isBound = unsafe withAddress(address) { unsafe bind(descriptor, $0, $1) == 0 }
+        let isBound = SystemCall.bind(descriptor, address) == 0
         let bindError = errno
         umask(mask)
         guard isBound, listen(descriptor, 16) == 0 else {
@@ -55,8 +55,7 @@ final class ControlSocket {
             close(descriptor)
             throw failure
         }
-        var information = stat()
-        unsafe lstat(path, &information)
+        let information = SystemCall.linkStatus(path) ?? stat()
         self.descriptor = descriptor
         device = UInt(information.st_dev)
         inode = UInt(information.st_ino)
@@ -65,18 +64,16 @@ final class ControlSocket {
     deinit {
         for client in clients { close(client.descriptor) }
         close(descriptor)
-        var information = stat()
-        if unsafe lstat(path, &information) == 0, UInt(information.st_dev) == device,
+        if let information = SystemCall.linkStatus(path), UInt(information.st_dev) == device,
             UInt(information.st_ino) == inode
         {
-            _ = unsafe unlink(path)
+            SystemCall.unlink(path)
         }
     }
 
     /// Removes a socket that nobody listens on any more.
     private static func clearPlace(_ path: String) throws(BroadsideError) {
-        var information = stat()
-        guard unsafe lstat(path, &information) == 0 else { return }
+        guard let information = SystemCall.linkStatus(path) else { return }
         guard information.st_mode & S_IFMT == S_IFSOCK else {
             throw .usage("control", "\(path) exists and is not a socket: name another place")
         }
@@ -88,7 +85,7 @@ final class ControlSocket {
                     + "one")
         }
         guard errno == ECONNREFUSED, information.st_uid == geteuid() else { throw failure(path) }
-        guard unsafe unlink(path) == 0 else { throw failure(path) }
+        guard SystemCall.unlink(path) == 0 else { throw failure(path) }
     }
 
     private static func failure(_ path: String) -> BroadsideError {
@@ -137,7 +134,7 @@ final class ControlSocket {
         _ client: inout Client, _ answer: (String) -> String
     ) -> (isOpen: Bool, hasSpoken: Bool) {
         var room = [UInt8](repeating: 0, count: lineLimit)
-        let count = unsafe recv(client.descriptor, &room, room.count, 0)
+        let count = SystemCall.receive(client.descriptor, &room, 0)
         if count < 0 { return (errno == EAGAIN || errno == EINTR, false) }
         client.received += room[..<count]
         var answered = 0
@@ -164,8 +161,7 @@ final class ControlSocket {
     /// A client that does not read its answers is given up.
     private static func reply(_ text: String, to client: Client) -> Bool {
         let bytes = Array(text.utf8) + [0x0a]
-        return unsafe send(client.descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
-            == bytes.count
+        return SystemCall.send(client.descriptor, bytes.rawSpan) == bytes.count
     }
 }
 
@@ -181,16 +177,4 @@ func unixAddress(_ path: String) -> sockaddr_un? {
         unsafe room.copyBytes(from: bytes)
     }
     return address
-}
-
-/// Hands an address over as the calls of sockets want it.
-func withAddress<Result>(
-    _ address: sockaddr_un, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
-) -> Result {
-    unsafe withUnsafePointer(to: address) { pointer in
-        // Every kind of address begins as `sockaddr` does.
-        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            unsafe body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
-        }
-    }
 }

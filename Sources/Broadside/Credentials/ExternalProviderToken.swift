@@ -16,8 +16,7 @@ struct ExternalProviderToken: Sendable {
 
         /// nil where there is no such file.
         init?(path: String) {
-            var status = Glibc.stat()
-            guard unsafe stat(path, &status) == 0 else { return nil }
+            guard let status = SystemCall.status(path) else { return nil }
             inode = UInt64(status.st_ino)
             size = Int(status.st_size)
             seconds = Int(status.st_mtim.tv_sec)

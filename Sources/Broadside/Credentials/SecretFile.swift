@@ -7,7 +7,7 @@ import TLS
 func readSecret(
     _ path: String, option: String, limit: Int, _ warnings: inout [String]
 ) throws(BroadsideError) -> [UInt8] {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = SystemCall.open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
         throw .usage(option, "\(path): \(describe(errno: errno)): name a readable file")
     }
@@ -30,8 +30,7 @@ func readSecret(
         bytes.cleanse()
         throw .usage(option, "\(path): larger than \(limit) bytes: is it the right file?")
     }
-    var status = stat()
-    if unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+    if let status = SystemCall.status(of: descriptor), status.st_mode & S_IFMT == S_IFREG,
         status.st_mode & 0o044 != 0
     {
         warnings.append("--\(option) \(path) can be read by others: chmod 600 \(path)")

@@ -3,6 +3,7 @@ import Engine
 import HPACK
 import HTTP2
 import Ring
+import Support
 import TLS
 
 /// One connection to APNs for one request, over a blocking stream: for the doctor, which has time.
@@ -55,17 +56,13 @@ import TLS
     /// Has a proxy open its tunnel to the server.
     func openTunnel(_ recipe: ProxyTunnelStateMachine.Recipe) throws(Failure) {
         var tunnel = ProxyTunnelStateMachine(recipe)
-        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 16)
-        defer { unsafe room.deallocate() }
         var bytes: [UInt8] = []
         while true {
             var offset = 0
-            var request = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-            // SAFETY: bytes have no padding.
-            let action = tunnel.receive(
-                unsafe bytes.span.bytes, at: &offset, output: &request)
-            let count = unsafe request.finalize(for: room)
-            let words = unsafe Array(room[..<count])
+            var action = ProxyTunnelStateMachine.Action.wait
+            let words = [UInt8](capacity: 16_384) { request in
+                action = tunnel.receive(bytes.rawSpan, at: &offset, output: &request)
+            }
             try attempt { () throws(BlockingStream.Failure) in try stream.sayPlainly(words) }
             switch action {
             case .open: return
@@ -136,7 +133,7 @@ import TLS
 
     private func takeEvents(_ bytes: [UInt8]) throws(Failure) {
         // SAFETY: bytes have no padding.
-        let span = unsafe bytes.span.bytes
+        let span = bytes.rawSpan
         serverDate.take(span)
         var offset = 0
         while let event = http.nextEvent(in: span, at: &offset) {
@@ -158,13 +155,8 @@ import TLS
     }
 
     private func flush() throws(Failure) {
-        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 16)
-        defer { unsafe room.deallocate() }
         while http.pendingOutputCount > 0 {
-            var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-            http.takeOutput(into: &output)
-            let count = unsafe output.finalize(for: room)
-            try say(unsafe Array(room[..<count]))
+            try say([UInt8](capacity: 16_384) { http.takeOutput(into: &$0) })
         }
     }
 

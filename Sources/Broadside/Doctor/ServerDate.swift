@@ -1,5 +1,6 @@
 import HPACK
 import HTTP2
+import Support
 
 /// The server's clock, where it tells it: the `date` of its responses (RFC 9110 section 6.6.1).
 /// APNs is not known to send one; proxies and other servers do.
@@ -37,19 +38,16 @@ struct ServerDate {
     }
 
     private static func date(in block: [UInt8]) -> UInt64? {
-        let span = unsafe block.span.bytes
+        let span = block.rawSpan
         var walker = BlockWalker()
         while let field = try? walker.next(span) {
             guard field.representation != .indexed, field.index == staticIndex else { continue }
             let range = field.value.offset..<field.value.offset + field.value.count
             guard field.value.isHuffman else { return HTTPDate.parse(span.extracting(range)) }
-            let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 8)
-            defer { unsafe room.deallocate() }
-            var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-            guard (try? Huffman.decode(span.extracting(range), into: &output)) != nil else {
-                return nil
+            let text = try? [UInt8](capacity: 64) { (output) throws(HPACKError) in
+                try Huffman.decode(span.extracting(range), into: &output)
             }
-            return HTTPDate.parse(output.bytes)
+            return text.flatMap { HTTPDate.parse($0.rawSpan) }
         }
         return nil
     }

@@ -70,12 +70,11 @@ final class FeedbackLedger {
         for tuple in tuples {
             let milliseconds = UInt64(tuple.unixSeconds) * 1000
             let digits = Array(hexadecimal(tuple.token).utf8)
-            // SAFETY: bytes have no padding.
             // The service's time decides against other ledgers: dead on Monday, accepted on Tuesday
             // stays, whenever the service was read.
             writer.settled(
                 row: count, state: .rejected, status: 410, reason: Reason.unregistered.rawValue,
-                attempts: 0, timestamp: milliseconds, token: unsafe digits.span.bytes,
+                attempts: 0, timestamp: milliseconds, token: digits.rawSpan,
                 tokenIsText: false, nowMilliseconds: milliseconds)
             count += 1
         }
@@ -83,13 +82,7 @@ final class FeedbackLedger {
     }
 
     private func write() throws(BroadsideError) {
-        while let next = unsafe writer.nextWrite() {
-            let written = unsafe pwrite(
-                descriptor, next.bytes.baseAddress, next.bytes.count, off_t(next.offset))
-            guard written > 0 else { throw failure() }
-            writer.writeCompleted(written)
-        }
-        guard fsync(descriptor) == 0 else { throw failure() }
+        guard writer.writePending(to: descriptor), fsync(descriptor) == 0 else { throw failure() }
         writer.syncCompleted(upTo: writer.writtenPosition)
     }
 
@@ -117,8 +110,8 @@ final class FeedbackLedger {
             LedgerFormat.segmentName(epoch: 1, reactor: 0), LedgerDirectory.manifestName,
             LedgerDirectory.manifestCopyName, "lock",
         ] {
-            _ = unsafe unlink("\(path)/\(name)")
+            SystemCall.unlink("\(path)/\(name)")
         }
-        _ = unsafe rmdir(path)
+        SystemCall.rmdir(path)
     }
 }

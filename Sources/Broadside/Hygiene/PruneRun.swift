@@ -111,8 +111,7 @@ public enum PruneRun {
         while try window.fill() {
             let outcome = unsafe pruner.process(
                 window.bytes, isLast: window.isLast, removed: &removedBytes)
-            try unsafe output.write(
-                UnsafeRawBufferPointer(rebasing: window.bytes[..<outcome.keptCount]))
+            try output.write(window.first(outcome.keptCount))
             if let removed, !removedBytes.isEmpty {
                 try removed.write(removedBytes)
                 removedBytes.removeAll(keepingCapacity: true)

@@ -152,9 +152,7 @@ public enum TokensDedupe {
     private static func copy(
         _ list: TokenList, without leavers: inout RecordSorter, to output: OutputFile
     ) throws(BroadsideError) {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4_096)
-        defer { unsafe buffer.deallocate() }
-        var copier = unsafe Copier(list: list, output: output, buffer: buffer)
+        var copier = Copier(list: list, output: output)
         try leavers.merge { (record) throws(BroadsideError) in
             let offset = record.first >> countBits
             try copier.copy(upTo: offset)
@@ -178,34 +176,31 @@ public enum TokensDedupe {
 }
 
 /// Copies parts of a list, in order, through a window.
-@safe private struct Copier {
+private struct Copier: ~Copyable {
     let list: TokenList
     let output: OutputFile
-    let buffer: UnsafeMutableRawBufferPointer
-    /// The window: where it starts in the list and how much of it is filled.
+    /// The window, and where it starts in the list.
+    private var buffer = ReadBuffer(byteCount: 1 << 20)
     private var start: UInt64 = 0
-    private var count = 0
     /// Where the next byte to be copied lies.
     private var position: UInt64 = 0
 
-    init(list: TokenList, output: OutputFile, buffer: UnsafeMutableRawBufferPointer) {
+    init(list: TokenList, output: OutputFile) {
         self.list = list
         self.output = output
-        unsafe self.buffer = unsafe buffer
     }
 
     mutating func skip(to offset: UInt64) { position = offset }
 
     mutating func copy(upTo end: UInt64) throws(BroadsideError) {
         while position < end {
-            if position >= start + UInt64(count) {
+            if position >= start + UInt64(buffer.count) {
                 start = position
-                count = try unsafe list.read(at: position, into: buffer)
-                if count == 0 { return }
+                if try list.read(at: position, into: &buffer) == 0 { return }
             }
             let first = Int(position - start)
-            let last = Int(min(end - start, UInt64(count)))
-            try unsafe output.write(UnsafeRawBufferPointer(rebasing: buffer[first..<last]))
+            let last = Int(min(end - start, UInt64(buffer.count)))
+            try output.write(buffer.bytes.extracting(first..<last))
             position = start + UInt64(last)
         }
     }

@@ -27,7 +27,7 @@ enum FirstPayload {
             guard set.templates[template].isPersonal else { return [] }
             let payload = rendered(shape, renderer)
             let isLegacy = plan.options.wireProtocol == .binary
-            let bytes = unsafe payload.span.bytes
+            let bytes = payload.rawSpan
             let type =
                 isLegacy ? PayloadLint.legacyPushType(bytes) : plan.options.pushType
             let place =

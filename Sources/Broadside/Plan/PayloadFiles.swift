@@ -128,22 +128,16 @@ struct PayloadFiles {
 
     /// The names of a directory's payload files, sorted.
     static func payloadNames(in directory: String) throws(BroadsideError) -> [String] {
-        guard let stream = unsafe opendir(directory) else {
+        guard let all = SystemCall.names(inDirectory: directory) else {
             throw .usage(
                 "payload-by",
                 "\(directory): \(describe(errno: errno)): name a directory of "
                     + "payload files")
         }
-        defer { unsafe closedir(stream) }
         var names: [String] = []
-        while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { place in
-                unsafe place.withMemoryRebound(to: CChar.self, capacity: 256) { text in
-                    unsafe String(cString: text)
-                }
-            }
+        for name in all {
             guard name.hasSuffix(".json"), !name.hasPrefix(".") else { continue }
-            names.append("\(name)")
+            names.append(name)
             // One place is kept for --payload.
             guard names.count < PayloadSet.templateLimit else {
                 throw .usage(
@@ -204,7 +198,7 @@ extension PayloadFiles {
                     ": the payload files are larger than \(PayloadFiles.directoryLimit) "
                         + "bytes together: use fewer or smaller ones")
             }
-            let bytes = unsafe payload.span.bytes
+            let bytes = payload.rawSpan
             identity += payload
             names.append("\(name)")
             if checks {
@@ -246,7 +240,7 @@ extension PayloadFiles {
                 return PayloadReport(payload, file: path, shownAs: name, pushType: pushType)
             }
             // The gateway's protocol names no push type: the content says which it is.
-            let bytes = unsafe payload.span.bytes
+            let bytes = payload.rawSpan
             return PayloadReport(
                 payload, file: path, shownAs: name, pushType: PayloadLint.legacyPushType(bytes),
                 sizeProblem: { PayloadFiles.sizeProblem($0, command) })

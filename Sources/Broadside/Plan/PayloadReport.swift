@@ -48,7 +48,7 @@ public struct PayloadReport: Sendable {
         self.name = name.description
         self.pushType = pushType
         byteCount = payload.count
-        let bytes = unsafe payload.span.bytes
+        let bytes = payload.rawSpan
         if let problem = PayloadCheck.syntaxProblem(bytes) {
             minifiedByteCount = nil
             columns = []

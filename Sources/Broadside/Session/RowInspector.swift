@@ -3,7 +3,7 @@ import Campaign
 import Engine
 
 /// What `send` would make of the rows of a list, without sending them.
-@safe struct RowInspector: ~Copyable {
+struct RowInspector: ~Copyable {
     /// Why a row is invalid.
     struct Finding: Equatable {
         var reason: Reason
@@ -13,16 +13,11 @@ import Engine
 
     private var renderer: PayloadRenderer
     private let isPersonal: Bool
-    private let room: UnsafeMutableRawBufferPointer
+    private var digits = TokenDigits()
 
     init(_ payloads: PayloadSet, layout: RowLayout) {
         renderer = PayloadRenderer(payloads, layout: layout)
         isPersonal = payloads.isPersonal
-        unsafe room = .allocate(byteCount: RowSlab.tokenDigitsLimit, alignment: 8)
-    }
-
-    deinit {
-        unsafe room.deallocate()
     }
 
     /// Rows whose value has no payload of its own.
@@ -35,9 +30,7 @@ import Engine
 
     /// Why the row that was read last is invalid; nil where it is not.
     mutating func finding(in reader: borrowing RowReader) -> Finding? {
-        var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-        let refusal = reader.readToken(reader.field(0), into: &digits)
-        _ = unsafe digits.finalize(for: room)
+        let refusal = digits.write { reader.readToken(reader.field(0), into: &$0) }
         if let refusal { return Finding(reason: refusal, isPersonal: false) }
         if isPersonal, case .invalid(let reason) = renderer.render(reader) {
             return Finding(reason: reason, isPersonal: true)

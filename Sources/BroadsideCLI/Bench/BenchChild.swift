@@ -67,9 +67,9 @@ final class BenchChild {
 
     /// Where this process is a benchmark's child: a benchmark that is killed leaves none behind.
     static func endWithBench() {
-        guard let text = unsafe getenv(parentVariable),
-            let parent = Int32(unsafe String(cString: text))
-        else { return }
+        guard let parent = SystemCall.environment(parentVariable).flatMap({ Int32($0) }) else {
+            return
+        }
         _ = unsafe unsetenv(parentVariable)
         endWithParent(parent)
     }
@@ -108,14 +108,10 @@ final class BenchChild {
 
 /// Ctrl-C and its like, and the end of a child, as something to wait for.
 struct BenchSignals {
-    private var mask = sigset_t()
+    private let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, SIGCHLD])
 
     /// Blocks them from now on.
-    init() {
-        unsafe sigemptyset(&mask)
-        for signal in [SIGINT, SIGTERM, SIGHUP, SIGCHLD] { unsafe sigaddset(&mask, signal) }
-        unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
-    }
+    init() { signals.block() }
 
     /// Waits for a moment, or until a child ends.
     ///
@@ -126,10 +122,7 @@ struct BenchSignals {
     func check() throws(BroadsideError) { try take(nanoseconds: 0) }
 
     private func take(nanoseconds: Int) throws(BroadsideError) {
-        var mask = mask
-        var limit = timespec(tv_sec: 0, tv_nsec: nanoseconds)
-        let signal = unsafe sigtimedwait(&mask, nil, &limit)
-        guard signal > 0, signal != SIGCHLD else { return }
+        guard let signal = signals.take(nanoseconds: nanoseconds), signal != SIGCHLD else { return }
         throw BroadsideError(
             "stopped before the benchmark's end: start it again",
             exitCode: ExitCode.failure)

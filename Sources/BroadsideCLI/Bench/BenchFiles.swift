@@ -60,14 +60,11 @@ final class BenchFiles {
     }
 
     private func append(_ bytes: [UInt8], to file: String) throws(BroadsideError) {
-        let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        let descriptor = SystemCall.open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         defer { if descriptor >= 0 { close(descriptor) } }
         var rest = bytes[...]
         while !rest.isEmpty {
-            // The slice is alive, and its count is its own.
-            let count = unsafe rest.withUnsafeBytes {
-                unsafe write(descriptor, $0.baseAddress, $0.count)
-            }
+            let count = SystemCall.write(descriptor, Array(rest).rawSpan)
             guard count > 0 else {
                 throw BroadsideError(
                     "\(file) can't be written: make room, or name another place with "

@@ -149,8 +149,6 @@ enum CampaignOptions {
     }
 
     private static var workingDirectory: String {
-        guard let path = unsafe getcwd(nil, 0) else { return "." }
-        defer { unsafe free(path) }
-        return unsafe String(cString: path)
+        SystemCall.workingDirectory ?? "."
     }
 }

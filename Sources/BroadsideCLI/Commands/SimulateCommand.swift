@@ -44,11 +44,8 @@ enum SimulateCommand {
         }
         let options = try options(from: arguments)
         // Blocked before any thread starts, as threads inherit the mask: this one waits for them.
-        var signals = sigset_t()
-        unsafe sigemptyset(&signals)
-        unsafe sigaddset(&signals, SIGTERM)
-        unsafe sigaddset(&signals, SIGINT)
-        unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+        let signals = SignalSet([SIGTERM, SIGINT])
+        signals.block()
         let totals: SimulatorTotals
         do throws(SimulatorError) {
             let endpoint = try ProviderEndpoint(options)
@@ -59,8 +56,7 @@ enum SimulateCommand {
                 print(service.command.map(shellWord).joined(separator: " "))
             }
             fflush(nil)
-            var signal: Int32 = 0
-            while unsafe sigwait(&signals, &signal) != 0 {}
+            while signals.take(nanoseconds: 60_000_000_000) == nil {}
             totals = endpoint.stop()
         } catch {
             throw BroadsideError(error.message, exitCode: error.exitCode)

@@ -45,20 +45,14 @@ extension ParsedArguments {
     }
 }
 
-/// What stands at a path, links followed; nil: nothing.
-private func status(_ path: String) -> stat? {
-    var information = stat()
-    return unsafe stat(path, &information) == 0 ? information : nil
-}
-
 func isRegularFile(_ path: String) -> Bool {
-    status(path).map { $0.st_mode & S_IFMT == S_IFREG } ?? false
+    SystemCall.status(path).map { $0.st_mode & S_IFMT == S_IFREG } ?? false
 }
 
 func isDirectory(_ path: String) -> Bool {
-    status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
+    SystemCall.status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
 }
 
 private func isDevice(_ path: String) -> Bool {
-    status(path).map { ![S_IFREG, S_IFDIR].contains($0.st_mode & S_IFMT) } ?? false
+    SystemCall.status(path).map { ![S_IFREG, S_IFDIR].contains($0.st_mode & S_IFMT) } ?? false
 }

@@ -1,4 +1,5 @@
 public import APNs
+import Support
 
 /// A ledger whose verdicts on tokens are read, twice: first for the dead, then for the living.
 public struct VerdictLedger {
@@ -82,8 +83,8 @@ extension DeadTokens {
                 isDeadly[Int(settled.reason)], case .bytes(let range) = settled.token
             else { return }
             token.load(range, of: reader)
-            unsafe insert(
-                bytes: token.bytes.span.bytes, fingerprint: token.fingerprint,
+            insert(
+                bytes: token.bytes.rawSpan, fingerprint: token.fingerprint,
                 reason: settled.reason, settledAt: settled.milliseconds,
                 diedAt: settled.timestamp ?? settled.milliseconds, scope: scope)
         }
@@ -121,8 +122,8 @@ extension DeadTokens {
                         fingerprint: fingerprint, settledAt: settled.milliseconds, scope: scope)
                 case .bytes(let range):
                     token.load(range, of: reader)
-                    unsafe rescue(
-                        bytes: token.bytes.span.bytes, fingerprint: token.fingerprint,
+                    rescue(
+                        bytes: token.bytes.rawSpan, fingerprint: token.fingerprint,
                         settledAt: settled.milliseconds, scope: scope)
                 case .none, .text: return
                 }
@@ -153,5 +154,5 @@ private struct TokenBytes {
         }
     }
 
-    var fingerprint: UInt64 { unsafe TokenText.fingerprint(digits.span.bytes) }
+    var fingerprint: UInt64 { TokenText.fingerprint(digits.rawSpan) }
 }

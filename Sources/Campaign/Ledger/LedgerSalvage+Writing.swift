@@ -1,3 +1,5 @@
+import Support
+
 extension LedgerSalvage {
     /// A file of the repaired ledger.
     public enum Part: Sendable {
@@ -137,11 +139,11 @@ extension LedgerWriter {
             var text: [UInt8] = []
             reader.copy(record.reasonText, to: &text)
             // A code stands alone; of text there is none beside it, and nothing means bytes.
-            let words = unsafe text.span.bytes
-            unsafe settled(
+            let words = text.rawSpan
+            settled(
                 row: record.row, state: record.state, status: record.status, reason: record.reason,
                 reasonText: words, attempts: Int(record.attempts),
-                timestamp: record.timestamp, token: token.span.bytes, tokenIsText: isText,
+                timestamp: record.timestamp, token: token.rawSpan, tokenIsText: isText,
                 nowMilliseconds: milliseconds)
         }
     }

@@ -1,3 +1,5 @@
+import Support
+
 /// How many rows ended in which state, and why.
 public struct LedgerSummary: Sendable {
     /// Rows of all reserved chunks that belong to the campaign: none of other shards, nor those
@@ -53,7 +55,7 @@ public struct LedgerSummary: Sendable {
             guard row.state.isSettled && row.state != .accepted else { continue }
             if row.state == .rejected && row.status == 410 { goneCount += 1 }
             if let text = verdicts.reasonText(ofRow: place) {
-                reasons.add(text: unsafe text.span.bytes)
+                reasons.add(text: text.rawSpan)
             } else {
                 reasons.add(code: row.reason)
             }

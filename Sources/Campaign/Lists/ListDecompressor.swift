@@ -1,5 +1,6 @@
 internal import CZlib
 internal import CZstd
+import Support
 
 /// Unpacks a list that comes by in pieces of any size, with memory of a fixed size.
 ///
@@ -8,7 +9,7 @@ internal import CZstd
 ///
 /// It takes what it can and fills what it is given; where nothing was produced and all input taken,
 /// it wants more. The input may end only where `mayEnd` says so.
-@safe public struct ListDecompressor: ~Copyable {
+public struct ListDecompressor: ~Copyable {
     /// Why input can't be unpacked.
     public enum Fault: Error, Hashable, Sendable {
         /// It is not what was packed; the text says what does not fit.
@@ -30,48 +31,22 @@ internal import CZstd
     public static let windowByteCountMax = 1 << windowLogMax
     private static let windowLogMax: Int32 = 23
 
-    @unsafe private enum Machine {
-        case gzip(UnsafeMutablePointer<z_stream>)
-        case zstd(OpaquePointer)
+    enum Format: ~Copyable {
+        case gzip(GzipStream)
+        case zstd(ZstdDecompressor)
     }
 
-    private let machine: Machine
-    /// True behind a whole member or frame, where another one may begin.
-    private var isBetween = false
-    /// True once zeros follow the last member, as on tapes: nothing else may.
-    private var isPadding = false
+    private let format: Format
+    private var place = Place()
 
     /// Whether the input may end here: behind a whole member or frame.
-    public var mayEnd: Bool { isBetween }
+    public var mayEnd: Bool { place.isBetween }
 
     /// Begins at a file's first byte.
     public init(_ compression: ListCompression) {
         switch compression {
-        case .gzip:
-            let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
-            unsafe stream.initialize(to: z_stream())
-            // 16 more than the largest window: gzip's header and trailer, no other.
-            let result = unsafe inflateInit2_(
-                stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
-            precondition(result == Z_OK, "zlib has no memory")
-            unsafe machine = .gzip(stream)
-        case .zstd:
-            guard let context = unsafe ZSTD_createDCtx() else {
-                preconditionFailure("zstd has no memory")
-            }
-            _ = unsafe ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, Self.windowLogMax)
-            unsafe machine = .zstd(context)
-        }
-    }
-
-    deinit {
-        // SAFETY: made in `init`, and reached only through this value.
-        switch unsafe machine {
-        case .gzip(let stream):
-            unsafe inflateEnd(stream)
-            unsafe stream.deallocate()
-        case .zstd(let context):
-            unsafe ZSTD_freeDCtx(context)
+        case .gzip: format = .gzip(GzipStream(.unpack))
+        case .zstd: format = .zstd(ZstdDecompressor(windowLogMax: Self.windowLogMax))
         }
     }
 
@@ -81,84 +56,75 @@ internal import CZstd
     ///   - input: what follows the bytes consumed so far; empty at the end, to get what is left.
     ///   - output: at least one byte of room.
     public mutating func decode(
-        _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
-    ) throws(Fault) -> Progress {
-        switch unsafe machine {
-        case .gzip(let stream): try unsafe inflate(stream, input, output)
-        case .zstd(let context): try unsafe decompress(context, input, output)
-        }
-    }
-
-    private mutating func inflate(
-        _ stream: UnsafeMutablePointer<z_stream>, _ input: UnsafeRawBufferPointer,
-        _ output: UnsafeMutableRawBufferPointer
+        _ input: RawSpan, into output: UnsafeMutableRawBufferPointer
     ) throws(Fault) -> Progress {
         var progress = Progress(consumed: 0, produced: 0)
+        // Behind a whole member or frame, a step without input would begin another one.
         while progress.produced < output.count,
-            progress.consumed < input.count || (!isBetween && input.count == 0)
+            progress.consumed < input.byteCount || (!place.isBetween && input.byteCount == 0)
         {
+            let rest = input.extracting(progress.consumed...)
+            // SAFETY: the room lies inside the output.
+            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: output[progress.produced...])
+            let step: Progress
+            switch format {
+            case .gzip(let stream): step = try unsafe place.step(stream, rest, room)
+            case .zstd(let decompressor): step = try unsafe place.step(decompressor, rest, room)
+            }
+            progress.consumed += step.consumed
+            progress.produced += step.produced
+            if input.byteCount == 0, step.produced == 0 { break }
+        }
+        return progress
+    }
+}
+
+extension ListDecompressor {
+    /// Where in a file its members or frames have brought us.
+    struct Place {
+        /// True behind a whole member or frame, where another one may begin.
+        var isBetween = false
+        /// True once zeros follow the last member, as on tapes: nothing else may.
+        var isPadding = false
+
+        mutating func step(
+            _ stream: borrowing GzipStream, _ input: RawSpan,
+            _ output: UnsafeMutableRawBufferPointer
+        ) throws(Fault) -> Progress {
             if isBetween {
-                let byte = unsafe input[progress.consumed]
+                let byte = input.byte(at: 0)
                 if byte == 0 {
                     isPadding = true
-                    progress.consumed += 1
-                    continue
+                    return Progress(consumed: 1, produced: 0)
                 }
                 guard !isPadding, byte == 0x1f else {
                     throw .corrupt("something else follows its gzip data")
                 }
-                unsafe inflateReset(stream)
+                stream.reset()
                 isBetween = false
             }
-            // SAFETY: both ranges lie inside the buffers, which zlib leaves alone afterwards. It
-            // does not write to its input.
-            let room = UInt32(clamping: output.count - progress.produced)
-            let rest = UInt32(clamping: input.count - progress.consumed)
-            unsafe stream.pointee.next_in = UnsafeMutableRawPointer(
-                mutating: input.baseAddress.unsafelyUnwrapped + progress.consumed
-            ).assumingMemoryBound(to: UInt8.self)
-            unsafe stream.pointee.avail_in = rest
-            unsafe stream.pointee.next_out =
-                (output.baseAddress.unsafelyUnwrapped + progress.produced)
-                .assumingMemoryBound(to: UInt8.self)
-            unsafe stream.pointee.avail_out = room
-            let result = unsafe CZlib.inflate(stream, Z_NO_FLUSH)
-            progress.consumed += unsafe Int(rest - stream.pointee.avail_in)
-            let made = unsafe Int(room - stream.pointee.avail_out)
-            progress.produced += made
-            switch result {
+            let step = unsafe stream.step(input, into: output, flush: Z_NO_FLUSH)
+            switch step.result {
             case Z_STREAM_END: isBetween = true
             case Z_OK, Z_BUF_ERROR: break
-            default:
-                let words = unsafe stream.pointee.msg.map { unsafe String(cString: $0) }
-                throw .corrupt(words ?? "its gzip data makes no sense")
+            default: throw .corrupt(stream.message ?? "its gzip data makes no sense")
             }
-            if input.count == 0, made == 0 { break }
+            return Progress(consumed: step.consumed, produced: step.produced)
         }
-        return progress
-    }
 
-    private mutating func decompress(
-        _ context: OpaquePointer, _ input: UnsafeRawBufferPointer,
-        _ output: UnsafeMutableRawBufferPointer
-    ) throws(Fault) -> Progress {
-        var source = unsafe ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
-        var target = unsafe ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)
-        // Behind a whole frame, a call without input would begin another one.
-        while unsafe target.pos < target.size,
-            unsafe source.pos < source.size || (!isBetween && input.count == 0)
-        {
-            let before = unsafe target.pos
-            let result = unsafe ZSTD_decompressStream(context, &target, &source)
-            if ZSTD_isError(result) != 0 {
-                let code = ZSTD_getErrorCode(result)
+        mutating func step(
+            _ decompressor: borrowing ZstdDecompressor, _ input: RawSpan,
+            _ output: UnsafeMutableRawBufferPointer
+        ) throws(Fault) -> Progress {
+            let step = unsafe decompressor.step(input, into: output)
+            if ZSTD_isError(step.result) != 0 {
+                let code = ZSTD_getErrorCode(step.result)
                 if code == ZSTD_error_frameParameter_windowTooLarge { throw .windowTooLarge }
-                guard let words = unsafe ZSTD_getErrorName(result) else { throw .corrupt("") }
-                throw .corrupt(unsafe String(cString: words))
+                let words = unsafe ZSTD_getErrorName(step.result)
+                throw .corrupt(unsafe words.map { unsafe String(cString: $0) } ?? "")
             }
-            isBetween = result == 0
-            if input.count == 0, unsafe target.pos == before { break }
+            isBetween = step.result == 0
+            return Progress(consumed: step.consumed, produced: step.produced)
         }
-        return unsafe Progress(consumed: source.pos, produced: target.pos)
     }
 }

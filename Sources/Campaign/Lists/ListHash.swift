@@ -1,4 +1,5 @@
 import APNs
+import Support
 
 /// The hash of a whole decoded list, which comes by in order and in pieces of any size. Part of the
 /// ledger's format:
@@ -39,14 +40,14 @@ public struct ListHash: Sendable {
 
     private mutating func endBlock() {
         // SAFETY: bytes have no padding.
-        mix(MixingHash.hash(unsafe pending.span.bytes))
+        mix(MixingHash.hash(pending.rawSpan))
         pending.removeAll(keepingCapacity: true)
     }
 
     private mutating func mix(_ block: UInt64) {
         let words = [value.littleEndian, block.littleEndian]
         // SAFETY: integers have no padding.
-        value = MixingHash.hash(unsafe words.span.bytes)
+        value = MixingHash.hash(words.rawSpan)
     }
 
     /// The hash of all bytes so far: 16 hexadecimal digits.

@@ -2,20 +2,20 @@ import APNs
 import Glibc
 
 /// Room for the digits of one token at a time, which it owns.
-@safe struct TokenDigits: ~Copyable {
+@safe public struct TokenDigits: ~Copyable {
     private let room: UnsafeMutableRawBufferPointer
     /// How many digits there are.
-    private(set) var count = 0
+    public private(set) var count = 0
 
     /// None yet.
-    init() { unsafe room = .allocate(byteCount: TokenText.maximumDigitCount, alignment: 16) }
+    public init() { unsafe room = .allocate(byteCount: TokenText.maximumDigitCount, alignment: 16) }
 
     // SAFETY: allocated in `init`, and reached only through this value.
     deinit { unsafe room.deallocate() }
 
     /// Has the digits written anew.
     @inline(__always)
-    mutating func write<Result>(_ body: (inout OutputRawSpan) -> Result) -> Result {
+    public mutating func write<Result>(_ body: (inout OutputRawSpan) -> Result) -> Result {
         // SAFETY: the output ends before the room can change hands.
         var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         let result = body(&digits)
@@ -24,7 +24,7 @@ import Glibc
     }
 
     /// The digits.
-    var bytes: RawSpan {
+    public var bytes: RawSpan {
         @inline(__always) @_lifetime(borrow self) get {
             // SAFETY: `write` has set so many, and they stay until its next call.
             let span = unsafe RawSpan(_unsafeStart: room.baseAddress!, byteCount: count)

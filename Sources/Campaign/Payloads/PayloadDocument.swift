@@ -1,4 +1,5 @@
 import APNs
+import Support
 
 /// A payload read for a look at its keys: every member of every object, in the order of the text.
 struct PayloadDocument {
@@ -168,7 +169,7 @@ enum JSONText {
         let token = JSONTokenizer.Token(
             kind: .string, start: 0, count: inside.count,
             hasEscapes: inside.contains(UInt8(ascii: "\\")))
-        return unsafe decoded(inside.span.bytes, token)
+        return decoded(inside.rawSpan, token)
     }
 
     private static let escapes: [UInt8: UInt8] = [

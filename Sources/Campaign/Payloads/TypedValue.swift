@@ -1,4 +1,5 @@
 import APNs
+import Support
 
 /// The texts that stand for numbers and booleans.
 enum TypedValue {
@@ -44,7 +45,7 @@ enum TypedValue {
 
     /// A value as JSON has it; nil where the text is none.
     static func written(_ text: [UInt8], as kind: Placeholder.Kind) -> [UInt8]? {
-        let bytes = unsafe text.span.bytes
+        let bytes = text.rawSpan
         switch kind {
         case .text: return text
         case .integer: return integer(bytes).map { Array("\($0)".utf8) }

@@ -78,10 +78,9 @@ package import TLS
     }
 
     private func limitWaits(seconds: Int) {
-        var limit = timeval(tv_sec: seconds, tv_usec: 0)
+        let limit = timeval(tv_sec: seconds, tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            _ = unsafe setsockopt(
-                descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+            SystemCall.setOption(descriptor, option, limit)
         }
     }
 
@@ -135,7 +134,7 @@ package import TLS
     package func say(_ bytes: [UInt8]) throws(Failure) {
         var output = unsafe OutputRawSpan(buffer: cipher, initializedCount: 0)
         // SAFETY: bytes have no padding.
-        let isSealed = session.seal(unsafe bytes.span.bytes, ciphertext: &output)
+        let isSealed = session.seal(bytes.rawSpan, ciphertext: &output)
         let count = unsafe output.finalize(for: cipher)
         guard isSealed else { throw .network("the TLS session ended") }
         try send(count)

@@ -24,7 +24,7 @@ package final class FrameTraceFile: Sendable {
         guard !isSpecialFile(path) else {
             throw .usage("trace-frames", "\(path) is not a file: name a file to write to")
         }
-        descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        descriptor = SystemCall.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw .usage(
                 "trace-frames", "\(path): \(describe(errno: errno)): name a place to write to")

@@ -22,7 +22,7 @@ package struct Progress {
         case .json: mode = .json
         case .auto:
             mode =
-                isatty(STDERR_FILENO) == 1 && Self.environment("TERM") != "dumb"
+                isatty(STDERR_FILENO) == 1 && SystemCall.environment("TERM") != "dumb"
                 ? .live(LiveView(style: Self.style)) : .plain
         }
         countdown = Self.plainInterval
@@ -30,17 +30,11 @@ package struct Progress {
 
     /// What people asked their terminal to show (no-color.org; POSIX, section 8.2).
     private static var style: LiveView.Style {
-        let locale = environment("LC_ALL") ?? environment("LC_CTYPE") ?? environment("LANG") ?? ""
+        let locale = SystemCall.environment("LC_ALL") ?? SystemCall.environment("LC_CTYPE") ?? SystemCall.environment("LANG") ?? ""
         let name = locale.lowercased()
         return LiveView.Style(
-            hasColor: environment("NO_COLOR") == nil,
+            hasColor: SystemCall.environment("NO_COLOR") == nil,
             hasUnicode: name.contains("utf-8") || name.contains("utf8"))
-    }
-
-    /// A variable that is set and not empty.
-    private static func environment(_ name: String) -> String? {
-        guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
-        return unsafe String(cString: value)
     }
 
     /// Shows a look; called once a second.

@@ -41,9 +41,7 @@ public struct RunCommand: Codable, Hashable, Sendable {
 
     /// Where this process is; empty where that has no name.
     static var workingDirectory: String {
-        guard let path = unsafe getcwd(nil, 0) else { return "" }
-        defer { unsafe free(path) }
-        return unsafe String(cString: path)
+        SystemCall.workingDirectory ?? ""
     }
 
     // MARK: Another command line

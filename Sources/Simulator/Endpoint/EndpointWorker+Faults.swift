@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Ring
+import Support
 
 /// Time, and what scenarios do to whole connections.
 extension EndpointWorker {

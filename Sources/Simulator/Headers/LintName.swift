@@ -1,4 +1,5 @@
 internal import HPACK
+import Support
 
 /// A header's name, as the lint tells names apart.
 enum LintName: Hashable {

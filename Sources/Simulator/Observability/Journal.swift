@@ -1,5 +1,6 @@
 internal import APNs
 internal import Glibc
+import Support
 
 /// The file that gets a line for each request.
 ///

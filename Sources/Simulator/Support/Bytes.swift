@@ -61,17 +61,6 @@ extension RawSpan {
 extension [UInt8] {
     /// A copy of these bytes.
     init(_ bytes: RawSpan) { self = unsafe bytes.withUnsafeBytes { unsafe Array($0) } }
-
-    /// What the closure writes, at most `capacity` bytes.
-    init(capacity: Int, _ body: (inout OutputRawSpan) -> Void) {
-        unsafe self.init(unsafeUninitializedCapacity: capacity) { buffer, count in
-            // SAFETY: the memory is the new array's, and bytes need no initialization.
-            let room = UnsafeMutableRawBufferPointer(buffer)
-            var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
-            body(&output)
-            count = unsafe output.finalize(for: room)
-        }
-    }
 }
 
 extension String {

@@ -1,4 +1,5 @@
 internal import Glibc
+import Support
 
 /// Whole files of a few kilobytes.
 enum PrivateFile {

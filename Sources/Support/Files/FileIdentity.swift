@@ -18,15 +18,13 @@ package struct FileIdentity: Equatable {
     }
 
     package init?(descriptor: Int32) {
-        var information = stat()
-        guard unsafe fstat(descriptor, &information) == 0 else { return nil }
+        guard let information = SystemCall.status(of: descriptor) else { return nil }
         self.init(information)
     }
 
     /// The file at a path, links followed; nil where there is none.
     package init?(path: String) {
-        var information = stat()
-        guard unsafe stat(path, &information) == 0 else { return nil }
+        guard let information = SystemCall.status(path) else { return nil }
         self.init(information)
     }
 

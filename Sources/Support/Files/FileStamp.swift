@@ -10,8 +10,7 @@ package struct FileStamp: Equatable, Sendable {
 
     /// nil for what is not a regular file.
     package init?(descriptor: Int32) {
-        var information = stat()
-        guard unsafe fstat(descriptor, &information) == 0,
+        guard let information = SystemCall.status(of: descriptor),
             information.st_mode & S_IFMT == S_IFREG
         else { return nil }
         device = UInt64(information.st_dev)
@@ -33,8 +32,7 @@ package struct FileStamp: Equatable, Sendable {
         }
         if now != self { return "it was written to, or touched" }
         guard let path else { return nil }
-        var information = stat()
-        guard unsafe stat(path, &information) == 0 else { return nil }
+        guard let information = SystemCall.status(path) else { return nil }
         let isOurs = UInt64(information.st_dev) == device && UInt64(information.st_ino) == inode
         return isOurs ? nil : "another file took its place"
     }

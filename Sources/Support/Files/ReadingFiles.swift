@@ -13,7 +13,7 @@ package func readFile(_ path: String, option: String, limit: Int) throws(Broadsi
 package func readFile(
     _ path: String, shownAs name: InputName, limit: Int, mustStay: Bool = false
 ) throws(BroadsideError) -> [UInt8] {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = SystemCall.open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 || path != "-" else {
         throw .request(name, ": standard input is not read here: name a file")
     }
@@ -34,7 +34,7 @@ package func readFile(
     var bytes: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 65_536)
     while true {
-        let count = unsafe read(descriptor, &piece, piece.count)
+        let count = SystemCall.read(descriptor, &piece)
         guard count >= 0 else {
             throw .request(name, ": \(describe(errno: errno)): name a readable file")
         }

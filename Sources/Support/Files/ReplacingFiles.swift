@@ -18,7 +18,7 @@ package func replaceFile(
         return try writeToSpecialFile(path, bytes, patienceMilliseconds: patienceMilliseconds)
     }
     let temporary = temporaryName(of: path)
-    let descriptor = unsafe open(
+    let descriptor = SystemCall.open(
         temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
         throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
@@ -26,11 +26,11 @@ package func replaceFile(
     defer { close(descriptor) }
     do throws(BroadsideError) {
         try writeAll(bytes, to: descriptor, name: path)
-        guard unsafe rename(temporary, path) == 0 else {
+        guard SystemCall.rename(temporary, path) == 0 else {
             throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
         }
     } catch {
-        _ = unsafe unlink(temporary)
+        SystemCall.unlink(temporary)
         throw error
     }
 }
@@ -45,7 +45,7 @@ private func writeToSpecialFile(
     var descriptor: Int32 = -1
     var waited: Int32 = 0
     repeat {
-        descriptor = unsafe open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+        descriptor = SystemCall.open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
         if descriptor >= 0 { break }
         guard errno == ENXIO else { throw failure(describe(errno: errno)) }
         // A pipe without a reader.
@@ -56,14 +56,11 @@ private func writeToSpecialFile(
     defer { close(descriptor) }
     var written = 0
     while written < bytes.count {
-        let count = unsafe bytes.withUnsafeBytes {
-            unsafe write(descriptor, $0.baseAddress.unsafelyUnwrapped + written, $0.count - written)
-        }
+        let count = SystemCall.write(descriptor, bytes.rawSpan.extracting(written...))
         if count > 0 {
             written += count
         } else if count < 0, errno == EAGAIN {
-            var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-            let ready = unsafe poll(&room, 1, patienceMilliseconds)
+            let ready = SystemCall.poll(descriptor, POLLOUT, patienceMilliseconds)
             guard ready != 0 else { throw failure("its reader takes nothing") }
         } else if count < 0, errno == EPIPE {
             // What the run did stands, whether it is read or not.
@@ -76,7 +73,6 @@ private func writeToSpecialFile(
 
 /// Whether something stands there that is not a regular file.
 package func isSpecialFile(_ path: String) -> Bool {
-    var information = stat()
-    guard unsafe stat(path, &information) == 0 else { return false }
+    guard let information = SystemCall.status(path) else { return false }
     return information.st_mode & S_IFMT != S_IFREG
 }

@@ -2,19 +2,18 @@ internal import Glibc
 
 /// Where what does not fit into memory goes.
 package func temporaryDirectory() -> String {
-    guard let path = unsafe getenv("TMPDIR"), unsafe path.pointee != 0 else { return "/var/tmp" }
-    return unsafe String(cString: path)
+    SystemCall.environment("TMPDIR") ?? "/var/tmp"
 }
 
 /// A file that is gone with the process, however that ends; readable for the owner alone.
 package func openNameless(in directory: String) throws(BroadsideError) -> Int32 {
     let name = "\(directory)/.broadside-\(hexadecimal(UInt64.random(in: 0 ... .max)))"
-    let descriptor = unsafe open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    let descriptor = SystemCall.open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
         throw BroadsideError(
             "\(directory): \(describe(errno: errno)): set TMPDIR to a directory to write to",
             exitCode: 5)
     }
-    _ = unsafe unlink(name)
+    SystemCall.unlink(name)
     return descriptor
 }

@@ -2,19 +2,12 @@ internal import Glibc
 
 /// Writes all bytes to a descriptor.
 package func writeAll(_ bytes: [UInt8], to descriptor: Int32, name: String) throws(BroadsideError) {
-    let result = unsafe bytes.withUnsafeBytes { buffer in
-        Result { () throws(BroadsideError) in
-            unsafe try writeAll(buffer, to: descriptor, name: name)
-        }
-    }
-    try result.get()
+    try writeAll(bytes.rawSpan, to: descriptor, name: name)
 }
 
 /// Writes all bytes, however many calls it takes.
-package func writeAll(
-    _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, name: String
-) throws(BroadsideError) {
-    guard try unsafe writeUnlessClosed(bytes, to: descriptor, name: name) else {
+package func writeAll(_ bytes: RawSpan, to descriptor: Int32, name: String) throws(BroadsideError) {
+    guard try writeUnlessClosed(bytes, to: descriptor, name: name) else {
         throw BroadsideError("\(name): \(describe(errno: EPIPE))", exitCode: 5)
     }
 }
@@ -23,12 +16,11 @@ package func writeAll(
 ///
 /// - Returns: false where it has.
 package func writeUnlessClosed(
-    _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, name: String
+    _ bytes: RawSpan, to descriptor: Int32, name: String
 ) throws(BroadsideError) -> Bool {
     var written = 0
-    while written < bytes.count {
-        let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[written...])
-        let count = unsafe write(descriptor, rest.baseAddress, rest.count)
+    while written < bytes.byteCount {
+        let count = SystemCall.write(descriptor, bytes.extracting(written...))
         if count < 0, errno == EINTR { continue }
         if count < 0, errno == EPIPE { return false }
         guard count > 0 else {

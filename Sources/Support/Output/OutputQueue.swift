@@ -9,7 +9,7 @@ internal import Synchronization
 /// From `start` on, whoever puts a text here never waits: lines beyond the limit are dropped and
 /// counted, and of frames of the live view only the latest is kept. Before, texts are written at
 /// once: nothing runs yet that a wait could delay.
-@safe package final class OutputQueue: @unchecked Sendable {
+package final class OutputQueue: @unchecked Sendable {
     /// How far a descriptor took what was put into its queue.
     package enum Ending: Equatable {
         case written
@@ -30,9 +30,8 @@ internal import Synchronization
     private static let pieceSize = 4096
 
     private let descriptor: Int32
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private let condition: UnsafeMutablePointer<pthread_cond_t>
-    // Behind `mutex`:
+    private let monitor = Monitor()
+    // Behind `monitor`:
     private var texts: [String] = []
     private var byteCount = 0
     private var droppedCount = 0
@@ -41,7 +40,7 @@ internal import Synchronization
     private var isWriting = false
     private var thread: WorkerThread?
     private var isGivenUp = false
-    // Of whoever writes: the thread, or before it is started the holder of `mutex`.
+    // Of whoever writes: the thread, or before it is started the holder of `monitor`.
     private var block = LiveBlock()
 
     private let writtenCount = Atomic<UInt64>(0)
@@ -49,24 +48,9 @@ internal import Synchronization
 
     package init(_ descriptor: Int32) {
         self.descriptor = descriptor
-        unsafe mutex = .allocate(capacity: 1)
-        unsafe condition = .allocate(capacity: 1)
-        unsafe pthread_mutex_init(mutex, nil)
-        unsafe pthread_cond_init(condition, nil)
     }
 
-    deinit {
-        unsafe pthread_cond_destroy(condition)
-        unsafe pthread_mutex_destroy(mutex)
-        unsafe condition.deallocate()
-        unsafe mutex.deallocate()
-    }
-
-    private func locked<Result>(_ body: () -> Result) -> Result {
-        unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
-        return body()
-    }
+    private func locked<Result>(_ body: () -> Result) -> Result { monitor.locked(body) }
 
     /// Hands writing over to a thread of its own, for the rest of the process. Where no thread can
     /// be had, texts are still written at once.
@@ -87,7 +71,7 @@ internal import Synchronization
             }
             texts.append(text)
             byteCount += text.utf8.count
-            unsafe pthread_cond_signal(condition)
+            monitor.signal()
         }
     }
 
@@ -97,7 +81,7 @@ internal import Synchronization
             guard thread != nil else { return writeNow([], lines, erases: lines.isEmpty) }
             frame = lines.isEmpty ? nil : lines
             erasesFrame = lines.isEmpty
-            unsafe pthread_cond_signal(condition)
+            monitor.signal()
         }
     }
 
@@ -135,7 +119,7 @@ internal import Synchronization
     private func takeAll() -> (texts: [String], frame: [String]?, erases: Bool) {
         locked {
             while texts.isEmpty, frame == nil, !erasesFrame {
-                unsafe pthread_cond_wait(condition, mutex)
+                monitor.wait()
             }
             defer {
                 texts = []
@@ -172,8 +156,7 @@ internal import Synchronization
                     writtenCount.add(UInt64(count), ordering: .relaxed)
                 } else if count < 0, errno == EAGAIN {
                     // Somebody who shares the descriptor does not want to wait on it.
-                    var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                    _ = unsafe poll(&room, 1, -1)
+                    _ = SystemCall.poll(descriptor, POLLOUT, -1)
                 } else if count == 0 || errno != EINTR {
                     error.store(errno, ordering: .relaxed)
                     return

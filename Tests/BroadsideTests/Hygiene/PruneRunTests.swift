@@ -202,9 +202,9 @@ func writeLedger(_ path: String, deadCount: Int) throws {
         nowMilliseconds: now)
     var bytes: [UInt8] = []
     func write() {
-        while let (bytes, _) = writer.nextWrite() {
-            bytes += bytes
-            writer.writeCompleted(bytes.count)
+        while let (pending, _) = writer.nextWrite() {
+            bytes += pending
+            writer.writeCompleted(pending.count)
         }
     }
     for row in 0..<(deadCount + 10) {

@@ -15,14 +15,11 @@ import Testing
     private func pack(_ bytes: [UInt8], _ compression: ListCompression) -> [UInt8] {
         var compressor = ListCompressor(compression)
         var packed: [UInt8] = []
-        bytes.withUnsafeBytes { whole in
-            let half = whole.count / 2
-            let parts = [
-                UnsafeRawBufferPointer(rebasing: whole[..<half]),
-                UnsafeRawBufferPointer(rebasing: whole[half...]),
-            ]
-            compressor.encode(parts[0], isLast: false) { packed += $0 }
-            compressor.encode(parts[1], isLast: true) { packed += $0 }
+        let (whole, half) = (bytes.span.bytes, bytes.count / 2)
+        for (part, isLast) in [(0..<half, false), (half..<bytes.count, true)] {
+            compressor.encode(whole.extracting(part), isLast: isLast) { piece in
+                piece.withUnsafeBytes { packed += $0 }
+            }
         }
         return packed
     }
@@ -46,10 +43,8 @@ import Testing
             isAtEnd = piece.isEmpty
             do throws(ListDecompressor.Fault) {
                 let step = room.withUnsafeMutableBytes { target in
-                    piece.withUnsafeBytes { source in
-                        Result { () throws(ListDecompressor.Fault) in
-                            try decompressor.decode(source, into: target)
-                        }
+                    Result { () throws(ListDecompressor.Fault) in
+                        try decompressor.decode(piece.span.bytes, into: target)
                     }
                 }
                 let progress = try step.get()

@@ -45,10 +45,8 @@ extension FuzzTarget {
         var offset = 0
         while unpacked.list.count < unpackedLimit {
             let piece = Array(packed[offset..<min(offset + inputSize, packed.count)])
-            let step = piece.withUnsafeBytes { source in
-                Result { () throws(ListDecompressor.Fault) in
-                    try decompressor.decode(source, into: room)
-                }
+            let step = Result { () throws(ListDecompressor.Fault) in
+                try decompressor.decode(piece.span.bytes, into: room)
             }
             guard case .success(let progress) = step else {
                 unpacked.isSound = false

@@ -13,26 +13,17 @@ package struct SignalWatch {
         case timeout
     }
 
-    private var mask = sigset_t()
-
     /// The signal by which threads say that they have ended; blocked like the others.
     private static var bell: Int32 { SIGUSR1 }
 
-    /// Called before any thread is started, as threads inherit the mask.
-    package init() {
-        unsafe sigemptyset(&mask)
-        for signal in [SIGINT, SIGTERM, SIGHUP, Self.bell] {
-            unsafe sigaddset(&mask, signal)
-        }
-        unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
-    }
+    private let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, bell])
+
+    /// Called before any thread is started, as threads inherit what is blocked.
+    package init() { signals.block() }
 
     /// Waits for a signal or the bell, at most so many milliseconds.
     package func wait(milliseconds: Int) -> Event {
-        var mask = mask
-        var limit = timespec(
-            tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000)
-        switch unsafe sigtimedwait(&mask, nil, &limit) {
+        switch signals.take(nanoseconds: milliseconds * 1_000_000) {
         case SIGINT, SIGTERM: return .stop
         case SIGHUP: return .reload
         case Self.bell: return .finished
@@ -45,9 +36,8 @@ package struct SignalWatch {
     /// Work before the first send looks here: nobody waits for signals meanwhile, and a list of
     /// hundreds of millions of rows is read for minutes.
     package static var isStopPending: Bool {
-        var pending = sigset_t()
-        guard unsafe sigpending(&pending) == 0 else { return false }
-        return unsafe sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1
+        let pending = SignalSet.pending
+        return pending.contains(SIGINT) || pending.contains(SIGTERM)
     }
 
     /// Ends what is only a preparation where somebody wants the run to stop.
@@ -63,12 +53,8 @@ package struct SignalWatch {
 
     /// Takes the signals to stop that wait: the next one is another.
     package static func takeStop() {
-        var mask = sigset_t()
-        unsafe sigemptyset(&mask)
-        unsafe sigaddset(&mask, SIGINT)
-        unsafe sigaddset(&mask, SIGTERM)
-        var limit = timespec()
-        while unsafe sigtimedwait(&mask, nil, &limit) > 0 {}
+        let stops = SignalSet([SIGINT, SIGTERM])
+        while stops.take(nanoseconds: 0) != nil {}
     }
 
     /// Wakes the thread that waits. The signal is for that thread alone: in a program of others, one

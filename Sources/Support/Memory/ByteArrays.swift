@@ -1,0 +1,31 @@
+extension RawSpan {
+    /// The byte at an offset, which is checked.
+    @inlinable package func byte(at offset: Int) -> UInt8 {
+        // SAFETY: any eight bits are a byte, and the load checks its bounds.
+        unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+    }
+}
+
+extension Array where Element: FixedWidthInteger & BitwiseCopyable {
+    /// The array's memory, where a raw span is wanted.
+    @inlinable package var rawSpan: RawSpan {
+        // SAFETY: integers have no padding, so that all bytes are set.
+        @_lifetime(borrow self) get { unsafe span.bytes }
+    }
+}
+
+extension [UInt8] {
+    /// An array of the bytes that a writer appends, at most `capacity` of them.
+    package init<Failure>(
+        capacity: Int, filling body: (inout OutputRawSpan) throws(Failure) -> Void
+    ) throws(Failure) {
+        // SAFETY: the span counts what it appended from the beginning on, and never goes beyond its
+        // room; `finalize` says how many bytes are set, however the body ends.
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 8)
+        defer { unsafe room.deallocate() }
+        var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+        try body(&output)
+        let count = unsafe output.finalize(for: room)
+        self = unsafe [UInt8](UnsafeRawBufferPointer(rebasing: room[..<count]))
+    }
+}

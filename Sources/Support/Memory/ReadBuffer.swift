@@ -1,0 +1,46 @@
+/// Memory that is read into, a piece after the other, and the bytes of the piece that it holds.
+@safe package struct ReadBuffer: ~Copyable {
+    private let memory: UnsafeMutableRawBufferPointer
+    /// How many bytes it has room for.
+    package let capacity: Int
+    /// How many bytes it holds.
+    package private(set) var count = 0
+
+    /// Empty, with room for so many bytes.
+    package init(byteCount: Int) {
+        capacity = byteCount
+        unsafe memory = .allocate(byteCount: byteCount, alignment: 4_096)
+    }
+
+    // SAFETY: allocated in `init`, and reached only through this value.
+    deinit { unsafe memory.deallocate() }
+
+    /// The bytes that it holds.
+    package var bytes: RawSpan {
+        @_lifetime(borrow self) get {
+            // SAFETY: `fill` has set so many, and they stay until its next call.
+            let span = unsafe RawSpan(_unsafeStart: memory.baseAddress!, byteCount: count)
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
+    /// Has a piece read in place of what is here.
+    ///
+    /// - Parameters:
+    ///   - limit: The most bytes that are wanted.
+    ///   - read: Sets bytes from the beginning of the room that it is given, and says how many; 0 at
+    ///     the end.
+    /// - Returns: How many bytes there are now.
+    @discardableResult
+    package mutating func fill<Failure>(
+        limit: Int = .max,
+        _ read: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
+    ) throws(Failure) -> Int {
+        let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[..<min(limit, capacity)])
+        count = 0
+        let found = unsafe try read(room)
+        precondition(found >= 0 && found <= room.count, "so many bytes were not asked for")
+        count = found
+        return found
+    }
+}

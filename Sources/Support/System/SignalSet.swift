@@ -1,0 +1,38 @@
+internal import Glibc
+
+/// Signals as a set to block, and to wait for.
+package struct SignalSet {
+    private var mask = sigset_t()
+
+    package init(_ signals: [Int32]) {
+        unsafe sigemptyset(&mask)
+        for signal in signals { unsafe sigaddset(&mask, signal) }
+    }
+
+    /// Those that wait to be taken by this thread.
+    package static var pending: SignalSet {
+        var set = SignalSet([])
+        unsafe sigpending(&set.mask)
+        return set
+    }
+
+    package func contains(_ signal: Int32) -> Bool {
+        var mask = mask
+        return unsafe sigismember(&mask, signal) == 1
+    }
+
+    /// Blocks them in this thread, and in those that it starts from now on.
+    package func block() {
+        var mask = mask
+        unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
+    }
+
+    /// Takes one of them, which has to be blocked; nil where none came in time.
+    package func take(nanoseconds: Int) -> Int32? {
+        var mask = mask
+        var limit = timespec(
+            tv_sec: nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000)
+        let signal = unsafe sigtimedwait(&mask, nil, &limit)
+        return signal > 0 ? signal : nil
+    }
+}

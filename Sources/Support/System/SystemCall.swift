@@ -1,0 +1,187 @@
+package import Glibc
+
+/// System calls that want pointers, with values in their place.
+///
+/// What they return is what the call returns; what went wrong is in `errno`.
+package enum SystemCall {
+    // MARK: Names
+
+    /// `open(2)`: a descriptor, or -1.
+    package static func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0) -> Int32 {
+        unsafe Glibc.open(path, flags, mode)
+    }
+
+    /// `openat(2)`: a descriptor of a name in an open directory, or -1.
+    package static func open(
+        _ name: String, in folder: Int32, _ flags: Int32, _ mode: mode_t = 0
+    ) -> Int32 {
+        unsafe openat(folder, name, flags, mode)
+    }
+
+    /// `unlinkat(2)`, of a file.
+    @discardableResult
+    package static func unlink(_ name: String, in folder: Int32) -> Int32 {
+        unsafe unlinkat(folder, name, 0)
+    }
+
+    /// `renameat(2)`, within an open directory.
+    package static func rename(_ name: String, _ other: String, in folder: Int32) -> Int32 {
+        unsafe renameat(folder, name, folder, other)
+    }
+
+    /// `unlink(2)`.
+    @discardableResult
+    package static func unlink(_ path: String) -> Int32 { unsafe Glibc.unlink(path) }
+
+    /// `rename(2)`.
+    package static func rename(_ path: String, _ other: String) -> Int32 {
+        unsafe Glibc.rename(path, other)
+    }
+
+    /// `mkdir(2)`.
+    package static func mkdir(_ path: String, _ mode: mode_t) -> Int32 {
+        unsafe Glibc.mkdir(path, mode)
+    }
+
+    /// `rmdir(2)`.
+    @discardableResult
+    package static func rmdir(_ path: String) -> Int32 { unsafe Glibc.rmdir(path) }
+
+    /// `stat(2)`: what a path leads to; nil where that can't be said.
+    package static func status(_ path: String) -> stat? {
+        var information = stat()
+        return unsafe stat(path, &information) == 0 ? information : nil
+    }
+
+    /// `lstat(2)`: what has this name, a link too; nil where that can't be said.
+    package static func linkStatus(_ path: String) -> stat? {
+        var information = stat()
+        return unsafe lstat(path, &information) == 0 ? information : nil
+    }
+
+    /// `fstat(2)`: what is open; nil where that can't be said.
+    package static func status(of descriptor: Int32) -> stat? {
+        var information = stat()
+        return unsafe fstat(descriptor, &information) == 0 ? information : nil
+    }
+
+    /// The names in a directory, in no order; nil where it can't be read.
+    package static func names(inDirectory path: String) -> [String]? {
+        guard let directory = unsafe opendir(path) else { return nil }
+        defer { unsafe closedir(directory) }
+        var names: [String] = []
+        while let entry = unsafe readdir(directory) {
+            // SAFETY: the name ends with a zero, and stays until the next entry is read.
+            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
+                unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    /// `realpath(3)`: where a path leads; nil where it leads nowhere.
+    package static func realPath(_ path: String) -> String? {
+        guard let resolved = unsafe realpath(path, nil) else { return nil }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
+    }
+
+    /// `getcwd(3)`; nil where the directory is gone.
+    package static var workingDirectory: String? {
+        guard let path = unsafe getcwd(nil, 0) else { return nil }
+        defer { unsafe free(path) }
+        return unsafe String(cString: path)
+    }
+
+    /// A variable of the environment; nil where it is not set, or empty.
+    package static func environment(_ name: String) -> String? {
+        guard let value = unsafe getenv(name) else { return nil }
+        let text = unsafe String(cString: value)
+        return text.isEmpty ? nil : text
+    }
+
+    // MARK: Bytes
+
+    /// `pread(2)`: to the beginning of `room`.
+    package static func read(_ descriptor: Int32, at offset: UInt64, _ room: inout [UInt8]) -> Int {
+        unsafe pread(descriptor, &room, room.count, off_t(offset))
+    }
+
+    /// `read(2)`: to the beginning of `room`.
+    package static func read(_ descriptor: Int32, _ room: inout [UInt8]) -> Int {
+        unsafe Glibc.read(descriptor, &room, room.count)
+    }
+
+    /// `read(2)`: the number that an event descriptor counts to.
+    @discardableResult
+    package static func readCounter(_ descriptor: Int32) -> Int {
+        var counter: UInt64 = 0
+        return unsafe Glibc.read(descriptor, &counter, 8)
+    }
+
+    /// `write(2)`.
+    package static func write(_ descriptor: Int32, _ bytes: RawSpan) -> Int {
+        unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+    }
+
+    /// `recv(2)`: to the beginning of `room`.
+    package static func receive(_ descriptor: Int32, _ room: inout [UInt8], _ flags: Int) -> Int {
+        unsafe recv(descriptor, &room, room.count, Int32(flags))
+    }
+
+    /// `send(2)`, without a signal where nobody reads.
+    package static func send(_ descriptor: Int32, _ bytes: RawSpan) -> Int {
+        unsafe bytes.withUnsafeBytes {
+            unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+        }
+    }
+
+    // MARK: Sockets
+
+    /// `poll(2)`.
+    package static func poll(_ waited: inout [pollfd], _ timeoutMilliseconds: Int32) -> Int32 {
+        unsafe Glibc.poll(&waited, nfds_t(waited.count), timeoutMilliseconds)
+    }
+
+    /// `poll(2)`, of one descriptor: whether it is ready, or -1.
+    package static func poll(_ descriptor: Int32, _ events: Int32, _ timeoutMilliseconds: Int32)
+        -> Int32
+    {
+        var waited = [pollfd(fd: descriptor, events: Int16(events), revents: 0)]
+        return poll(&waited, timeoutMilliseconds)
+    }
+
+    /// `setsockopt(2)`, of an option at the level of sockets.
+    @discardableResult
+    package static func setOption<Value: BitwiseCopyable>(
+        _ descriptor: Int32, _ option: Int32, _ value: Value
+    ) -> Int32 {
+        unsafe withUnsafeBytes(of: value) {
+            unsafe setsockopt(
+                descriptor, SOL_SOCKET, option, $0.baseAddress, socklen_t($0.count))
+        }
+    }
+
+    /// `connect(2)` or `bind(2)`, with an address of any family.
+    package static func withAddress<Address: BitwiseCopyable>(
+        _ address: Address,
+        _ call: (UnsafePointer<sockaddr>?, socklen_t) -> Int32
+    ) -> Int32 {
+        unsafe withUnsafeBytes(of: address) {
+            // SAFETY: every address begins like `sockaddr`; the count says how long this one is.
+            unsafe call($0.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
+        }
+    }
+
+    /// `connect(2)`.
+    @discardableResult
+    package static func connect(_ descriptor: Int32, _ address: some BitwiseCopyable) -> Int32 {
+        unsafe withAddress(address) { unsafe Glibc.connect(descriptor, $0, $1) }
+    }
+
+    /// `bind(2)`.
+    package static func bind(_ descriptor: Int32, _ address: some BitwiseCopyable) -> Int32 {
+        unsafe withAddress(address) { unsafe Glibc.bind(descriptor, $0, $1) }
+    }
+}
