@@ -1,5 +1,3 @@
-internal import CNghttp2
-
 /// A frame as a trace tells it.
 public struct TracedFrame: Sendable {
     /// Type, flags, stream and length.
@@ -12,12 +10,12 @@ public struct TracedFrame: Sendable {
 
 /// Reads along with one direction of a connection and tells each frame: for traces alone, it
 /// allocates as it likes. Errors end the reading, never the connection.
-@safe public struct FrameTracer: ~Copyable {
+public struct FrameTracer: ~Copyable {
     /// Bytes that are kept of a frame.
     private static let payloadLimit = 1 << 16
 
     private var pending: [UInt8] = []
-    private var inflater: OpaquePointer?
+    private let inflater = HeaderInflater()
     private var block: [UInt8] = []
     private var isReadable: Bool
     /// Bytes of the preface that are still to come (RFC 9113 section 3.4).
@@ -26,12 +24,7 @@ public struct TracedFrame: Sendable {
     /// - Parameter isClient: Whether it is the client's direction, which begins with the preface.
     public init(isClient: Bool) {
         prefaceCount = isClient ? 24 : 0
-        unsafe inflater = nil
-        isReadable = unsafe nghttp2_hd_inflate_new(&inflater) == 0
-    }
-
-    deinit {
-        if let inflater = unsafe inflater { unsafe nghttp2_hd_inflate_del(inflater) }
+        isReadable = true
     }
 
     /// Takes the next bytes of the direction.
@@ -89,35 +82,15 @@ public struct TracedFrame: Sendable {
 
     private mutating func inflate() -> [(name: [UInt8], value: [UInt8])]? {
         var fields: [(name: [UInt8], value: [UInt8])] = []
-        var offset = 0
-        while true {
-            var field = unsafe nghttp2_nv()
-            var flags: Int32 = 0
-            let (inflater, count) = unsafe (inflater, block.count)
-            let read = unsafe block.withUnsafeBufferPointer { bytes in
-                // No more than the `count` bytes are read from there on.
-                unsafe nghttp2_hd_inflate_hd2(
-                    inflater, &field, &flags, bytes.baseAddress.map { unsafe $0 + offset },
-                    count - offset, 1)
-            }
-            guard read >= 0 else {
-                isReadable = false
-                return nil
-            }
-            offset += Int(read)
-            if flags & Int32(NGHTTP2_HD_INFLATE_EMIT.rawValue) != 0 {
-                // Name and value live until the next call to the inflater.
-                unsafe fields.append(
-                    (
-                        Array(UnsafeBufferPointer(start: field.name, count: field.namelen)),
-                        Array(UnsafeBufferPointer(start: field.value, count: field.valuelen))
-                    ))
-            }
-            if flags & Int32(NGHTTP2_HD_INFLATE_FINAL.rawValue) != 0 {
-                unsafe nghttp2_hd_inflate_end_headers(inflater)
-                return fields
-            }
-            if read == 0, flags == 0 { return fields }
+        // SAFETY: bytes have no padding.
+        let isGood = inflater?.inflate(unsafe block.span.bytes) { name, value in
+            fields.append((Self.array(name), Self.array(value)))
         }
+        isReadable = isGood ?? false
+        return isReadable ? fields : nil
+    }
+
+    private static func array(_ bytes: RawSpan) -> [UInt8] {
+        unsafe bytes.withUnsafeBytes { unsafe Array($0) }
     }
 }

@@ -205,7 +205,8 @@ extension LedgerDirectory {
             let count: Int
             do throws(LedgerError) {
                 let left = (byteCount ?? .max) - offset
-                count = try unsafe buffer.fill(limit: Int(clamping: left)) { (room) throws(LedgerError) in
+                count = try unsafe buffer.fill(limit: Int(clamping: left)) {
+                    (room) throws(LedgerError) in
                     unsafe room.isEmpty ? 0 : try source.read(at: offset, into: room)
                 }
             } catch {

@@ -149,8 +149,10 @@ import Support
             return
         }
         do {
-            guard let progress = try unsafe decompressor?.decode(
-                RawSpan(_unsafeBytes: source), into: room) else { return }
+            guard
+                let progress = try unsafe decompressor?.decode(
+                    RawSpan(_unsafeBytes: source), into: room)
+            else { return }
             inputRange = (inputRange.lowerBound + progress.consumed)..<inputRange.upperBound
             windowCount += progress.produced
             let isOver = isInputAtEnd && progress.produced == 0

@@ -30,20 +30,7 @@ extension AlertText {
         defer { _ = reader.close() }
         while reader.next() != nil {
             guard case .made(let shape) = renderer.render(reader) else { continue }
-            let count = Int(shape.payloadCount)
-            let pieces = unsafe renderer.lastPieces
-            // Of a payload without placeholders there are no pieces, and nothing is read of them.
-            let nothing = UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1)
-            defer { unsafe nothing.deallocate() }
-            return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, written in
-                // SAFETY: there is room for the shape's count, which is what is written.
-                if let base = buffer.baseAddress {
-                    unsafe renderer.writePayload(
-                        shape, pieces: pieces.baseAddress ?? UnsafeRawPointer(nothing),
-                        to: UnsafeMutableRawPointer(base))
-                    written = count
-                }
-            }
+            return renderer.lastPayload(shape)
         }
         return nil
     }

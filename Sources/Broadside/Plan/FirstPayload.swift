@@ -25,7 +25,7 @@ enum FirstPayload {
             guard case .made(let shape) = renderer.render(reader) else { continue }
             let template = Int(shape.template)
             guard set.templates[template].isPersonal else { return [] }
-            let payload = rendered(shape, renderer)
+            let payload = renderer.lastPayload(shape)
             let isLegacy = plan.options.wireProtocol == .binary
             let bytes = payload.rawSpan
             let type =
@@ -45,19 +45,5 @@ enum FirstPayload {
             return warnings
         }
         return []
-    }
-
-    private static func rendered(
-        _ shape: PayloadRenderer.Shape, _ renderer: borrowing PayloadRenderer
-    ) -> [UInt8] {
-        let count = Int(shape.payloadCount)
-        return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            // SAFETY: the row was made last, and there is room for its payload.
-            let pieces = unsafe renderer.lastPieces
-            if count > 0, let output = buffer.baseAddress, let start = pieces.baseAddress {
-                unsafe renderer.writePayload(shape, pieces: start, to: output)
-            }
-            initialized = count
-        }
     }
 }

@@ -205,6 +205,16 @@ public import APNs
         return nil
     }
 
+    /// The payload of the row that was made last.
+    public func lastPayload(_ shape: Shape) -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: Int(shape.payloadCount)) { buffer, count in
+            // SAFETY: there is room for the shape's count, which is what is written.
+            guard let output = buffer.baseAddress else { return }
+            unsafe writePayload(shape, pieces: UnsafeRawPointer(pieces.baseAddress!), to: output)
+            count = Int(shape.payloadCount)
+        }
+    }
+
     /// Writes a row's payload at `output`, which has room for its `payloadCount` bytes.
     ///
     /// - Parameter pieces: As `lastPieces` had them for the row.

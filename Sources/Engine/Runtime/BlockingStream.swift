@@ -5,7 +5,7 @@ package import TLS
 
 /// Bytes over TLS on a blocking socket: for what has time, such as the doctor, or reading a feedback
 /// service.
-@safe package final class BlockingStream {
+package final class BlockingStream {
     /// Why it goes no further.
     package enum Failure: Error {
         /// The socket could not be connected.
@@ -44,9 +44,9 @@ package import TLS
     /// Set at the stream's end where that was not said in order.
     package private(set) var endFailure: TLSError?
     private let deadline: UInt64
-    private let input = UnsafeMutableRawBufferPointer.allocate(byteCount: 32_768, alignment: 16)
-    private let plain = UnsafeMutableRawBufferPointer.allocate(byteCount: 32_768, alignment: 16)
-    private let cipher = UnsafeMutableRawBufferPointer.allocate(byteCount: 98_304, alignment: 16)
+    private static let plainByteCount = 32_768
+    /// Room for several records, and what a handshake says.
+    private static let cipherByteCount = 98_304
     /// What was opened and not taken yet.
     private var opened: [UInt8] = []
     /// What went wrong behind it.
@@ -86,29 +86,25 @@ package import TLS
 
     deinit {
         Glibc.close(descriptor)
-        unsafe input.deallocate()
-        unsafe plain.deallocate()
-        unsafe cipher.deallocate()
     }
 
     // MARK: Before TLS
 
     /// Says bytes as they are.
     package func sayPlainly(_ bytes: [UInt8]) throws(Failure) {
-        unsafe cipher.copyBytes(from: bytes)
-        try send(bytes.count)
+        try send(bytes)
     }
 
     /// The next byte as it is, and no more than it; nil at the stream's end.
     package func nextPlainByte() throws(Failure) -> UInt8? {
-        try read(limit: 1) == 0 ? nil : unsafe input[0]
+        try read(limit: 1).first
     }
 
     // MARK: TLS
 
     /// The handshake.
     package func handshake() throws(Failure) {
-        try feed(0)
+        try feed([])
         while !session.isEstablished {
             if let failure { throw failure }
             guard !hasEnded else {
@@ -132,47 +128,47 @@ package import TLS
 
     /// Says bytes, at most as many as a few records hold.
     package func say(_ bytes: [UInt8]) throws(Failure) {
-        var output = unsafe OutputRawSpan(buffer: cipher, initializedCount: 0)
-        // SAFETY: bytes have no padding.
-        let isSealed = session.seal(bytes.rawSpan, ciphertext: &output)
-        let count = unsafe output.finalize(for: cipher)
+        var isSealed = false
+        let records = [UInt8](capacity: Self.cipherByteCount) {
+            isSealed = session.seal(bytes.rawSpan, ciphertext: &$0)
+        }
         guard isSealed else { throw .network("the TLS session ended") }
-        try send(count)
+        try send(records)
     }
 
     private func receive() throws(Failure) {
-        let count = unsafe try read(limit: input.count)
-        guard count > 0 else {
+        let bytes = try read(limit: Self.plainByteCount)
+        guard !bytes.isEmpty else {
             endFailure = session.receiveEnd()
             hasEnded = true
             return
         }
-        try feed(count)
+        try feed(bytes)
     }
 
-    private func read(limit: Int) throws(Failure) -> Int {
+    /// What has come; empty at the stream's end.
+    private func read(limit: Int) throws(Failure) -> [UInt8] {
+        var room = [UInt8](repeating: 0, count: limit)
         while true {
             guard Clock.now().nanoseconds < deadline else { throw .network("no answer in time") }
-            let count = unsafe Glibc.read(descriptor, input.baseAddress, limit)
-            if count >= 0 { return count }
+            let count = SystemCall.read(descriptor, &room)
+            if count >= 0 { return Array(room[..<count]) }
             if errno == EINTR { continue }
             throw .network(errno == EAGAIN ? "no answer in time" : describe(errno: errno))
         }
     }
 
-    private func feed(_ count: Int) throws(Failure) {
+    private func feed(_ bytes: [UInt8]) throws(Failure) {
         var offset = 0
         while true {
-            var plaintext = unsafe OutputRawSpan(buffer: plain, initializedCount: 0)
-            var replies = unsafe OutputRawSpan(buffer: cipher, initializedCount: 0)
-            // Safe: `count` bytes were read into the buffer, which nothing else touches.
-            let bytes = unsafe RawSpan(
-                _unsafeBytes: UnsafeRawBufferPointer(rebasing: input[..<count]))
-            let result = session.receive(
-                bytes, at: &offset, plaintext: &plaintext, ciphertext: &replies)
-            let plainCount = unsafe plaintext.finalize(for: plain)
-            unsafe opened += plain[..<plainCount]
-            try send(unsafe replies.finalize(for: cipher))
+            var result = TLSSession.ReceiveResult.more
+            let replies = [UInt8](capacity: Self.cipherByteCount) { replies in
+                opened += [UInt8](capacity: Self.plainByteCount) { plaintext in
+                    result = session.receive(
+                        bytes.rawSpan, at: &offset, plaintext: &plaintext, ciphertext: &replies)
+                }
+            }
+            try send(replies)
             switch result {
             case .more: return
             case .plaintextFull, .ciphertextFull: continue
@@ -187,11 +183,10 @@ package import TLS
         }
     }
 
-    private func send(_ count: Int) throws(Failure) {
+    private func send(_ bytes: [UInt8]) throws(Failure) {
         var sent = 0
-        while sent < count {
-            let written = unsafe Glibc.send(
-                descriptor, cipher.baseAddress! + sent, count - sent, Int32(MSG_NOSIGNAL))
+        while sent < bytes.count {
+            let written = SystemCall.send(descriptor, bytes.rawSpan.extracting(sent...))
             if written < 0, errno == EINTR { continue }
             guard written > 0 else { throw .network(describe(errno: errno)) }
             sent += written

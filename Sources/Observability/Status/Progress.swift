@@ -30,7 +30,9 @@ package struct Progress {
 
     /// What people asked their terminal to show (no-color.org; POSIX, section 8.2).
     private static var style: LiveView.Style {
-        let locale = SystemCall.environment("LC_ALL") ?? SystemCall.environment("LC_CTYPE") ?? SystemCall.environment("LANG") ?? ""
+        let locale =
+            SystemCall.environment("LC_ALL") ?? SystemCall.environment("LC_CTYPE")
+            ?? SystemCall.environment("LANG") ?? ""
         let name = locale.lowercased()
         return LiveView.Style(
             hasColor: SystemCall.environment("NO_COLOR") == nil,

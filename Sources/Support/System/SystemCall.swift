@@ -103,11 +103,6 @@ package enum SystemCall {
 
     // MARK: Bytes
 
-    /// `pread(2)`: to the beginning of `room`.
-    package static func read(_ descriptor: Int32, at offset: UInt64, _ room: inout [UInt8]) -> Int {
-        unsafe pread(descriptor, &room, room.count, off_t(offset))
-    }
-
     /// `read(2)`: to the beginning of `room`.
     package static func read(_ descriptor: Int32, _ room: inout [UInt8]) -> Int {
         unsafe Glibc.read(descriptor, &room, room.count)

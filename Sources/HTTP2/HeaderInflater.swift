@@ -1,0 +1,53 @@
+internal import CNghttp2
+internal import HPACK
+
+/// nghttp2's inflater of one direction's header blocks, with the dynamic table.
+@safe struct HeaderInflater: ~Copyable {
+    private let inflater: OpaquePointer
+
+    /// nil where there is no memory.
+    init?() {
+        var made: OpaquePointer?
+        guard unsafe nghttp2_hd_inflate_new(&made) == 0, let made = unsafe made else { return nil }
+        unsafe inflater = made
+    }
+
+    // SAFETY: made in `init`, and reached only through this value.
+    deinit { unsafe nghttp2_hd_inflate_del(inflater) }
+
+    /// Bytes in the dynamic table, as RFC 7541 section 4.1 counts them.
+    var tableByteCount: Int { unsafe nghttp2_hd_inflate_get_dynamic_table_size(inflater) }
+
+    /// Inflates a whole block, a field after the other.
+    ///
+    /// - Parameter take: Takes name and value, which it copies if they are to stay.
+    /// - Returns: false where the tables no longer agree, or a field was not taken.
+    @inline(__always)
+    func inflate(
+        _ block: RawSpan, _ take: (RawSpan, RawSpan) throws(HPACKError) -> Void
+    ) -> Bool {
+        // SAFETY: `offset` stays within the bytes, as the inflater reads no more than it is given.
+        // Name and value live until it is called again.
+        unsafe block.withUnsafeBytes { bytes in
+            let start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            var offset = 0
+            while true {
+                var field = unsafe nghttp2_nv()
+                var flags: Int32 = 0
+                let read = unsafe nghttp2_hd_inflate_hd2(
+                    inflater, &field, &flags, start.map { unsafe $0 + offset },
+                    bytes.count - offset, 1)
+                guard read > 0 || read == 0 && flags != 0 else { return false }
+                offset += Int(read)
+                if flags & Int32(NGHTTP2_HD_INFLATE_EMIT.rawValue) != 0 {
+                    let name = unsafe RawSpan(_unsafeStart: field.name, byteCount: field.namelen)
+                    let value = unsafe RawSpan(_unsafeStart: field.value, byteCount: field.valuelen)
+                    do throws(HPACKError) { try take(name, value) } catch { return false }
+                }
+                if flags & Int32(NGHTTP2_HD_INFLATE_FINAL.rawValue) != 0 {
+                    return unsafe nghttp2_hd_inflate_end_headers(inflater) == 0
+                }
+            }
+        }
+    }
+}
