@@ -116,10 +116,7 @@ package import Support
     private static func read(_ descriptor: Int32, _ offset: UInt64, _ words: inout [UInt64]) -> Bool
     {
         let size = words.count * 8
-        let got = unsafe words.withUnsafeMutableBytes { bytes in
-            unsafe pread(descriptor, bytes.baseAddress, size, off_t(offset))
-        }
-        return got == size
+        return SystemCall.read(descriptor, at: offset, &words) == size
     }
 
     private static func extend(_ hash: UInt64, _ words: [UInt64]) -> UInt64 {

@@ -110,7 +110,7 @@ package final class ListBytes: Sendable {
         _ descriptor: Int32, file: String, name: InputName
     ) throws(BroadsideError) -> ListCompression? {
         var mark: [UInt8] = [0, 0, 0, 0]
-        let count = unsafe pread(descriptor, &mark, mark.count, 0)
+        let count = SystemCall.read(descriptor, at: 0, &mark)
         guard count >= 0 else {
             throw .request(name, ": \(describe(errno: errno)): name a readable token list")
         }
@@ -146,14 +146,11 @@ package final class ListBytes: Sendable {
 
     /// How many bytes there are, read to the end where that has to be.
     package func measure() throws(BroadsideError) -> UInt64 {
-        var byte: UInt8 = 0
+        var byte = ReadBuffer(byteCount: 1)
         while true {
             if let byteCount { return byteCount }
             try SignalWatch.stopIfAsked()
-            let result = unsafe withUnsafeMutableBytes(of: &byte) { room in
-                Result { () throws(BroadsideError) in try unsafe read(at: .max, into: room) }
-            }
-            _ = try result.get()
+            _ = try read(at: .max, into: &byte)
         }
     }
 

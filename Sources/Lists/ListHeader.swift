@@ -188,10 +188,8 @@ struct ListHeader {
     }
 
     private func read(at offset: UInt64) throws(BroadsideError) -> [UInt8] {
-        let room = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: RowChunk.capacity, alignment: 64)
-        defer { unsafe room.deallocate() }
-        let count = try unsafe bytes.read(at: offset, into: room)
-        return unsafe Array(room[..<count])
+        var buffer = ReadBuffer(byteCount: RowChunk.capacity)
+        _ = try bytes.read(at: offset, into: &buffer)
+        return [UInt8](buffer.bytes)
     }
 }

@@ -153,7 +153,7 @@ package struct ListPartReader: LedgerListReader {
             let field = reader.field(0)
             let refusal = digits.write { reader.readToken(field, into: &$0) }
             if refusal == nil {
-                unsafe digits.bytes.withUnsafeBytes { unsafe tokens.append(contentsOf: $0) }
+                tokens.append(digits.bytes)
             } else {
                 // As much of it as the ledger keeps of a row that was settled.
                 tokens += reader.value(field).prefix(TokenText.maximumDigitCount)

@@ -128,12 +128,8 @@ package struct RecordSorter: ~Copyable {
             let empty = Record(first: 0, second: 0, third: 0, fourth: 0)
             if run.records.count != count { run.records = Array(repeating: empty, count: count) }
             let size = count * MemoryLayout<Record>.stride
-            let place = off_t(run.position * MemoryLayout<Record>.stride)
-            let descriptor = descriptor
-            let got = unsafe run.records.withUnsafeMutableBytes { bytes in
-                unsafe pread(descriptor, bytes.baseAddress, size, place)
-            }
-            guard got == size else {
+            let place = UInt64(run.position * MemoryLayout<Record>.stride)
+            guard SystemCall.read(descriptor, at: place, &run.records) == size else {
                 throw BroadsideError(
                     "a temporary file in \(directory) can't be read back", exitCode: 5)
             }

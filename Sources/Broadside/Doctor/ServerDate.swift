@@ -16,7 +16,7 @@ struct ServerDate {
     /// Takes what the server said, as it came out of TLS.
     mutating func take(_ bytes: RawSpan) {
         guard received.count + bytes.byteCount <= Self.byteCountMax else { return }
-        unsafe bytes.withUnsafeBytes { unsafe received.append(contentsOf: $0) }
+        received.append(bytes)
     }
 
     /// Seconds since 1970; nil where no response told.

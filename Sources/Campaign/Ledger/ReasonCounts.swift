@@ -1,3 +1,5 @@
+internal import Support
+
 /// Rows that were not accepted, by reason: counted alike by who sends and by who reads a ledger.
 public struct ReasonCounts: Sendable, Hashable {
     /// By the stable code of the reason; 0: none was given.
@@ -27,7 +29,7 @@ public struct ReasonCounts: Sendable, Hashable {
         let kept = bytes.extracting(first: count)
         add(
             text: String(
-                decoding: unsafe kept.withUnsafeBytes { unsafe Array($0) }, as: UTF8.self),
+                decoding: [UInt8](kept), as: UTF8.self),
             count: 1)
     }
 

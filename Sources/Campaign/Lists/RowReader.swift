@@ -1,4 +1,5 @@
 public import APNs
+internal import Support
 
 /// Goes through the rows of one chunk after another, without allocation.
 ///
@@ -228,7 +229,7 @@ public import APNs
     /// What a field says. Not for hot paths.
     public func value(_ field: Field) -> [UInt8] {
         if field.form == .missing { return [] }
-        return unsafe text(field).withUnsafeBytes { unsafe Array($0) }
+        return [UInt8](text(field))
     }
 
     /// Writes the token in a field of the row read last to `digits`, in lower case: the one judgement

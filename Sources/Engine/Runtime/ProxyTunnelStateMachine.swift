@@ -1,3 +1,4 @@
+internal import Support
 package import TLS
 
 /// The opening of a connection through an HTTP proxy (RFC 9110 section 9.3.6), without any I/O.
@@ -97,7 +98,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         if let authorization = recipe.authorization {
             request += "Proxy-Authorization: ".utf8
             authorization.withBytes { bytes in
-                unsafe bytes.withUnsafeBytes { unsafe request.append(contentsOf: $0) }
+                request.append(bytes)
             }
             request += "\r\n".utf8
         }

@@ -82,21 +82,18 @@ internal import Synchronization
             let url = unsafe url, let method = unsafe method
         else { return MHD_Result(rawValue: 0)! }
         let page = unsafe Unmanaged<Page>.fromOpaque(context).takeUnretainedValue()
-        let name = unsafe String(cString: method)
-        guard name == "GET" || name == "HEAD" else {
-            return unsafe reply(connection, 405, Array("only GET\n".utf8))
+        let (status, text) = unsafe reply(
+            to: String(cString: method), String(cString: url), page)
+        return unsafe text.withUnsafeBytes { bytes in
+            unsafe microhttpd_reply(connection, status, bytes.baseAddress, bytes.count)
         }
-        guard unsafe String(cString: url) == "/metrics" else {
-            return unsafe reply(connection, 404, Array("look at /metrics\n".utf8))
-        }
-        return unsafe reply(connection, 200, page.text.withLock { $0 })
     }
 
     private static func reply(
-        _ connection: OpaquePointer, _ status: UInt32, _ text: [UInt8]
-    ) -> MHD_Result {
-        unsafe text.withUnsafeBytes { bytes in
-            unsafe microhttpd_reply(connection, status, bytes.baseAddress, bytes.count)
-        }
+        to method: String, _ path: String, _ page: Page
+    ) -> (status: UInt32, text: [UInt8]) {
+        guard method == "GET" || method == "HEAD" else { return (405, Array("only GET\n".utf8)) }
+        guard path == "/metrics" else { return (404, Array("look at /metrics\n".utf8)) }
+        return (200, page.text.withLock { $0 })
     }
 }

@@ -173,7 +173,7 @@ package struct Telemetry: Codable, Sendable {
 
     private static func hashMember(of members: ArraySlice<UInt8>) -> String {
         // SAFETY: bytes have no padding.
-        let hash = unsafe MixingHash.hash(members.span.bytes)
+        let hash = MixingHash.hash(Array(members).rawSpan)
         return ",\"hash\":\"\(hexadecimal(hash))\""
     }
 

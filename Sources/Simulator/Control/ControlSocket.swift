@@ -1,6 +1,6 @@
 internal import Glibc
 internal import Ring
-import Support
+internal import Support
 
 /// A Unix socket that takes commands, a line each, and answers each with a line.
 ///

@@ -1,5 +1,6 @@
 internal import APNs
 internal import HPACK
+internal import Support
 
 /// What becomes of a notification for a device that is away depends on this, not on its payload.
 struct Envelope: Sendable, Equatable {

@@ -1,6 +1,6 @@
 internal import Glibc
 internal import Ring
-import Support
+internal import Support
 
 /// Time, and what scenarios do to whole connections.
 extension EndpointWorker {

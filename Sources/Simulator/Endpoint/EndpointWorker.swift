@@ -1,6 +1,6 @@
 internal import Glibc
 internal import Ring
-import Support
+internal import Support
 internal import Synchronization
 internal import TLS
 

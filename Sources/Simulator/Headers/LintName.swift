@@ -1,5 +1,5 @@
 internal import HPACK
-import Support
+internal import Support
 
 /// A header's name, as the lint tells names apart.
 enum LintName: Hashable {

@@ -1,6 +1,6 @@
 internal import APNs
 internal import Glibc
-import Support
+internal import Support
 internal import TLS
 
 /// One TLS connection of the gateway or the feedback service, on a socket that never blocks.

@@ -1,7 +1,7 @@
 internal import APNs
 internal import Glibc
 internal import Ring
-import Support
+internal import Support
 internal import TLS
 
 /// The legacy binary gateway, or the feedback service: a thread that serves a port.

@@ -1,6 +1,6 @@
 internal import APNs
 internal import Glibc
-import Support
+internal import Support
 
 /// The file that gets a line for each request.
 ///

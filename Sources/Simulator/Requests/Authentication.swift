@@ -1,4 +1,5 @@
 internal import APNs
+internal import Support
 
 /// A key that provider tokens may be signed with.
 struct ProviderKey: Sendable {

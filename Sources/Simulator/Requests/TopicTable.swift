@@ -1,4 +1,5 @@
 internal import APNs
+internal import Support
 
 /// The topics that a credential may push to, with the push types that each fits.
 struct TopicTable: Sendable {

@@ -1,6 +1,7 @@
 internal import APNs
 internal import CNghttp2
 internal import HPACK
+internal import Support
 
 /// What nghttp2 reports, and what is answered.
 extension ServerSession {

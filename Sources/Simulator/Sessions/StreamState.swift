@@ -1,3 +1,5 @@
+internal import Support
+
 /// What is known of a request until it is answered.
 struct StreamState {
     var streamID: UInt32 = 0

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 internal import Glibc
-import Support
+internal import Support
 internal import TLS
 
 extension StateDirectory {

@@ -1,7 +1,7 @@
 internal import APNs
 internal import FoundationEssentials
 internal import Glibc
-import Support
+internal import Support
 internal import TLS
 
 /// The directory with the certificates and keys of a simulated APNs, filled on first use:

@@ -58,11 +58,6 @@ extension RawSpan {
     }
 }
 
-extension [UInt8] {
-    /// A copy of these bytes.
-    init(_ bytes: RawSpan) { self = unsafe bytes.withUnsafeBytes { unsafe Array($0) } }
-}
-
 extension String {
     /// These bytes as text.
     init(decoding bytes: RawSpan) {

@@ -1,5 +1,5 @@
 internal import Glibc
-import Support
+internal import Support
 
 /// Whole files of a few kilobytes.
 enum PrivateFile {

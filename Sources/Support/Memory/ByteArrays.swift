@@ -15,6 +15,16 @@ extension Array where Element: FixedWidthInteger & BitwiseCopyable {
 }
 
 extension [UInt8] {
+    /// A copy of these bytes.
+    @inlinable package init(_ bytes: RawSpan) {
+        self = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
+    }
+
+    /// Appends a copy of these bytes.
+    @inlinable package mutating func append(_ bytes: RawSpan) {
+        unsafe bytes.withUnsafeBytes { unsafe append(contentsOf: $0) }
+    }
+
     /// An array of the bytes that a writer appends, at most `capacity` of them.
     package init<Failure>(
         capacity: Int, filling body: (inout OutputRawSpan) throws(Failure) -> Void

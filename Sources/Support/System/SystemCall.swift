@@ -108,6 +108,15 @@ package enum SystemCall {
         unsafe Glibc.read(descriptor, &room, room.count)
     }
 
+    /// `pread(2)`: to the beginning of `values`, which any bits can be.
+    package static func read<Value: BitwiseCopyable>(
+        _ descriptor: Int32, at offset: UInt64, _ values: inout [Value]
+    ) -> Int {
+        unsafe values.withUnsafeMutableBytes {
+            unsafe pread(descriptor, $0.baseAddress, $0.count, off_t(offset))
+        }
+    }
+
     /// `read(2)`: the number that an event descriptor counts to.
     @discardableResult
     package static func readCounter(_ descriptor: Int32) -> Int {

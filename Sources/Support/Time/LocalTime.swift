@@ -3,17 +3,39 @@ internal import Glibc
 /// The time of day at this machine's place, with the zone's name: `00:55:02 CET`, and the date if it
 /// is another one than in UTC; nil if the place's time is UTC.
 package func localTime(_ milliseconds: UInt64) -> String? {
-    var seconds = time_t(clamping: milliseconds / 1000)
-    // SAFETY: both structs outlive the calls that fill them; the zone's name is copied at once.
-    var local = unsafe tm()
-    var utc = unsafe tm()
-    guard unsafe localtime_r(&seconds, &local) != nil, unsafe gmtime_r(&seconds, &utc) != nil,
-        unsafe local.tm_gmtoff != 0
+    let seconds = time_t(clamping: milliseconds / 1000)
+    guard let local = CalendarTime(seconds, isLocal: true),
+        let utc = CalendarTime(seconds, isLocal: false),
+        local.offset != 0
     else { return nil }
-    func two(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
-    let zone = unsafe local.tm_zone.map { unsafe String(cString: $0) } ?? "local"
-    let clock = unsafe [local.tm_hour, local.tm_min, local.tm_sec].map(two).joined(separator: ":")
-    guard unsafe local.tm_mday != utc.tm_mday else { return "\(clock)\u{a0}\(zone)" }
-    let date = unsafe "\(local.tm_year + 1900)-\(two(local.tm_mon + 1))-\(two(local.tm_mday))"
-    return "\(date)\u{a0}\(clock)\u{a0}\(zone)"
+    guard local.day != utc.day else { return "\(local.clock)\u{a0}\(local.zone)" }
+    return "\(local.date)\u{a0}\(local.clock)\u{a0}\(local.zone)"
+}
+
+/// A time as a calendar and a clock show it.
+private struct CalendarTime {
+    /// `2026-11-23`.
+    var date: String
+    /// `00:55:02`.
+    var clock: String
+    var zone: String
+    /// Of the month.
+    var day: Int32
+    /// Seconds east of UTC.
+    var offset: Int
+
+    init?(_ seconds: time_t, isLocal: Bool) {
+        var seconds = seconds
+        // SAFETY: both outlive the call; the zone's name is copied at once.
+        var fields = unsafe tm()
+        let convert = unsafe isLocal ? localtime_r : gmtime_r
+        guard unsafe convert(&seconds, &fields) != nil else { return nil }
+        func two(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
+        let time = unsafe [fields.tm_hour, fields.tm_min, fields.tm_sec]
+        let days = unsafe (fields.tm_year + 1900, fields.tm_mon + 1, fields.tm_mday)
+        zone = unsafe fields.tm_zone.map { unsafe String(cString: $0) } ?? "local"
+        offset = unsafe fields.tm_gmtoff
+        (day, clock) = (days.2, time.map(two).joined(separator: ":"))
+        date = "\(days.0)-\(two(days.1))-\(two(days.2))"
+    }
 }
