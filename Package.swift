@@ -157,7 +157,7 @@ let package = Package(
                 "Observability", "Ledgers", "Engine", "Lists", "Campaign", "APNs", "Ring",
                 "Support", "TestSupport",
             ]),
-        tests("SimulatorTests", ["Simulator", "APNs", "HPACK", "TLS"]),
+        tests("SimulatorTests", ["Simulator", "APNs", "HPACK", "TLS", "Support"]),
         tests("SimulationTests", ["SimulatedWorld"]),
         // As a program of anyone's uses the two libraries.
         tests("LibraryTests", ["Broadside", "Simulator"]),

@@ -1,4 +1,5 @@
 import HPACK
+import Support
 import Testing
 
 @testable import Simulator

@@ -157,6 +157,8 @@ import Testing
         #expect(detect("-", "\"token\"\r\naabb\n") == .csv)
         #expect(detect("-", "\taabb\t\n") == .lines)
         #expect(detect("-", "<aabb ccdd>\n") == .lines)
+        // Blanks alone end a word.
+        #expect(detect("-", "\taa!bb\t\n") == .lines)
         #expect(detect("-", "") == .lines)
     }
 }

@@ -122,6 +122,18 @@ import Testing
         }
     }
 
+    @Test(
+        "Fewer requests are tried where there are enough to tell anything by",
+        arguments: [(39, false), (40, true)])
+    func leastTried(streams: Int, isTried: Bool) {
+        var server = PacedServer(milliseconds: 20)
+        server.streams = streams
+        server.run(seconds: 2)
+        server.capacity = 100
+        server.run(seconds: 20)
+        #expect(server.findings.isEmpty != isTried)
+    }
+
     @Test("Connections that share a server share its queue", arguments: [2, 4, 16])
     func shared(connections: Int) {
         var server = PacedServer(connections: connections, milliseconds: 40)

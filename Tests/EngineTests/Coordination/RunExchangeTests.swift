@@ -131,6 +131,20 @@ import Testing
         #expect(run.stopCause == .expiredToken(isSupplied: false))
     }
 
+    @Test func `What was accepted since a turn is told before the next one decides`() throws {
+        let run = try ScriptedRun(rows: 1)
+        run.reply = { _ in .silence }
+        run.run { run.requests.count == 1 }
+        let before = run.reactors[0].machine.run.directives.anyAccepted
+        let response = ScriptedServer.answer(
+            run.requests[0].stream, status: 200, reason: nil, retryAfter: nil)
+        run.reactors[0].machine.received(
+            connection: 0, bytes: response.span.bytes, now: run.now)
+        run.reactors[0].machine.exchangeWithRun(run.now)
+        let after = run.reactors[0].machine.run.directives.anyAccepted
+        #expect(!before && after)
+    }
+
     @Test func `Effects that are many are to be told before others come`() {
         var channel = RunChannel(coordinator(), reactor: 0)
         for _ in 1..<ReactorEffects.signalsLimit { channel.append(.accepted(1)) }

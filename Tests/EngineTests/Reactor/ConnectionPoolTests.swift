@@ -1,4 +1,5 @@
 import Campaign
+import Ring
 import Support
 import Synchronization
 import Testing
@@ -33,6 +34,35 @@ import Testing
         mutating func seal(_ plaintext: RawSpan, ciphertext: inout OutputRawSpan) -> Bool { true }
         mutating func close(ciphertext: inout OutputRawSpan) {}
         static func sealedCount(_ plaintextCount: Int) -> Int { plaintextCount }
+    }
+
+    @Test func `Behind a proxy the proxy alone is the peer until its tunnel stands`() {
+        var settings = ScriptedRun.settings
+        settings.tunnelTarget = "api.push.apple.com:443"
+        let book = AddressBook(health: AddressHealth(), lossy: LossyAddresses(), reactor: 0)
+        var pool = ConnectionPool<CountedRecords>(
+            settings: settings, recipe: Living(), addresses: book, initialCount: 1,
+            now: ScriptedRun.start)
+        pool.addresses.update(
+            [.v4(0x0a00_0001, port: 8080)], now: ScriptedRun.start.nanoseconds
+        ) { _ in false }
+        pool.grow {
+            Connection(rateLimiter: RateLimiter(milliRate: nil, now: 0), outgoingCapacity: 64)
+        }
+        var peers: [String] = []
+        pool[0].phase = .connecting
+        peers.append(pool.peer(0))
+        pool[0].records = CountedRecords(recipe: Living())
+        pool[0].phase = .handshaking
+        peers.append(pool.peer(0))
+        pool[0].phase = .open
+        peers.append(pool.peer(0))
+        #expect(peers[0] == "the proxy 10.0.0.1:8080")
+        #expect(
+            peers[1...] == [
+                "api.push.apple.com:443 through the proxy 10.0.0.1:8080",
+                "api.push.apple.com:443 through the proxy 10.0.0.1:8080",
+            ])
     }
 
     @Test func `Connections that stand when a reactor ends leave nothing behind`() {

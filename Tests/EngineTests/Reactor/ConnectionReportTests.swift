@@ -25,6 +25,21 @@ struct ConnectionReportTests {
         #expect(tally.goAways == 1 && tally.lastGoAway == text)
     }
 
+    @Test func `As many connections are opened at once as may be, and no more`() throws {
+        let run = try ScriptedRun(rows: 1, connections: 100)
+        run.opening = { _ in .silent }
+        run.run(for: second)
+        #expect(run.links.count == 64)
+    }
+
+    @Test func `An attempt that fails is counted, and has its line in the log`() throws {
+        let run = try ScriptedRun(rows: 1)
+        run.opening = { $0 < 2 ? .fails(errno: 111) : .open }
+        run.run()
+        #expect(run.settled == 1 && run.failures == 2)
+        #expect(run.events.count { $0.kind == .connectionLost } == 2)
+    }
+
     @Test func `A device that is gone says nothing about the campaign to the canary`() throws {
         let run = try ScriptedRun(rows: 10)
         run.reply = { request in

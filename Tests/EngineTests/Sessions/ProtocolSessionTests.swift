@@ -30,6 +30,26 @@ import Testing
         #expect(room == [0, 7] && may == [false, true])
     }
 
+    @Test(arguments: [1, 2]) func `A gateway takes the last request for which there is room`(
+        limit: Int
+    ) {
+        var bench = SessionBench {
+            $0.streamsPerConnection = limit
+            $0.binary = BinarySettings(
+                command: .frame, expiration: nil, priority: 10, silence: 1)
+        }
+        _ = bench.session.start()
+        let tags = bench.makeRows(limit)
+        for tag in tags {
+            let may = bench.session.mayStart(bench.writer)
+            #expect(may)
+            let written = bench.write([tag]).written
+            #expect(written == 1)
+        }
+        let mayMore = bench.session.mayStart(bench.writer)
+        #expect(!mayMore)
+    }
+
     @Test func `A goodbye ends HTTP/2's new requests, and is no word of a gateway's`() {
         var http2 = SessionBench()
         var gateway = SessionBench {

@@ -140,9 +140,13 @@ extension World {
         if Int(counted.goAways) < leastGoAways || Int(counted.goAways) > mostGoAways {
             fail("\(counted.goAways) GOAWAYs are counted of \(leastGoAways) to \(mostGoAways)")
         }
-        let broken = own.count(where: \.isSurelyBroken)
-        if Int(counted.failures) < broken {
-            fail("\(counted.failures) failures are counted, \(broken) servers broke HTTP/2")
+        let (broken, refused) = (
+            own.count(where: \.isSurelyBroken), own.count(where: \.isSurelyRefused)
+        )
+        if Int(counted.failures) < broken + refused {
+            fail(
+                "\(counted.failures) failures are counted, \(broken) servers broke HTTP/2 and "
+                    + "\(refused) were not reached")
         }
         let answering = own.count { $0.responses > 0 }
         if Int(tally.opened) < answering || tally.opened > counted.connectionsOpened {

@@ -87,6 +87,8 @@ struct Link {
     /// In which series of such connections that counted last.
     var brokenInSeries = 0
     var isSurelyBroken = false
+    /// The client learned that it could not connect.
+    var isSurelyRefused = false
     /// How long it is left alone after refusals, and when the last one was told.
     var refusal = RefusalModel()
     var refusedAt: UInt64 = 0

@@ -46,6 +46,7 @@ extension World {
     func connected(_ id: Int, errno: Int32) {
         guard links[id].isOpenAtClient else { return }
         links[id].isConnecting = false
+        links[id].isSurelyRefused = errno != 0
         noteAttempt(id, reactor(of: id), hasFailed: errno != 0)
         if errno == 0 { accept(id) }
         deliver(
