@@ -66,7 +66,9 @@ extension LedgerReader {
         if let token {
             guard let digits = canonicalToken(token) else {
                 throw .usage(
-                    "token", "'\(token)' is not a device token: hexadecimal digits in pairs")
+                    "token",
+                    "'\(token)' is not a device token: expected an even number of hexadecimal "
+                        + "digits")
             }
             wanted = .token(
                 digits, fingerprint: TokenText.fingerprint(digits.rawSpan))

@@ -20,7 +20,7 @@ package struct ReadingProgress {
             writeProgress(
                 total == 0
                     ? "\rread \(read >> 20) MiB\u{1b}[K"
-                    : "\rread \(min(100, read * 100 / total)) % of \(total >> 20) MiB\u{1b}[K")
+                    : "\rread \(min(100, read * 100 / total))% of \(total >> 20) MiB\u{1b}[K")
             isDrawn = true
         }
         nextTime = now + second / 4

@@ -97,7 +97,7 @@ struct WatchTests {
                 ["--rate", "150", "--connections", "1", "--progress", "auto", "--yes"]),
             columns: columns)
         #expect(output.contains("\u{1b}[J") && output.contains("█") && output.contains("\u{1b}[1m"))
-        #expect(output.contains("limited by") && output.contains("150/s"))
+        #expect(output.contains("bottleneck") && output.contains("150/s"))
         let rows = screen(output)
         #expect(!rows.contains { $0.contains("█") || $0.contains("in flight") }, "\(rows)")
         #expect(rows.contains { $0.contains("accepted    400") }, "\(rows)")

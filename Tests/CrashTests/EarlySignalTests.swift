@@ -37,7 +37,7 @@ struct EarlySignalTests {
         #expect(!stopped.errors.contains("campaign"), "\(stopped.errors)")
         #expect(
             stopped.errorLines == [
-                "broadside: stopped by a signal before the first row was sent: --resume goes on"
+                "broadside: interrupted before the first row was sent: run the same command with --resume to continue"
             ])
 
         let resumed = try campaign.send(to: server.endpoint, part + ["--resume"])

@@ -67,7 +67,9 @@ public enum CampaignRun {
             throw .usage("tokens", "is missing: add --tokens FILE, or --to TOKEN")
         }
         if case .single(let token) = tokens, canonicalToken(token) == nil {
-            throw .usage("to", "'\(token)' is not a device token: hexadecimal digits in pairs")
+            throw .usage(
+                "to",
+                "'\(token)' is not a device token: expected an even number of hexadecimal digits")
         }
         let payloads = try PayloadFiles(options)
         let list = try openList(tokens, options, wanted: payloads.columns, spooling: spooling)

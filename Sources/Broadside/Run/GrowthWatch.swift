@@ -57,11 +57,11 @@ struct GrowthWatch {
             reason = .measuring
             target.grow(to: connections, reactors: reactors)
             let threads = reactors > 1 ? " on \(reactors) reactors" : ""
-            return "from \(before) to \(connections) connections\(threads): the run is held up by "
-                + "streams and windows"
+            return "from \(before) to \(connections) connections\(threads): APNs stream limits and "
+                + "flow-control windows are the bottleneck"
         case .settled(let reason):
             self.reason = reason
-            return "\(target.total) connections: \(words)"
+            return "\(target.total) connections (\(words))"
         }
     }
 
@@ -73,18 +73,18 @@ extension ConnectionGrowth.Reason {
     /// For people, behind the number of connections.
     func words(connections: Int) -> String {
         switch self {
-        case .early: "nothing was measured before the end"
-        case .measuring: "what they bring was not measured to its end"
-        case .trouble: "connections fail, or APNs asks for patience"
-        case .rateKept(let rate): "they keep the rate of \(rateText(rate))/s"
-        case .notHeld: "streams and windows do not hold the run up"
-        case .threadsBusy: "the reactors can do no more"
-        case .fewRows: "too few rows are left for more to pay"
-        case .most: "no more are opened unasked"
+        case .early: "the run ended before anything could be measured"
+        case .measuring: "the run ended before scaling could be measured"
+        case .trouble: "connections are failing, or APNs is throttling"
+        case .rateKept(let rate): "enough for the rate of \(rateText(rate))/s"
+        case .notHeld: "stream limits and windows are not the bottleneck"
+        case .threadsBusy: "the reactors use all of their CPU"
+        case .fewRows: "too few rows remain for more to help"
+        case .most: "no more are opened automatically"
         case .noGain(let before, let percent):
-            "more would not pay (\(connections) after \(before) brought \(percent) %)"
+            "more would not help: \(connections) after \(before) changed throughput by \(percent)%"
         case .repeatedTrouble:
-            "connections fail or APNs asks for patience again and again: no more are opened"
+            "connections keep failing, or APNs keeps throttling: no more are opened"
         case .notAllOpen: "the last ones did not open: no more are tried"
         }
     }

@@ -102,7 +102,7 @@ struct BenchResult: Encodable {
         ].compactMap { name, value in value.map { "\(name) \(Self.tenths($0))" } }
         lines.append(("latency, ms", latencies.joined(separator: ", ")))
         if let causes = LimitedBy.text(limited_by, seconds: seconds) {
-            lines.append(("limited by", causes))
+            lines.append(("bottleneck", causes))
         }
         lines.append(("memory", "\(peak_rss_bytes >> 20) MiB at most"))
         return lines.map { name, value in

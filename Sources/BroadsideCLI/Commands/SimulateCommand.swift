@@ -21,7 +21,7 @@ enum SimulateCommand {
         sections: groups.map(\.section),
         examples: [
             .init(
-                "An APNs with 10,000 devices, 2 % of them gone",
+                "An APNs with 10,000 devices, 2% of them gone",
                 #"""
                 broadside simulate --listen 127.0.0.1:2197 --state apns \
                     --issue-tokens 10000 --unregistered 0.02

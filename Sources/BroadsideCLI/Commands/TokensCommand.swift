@@ -1,14 +1,14 @@
 import Broadside
 import Support
 
-/// `broadside tokens`: a list, looked at before a night is bet on it.
+/// `broadside tokens`: checks a list before the campaign.
 enum TokensCommand {
     static let description: CommandDescription = CommandDescription(
         name: "tokens",
         summary: "check | dedupe: look at a token list before it is sent",
         usage: "check|dedupe --tokens FILE [OPTIONS]",
         discussion: """
-            check   reads a list once and counts rows, tokens, rows that are none and where, digits,
+            check   reads a list once and counts rows, tokens, invalid rows and their line numbers, digits,
                     capitals; what send would make of it
             dedupe  writes the list with one row a token: its first, or its newest; order and bytes
                     stay, rows without a token too

@@ -72,7 +72,7 @@ extension ReportPage {
             edges: edges(points.map(\.start), end: points.last.map { $0.start + $0.duration }),
             series: [
                 Chart.Series(
-                    name: "99 % within", color: "second", isArea: false,
+                    name: "99% within", color: "second", isArea: false,
                     values: points.map { milliseconds($0.p99) }),
                 Chart.Series(
                     name: "median", color: "first", isArea: false,
@@ -80,7 +80,7 @@ extension ReportPage {
             ],
             ticks: timeTicks, marks: runMarks, unit: "milliseconds",
             table: tableHTML(
-                ["From", "Median", "99 % within", "Answers", "In flight"], rows))
+                ["From", "Median", "99% within", "Answers", "In flight"], rows))
     }
 
     /// Answers by the time they took, on a logarithmic axis.
@@ -94,7 +94,7 @@ extension ReportPage {
         let ticks = stride(from: 0, to: columns.count, by: tickStep).map {
             Chart.Tick(place: edges[$0 + 1], text: latencyText(columns[$0].upper))
         }.filter { $0.place < 0.97 }
-        let marks = [("median", 0.5), ("99 %", 0.99)].compactMap { name, share in
+        let marks = [("median", 0.5), ("99%", 0.99)].compactMap { name, share in
             latency.quantile(share).flatMap { value in
                 columns.firstIndex { $0.upper >= value }.map {
                     Chart.Tick(place: (edges[$0] + edges[$0 + 1]) / 2, text: name)

@@ -35,11 +35,11 @@ extension ReportPage {
         let items = shares.map { cause, share in
             let percent = decimal(share * 100, places: 1)
             return "<li><span>\(escapedHTML(words(cause)))</span><span class=\"bar\" "
-                + "style=\"width:\(percent)%\"></span><span class=\"n\">\(percent) %</span></li>"
+                + "style=\"width:\(percent)%\"></span><span class=\"n\">\(percent)%</span></li>"
         }
         return """
-            <figure><figcaption><h3>What limited the run</h3></figcaption>
-            <p>Most of the connections' time was limited by \(escapedHTML(words(first.0))). \
+            <figure><figcaption><h3>Bottlenecks</h3></figcaption>
+            <p>The bottleneck was \(escapedHTML(words(first.0))). \
             \(optionsUnbroken(escapedHTML(advice(first.0))))</p>
             <ul class="share">\(items.joined())</ul></figure>
 

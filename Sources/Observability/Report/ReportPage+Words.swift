@@ -27,7 +27,7 @@ extension ReportPage {
         case "DeviceTokenNotForTopic": "a token of another app"
         case "Timeout": "no answer came in time"
         case "ConnectionLost": "the connection ended before the answer"
-        case "MalformedToken": "not hexadecimal digits in pairs: never sent"
+        case "MalformedToken": "not an even number of hexadecimal digits: never sent"
         case "MissingColumn": "the row lacks a column: never sent"
         case "PayloadTooLarge": "the payload is larger than APNs takes"
         case "InvalidTokenSize": "no length that a token has"
@@ -53,15 +53,16 @@ extension LimitedBy {
     /// What to do about it.
     fileprivate var advice: String {
         switch self {
-        case .input: "Rows came no faster: a short list, or its end."
-        case .rate: "A higher --rate would have been faster."
+        case .input: "The list was not read any faster, or it was short."
+        case .rate: "--rate was the bottleneck: raise it to finish sooner."
         case .connecting:
-            "Names, connections and handshakes: look at the connections below, and at the network."
-        case .retry: "Look at the connections below: they failed, or APNs asked to wait."
-        case .streams: "More --connections would have carried more at the same time."
-        case .window: "Longer payloads than the server's windows hold: more --connections help."
-        case .socket: "The way to the server carried no more."
-        case .cpu: "More --reactors, or a machine with more cores, would have been faster."
+            "Look at the connections below, and at name resolution and the network."
+        case .retry: "Look at the connections below: they failed, or APNs throttled."
+        case .streams: "Raise --connections to finish sooner."
+        case .window:
+            "The payloads fill the server's windows: raise --connections to finish sooner."
+        case .socket: "The network did not carry more."
+        case .cpu: "Raise --reactors, or use a machine with more cores, to finish sooner."
         }
     }
 }

@@ -64,7 +64,7 @@ package struct ReportPage {
             tiles.append((rateText(settledRate), "a second on average"))
         }
         if data.peakRate > 0 { tiles.append((rateText(data.peakRate), "a second at the peak")) }
-        for (name, share) in [("median answer", 0.5), ("99 % answered within", 0.99)] {
+        for (name, share) in [("median answer", 0.5), ("99% answered within", 0.99)] {
             if let value = data.latency.quantile(share) { tiles.append((latencyText(value), name)) }
         }
         let items = tiles.map {

@@ -128,7 +128,7 @@ struct LiveView {
             var segments = [
                 Segment(
                     text:
-                        "limited by \(cause.words(acceptsBySilence: snapshot.acceptsBySilence)) (\(share))"
+                        "bottleneck: \(cause.words(acceptsBySilence: snapshot.acceptsBySilence)) (\(share))"
                 )
             ]
             if let rate = snapshot.rateLimit {
@@ -203,7 +203,7 @@ struct LiveView {
         case .stopping: line += ", stopping"
         case .running, .finished:
             if let cause = snapshot.limitedBy {
-                line += ", limited by \(cause.words(acceptsBySilence: snapshot.acceptsBySilence))"
+                line += ", bottleneck: \(cause.words(acceptsBySilence: snapshot.acceptsBySilence))"
             }
             if let eta = snapshot.etaSeconds { line += ", \(durationText(eta)) left" }
         }

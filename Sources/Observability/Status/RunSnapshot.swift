@@ -86,20 +86,20 @@ package struct RunSnapshot: Sendable {
 }
 
 extension LimitedBy {
-    /// In words, to follow "limited by".
+    /// In words, to follow "bottleneck".
     ///
     /// - Parameter acceptsBySilence: Whether a legacy gateway is spoken to, which has no streams.
     package func words(acceptsBySilence: Bool = false) -> String {
         switch self {
         case .input: "reading the list"
-        case .rate: "the rate"
+        case .rate: "the rate limit"
         case .connecting: "connecting"
-        case .retry: "backing off"
+        case .retry: "backoff"
         case .streams:
-            acceptsBySilence ? "the wait for the gateway's silence" : "the limit on streams"
-        case .window: "flow control windows"
-        case .socket: "the network"
-        case .cpu: "this machine's CPU"
+            acceptsBySilence ? "the wait for the gateway's silence" : "APNs stream limit"
+        case .window: "flow-control windows"
+        case .socket: "network"
+        case .cpu: "CPU of this machine"
         }
     }
 

@@ -250,12 +250,12 @@ public struct Summary: Sendable, Encodable {
                 "latency", "p50 \(decimal(p50, places: 1)) ms, p99 \(decimal(p99, places: 1)) ms")
         }
         if let connectionsReason, let connections {
-            text += line("connections", "\(connections): \(connectionsReason)")
+            text += line("connections", "\(connections) (\(connectionsReason))")
         }
         if let causes = LimitedBy.text(
             limitedBy, seconds: elapsedSeconds, acceptsBySilence: acceptsBySilence)
         {
-            text += line("limited by", causes)
+            text += line("bottleneck", causes)
         }
         if let paced { text += line("paced", paced) }
         if let words = fallbacks.words { text += line("other values", words) }

@@ -87,7 +87,8 @@ enum ScenarioReader {
                 let token = TokenTrust.bytes(ofDigits: Array(digits.utf8).span.rawBytes)
             else {
                 throw ScenarioError(
-                    message: "'token' is hexadecimal digits in pairs", position: element.position)
+                    message: "'token' is an even number of hexadecimal digits",
+                    position: element.position)
             }
             script.statuses[token] = UInt8(status)
         }

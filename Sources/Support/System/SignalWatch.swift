@@ -48,7 +48,8 @@ package struct SignalWatch {
     /// Why a run ended before it sent anything.
     package static var stopped: BroadsideError {
         BroadsideError(
-            "stopped by a signal before the first row was sent: --resume goes on", exitCode: 3)
+            "interrupted before the first row was sent: run the same command with --resume to "
+                + "continue", exitCode: 3)
     }
 
     /// Takes the signals to stop that wait: the next one is another.

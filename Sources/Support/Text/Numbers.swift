@@ -41,7 +41,7 @@ package func durationText(_ seconds: Double) -> String {
 
 /// The whole percent of a share; 100 only where all is done.
 package func percentText(_ share: Double) -> String {
-    share >= 1 ? "100 %" : "\(Int(share * 100)) %"
+    share >= 1 ? "100%" : "\(Int(share * 100))%"
 }
 
 /// 16 lower-case digits.

@@ -151,7 +151,7 @@ import Testing
     @Test func `A bottleneck is named from two seconds on`() {
         #expect(ReportPage(data: Self.nights(seconds: 0.9)).limits.isEmpty)
         let shares = ReportPage(data: Self.nights(seconds: 2)).limits
-        #expect(!shares.contains("limited by"), "nothing was measured: \(shares)")
+        #expect(!shares.contains("bottleneck"), "nothing was measured: \(shares)")
         var snapshot = LiveViewTests.snapshot()
         #expect(snapshot.limitedBy == .streams)
         snapshot.elapsedSeconds = 1.9
@@ -159,7 +159,7 @@ import Testing
         let all = ["connecting": 0.7, "retry": 0.295, "cpu": 0.005]
         #expect(LimitedBy.text(all, seconds: 1.9) == nil)
         #expect(LimitedBy.text(nil, seconds: 60) == nil)
-        #expect(LimitedBy.text(all, seconds: 2) == "connecting 70 %, backing off 29 %")
+        #expect(LimitedBy.text(all, seconds: 2) == "connecting 70%, backoff 29%")
     }
 
     @Test func `Shares of version 0.1.0 are read, and all causes have a number of their own`()

@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func `whatever the width, no word is lost or cut, and no line is too long`() {
-        let text = Self.line + "\nendpoint     127.0.0.1:34489\n  limited by  the network 13 %"
+        let text = Self.line + "\nendpoint     127.0.0.1:34489\n  bottleneck  the network 13%"
         for columns in 1...100 {
             let result = folded(text, indent: 13, columns: columns)
             #expect(result.split { " \n".contains($0) } == text.split { " \n".contains($0) })

@@ -36,13 +36,13 @@ import Testing
         #expect(
             lines == [
                 String(repeating: "█", count: 35) + String(repeating: "░", count: 23)
-                    + " 62 %  1 m 33 s left",
+                    + " 62%  1 m 33 s left",
                 "6,201,012 of about 10,000,000 rows · 41,200/s now · 40,100/s average",
                 "2 m 34 s so far",
                 "accepted 6,120,334 · refused 80,666 · unknown 12 · Unregistered 70,100",
                 "BadDeviceToken 10,566",
                 "latency p50 42 ms, p99 1.3 s · 63 of 64 connections · 23,110 in flight",
-                "limited by the limit on streams (81 %)",
+                "bottleneck: APNs stream limit (81%)",
             ])
     }
 
@@ -80,7 +80,7 @@ import Testing
     @Test func `a pause and a stop are said, and nothing is promised then`() {
         var snapshot = Self.snapshot()
         snapshot.phase = .paused
-        #expect(Self.plain.lines(snapshot, width: 80)[0].hasSuffix(" 62 %  paused"))
+        #expect(Self.plain.lines(snapshot, width: 80)[0].hasSuffix(" 62%  paused"))
         #expect(snapshot.etaSeconds == nil)
         snapshot.phase = .stopping
         #expect(

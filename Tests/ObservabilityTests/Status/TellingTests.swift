@@ -185,7 +185,7 @@ import Testing
         #expect(latencyText(1_250_000) == "1.3 ms" && latencyText(42_400_000) == "42 ms")
         #expect(latencyText(1_310_000_000) == "1.3 s")
         #expect(latencyText(43_700) == "0.04 ms" && latencyText(999_000) == "1.00 ms")
-        #expect(percentText(0.999) == "99 %" && percentText(1) == "100 %")
+        #expect(percentText(0.999) == "99%" && percentText(1) == "100%")
         #expect(rateText(0.5) == "0.5" && rateText(41_200.4) == "41,200")
         #expect(Chart.short(60_000) == "60k" && Chart.short(1_500_000) == "1.5M")
         for maximum in [0.003, 0.7, 1, 3.1, 9.9, 12, 99, 41_200, 999_999] {
