@@ -122,6 +122,19 @@ import Testing
         }
     }
 
+    @Test("A latency below the base moves it by a quarter of the difference")
+    func luckyAnswer() {
+        var limiter = ConcurrencyLimiter(now: 1)
+        var bases: [UInt64] = []
+        for (window, latency) in [100, 60, 200, 20].enumerated() {
+            let end = UInt64(window + 1) * 1_000_000_000
+            for _ in 0..<64 { limiter.noteAnswer(sent: end - UInt64(latency), now: end) }
+            _ = limiter.endWindow(now: end, allowed: 1000, hint: .max, lag: 0)
+            bases.append(limiter.base)
+        }
+        #expect(bases == [100, 90, 90, 73])
+    }
+
     @Test(
         "Fewer requests are tried where there are enough to tell anything by",
         arguments: [(39, false), (40, true)])
