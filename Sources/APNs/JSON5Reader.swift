@@ -121,7 +121,7 @@ public struct JSON5Reader {
         case "false": return word("false", .boolean(false))
         case "null": return word("null", .null)
         case "": throw problem("'\(scalar)' begins no value")
-        case let other: throw problem("'\(other)' is no value: put text between quotes")
+        case let other: throw problem("'\(other)' is not a value: put text between quotes")
         }
     }
 

@@ -38,7 +38,7 @@ enum Program {
             page += CommandDescription.line("\(code)", meaning)
         }
         return page
-            + "\nbroadside help COMMAND, or COMMAND --help, says more. --version tells the version.\n"
+            + "\nbroadside help COMMAND, or COMMAND --help, says more. --version prints the version.\n"
             + "help --man [COMMAND] and help --completion bash|zsh|fish are for tools/install,\n"
             + "help --markdown for tools/reference.\n"
     }

@@ -38,7 +38,7 @@ package final class LedgerDirectory {
                 throw .usage(
                     "ledger",
                     "\(path) exists: name a new directory"
-                        + (canResume ? ", or add --resume to go on with it" : "")
+                        + (canResume ? ", or add --resume to continue it" : "")
                 )
             }
             throw .usage("ledger", "\(path): \(describe(errno: errno)): name a place to write to")

@@ -43,7 +43,7 @@ extension SpooledInput {
                 "tokens",
                 "-: standard input is not the list that the campaign of --ledger "
                     + "\(directory.path) was begun with: \(difference): name another ledger for "
-                    + "another list, or add </dev/null to go on with the first")
+                    + "another list, or add </dev/null to continue with the first")
         } catch {
             guard error.exitCode == ExitCode.rowsRemain else { throw error }
             throw BroadsideError(

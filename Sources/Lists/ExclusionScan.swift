@@ -215,7 +215,7 @@ package struct ExclusionScan {
         }
         guard counts.rows > 0 else {
             return standardErrorLine(
-                "broadside: warning: \(list.name) holds no row: nobody is left out")
+                "broadside: warning: \(list.name) holds no row: no row is suppressed")
         }
         guard let bad = counts.firstBadRows.first else { return }
         guard counts.valid > 0 else {

@@ -234,7 +234,8 @@ import Support
         switch fault {
         case .corrupt(let words):
             .damaged(
-                name, " is damaged \(place): \(words): put the file in its place as it was packed")
+                name,
+                " is damaged \(place): \(words): replace it by the file that was compressed")
         case .windowTooLarge:
             .request(
                 name,

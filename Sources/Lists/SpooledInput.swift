@@ -27,7 +27,7 @@ package enum SpooledInput {
                 let found = try list.read(
                     at: offset + UInt64(compared), into: &theirs, limit: count - compared)
                 guard found > 0 else {
-                    return "it goes on after \(offset + UInt64(compared)) bytes"
+                    return "it continues after \(offset + UInt64(compared)) bytes"
                 }
                 for place in 0..<found
                 where ours.bytes.byte(at: compared + place) != theirs.bytes.byte(at: place) {
@@ -58,7 +58,7 @@ package enum SpooledInput {
         }
         standardErrorLine(
             "broadside: warning: standard input is open, and nothing came in "
-                + "\(patienceMilliseconds / 1000) seconds: this goes on with the list that was kept, "
+                + "\(patienceMilliseconds / 1000) seconds: this continues with the list that was kept, "
                 + "and what comes later is not looked at")
         return false
     }

@@ -40,7 +40,7 @@ struct CampaignFileTests {
         #expect(finished.exitCode == 0, "\(finished.errors)")
         #expect(
             finished.output.contains("topic        com.example.app, push type alert, priority 5"))
-        #expect(finished.output.contains("250 requests a second"))
+        #expect(finished.output.contains("250 requests per second"))
         #expect(finished.output.contains("to send      2"))
     }
 

@@ -57,7 +57,9 @@ struct ControlTests {
         #expect(summary.unknown == 0 && summary.accepted < 60_000)
         let page = try String(
             contentsOfFile: "\(campaign.directory.path)/report.html", encoding: .utf8)
-        for words in ["paused the run", "1,000 requests a second", "go on", "stopped the run"] {
+        for words in [
+            "paused the run", "1,000 requests per second", "continued the run", "stopped the run",
+        ] {
             #expect(page.contains(words), "\(words)")
         }
 

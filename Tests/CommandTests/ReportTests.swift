@@ -39,7 +39,7 @@ struct ReportTests {
             #expect(text.contains("All 3,000 rows are settled after"))
             #expect(text.contains("and refused \(refused)."))
             for part in [
-                "Rows settled a second", "How long answers took", "Answers by the time they took",
+                "Rows settled per second", "How long answers took", "Answers by the time they took",
                 "Unregistered", "Connections of the latest run",
                 "Settings of the latest run", "broadside prune --ledger", ">run 2<",
             ] {
@@ -113,7 +113,7 @@ struct ReportTests {
                 ["report", "--ledger", campaign.ledger], in: campaign.directory)
             #expect(made.exitCode == 0, "\(made.errors)")
             #expect(made.output.contains("All 50 rows are settled"))
-            #expect(made.output.contains("Rows settled a second"))
+            #expect(made.output.contains("Rows settled per second"))
             if content == nil { try "".write(toFile: file, atomically: true, encoding: .utf8) }
         }
         #expect(try campaign.ledger("verify").exitCode == 0)

@@ -45,7 +45,7 @@ public enum ControlClient {
         guard let connection = UnixConnection(path) else {
             let cause = describe(errno: errno)
             throw BroadsideError(
-                "nobody listens on \(path) (\(cause)): name the socket that a running send or "
+                "nothing listens on \(path) (\(cause)): name the socket that a running send or "
                     + "simulate was given by --control", exitCode: 1)
         }
         let limit = timeval(tv_sec: patience, tv_usec: 0)

@@ -29,12 +29,12 @@ package enum ControlRequest: Equatable, Sendable {
             }
             guard let rate = decimalNumber(words[1]), rate >= 0.001, rate <= 100_000_000 else {
                 throw .request(
-                    "rate '\(words[1])' is not a number of requests a second: write rate 5000, "
+                    "rate '\(words[1])' is not a number of requests per second: write rate 5000, "
                         + "rate unlimited, or pause")
             }
             self = .rate(rate)
         case ("rate", _):
-            throw .request("rate wants one number of requests a second: write rate 5000")
+            throw .request("rate needs one number of requests per second: write rate 5000")
         case (nil, _):
             throw .request("an empty request: use \(Self.words)")
         default:

@@ -71,7 +71,7 @@ final class ControlSocket {
         }
     }
 
-    /// Removes a socket that nobody listens on any more.
+    /// Removes a socket that nothing listens on any more.
     private static func clearPlace(_ path: String) throws(BroadsideError) {
         guard let information = SystemCall.linkStatus(path) else { return }
         guard information.st_mode & S_IFMT == S_IFSOCK else {

@@ -39,10 +39,10 @@ extension Plan {
         add(
             binaryWait == nil ? "streams a connection" : "notifications out on a connection",
             "at most \(streamsPerConnection)")
-        add("rate", options.rate.map { "\(rateText($0)) requests a second" } ?? "unlimited")
+        add("rate", options.rate.map { "\(rateText($0)) requests per second" } ?? "unlimited")
         add(
             "rate a connection",
-            options.ratePerConnection.map { "\(rateText($0)) requests a second" })
+            options.ratePerConnection.map { "\(rateText($0)) requests per second" })
         if options.wireProtocol == .http2 { add("pace", options.pace.rawValue) }
         add(
             "attempts",

@@ -228,7 +228,7 @@ extension Plan {
     }
 
     private var description: String {
-        let rate = options.rate.map { "\(rateText($0)) requests a second" } ?? "no rate limit"
+        let rate = options.rate.map { "\(rateText($0)) requests per second" } ?? "no rate limit"
         let name = options.name.map { "name         \($0)\n" } ?? ""
         return name + """
             endpoint     \(place)\(protocolWords)\(route.proxy.map { " through the proxy \($0.place)" } ?? "")

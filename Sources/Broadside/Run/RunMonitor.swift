@@ -279,7 +279,7 @@ final class RunMonitor {
                 .control,
                 "the operator set the rate to "
                     + (rate.map {
-                        "\(rateText($0)) requests a second"
+                        "\(rateText($0)) requests per second"
                     } ?? "unlimited"), now)
         case .pause:
             coordinator.pause(true, now: now)
@@ -288,7 +288,7 @@ final class RunMonitor {
         case .resume:
             coordinator.pause(false, now: now)
             telemetry.endPause(atMilliseconds: now.wallMilliseconds)
-            tell(.control, "the operator let the run go on", now)
+            tell(.control, "the operator continued the run", now)
         case .stop:
             coordinator.stop(.control)
             tell(.control, "the operator stopped the run", now)

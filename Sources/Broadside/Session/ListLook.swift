@@ -37,7 +37,7 @@ struct ListLook {
             throw .request(
                 list.name,
                 ": \(Self.share(invalid, of: count)) rows that were read so far are "
-                    + "invalid: see ledger export --state invalid, and raise --max-invalid to go on"
+                    + "invalid: see ledger export --state invalid, and raise --max-invalid to continue"
             )
         }
         try judgeFirstRows()
@@ -140,7 +140,7 @@ extension InvalidRowsGuard.Verdict {
         switch self {
         case .noRow:
             return .request(
-                list.name, " holds no row: nobody gets this campaign; is it the right file?")
+                list.name, " holds no row: no device gets this campaign; is it the right file?")
         case .noValidRow(let rows):
             let subject =
                 rows == 1 ? "its row is invalid" : "all of its \(grouped(rows)) rows are invalid"

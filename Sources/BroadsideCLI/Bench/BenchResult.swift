@@ -84,7 +84,7 @@ struct BenchResult: Encodable {
                 "notifications",
                 "\(Self.grouped(Double(notifications))) in \(Self.tenths(seconds)) s"
             ),
-            ("rate", "\(Self.grouped(notifications_per_second)) a second"),
+            ("rate", "\(Self.grouped(notifications_per_second)) per second"),
             ("connections", "\(connections)"),
             ("CPU each", "\(Self.hundredths(cpu_microseconds_per_notification)) us"),
         ]

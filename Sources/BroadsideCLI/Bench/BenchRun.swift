@@ -56,7 +56,8 @@ struct BenchRun {
         let elapsed = found.summary.elapsedSeconds
         let rate = found.answered / max(elapsed - 2 * answer / 1000, elapsed / 4)
         let measured = try measure(
-            for: seconds, rate: rate, after: "\(BenchResult.grouped(rate)) a second in the warm-up")
+            for: seconds, rate: rate,
+            after: "\(BenchResult.grouped(rate)) per second in the warm-up")
         return BenchResult(measured, options, bytesEach: bytes)
     }
 
@@ -96,7 +97,7 @@ struct BenchRun {
                 return measured
             }
             rate = Double(rows) / elapsed
-            finding = "\(BenchResult.grouped(rate)) a second in \(BenchResult.tenths(elapsed)) s"
+            finding = "\(BenchResult.grouped(rate)) per second in \(BenchResult.tenths(elapsed)) s"
         }
     }
 

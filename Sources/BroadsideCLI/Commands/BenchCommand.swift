@@ -10,7 +10,7 @@ enum BenchCommand {
         discussion: """
             Needs no files: a simulated APNs is started as a process of its own, device tokens and a
             payload are made, 'broadside send' with its ledger sends them, and everything is removed
-            again; meanwhile it lies in TMPDIR, a list of at most 20 million rows (1.3 GB) and ledgers.
+            again; meanwhile it is in TMPDIR, a list of at most 20 million rows (1.3 GB) and ledgers.
             Simulator and engine share this machine's cores; what the simulator costs is shown
             apart. With --endpoint another server is measured, never Apple's: the tokens are made up.
 
@@ -22,11 +22,11 @@ enum BenchCommand {
         sections: [
             howMuch.section, againstWhat.section, CredentialOptions.credentials.section,
             OptionSection(
-                title: "What it tells",
+                title: "What it reports",
                 options: [.init("json", .flag, nil, "the figures as JSON")]),
         ],
         examples: [
-            .init("What this machine carries", "broadside bench"),
+            .init("The throughput of this machine", "broadside bench"),
             .init(
                 "The same where each answer takes 200 ms, as JSON",
                 "broadside bench --latency 200ms --connections 50 --json"),

@@ -11,13 +11,13 @@ enum ControlCommand {
             Says one line to a running process that was started with --control PATH, and prints its
             answer. A send understands:
 
-            status   how it goes on
-            rate N   at most N requests a second from now on; rate unlimited
+            status   how far it is
+            rate N   at most N requests per second from now on; rate unlimited
             pause    no new requests; those in flight are answered
-            resume   go on after a pause
-            stop     end in order, as after Ctrl-C: answers are awaited, --resume goes on
+            resume   continue after a pause
+            stop     end in order, as after Ctrl-C: responses are awaited, --resume goes on
 
-            Exit codes: 0 done; 1 nobody listens on PATH; 2 the request is wrong.
+            Exit codes: 0 done; 1 nothing listens on PATH; 2 the request is wrong.
             """,
         sections: [
             OptionSection(
@@ -26,10 +26,10 @@ enum ControlCommand {
         ],
         examples: [
             .init(
-                "See how a run goes on that was started with --control run.sock",
+                "Show the progress of a run that was started with --control run.sock",
                 "broadside control run.sock status"),
             .init(
-                "Slow it down to 2,000 requests a second",
+                "Slow it down to 2,000 requests per second",
                 "broadside control run.sock rate 2000"),
             .init("End it in order", "broadside control run.sock stop"),
         ],

@@ -77,7 +77,7 @@ enum LedgerCommand {
                 "export: only rows with this reason, as APNs spells it; may be repeated"),
             .file(
                 "output", \.output, use: .written,
-                "export: where to, .gz and .zst packed (default: standard output); merge, repair: the new directory"
+                "export: where to, .gz and .zst compressed (default: standard output); merge, repair: the new directory"
             ),
             .text("apns-id", "ID", \.notificationID, "find: the row with this apns-id"),
             .text("token", "TOKEN", \.token, "find: the rows with this device token"),

@@ -67,7 +67,7 @@ enum ProbeCommand {
         guard code == ExitCode.complete || code == ExitCode.openRows else {
             standardErrorLine(
                 "broadside: warning: --then-prune \(options.output): not written, as the probe is "
-                    + "not complete: go on with --resume")
+                    + "not complete: continue with --resume")
             return code
         }
         do throws(BroadsideError) {

@@ -10,7 +10,7 @@ enum ReportCommand {
         discussion: """
             Writes one HTML page about a campaign, over all its runs: the outcome in a sentence,
             curves, reasons, connections, what limited it, what to do next. It needs nothing from
-            elsewhere, and may be made at any time, while the campaign is still under way too.
+            elsewhere, and may be made at any time, while the campaign is still running too.
             """,
         sections: [
             OptionSection(

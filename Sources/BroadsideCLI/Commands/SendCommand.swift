@@ -10,7 +10,7 @@ enum SendCommand {
         usage: "--tokens FILE --payload FILE --topic TOPIC CREDENTIAL --ledger DIR [OPTIONS]",
         discussion: """
             Sends one notification to every device token of a list and records in the ledger what
-            became of each. Safe to kill at any instant: --resume goes on where it ended. Durations
+            became of each. Safe to kill at any instant: --resume continues where it ended. Durations
             are written 500ms, 30s, 15m, 2h, 1d.
 
             Exit codes: 0 no row is remaining, failed or unknown; 1 could not be done; 2 the request
@@ -63,7 +63,7 @@ enum SendCommand {
             },
             .file(
                 "payload", \.payload,
-                "JSON payload; {{column}} in its strings is replaced a row, a string that is just {{column:int}} or {{column:bool}} becomes one, {{column|text}} has a default, {{{{ writes {{"
+                "JSON payload; {{column}} in its strings is replaced per row, a string that is just {{column:int}} or {{column:bool}} becomes one, {{column|text}} has a default, {{{{ writes {{"
             ),
             .custom(
                 "payload-by", .columnDirectory, "COLUMN=DIR",
@@ -149,8 +149,8 @@ enum SendCommand {
                 "reactors", 1...256, \.reactors,
                 "event-loop threads (default: 1, and more while they pay)"),
             .rate(
-                "rate", \.rate, "requests a second in all, retries counted (default: unlimited)"),
-            .rate("rate-per-connection", \.ratePerConnection, "requests a second a connection"),
+                "rate", \.rate, "requests per second in all, retries counted (default: unlimited)"),
+            .rate("rate-per-connection", \.ratePerConnection, "requests per second per connection"),
             .choice(
                 "pace", \.pace,
                 "adaptive: fewer requests in flight where answers slow down under load; not with "
@@ -172,10 +172,10 @@ enum SendCommand {
                 "how long after its first attempt a row is tried at least"),
             .choice(
                 "on-lost", \.onLost,
-                "a row whose answer was lost: record it as unknown, or send it again"),
+                "a row whose response was lost: record it as unknown, or send it again"),
             .duration(
                 "request-timeout", \.requestTimeout, least: 1,
-                "longest wait for a row's answer, then it is lost"),
+                "longest wait for a row's response, then it is lost"),
             .duration(
                 "give-up-after", \.giveUpAfter, default: SendOptions.defaultGiveUpAfter,
                 "stop after so long without an answer to any row"),
@@ -199,7 +199,7 @@ enum SendCommand {
             ),
             .duration(
                 "deadline", \.deadline,
-                "stop so long after the first start; --resume without it goes on"),
+                "stop so long after the first start; --resume without it continues"),
             .choice(
                 "payload-check", \.payloadCheck,
                 "error: what payload check calls an error is not sent, warnings go to stderr"),
@@ -217,7 +217,7 @@ enum SendCommand {
                 "ledger", \.ledger, use: .ledger, placeholder: "DIR",
                 "where results go; must not exist, except with --resume"),
             .flag(
-                "resume", \.resumes, "go on with DIR's run: settled rows are not sent again"),
+                "resume", \.resumes, "continue DIR's run: settled rows are not sent again"),
             .flag(
                 "must-resume", \.mustResume,
                 "as --resume, but exit 2 if DIR holds no ledger, instead of a campaign sent twice"),

@@ -167,7 +167,7 @@ enum SimulateCommand {
                         + "streams at once, no payload looked at, no HPACK lint unless asked for"),
             ]),
         OptionGroup(
-            title: "What it tells",
+            title: "What it reports",
             options: [
                 .file(
                     "journal", \.journal, use: .written,

@@ -84,7 +84,7 @@ enum TokensCommand {
             .tokenColumn,
             .flag(
                 "duplicates", \.countsDuplicates,
-                "check: count later copies of a token, exactly; beyond a million tokens it spills 32 bytes a row to TMPDIR (default: /var/tmp)"
+                "check: count later copies of a token, exactly; beyond a million tokens it spills 32 bytes per row to TMPDIR (default: /var/tmp)"
             ),
             .percentage(
                 "max-invalid", \.maxInvalid,

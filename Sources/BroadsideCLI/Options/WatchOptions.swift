@@ -8,7 +8,7 @@ enum WatchOptions {
         options: [
             .choice(
                 "progress", \.progress,
-                "lines redrawn on a terminal, else one now and then; a JSON line a second"),
+                "lines redrawn on a terminal, else one now and then; a JSON line per second"),
             .choice(
                 "log", \.log,
                 "all events on stderr, a line each (default: text, what matters, with --progress auto)"

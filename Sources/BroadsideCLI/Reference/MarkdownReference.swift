@@ -8,7 +8,7 @@ enum MarkdownReference {
             # Reference
 
             Every command and every option. This page is what `broadside help --markdown` prints, from the
-            tables behind `--help`: `tools/reference` writes it anew, and a test says when that is due.
+            tables behind `--help`: `tools/reference` writes it again, and a test reports when it is out of date.
 
             Options are written `--name value` and `--name=value`; durations 500ms, 30s, 15m, 2h, 1d. Errors
             go to stderr, one line: what is wrong, and how to fix it.

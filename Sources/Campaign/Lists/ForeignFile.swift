@@ -87,7 +87,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
     /// - Parameter file: its path, as a shell takes it.
     public func remedy(file: String) -> String {
         switch self {
-        case .zip: "unpack it, as unzip does: gzip and zstd files are read as they are"
+        case .zip: "decompress it, as unzip does: gzip and zstd files are read as they are"
         case .excelWorkbook, .oldExcelWorkbook: "save the sheet as CSV (UTF-8)"
         case .parquet:
             "write it as CSV, such as duckdb -c \"COPY (FROM '\(file)') TO 'list.csv'\""
@@ -95,7 +95,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         case .sqlite: "write its table as CSV, as sqlite3 -csv -header does"
         case .xz: "decompress it, as xz -d does: gzip and zstd files are read as they are"
         case .bzip2: "decompress it, as bzip2 -d does: gzip and zstd files are read as they are"
-        case .sevenZip: "unpack it: gzip and zstd files are read as they are"
+        case .sevenZip: "decompress it: gzip and zstd files are read as they are"
         case .lz4: "decompress it, as lz4 -d does: gzip and zstd files are read as they are"
         case .pdf: "name a list of tokens"
         case .utf16: "iconv -f UTF-16 -t UTF-8 \(file) > list.csv"

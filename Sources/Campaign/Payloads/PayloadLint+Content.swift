@@ -71,7 +71,7 @@ extension PayloadLint {
                         "has no 'aps' but '\(member.key)', as Firebase's messages do: APNs wants "
                             + "{\"aps\":{\"alert\":{\"title\":..., \"body\":...}}}")
                 } else if document.members.isEmpty {
-                    warn(nil, "is empty, which only a Wallet pass is told with: add aps")
+                    warn(nil, "is empty, which only a Wallet pass update is: add aps")
                 } else {
                     error(nil, "has no 'aps': add it, keys of your own stand beside it")
                 }

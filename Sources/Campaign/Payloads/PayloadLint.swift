@@ -114,7 +114,7 @@ public struct PayloadLint {
             } else if names.contains(member.key) {
                 warn(
                     member.keyOffset,
-                    "'\(member.key)' stands beside aps, where devices ignore it: put it inside aps")
+                    "'\(member.key)' is beside aps, where devices ignore it: put it inside aps")
             } else if member.kind == .null {
                 warn(
                     member.valueOffset,

@@ -84,7 +84,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     @inline(never)
     private mutating func failToSeal(_ index: Int, now: Now) {
         fail(
-            index, connections.trouble(index, "TLS can't go on sending"), isLasting: false, now: now
+            index, connections.trouble(index, "TLS can't continue to send"), isLasting: false,
+            now: now
         )
     }
 

@@ -170,7 +170,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         default:
             refuse(
                 "could not open a tunnel to \(target) (\(words)): check the endpoint, and what "
-                    + "stands between the proxy and it")
+                    + "is between the proxy and it")
         }
     }
 

@@ -70,7 +70,7 @@ package struct MetricsText {
         sample("requests_in_flight", [:], "\(snapshot.inFlight)")
         family(
             "rate_limit_requests_per_second", .gauge,
-            "Requests a second that are allowed; absent while unlimited.")
+            "Requests per second that are allowed; absent while unlimited.")
         if let rate = snapshot.rateLimit {
             sample("rate_limit_requests_per_second", [:], number(rate))
         }

@@ -42,11 +42,11 @@ extension ReportPage {
             ]
         }
         return Chart(
-            identifier: "throughput", title: "Rows settled a second",
+            identifier: "throughput", title: "Rows settled per second",
             description: "Over \(durationText(data.runningSeconds)) of running time, at most "
-                + "\(rateText(all.max() ?? 0)) rows a second.",
+                + "\(rateText(all.max() ?? 0)) rows per second.",
             edges: edges(points.map(\.start), end: points.last.map { $0.start + $0.duration }),
-            series: series, ticks: timeTicks, marks: runMarks, unit: "rows a second",
+            series: series, ticks: timeTicks, marks: runMarks, unit: "rows per second",
             table: tableHTML(
                 ["From", "Accepted", "Refused", "Others", "A second"], rows))
     }

@@ -55,7 +55,7 @@ extension ReportPage {
             return [
                 "\(run.number)", Self.time(run.startedAtMilliseconds, withSeconds: true),
                 data.isInProgress && index == data.runs.count - 1
-                    ? "under way" : Self.time(run.endedAtMilliseconds, withSeconds: true),
+                    ? "running" : Self.time(run.endedAtMilliseconds, withSeconds: true),
                 durationText(run.elapsed), data.gap(before: index).map(durationText) ?? "",
                 grouped(run.retries), run.outcome ?? "did not say", run.cause ?? "",
             ]
@@ -81,7 +81,7 @@ extension ReportPage {
         }
         let note =
             rows.count >= ConnectionTally.rowsLimit
-            ? "<p>The last row stands for all connections beyond it.</p>" : ""
+            ? "<p>The last row is for all further connections.</p>" : ""
         return "<h2>Connections of the latest run</h2>\n<div class=\"box\">"
             + tableHTML(
                 [

@@ -40,7 +40,7 @@ extension ReportPage {
     private static var badShare: Double { 0.5 }
 
     var statusWord: String {
-        if data.isInProgress { return "under way" }
+        if data.isInProgress { return "running" }
         guard allRows > 0 else { return "\(data.summary.outcome.rawValue), no rows" }
         return "\(data.summary.outcome.rawValue), "
             + "\(Self.percent(data.summary.accepted, of: allRows)) accepted"

@@ -61,7 +61,7 @@ extension LimitedBy {
         case .streams: "Raise --connections to finish sooner."
         case .window:
             "The payloads fill the server's windows: raise --connections to finish sooner."
-        case .socket: "The network did not carry more."
+        case .socket: "The network was not faster."
         case .cpu: "Raise --reactors, or use a machine with more cores, to finish sooner."
         }
     }

@@ -61,9 +61,9 @@ package struct ReportPage {
         }
         tiles.append((durationText(data.runningSeconds), "running time"))
         if data.runningSeconds > 0 {
-            tiles.append((rateText(settledRate), "a second on average"))
+            tiles.append((rateText(settledRate), "per second on average"))
         }
-        if data.peakRate > 0 { tiles.append((rateText(data.peakRate), "a second at the peak")) }
+        if data.peakRate > 0 { tiles.append((rateText(data.peakRate), "per second at the peak")) }
         for (name, share) in [("median answer", 0.5), ("99% answered within", 0.99)] {
             if let value = data.latency.quantile(share) { tiles.append((latencyText(value), name)) }
         }
@@ -103,7 +103,7 @@ package struct ReportPage {
         let rows = summary.rows.map { grouped($0) }
         let time = durationText(data.runningSeconds)
         if data.isInProgress {
-            return "Still under way: \(grouped(settledCount)) rows are settled so far."
+            return "Still running: \(grouped(settledCount)) rows are settled so far."
         }
         switch summary.outcome {
         case .complete:

@@ -50,7 +50,7 @@ extension Summary {
         }
         return "broadside: warning: no row was left to send: \(grouped(skipped)) of the "
             + "\(grouped(skipped + invalid)) rows are skipped (\(reasons.joined(separator: ", "))), so "
-            + "nobody gets this campaign: is --suppress the right list?"
+            + "no device gets this campaign: is --suppress the right list?"
     }
 
     /// How many rows those are; nil where there are none.

@@ -253,7 +253,7 @@ package struct StopAdvice {
         }
         doctor(text + "; doctor tries the other one") { $0.with("environment", other) }
         add(
-            "if the list is of that environment too, begin anew there",
+            "if the list is of that environment too, start again there",
             circumstances.command?.beginningAnew(ledger: circumstances.ledger)
                 .with("environment", other))
     }

@@ -244,7 +244,7 @@ public struct Summary: Sendable, Encodable {
         text += line("time", "\(decimal(elapsedSeconds, places: 2)) s")
         let isSlow = notificationsPerSecond > 0 && notificationsPerSecond < 10
         let rate = decimal(notificationsPerSecond, places: isSlow ? 1 : 0)
-        text += line("rate", "\(rate) a second")
+        text += line("rate", "\(rate) per second")
         if let p50 = latency.p50, let p99 = latency.p99 {
             text += line(
                 "latency", "p50 \(decimal(p50, places: 1)) ms, p99 \(decimal(p99, places: 1)) ms")

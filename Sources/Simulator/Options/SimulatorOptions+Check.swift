@@ -12,7 +12,8 @@ extension SimulatorOptions {
         }
         if feedbackListen != nil, binaryListen == nil {
             throw SimulatorError(
-                "--feedback-listen tells what the gateway learned: add --binary-listen", exitCode: 2
+                "--feedback-listen serves what the gateway learned: add --binary-listen",
+                exitCode: 2
             )
         }
         guard latencyJitterNanoseconds <= latencyNanoseconds else {

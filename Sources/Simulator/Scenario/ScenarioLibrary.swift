@@ -143,7 +143,7 @@ enum ScenarioLibrary {
             "changing-settings",
             """
             {
-              description: "stream limit, windows, frame size and table size change under way",
+              description: "stream limit, windows, frame size and table size change during a connection",
               settings: { max_streams: 100 },
               faults: [
                 { do: "settings", at: 100, max_streams: 1 },
@@ -206,7 +206,7 @@ enum ScenarioLibrary {
             "expired-token",
             """
             {
-              description: "the provider token expires under way, once",
+              description: "the provider token expires during the run, once",
               refusals: { collapse_after: 1 },
               faults: [{ do: "expire_token", scope: "global", at: 700, limit: 1 }],
             }
@@ -216,7 +216,7 @@ enum ScenarioLibrary {
             "collapsing-limit",
             """
             {
-              description: "each refusal brings the stream limit down to 1 until the next success",
+              description: "each refusal lowers the stream limit to 1 until the next success",
               refusals: { collapse_after: 1 },
             }
             """
@@ -234,7 +234,7 @@ enum ScenarioLibrary {
             "busy-device",
             """
             {
-              description: "a device token takes two requests a second",
+              description: "a device token takes two requests per second",
               token_rate: { requests: 2, per: "1s" },
             }
             """
@@ -254,7 +254,7 @@ enum ScenarioLibrary {
             "overload",
             """
             {
-              description: "4,000 answers a second and no more: latency grows with load",
+              description: "at most 4,000 responses per second: latency grows with load",
               latency: {
                 distribution: "exponential", mean: "2ms", capacity: 4000, per_waiting: "10us",
               },
@@ -265,7 +265,7 @@ enum ScenarioLibrary {
             "knee",
             """
             {
-              description: "800 answers a second a connection and no more, after 40 ms each",
+              description: "at most 800 responses per second per connection, after 40 ms each",
               latency: { value: "40ms", capacity: 800, capacity_by: "connection" },
             }
             """

@@ -108,7 +108,7 @@ public struct StateDirectory: Sendable {
             else {
                 throw SimulatorError(
                     "--state \(path)/config.json: not a configuration of the simulator: "
-                        + "fix it, or remove the directory to have it made anew",
+                        + "fix it, or remove the directory to have it made again",
                     exitCode: 2)
             }
             self.config = config

@@ -52,7 +52,7 @@ private func writeToSpecialFile(
         usleep(10_000)
         waited += 10
     } while waited < patienceMilliseconds
-    guard descriptor >= 0 else { throw failure("nobody reads this pipe: start its reader first") }
+    guard descriptor >= 0 else { throw failure("nothing reads this pipe: start its reader first") }
     defer { close(descriptor) }
     var written = 0
     while written < bytes.count {
