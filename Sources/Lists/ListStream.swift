@@ -240,7 +240,8 @@ import Support
             .request(
                 name,
                 " needs a window of more than "
-                    + "\(ListDecompressor.windowByteCountMax >> 20) MiB to be unpacked: pack it "
+                    + "\(ListDecompressor.windowByteCountMax >> 20) MiB to be decompressed: compress "
+                    + "it "
                     + "without --long and with a level up to 19")
         }
     }

@@ -106,7 +106,7 @@ extension ListLook.Sample {
         case (.malformedToken, false):
             return (
                 "line \(line) is '\(text)'",
-                "hexadecimal digits in pairs are wanted; is it the right file, with the right "
+                "expected an even number of hexadecimal digits; is it the right file, with the right "
                     + "--format and --token-column?"
             )
         default:

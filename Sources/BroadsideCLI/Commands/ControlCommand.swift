@@ -8,14 +8,15 @@ enum ControlCommand {
         summary: "talk to a running send: PATH status | rate N | pause | resume | stop",
         usage: "PATH WORD... [--json]",
         discussion: """
-            Says one line to a running process that was started with --control PATH, and prints its
-            answer. A send understands:
+            Sends one line to a running process that was started with --control PATH, and prints its
+            response. A send understands:
 
             status   how far it is
             rate N   at most N requests per second from now on; rate unlimited
             pause    no new requests; those in flight are answered
             resume   continue after a pause
-            stop     end in order, as after Ctrl-C: responses are awaited, --resume goes on
+            stop     end in order, as after Ctrl-C: responses are awaited, --resume
+                     continues
 
             Exit codes: 0 done; 1 nothing listens on PATH; 2 the request is wrong.
             """,

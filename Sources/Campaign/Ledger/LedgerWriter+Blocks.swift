@@ -127,7 +127,7 @@ extension LedgerWriter {
         let capacity = wordCapacity * 2
         precondition(
             capacity * 8 <= LedgerWriter.backlogByteCountMax,
-            "the caller went on sending while the ledger could not be written")
+            "the caller continued to send while the ledger could not be written")
         let larger = UnsafeMutablePointer<UInt64>.allocate(capacity: capacity)
         // `cursor` words are initialised, and the new memory is larger.
         unsafe larger.update(from: words, count: cursor)
