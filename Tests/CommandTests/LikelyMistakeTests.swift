@@ -20,7 +20,7 @@ struct LikelyMistakeTests {
     private static let token = String(repeating: "0123456789abcdef", count: 4)
 
     static let mistakes: [Mistake] = [
-        .init(name: "an empty list", list: "", code: 2, says: ["holds no row", "nobody gets"]),
+        .init(name: "an empty list", list: "", code: 2, says: ["holds no row", "no device gets"]),
         .init(
             name: "a header and no row", list: "token,name\n", more: ["--format", "csv"], code: 2,
             says: ["holds no row"]),

@@ -39,7 +39,7 @@ struct PayloadProblemTests {
         .init(
             text: #"{"aps":{"alert":{"title":"x","launch":1}}}"#, warning: "is not a key of alert"),
         .init(text: "{}", warning: "is empty"),
-        .init(text: #"{"aps":{"alert":"x"},"sound":"y"}"#, warning: "stands beside aps"),
+        .init(text: #"{"aps":{"alert":"x"},"sound":"y"}"#, warning: "is beside aps"),
         // What can be said of a template, and of its defaults.
         .init(
             text: #"{"aps":{"alert":"{{name|x}}","badge":"{{n}}"}}"#, error: "'badge' is a string"),

@@ -166,7 +166,7 @@ struct ListFormsTests {
             (DeviceTokens(count: 2_000).list(), "is another one"),
             (digit, "byte 123501 is another one"),
             (Array(whole.dropLast(65)), "it ends after 129935 bytes"),
-            (whole + DeviceTokens(count: 1).list(), "it goes on after 130000 bytes"),
+            (whole + DeviceTokens(count: 1).list(), "it continues after 130000 bytes"),
         ]
         func refuseOthers() throws {
             for (list, says) in others {

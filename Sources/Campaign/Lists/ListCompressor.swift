@@ -28,6 +28,7 @@ public struct ListCompressor: ~Copyable {
     public mutating func encode<Failure>(
         _ input: RawSpan, isLast: Bool, to sink: (RawSpan) throws(Failure) -> Void
     ) throws(Failure) {
+        precondition(input.byteCount <= UInt32.max, "zlib takes no more at a time")
         var consumed = 0
         var isDone = false
         while !isDone {

@@ -25,6 +25,14 @@ struct ConnectionReportTests {
         #expect(tally.goAways == 1 && tally.lastGoAway == text)
     }
 
+    @Test func `Requests in flight are reported, and no address as paused where none failed`() throws {
+        let run = try ScriptedRun(rows: 3)
+        run.reply = { _ in .silence }
+        run.run { run.requests.count == 3 }
+        let snapshot = run.reactors[0].machine.snapshot()
+        #expect(snapshot.inFlight == 3 && snapshot.pausedAddresses == 0)
+    }
+
     @Test func `As many connections are opened at once as may be, and no more`() throws {
         let run = try ScriptedRun(rows: 1, connections: 100)
         run.opening = { _ in .silent }
