@@ -25,7 +25,7 @@ struct ConnectionReportTests {
         #expect(tally.goAways == 1 && tally.lastGoAway == text)
     }
 
-    @Test func `Requests in flight are reported, and no address as paused where none failed`() throws {
+    @Test func `Requests in flight are reported, and no address as paused`() throws {
         let run = try ScriptedRun(rows: 3)
         run.reply = { _ in .silence }
         run.run { run.requests.count == 3 }
