@@ -16,8 +16,8 @@
     var byteCount: Int { unsafe pages.count * DeadTokenRecords.pageByteCount }
 
     /// Whether another record begins another page.
-    func needsPage(_ byteCount: Int) -> Bool {
-        filled + DeadTokenRecords.size(byteCount) > DeadTokenRecords.pageByteCount
+    func needsPage(_ tokenByteCount: Int) -> Bool {
+        filled + DeadTokenRecords.size(tokenByteCount) > DeadTokenRecords.pageByteCount
     }
 
     /// Adds a record and the token's bytes; where it lies.
@@ -63,7 +63,7 @@
             .assumingMemoryBound(to: DeadTokens.Record.self)
     }
 
-    private static func size(_ byteCount: Int) -> Int {
-        recordByteCount + (byteCount + 7) / 8 * 8
+    private static func size(_ tokenByteCount: Int) -> Int {
+        recordByteCount + (tokenByteCount + 7) / 8 * 8
     }
 }

@@ -234,9 +234,9 @@ public struct DeadTokens: ~Copyable {
     // MARK: Memory
 
     /// Whether the limit allows another record, with what has to grow for it.
-    private func hasRoom(_ byteCount: Int) -> Bool {
+    private func hasRoom(_ tokenByteCount: Int) -> Bool {
         let slotBytes = (count + 1) * 2 > slots.count ? slots.count * 16 : 0
-        let pageBytes = records.needsPage(byteCount) ? DeadTokens.pageByteCount : 0
+        let pageBytes = records.needsPage(tokenByteCount) ? DeadTokens.pageByteCount : 0
         return byteCount + slotBytes + pageBytes <= memoryLimit
     }
 

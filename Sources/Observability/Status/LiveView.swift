@@ -76,7 +76,7 @@ struct LiveView {
             Segment(text: "accepted \(grouped(counts.accepted))", emphasis: .good)
         ]
         for (name, count) in [
-            ("refused", counts.rejected), ("invalid", counts.invalid),
+            ("rejected", counts.rejected), ("invalid", counts.invalid),
             ("skipped", counts.skipped), ("failed", counts.failed), ("unknown", counts.unknown),
         ] where count > 0 {
             let isBad = name == "failed" || name == "unknown"

@@ -35,11 +35,11 @@ import Testing
         let lines = Self.plain.lines(Self.snapshot(), width: 80)
         #expect(
             lines == [
-                String(repeating: "█", count: 35) + String(repeating: "░", count: 23)
+                String(repeating: "█", count: 36) + String(repeating: "░", count: 23)
                     + " 62%  1 m 33 s left",
                 "6,201,012 of about 10,000,000 rows · 41,200/s now · 40,100/s average",
                 "2 m 34 s so far",
-                "accepted 6,120,334 · refused 80,666 · unknown 12 · Unregistered 70,100",
+                "accepted 6,120,334 · rejected 80,666 · unknown 12 · Unregistered 70,100",
                 "BadDeviceToken 10,566",
                 "latency p50 42 ms, p99 1.3 s · 63 of 64 connections · 23,110 in flight",
                 "bottleneck: APNs stream limit (81%)",
