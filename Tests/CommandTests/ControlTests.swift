@@ -100,7 +100,7 @@ struct ControlTests {
         _ = try process.wait()
         #expect(FileManager.default.fileExists(atPath: path), "a killed run leaves it")
         let nobody = try control(campaign, "status")
-        #expect(nobody.exitCode == 1 && nobody.errors.contains("nobody listens"))
+        #expect(nobody.exitCode == 1 && nobody.errors.contains("nothing listens"))
 
         let fine = try RecordingServer()
         let next = try Campaign(rows: 5)

@@ -131,7 +131,7 @@ struct InvalidListTests {
         #expect(stopped.invalid == 10_000 && stopped.accepted <= 1_000)
         let again = try campaign.send(to: server.endpoint, ["--tokens", list, "--resume"])
         #expect(again.exitCode == 2, "\(again.errors)")
-        #expect(again.errors.contains("raise --max-invalid to go on"), "\(again.errors)")
+        #expect(again.errors.contains("raise --max-invalid to continue"), "\(again.errors)")
         #expect(try counts(campaign) == stopped)
         let wanted = try campaign.send(
             to: server.endpoint, ["--tokens", list, "--resume", "--max-invalid", "100"])

@@ -55,7 +55,7 @@ struct UnreadOutputTests {
         let traced = try campaign.send(to: server.endpoint, ["--trace-frames", fifo], limit: 60)
         #expect(traced.exitCode == 2 && traced.errors.contains("--trace-frames \(fifo)"))
         let sent = try campaign.send(to: server.endpoint, ["--metrics", fifo], limit: 60)
-        #expect(sent.exitCode == 0 && sent.errors.contains("nobody reads this pipe"))
+        #expect(sent.exitCode == 0 && sent.errors.contains("nothing reads this pipe"))
         #expect(try server.finish().count == 300)
     }
 
