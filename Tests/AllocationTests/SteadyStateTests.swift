@@ -21,15 +21,17 @@ struct SteadyStateTests {
         func each(_ name: String) -> Double {
             Double(many[name] - few[name]) / Double(Self.many - Self.few)
         }
-        // A chunk of the list holds a thousand rows and is an object; the list is read in pieces.
-        #expect(each("own_allocations") < 0.01)
-        #expect(each("objects") < 0.01)
+        // A chunk of the list is an object and another allocation. It holds a thirtieth of a second's
+        // rows: 30 at the very least, a thousand on a fast machine.
+        let chunks = each("objects")
+        #expect(chunks < 0.03)
+        #expect(each("own_allocations") < 2.5 * chunks + 0.001)
         // OpenSSL takes three pieces for a record that it seals and one for a record that it opens,
         // and there are about thirty requests in a full record: never one a notification.
         #expect(each("openssl_allocations") < 0.5)
-        // A turn of the reactor and a piece of the list count some; one a notification would be 1.
-        #expect(each("retains") < 0.25)
-        #expect(each("releases") < 0.25)
+        // A turn of the reactor counts some, a chunk about twenty; one per notification would be 1.
+        #expect(each("retains") < 0.1 + 20 * chunks)
+        #expect(each("releases") < 0.1 + 25 * chunks)
         #expect(each("accesses") < 0.25)
         // The shim does count: the start of a run allocates and retains thousands of times.
         #expect(few["own_allocations"] > 500 && few["retains"] > 500 && few["accesses"] > 500)
