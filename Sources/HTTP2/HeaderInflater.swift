@@ -5,7 +5,7 @@ internal import HPACK
 @safe struct HeaderInflater: ~Copyable {
     private let inflater: OpaquePointer
 
-    /// nil where there is no memory.
+    /// nil if memory runs out.
     init?() {
         var made: OpaquePointer?
         guard unsafe nghttp2_hd_inflate_new(&made) == 0, let made = unsafe made else { return nil }

@@ -1,7 +1,7 @@
 internal import CZlib
 import Support
 
-/// Packs what comes by in pieces, with memory of a fixed size.
+/// Compresses what comes by in pieces, with memory of a fixed size.
 public struct ListCompressor: ~Copyable {
     enum Format: ~Copyable {
         case gzip(GzipStream)

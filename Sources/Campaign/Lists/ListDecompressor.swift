@@ -2,7 +2,7 @@ internal import CZlib
 internal import CZstd
 import Support
 
-/// Unpacks a list that comes by in pieces of any size, with memory of a fixed size.
+/// Decompresses a list that comes by in pieces of any size, with memory of a fixed size.
 ///
 ///     input ──▶ member, member, … zeros      (gzip)
 ///     input ──▶ frame, skippable frame, …    (zstd)

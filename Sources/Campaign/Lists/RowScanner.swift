@@ -58,7 +58,7 @@ struct RowScanner {
 
     /// The next row end in `bytes[scan..<end]`; nil where there is none, then `scan` is `end`.
     ///
-    /// It goes on where the last call stopped; `bytes` may be another piece of the same text.
+    /// It continues where the last call stopped; `bytes` may be another piece of the same text.
     mutating func nextEnd(
         in bytes: UnsafeRawPointer, from scan: inout Int, to end: Int
     ) -> RowEnd? {

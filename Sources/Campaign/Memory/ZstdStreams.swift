@@ -8,7 +8,7 @@ struct ZstdStep {
     var result: Int
 }
 
-/// zstd's state of a file that is packed.
+/// zstd's state of a file that is compressed.
 @safe struct ZstdCompressor: ~Copyable {
     private static let level: Int32 = 3
 
@@ -42,7 +42,7 @@ struct ZstdStep {
     }
 }
 
-/// zstd's state of a file that is unpacked.
+/// zstd's state of a file that is decompressed.
 @safe struct ZstdDecompressor: ~Copyable {
     private let context: OpaquePointer
 

@@ -40,7 +40,7 @@ package final class OutputQueue: @unchecked Sendable {
     private var isWriting = false
     private var thread: WorkerThread?
     private var isGivenUp = false
-    // Of whoever writes: the thread, or before it is started the holder of `monitor`.
+    // Of the writer: the thread, or before it is started the holder of `monitor`.
     private var block = LiveBlock()
 
     private let writtenCount = Atomic<UInt64>(0)
