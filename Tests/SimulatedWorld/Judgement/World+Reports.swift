@@ -79,9 +79,10 @@ extension World {
 
     private func judgeLatencies(_ latency: LatencyCounts, _ process: SimulatedProcess) {
         let weather = process.weather
-        // Where bytes leave slowly, a request's clock starts again.
+        // If bytes leave slowly, a request's clock starts again. To a process that was stopped they seem
+        // to: its first turns come before it learns that they have left.
         guard isLonely, process.responses.allSatisfy(\.isSure), weather.shortSend == 0,
-            weather.slowReading == 0, weather.sendBufferCount >= 1 << 20
+            weather.slowReading == 0, weather.sendBufferCount >= 1 << 20, process.frozenUntil == 0
         else { return }
         var sentAt: [StreamOfLink: UInt64] = [:]
         var made = process.requestsMadeAt[...]
