@@ -50,6 +50,17 @@ extension LedgerDirectory {
         return spoolPath
     }
 
+    /// A path to the control socket that is short enough for a socket's address; valid while this object
+    /// is there.
+    ///
+    /// - Parameter limit: The most bytes that it may have.
+    package func controlPath(limit: Int) throws(BroadsideError) -> String {
+        let direct = "\(path)/\(Self.controlName)"
+        if direct.utf8.count <= limit { return direct }
+        if folder < 0 { try openFolder(mustBeOwn: false) }
+        return "/proc/self/fd/\(folder)/\(Self.controlName)"
+    }
+
     /// True while a run holds the directory's lock.
     package var isInUse: Bool {
         guard let descriptor = try? openFile("lock") else { return false }

@@ -85,7 +85,7 @@ package final class LedgerDirectory {
     package func discardCampaign() {
         guard let names = try? names() else { return }
         let files = ["manifest.json", Self.manifestCopyName, "telemetry.json", "provider-token"]
-        let own = Self.preparations + files + files.map { ".\($0).new" } + ["control"]
+        let own = Self.preparations + files + files.map { ".\($0).new" } + [Self.controlName]
         for name in names.sorted()
         where own.contains(name) || LedgerFormat.parseSegmentName(name) != nil {
             SystemCall.unlink("\(path)/\(name)")
@@ -152,6 +152,8 @@ package final class LedgerDirectory {
     static let manifestLimit = 1 << 24
     /// A second one of that, for a repair.
     package static let manifestCopyName = "manifest.copy"
+    /// Where a run is talked to while it sends.
+    package static let controlName = "control"
     /// Rows that are not sent because the token is suppressed or a duplicate.
     static let skipsName = "skips"
 

@@ -1,5 +1,6 @@
 import APNs
 internal import Glibc
+import Ledgers
 public import Support
 
 /// A connection to somebody's control socket.
@@ -29,18 +30,17 @@ final class UnixConnection {
     }
 }
 
-/// `broadside control`: says one line to a process that was started with `--control`, and tells its
-/// answer.
+/// `broadside control`: sends one line to a running process, and returns its response.
 public enum ControlClient {
-    /// The longest answer that is read.
+    /// The longest response that is read.
     private static let answerLimit = 1 << 20
-    /// Seconds that an answer may take.
+    /// Seconds that a response may take.
     private static let patience = 10
 
-    /// Asks.
+    /// Asks a process that was started with `--control PATH`.
     ///
-    /// - Returns: The answer, one line of JSON.
-    /// - Throws: Exit code 1 where nobody answers.
+    /// - Returns: The response, one line of JSON.
+    /// - Throws: Exit code 1 if nothing listens there.
     public static func ask(path: String, request: String) throws(BroadsideError) -> String {
         guard let connection = UnixConnection(path) else {
             let cause = describe(errno: errno)
@@ -48,6 +48,36 @@ public enum ControlClient {
                 "nothing listens on \(path) (\(cause)): name the socket that a running send or "
                     + "simulate was given by --control", exitCode: 1)
         }
+        return try ask(connection, request, shownAs: path)
+    }
+
+    /// Asks the run that writes a ledger.
+    ///
+    /// - Returns: The response, one line of JSON.
+    /// - Throws: Exit code 1 if no run does, 2 if the directory is not a ledger.
+    public static func ask(ledger path: String, request: String) throws(BroadsideError) -> String {
+        let directory = try LedgerDirectory.openToRead(path)
+        let socket = try directory.controlPath(limit: unixPathLimit)
+        guard let connection = UnixConnection(socket) else {
+            let code = errno
+            _ = try directory.readManifest()
+            let isGone = code == ENOENT || code == ECONNREFUSED
+            guard directory.isInUse || !isGone else {
+                throw BroadsideError(
+                    "no run is writing \(path): broadside ledger stats --ledger \(shellWord(path)) "
+                        + "says how the last one ended", exitCode: 1)
+            }
+            throw BroadsideError(
+                "the run that writes \(path) cannot be reached (\(describe(errno: code))): it may "
+                    + "just begin or end, or another user's; try again, as its owner",
+                exitCode: 1)
+        }
+        return try ask(connection, request, shownAs: path)
+    }
+
+    private static func ask(
+        _ connection: UnixConnection, _ request: String, shownAs path: String
+    ) throws(BroadsideError) -> String {
         let limit = timeval(tv_sec: patience, tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
             SystemCall.setOption(connection.descriptor, option, limit)
@@ -70,7 +100,7 @@ public enum ControlClient {
     }
 
     private static func silent(_ path: String) -> BroadsideError {
-        BroadsideError("\(path) gives no answer: the process may just have ended", exitCode: 1)
+        BroadsideError("\(path) sends no response: the process may just have ended", exitCode: 1)
     }
 
     /// What is wrong with the request, where the answer says so; nil for a good answer.

@@ -1,4 +1,5 @@
 internal import Glibc
+import Ledgers
 import Support
 
 /// A Unix stream socket on which the owner of a run may ask and order: a line comes in, a line of
@@ -16,6 +17,8 @@ final class ControlSocket {
     /// The socket's file, so that only our own is removed.
     private let device: UInt
     private let inode: UInt
+    /// Keeps what the path leads through.
+    private let ledger: LedgerDirectory?
     private var clients: [Client] = []
     private var looks: UInt64 = 0
 
@@ -29,13 +32,19 @@ final class ControlSocket {
     /// Requests of one connection that are answered in one look.
     static let requestsAtOnce = 16
 
+    /// Makes the socket of a ledger that this process has locked.
+    convenience init(in ledger: LedgerDirectory) throws(BroadsideError) {
+        try self.init(ledger.controlPath(limit: unixPathLimit), in: ledger)
+    }
+
     /// Makes the socket; a stale one is replaced, anything else stays untouched.
-    init(_ path: String) throws(BroadsideError) {
+    init(_ path: String, in ledger: LedgerDirectory? = nil) throws(BroadsideError) {
         self.path = path
+        self.ledger = ledger
         guard let address = unixAddress(path) else {
             throw .usage(
                 "control",
-                "\(path): longer than the 107 bytes of a socket's path: name a shorter one"
+                "\(path): longer than the \(unixPathLimit) bytes of a socket's path: name a shorter one"
             )
         }
         try Self.clearPlace(path)
@@ -44,7 +53,7 @@ final class ControlSocket {
             Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
                 | Int32(SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { throw Self.failure(path) }
-        // No other thread runs yet: the mask is ours alone, and the file is never open to others.
+        // No other thread makes files yet: the mask is ours alone, and the file is never open to others.
         let mask = umask(0o177)
         let isBound = SystemCall.bind(descriptor, address) == 0
         let bindError = errno
@@ -164,6 +173,9 @@ final class ControlSocket {
         return SystemCall.send(client.descriptor, bytes.rawSpan) == bytes.count
     }
 }
+
+/// The longest path of a socket, bytes.
+let unixPathLimit = 107
 
 /// The address of a socket in the file system; nil where the path is too long for one.
 func unixAddress(_ path: String) -> sockaddr_un? {

@@ -97,7 +97,7 @@ public enum CampaignRun {
         try confirm(plan, list)
         try checkLimits(plan)
         let signals = watchSignals()
-        let outlets = try RunOutlets(options)
+        var outlets = try RunOutlets(options)
         let directory = if let spooling { spooling } else { try openLedger(options) }
         let session: LedgerSession
         do throws(BroadsideError) {
@@ -114,6 +114,7 @@ public enum CampaignRun {
             throw error
         }
         if session.isFinishedAlready { return try session.tellFinished(plan, outlets) }
+        outlets.listen(in: directory)
         return try LiveRun(
             plan, session: session, list: list, context: context, outlets: outlets
         ).run(signals)

@@ -53,6 +53,11 @@ struct LiveRun {
     func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32 {
         if plan.options.progress != .none {
             standardError(plan.description(of: list, for: STDERR_FILENO))
+            let call = "broadside control --ledger \(shellWord(session.directory.path))"
+            standardError(
+                folded(
+                    "control      \(call) status|rate N|pause|resume|stop", indent: 13,
+                    for: STDERR_FILENO))
         }
         let source = try ListSource(
             list: list, pool: pool, plan: session.resumePlan(), rows: session.manifest.rows,

@@ -76,7 +76,7 @@ final class RunMonitor {
 
     /// Called again and again while the run goes on.
     func look(_ now: Now) {
-        outlets.control?.serve { [self] line in answer(line, now) }
+        for control in outlets.controls { control.serve { [self] line in answer(line, now) } }
         takeEvents(now)
         guard sampler.isDue(now) else { return }
         sample(now)

@@ -1,55 +1,70 @@
 import Broadside
 import Support
 
-/// `broadside control`: a word to a process that listens on a control socket.
+/// `broadside control`: a word to a running send, or to a process that listens on a control socket.
 enum ControlCommand {
     static let description: CommandDescription = CommandDescription(
         name: "control",
-        summary: "talk to a running send: PATH status | rate N | pause | resume | stop",
-        usage: "PATH WORD... [--json]",
+        summary: "control a running send: status | rate N | pause | resume | stop",
+        usage: "--ledger DIR REQUEST [--json]",
         discussion: """
-            Sends one line to a running process that was started with --control PATH, and prints its
-            response. A send understands:
+            Sends one request to the run that is writing the ledger in DIR, and prints its response.
+            A run listens from its first request on; nothing has to be prepared. Requests:
 
             status   how far it is
             rate N   at most N requests per second from now on; rate unlimited
-            pause    no new requests; those in flight are answered
+            pause    no new requests; responses to those in flight are awaited
             resume   continue after a pause
-            stop     end in order, as after Ctrl-C: responses are awaited, --resume
-                     continues
+            stop     end in order, as after Ctrl-C: responses are awaited, and
+                     send --resume continues later
 
-            Exit codes: 0 done; 1 nothing listens on PATH; 2 the request is wrong.
+            A socket's path takes the place of --ledger DIR: for a simulator, or a send, that was
+            started with --control PATH.
+
+            Exit codes: 0 done; 1 no run is writing DIR, or nothing listens on PATH; 2 the request is
+            wrong, or DIR is not a ledger.
             """,
         sections: [
             OptionSection(
                 title: "Options",
-                options: [.init("json", .flag, nil, "the answer as it came: one line of JSON")])
+                options: [
+                    .init("ledger", .file(.ledger), "DIR", "the run that writes this ledger"),
+                    .init(
+                        "json", .flag, nil, "print the response as it came: one line of JSON"),
+                ])
         ],
         examples: [
-            .init(
-                "Show the progress of a run that was started with --control run.sock",
-                "broadside control run.sock status"),
+            .init("Show the progress of a run", "broadside control --ledger tonight status"),
             .init(
                 "Slow it down to 2,000 requests per second",
-                "broadside control run.sock rate 2000"),
-            .init("End it in order", "broadside control run.sock stop"),
+                "broadside control --ledger tonight rate 2000"),
+            .init("End it in order", "broadside control --ledger tonight stop"),
         ],
         wordsAfterPath: ["status", "rate", "pause", "resume", "stop"],
         run: { (arguments) throws(BroadsideError) in
-            guard let path = arguments.words.first, arguments.words.count > 1 else {
+            var words = arguments.words[...]
+            let ledger = arguments.string("ledger")
+            let path = ledger == nil ? words.popFirst() : nil
+            guard !words.isEmpty, ledger != nil || path != nil else {
                 throw .request(
-                    "control wants the socket's path and a request: broadside control PATH status")
+                    "control takes a run and a request: "
+                        + "broadside control --ledger DIR status|rate N|pause|resume|stop")
             }
-            let request = arguments.words.dropFirst().joined(separator: " ")
+            let request = words.joined(separator: " ")
             guard !request.contains("\n") else {
                 throw .request("a request is one line: leave the line end out")
             }
-            let answer = try ControlClient.ask(path: path, request: request)
-            let error = ControlClient.error(in: answer)
+            let response =
+                if let ledger {
+                    try ControlClient.ask(ledger: ledger, request: request)
+                } else {
+                    try ControlClient.ask(path: path ?? "", request: request)
+                }
+            let error = ControlClient.error(in: response)
             if arguments.has("json") {
-                print(answer)
+                print(response)
             } else if error == nil {
-                print(ControlClient.text(of: answer), terminator: "")
+                print(ControlClient.text(of: response), terminator: "")
             }
             if let error {
                 throw BroadsideError(error, exitCode: 2)

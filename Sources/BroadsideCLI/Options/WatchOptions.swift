@@ -25,6 +25,6 @@ enum WatchOptions {
                 "write each HTTP/2 frame as a line of JSON, secrets masked; at most 256 MiB"),
             .file(
                 "control", \.control, use: .socket, placeholder: "PATH",
-                "make a socket here, for its owner alone: broadside control PATH talks to it"),
+                "a second control socket here, besides the ledger's own: broadside control PATH talks to it"),
         ])
 }
