@@ -71,6 +71,7 @@
     private mutating func fill(upTo count: Int, from bytes: RawSpan, at offset: inout Int) {
         let taken = min(count - carryCount, bytes.byteCount - offset)
         guard taken > 0 else { return }
+        precondition(offset >= 0, "the input has no bytes before its first")
         // `count` is at most a header and the largest payload, which is what carry has; the source
         // range is within `bytes`.
         unsafe bytes.withUnsafeBytes { source in

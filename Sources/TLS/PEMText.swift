@@ -47,6 +47,7 @@ enum PEMText {
 
     /// The bytes of an ASN.1 string.
     static func bytes(_ string: UnsafePointer<ASN1_STRING>?) -> [UInt8] {
+        guard let string = unsafe string else { return [] }
         let count = unsafe Int(ASN1_STRING_length(string))
         guard count > 0, let start = unsafe ASN1_STRING_get0_data(string) else { return [] }
         return unsafe Array(UnsafeBufferPointer(start: start, count: count))

@@ -104,12 +104,12 @@ extension TLSIdentity {
                 }
             } ?? parse(nil)
         defer { unsafe openssl_free_certificates(others) }
-        let privateKey = unsafe PrivateKey(owningIfAny: key)
-        let certificate = unsafe Certificate(owningIfAny: leaf)
         guard parsed == 1 else {
             if openssl_lacks_algorithm() == 1 { return nil }
             throw passphraseError(given: passphrase != nil)
         }
+        let privateKey = unsafe PrivateKey(owningIfAny: key)
+        let certificate = unsafe Certificate(owningIfAny: leaf)
         guard let privateKey, let certificate else {
             throw TLSError(
                 .certificateUnreadable,
