@@ -9,6 +9,8 @@ import Glibc
     /// Any number; a ring has one group.
     static let group: UInt16 = 0
 
+    // SAFETY: `init` allocates both areas, for `count` descriptors and for `count` buffers of
+    // `size` bytes. The `Ring` that has them registered frees them, in `deallocate`.
     let descriptors: UnsafeMutablePointer<io_uring_buf_ring>
     let memory: UnsafeMutableRawPointer
     let count: Int
@@ -23,6 +25,8 @@ import Glibc
         let page = Int(sysconf(Int32(_SC_PAGESIZE)))
         let raw = UnsafeMutableRawPointer.allocate(
             byteCount: count * MemoryLayout<io_uring_buf>.stride, alignment: page)
+        // SAFETY: a ring of `count` descriptors is the array that was allocated; the kernel has
+        // seen both areas only if it took the registration, so that they are freed if it did not.
         unsafe descriptors = unsafe raw.assumingMemoryBound(to: io_uring_buf_ring.self)
         unsafe memory = .allocate(byteCount: count * size, alignment: page)
         self.count = count
@@ -45,11 +49,15 @@ import Glibc
 
     /// After the ring is gone: the kernel no longer writes here.
     func deallocate() {
+        // SAFETY: called once, by `Ring.deinit`, behind io_uring_queue_exit: the kernel fills
+        // buffers only while the ring's thread waits in it.
         unsafe memory.deallocate()
         unsafe UnsafeMutableRawPointer(descriptors).deallocate()
     }
 
     private func add(_ identifier: UInt16, offset: Int) {
+        // SAFETY: `identifier` is below `count` in both callers; liburing masks the place of the
+        // descriptor.
         unsafe io_uring_buf_ring_add(
             descriptors, memory + Int(identifier) * size, UInt32(size), identifier,
             io_uring_buf_ring_mask(UInt32(count)), Int32(offset))
@@ -58,6 +66,8 @@ import Glibc
     /// Hands one buffer to the kernel again.
     func giveBack(_ identifier: UInt16) {
         add(identifier, offset: 0)
+        // SAFETY: `descriptors` lives until `deallocate`, and `add` has set the one that the kernel
+        // now sees.
         unsafe io_uring_buf_ring_advance(descriptors, 1)
     }
 }

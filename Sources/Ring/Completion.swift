@@ -34,6 +34,8 @@ public struct Completion: Equatable, Sendable {
 /// Reap before act: acting on a completion submits operations, and a full submission queue enters
 /// the kernel, which may add completions while a loop over the queue itself would be running.
 @safe public struct CompletionBatch: ~Copyable {
+    // SAFETY: `init` allocates `capacity` elements, `deinit` frees them, and the batch can't be
+    // copied.
     @usableFromInline let storage: UnsafeMutablePointer<Completion>
     /// The most completions it takes at once.
     public let capacity: Int
@@ -44,16 +46,18 @@ public struct Completion: Equatable, Sendable {
     public init(capacity: Int) {
         precondition(capacity > 0, "a batch of completions holds at least one")
         self.capacity = capacity
+        // SAFETY: no element is read before `reap` has set it: `count` is 0.
         unsafe storage = .allocate(capacity: capacity)
     }
 
+    // SAFETY: reached only through this value; completions need no deinitialisation.
     deinit { unsafe storage.deallocate() }
 
     /// The completion at a position in `0..<count`, in the order the kernel posted them.
     @inlinable
     public subscript(position: Int) -> Completion {
         precondition(position >= 0 && position < count, "no such completion")
-        // Safe: the position was checked, and `reap` initialises the first `count` elements.
+        // SAFETY: the position was checked, and `reap` initialises the first `count` elements.
         return unsafe storage[position]
     }
 }

@@ -12,6 +12,9 @@ public enum Resolver {
         _ host: String, port: UInt16
     ) throws(RingError) -> [SocketAddress] {
         if let numeric = SocketAddress(numeric: host, port: port) { return [numeric] }
+        // SAFETY: the hints and the host's text outlive the call. The list is getaddrinfo's until
+        // `freeaddrinfo`; each entry of it has `ai_addrlen` bytes at `ai_addr`, copied here, and a
+        // next one or none.
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -13,6 +13,7 @@ public enum ResourceLimits {
     /// The most files that this process may open once its limit is raised.
     public static var openFiles: UInt64 {
         var limit = rlimit()
+        // SAFETY: `limit` is a local that getrlimit sets during the call.
         let result = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         // What POSIX systems allowed of old, where there is no telling.
         return result == 0 ? UInt64(limit.rlim_max) : 1024
@@ -20,6 +21,8 @@ public enum ResourceLimits {
 
     private static func raise(_ resource: __rlimit_resource_t) {
         var limit = rlimit()
+        // SAFETY: `limit` is a local, which one call sets and the other reads; neither keeps its
+        // address.
         guard unsafe getrlimit(resource, &limit) == 0 else { return }
         limit.rlim_cur = limit.rlim_max
         _ = unsafe setrlimit(resource, &limit)

@@ -9,7 +9,8 @@ extension Ring {
     private mutating func queue(
         _ userData: UInt64, _ prepare: (UnsafeMutablePointer<io_uring_sqe>) -> Void
     ) {
-        // SAFETY: the entry is this thread's until the next submission.
+        // SAFETY: the entry is this thread's until the next submission, and no `prepare` submits;
+        // liburing's io_uring_prep_ functions set its other fields.
         let entry = unsafe entry()
         unsafe prepare(entry)
         unsafe entry.pointee.user_data = userData
@@ -19,6 +20,9 @@ extension Ring {
 
     /// Connects a socket. Result: 0, or minus ECONNREFUSED and its kin.
     public mutating func connect(_ descriptor: Int32, to address: SocketAddress, userData: UInt64) {
+        // SAFETY: the entry is this thread's until the next submission, and its slot has 32 bytes,
+        // more than the address; the kernel copies the address when it takes the entry, before the
+        // slot is used again.
         let entry = unsafe entry()
         let slot = unsafe slot(of: entry)
         let count = unsafe address.write(to: slot)
@@ -30,6 +34,7 @@ extension Ring {
     /// Accepts connections until cancelled. Result: a new descriptor, closed on exec.
     public mutating func acceptMultishot(_ descriptor: Int32, userData: UInt64) {
         queue(userData) { entry in
+            // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
             unsafe io_uring_prep_multishot_accept(
                 entry, descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
         }
@@ -42,6 +47,8 @@ extension Ring {
     public mutating func receiveMultishot(_ descriptor: Int32, userData: UInt64) {
         precondition(bufferCount > 0, "this ring has no buffers")
         queue(userData) { entry in
+            // SAFETY: the entry is this call's alone (see `queue`); the kernel receives into the
+            // ring's own buffers, which live as long as the ring.
             unsafe io_uring_prep_recv_multishot(entry, descriptor, nil, 0, 0)
             unsafe entry.pointee.flags |= UInt8(1 << IOSQE_BUFFER_SELECT_BIT)
             unsafe entry.pointee.buf_group = BufferRing.group
@@ -59,6 +66,8 @@ extension Ring {
     ) {
         let flags = MSG_NOSIGNAL | (waitForAll ? MSG_WAITALL : 0)
         queue(userData) { entry in
+            // SAFETY: the entry is this call's alone (see `queue`); the caller keeps the bytes as
+            // they are until the completion.
             unsafe io_uring_prep_send(
                 entry, descriptor, bytes.baseAddress, bytes.count, Int32(flags))
         }
@@ -66,12 +75,14 @@ extension Ring {
 
     /// Shuts one direction down, or both: `SHUT_WR`, `SHUT_RDWR`. Result: 0 or minus an errno.
     public mutating func shutdown(_ descriptor: Int32, how: Int32, userData: UInt64) {
+        // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
         queue(userData) { unsafe io_uring_prep_shutdown($0, descriptor, how) }
     }
 
     /// Closes a descriptor. Operations still in flight on it keep the file open until they end:
     /// cancel them first. Result: 0 or minus an errno; the descriptor is gone either way.
     public mutating func close(_ descriptor: Int32, userData: UInt64) {
+        // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
         queue(userData) { unsafe io_uring_prep_close($0, descriptor) }
     }
 
@@ -86,6 +97,8 @@ extension Ring {
     ) {
         precondition(bytes.count <= Int(Int32.max), "one write is shorter than 2 GiB")
         queue(userData) { entry in
+            // SAFETY: the entry is this call's alone (see `queue`); the caller keeps the bytes as
+            // they are until the completion, and their count was checked to fit into 32 bits.
             unsafe io_uring_prep_write(
                 entry, descriptor, bytes.baseAddress, UInt32(bytes.count), offset)
         }
@@ -100,6 +113,8 @@ extension Ring {
     ) {
         precondition(memory.count <= Int(Int32.max), "one read is shorter than 2 GiB")
         queue(userData) { entry in
+            // SAFETY: the entry is this call's alone (see `queue`); the caller leaves the memory to
+            // the kernel until the completion, and its size was checked to fit into 32 bits.
             unsafe io_uring_prep_read(
                 entry, descriptor, memory.baseAddress, UInt32(memory.count), offset)
         }
@@ -110,6 +125,7 @@ extension Ring {
     /// - Parameter dataOnly: fdatasync: leaves out times, keeps what reading back needs.
     public mutating func fsync(_ descriptor: Int32, dataOnly: Bool, userData: UInt64) {
         queue(userData) { entry in
+            // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
             unsafe io_uring_prep_fsync(entry, descriptor, dataOnly ? IORING_FSYNC_DATASYNC : 0)
         }
     }
@@ -119,6 +135,7 @@ extension Ring {
     /// Completes once when the descriptor is ready. Result: the poll(2) events that hold.
     public mutating func poll(_ descriptor: Int32, events: Int16 = 1, userData: UInt64) {
         queue(userData) { entry in
+            // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
             unsafe io_uring_prep_poll_add(entry, descriptor, UInt32(UInt16(bitPattern: events)))
         }
     }
@@ -126,6 +143,9 @@ extension Ring {
     /// Completes when the time has passed since submission. Result: minus ETIME, or minus
     /// ECANCELED.
     public mutating func timeout(nanoseconds: UInt64, userData: UInt64) {
+        // SAFETY: the entry is this thread's until the next submission, and its slot has 32 bytes,
+        // more than a timespec, aligned to 16; the kernel copies the time when it takes the entry
+        // (see `slot`).
         let entry = unsafe entry()
         let slot = unsafe slot(of: entry)
         unsafe slot.storeBytes(of: Self.timespec(nanoseconds), as: __kernel_timespec.self)
@@ -137,12 +157,14 @@ extension Ring {
     /// Cancels one operation by its `userData`; it then completes with minus ECANCELED. Result
     /// of the cancellation itself: 0, minus ENOENT (nothing found) or minus EALREADY (running).
     public mutating func cancel(_ target: UInt64, userData: UInt64) {
+        // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
         queue(userData) { unsafe io_uring_prep_cancel64($0, target, 0) }
     }
 
     /// Cancels every operation on a descriptor. Result: how many were found.
     public mutating func cancelAll(on descriptor: Int32, userData: UInt64) {
         queue(userData) { entry in
+            // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
             unsafe io_uring_prep_cancel_fd(entry, descriptor, IORING_ASYNC_CANCEL_ALL)
         }
     }
@@ -154,10 +176,11 @@ extension Ring {
     @inlinable
     public func unsafeBytes(of completion: Completion) -> UnsafeRawBufferPointer {
         guard let identifier = completion.bufferID, completion.result > 0 else {
+            // SAFETY: an empty range names no memory.
             return unsafe UnsafeRawBufferPointer(start: nil, count: 0)
         }
         precondition(Int(identifier) < bufferCount && Int(completion.result) <= bufferSize)
-        // Safe: checked above to lie within the buffers' memory, which exists where the count is
+        // SAFETY: checked above to lie within the buffers' memory, which exists if their count is
         // positive.
         return unsafe UnsafeRawBufferPointer(
             start: bufferMemory! + Int(identifier) * bufferSize, count: Int(completion.result))
@@ -167,6 +190,8 @@ extension Ring {
     @inlinable
     @_lifetime(borrow self)
     public func bytes(of completion: Completion) -> RawSpan {
+        // SAFETY: `unsafeBytes` checks the range. The kernel fills buffers only in calls that
+        // change the ring, which can't be made while the span borrows it.
         let bytes = unsafe RawSpan(_unsafeBytes: unsafeBytes(of: completion))
         return unsafe _overrideLifetime(bytes, borrowing: self)
     }

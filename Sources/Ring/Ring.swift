@@ -15,10 +15,15 @@ import Glibc
 /// The ring is made with SINGLE_ISSUER and DEFER_TASKRUN (Linux 6.1): create, use and drop it on
 /// one thread; the kernel completes operations only while that thread waits here.
 @safe public struct Ring: ~Copyable {
+    // SAFETY: allocated and set up in `init`, ended and freed in `deinit`; the ring can't be
+    // copied, and is used by one thread.
     private let ring: UnsafeMutablePointer<io_uring>
+    // SAFETY: allocated in `init`, `slotSize` bytes for each submission queue entry; freed in
+    // `deinit`.
     /// One slot a submission queue entry, for what the kernel reads when it takes the entry.
     private let scratch: UnsafeMutableRawPointer
     let buffers: BufferRing?
+    // SAFETY: `buffers`' memory, `bufferCount` times `bufferSize` bytes; nil if there are none.
     @usableFromInline let bufferMemory: UnsafeMutableRawPointer?
     /// How many buffers multishot receives share.
     public let bufferCount: Int
@@ -41,6 +46,9 @@ import Glibc
         precondition(entries > 0 && entries <= 32_768, "1 to 32,768 entries")
         precondition(SocketAddress.maximumByteCount <= Self.slotSize)
         let ring = UnsafeMutablePointer<io_uring>.allocate(capacity: 1)
+        // SAFETY: `ring` is set to zeros, which io_uring_queue_init_params fills; an error behind
+        // it ends and frees it before it is thrown. The kernel writes the number of entries into
+        // `parameters`.
         unsafe ring.initialize(to: io_uring())
         var parameters = io_uring_params()
         // SUBMIT_ALL: one bad entry does not hold back those behind it.
@@ -78,6 +86,8 @@ import Glibc
         var everything = io_uring_sync_cancel_reg()
         everything.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL
         everything.timeout.tv_sec = 1
+        // SAFETY: the ring is this value's alone. Behind io_uring_queue_exit the kernel fills no
+        // buffer: it does so only while this thread waits in the ring.
         _ = unsafe io_uring_register_sync_cancel(ring, &everything)
         unsafe io_uring_queue_exit(ring)
         unsafe ring.deallocate()
@@ -88,10 +98,15 @@ import Glibc
     // MARK: Submitting and waiting
 
     /// Operations that are queued and not submitted yet.
-    public var queuedCount: Int { unsafe Int(io_uring_sq_ready(ring)) }
+    public var queuedCount: Int {
+        // SAFETY: `ring` is set up, and only this thread queues.
+        unsafe Int(io_uring_sq_ready(ring))
+    }
 
     /// A free submission queue entry and its scratch slot; submits where the queue is full.
     mutating func entry() -> UnsafeMutablePointer<io_uring_sqe> {
+        // SAFETY: `ring` is set up; an entry of liburing's is free until the next submission, and
+        // not nil behind the loop.
         var entry = unsafe io_uring_get_sqe(ring)
         var attempts = 0
         while unsafe entry == nil {
@@ -110,6 +125,7 @@ import Glibc
     /// The scratch slot that lives as long as the entry does: until it was submitted
     /// (IORING_FEAT_SUBMIT_STABLE).
     func slot(of entry: UnsafeMutablePointer<io_uring_sqe>) -> UnsafeMutableRawPointer {
+        // SAFETY: the entry is one of the queue's, so that its index is below the number of slots.
         unsafe scratch + (entry - ring.pointee.sq.sqes) * Self.slotSize
     }
 
@@ -125,6 +141,8 @@ import Glibc
     ) throws(RingError) {
         let result: Int32
         if count == 0 {
+            // SAFETY: `ring` is set up. The time and `first` are locals that the kernel and
+            // liburing use in the call only.
             result = unsafe io_uring_submit_and_get_events(ring)
         } else if let timeoutNanoseconds {
             var limit = Self.timespec(timeoutNanoseconds)
@@ -144,9 +162,10 @@ import Glibc
     /// batch's previous content is overwritten.
     @discardableResult
     public mutating func reap(into batch: inout CompletionBatch) -> Int {
+        // SAFETY: `io_uring_cq_ready` loads the tail with acquire, so that so many entries from the
+        // head on are written; only this thread moves the head. The mask keeps indexes within the
+        // queue, and `ready` is at most the batch's capacity.
         let ready = unsafe min(Int(io_uring_cq_ready(ring)), batch.capacity)
-        // Safe: `io_uring_cq_ready` loads the tail with acquire, so that many entries from the
-        // head on are written; only this thread moves the head.
         let queue = unsafe ring.pointee.cq
         let mask = unsafe queue.ring_mask
         let head = unsafe queue.khead.pointee

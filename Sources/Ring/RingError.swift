@@ -41,6 +41,7 @@ public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
         switch operation {
         case .setUp: return Self.setUpDescription(code)
         case .resolve:
+            // SAFETY: gai_strerror returns a text for any code, and the text is constant.
             let reason = unsafe String(cString: gai_strerror(code))
             return "cannot resolve\(about): \(reason)"
         case .bind where code == EADDRINUSE:
@@ -74,7 +75,8 @@ public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 
     private static func text(_ code: Int32) -> String {
-        // strerror keeps its text for the calling thread in glibc 2.32 and later.
+        // SAFETY: strerror has a text for any code; it stays until this thread's next call (glibc
+        // 2.32 and later), and is copied at once.
         unsafe String(cString: strerror(code))
     }
 }

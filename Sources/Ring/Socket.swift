@@ -29,6 +29,7 @@ public enum Socket {
         let descriptor = try stream(for: address)
         set(descriptor, SOL_SOCKET, SO_REUSEADDR)
         if sharedPort { set(descriptor, SOL_SOCKET, SO_REUSEPORT) }
+        // SAFETY: `lend` keeps the address in memory of the size that it names during the call.
         guard address.lend({ unsafe Glibc.bind(descriptor, $0, $1) }) == 0 else {
             let code = errno
             close(descriptor)
@@ -47,6 +48,9 @@ public enum Socket {
         var storage = sockaddr_storage()
         var count = socklen_t(MemoryLayout<sockaddr_storage>.size)
         var failure: Int32 = 0
+        // SAFETY: every address begins like `sockaddr`; getsockname sets at most the `count` bytes
+        // that the storage has, which are zero before, and the address is copied before the storage
+        // ends.
         let address: SocketAddress? = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
                 guard unsafe getsockname(descriptor, address, &count) == 0 else {
@@ -71,6 +75,7 @@ public enum Socket {
     ///
     /// - Returns: An error number; 0 for success.
     public static func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
+        // SAFETY: `lend` keeps the address in memory of the size that it names during the call.
         address.lend { unsafe Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
     }
 
@@ -83,6 +88,7 @@ public enum Socket {
     private static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32) {
         var on: Int32 = 1
         // A failure costs speed or a restart's delay, never correctness.
+        // SAFETY: the kernel reads the four bytes of `on`, a local, during the call.
         _ = unsafe setsockopt(
             descriptor, level, option, &on, socklen_t(MemoryLayout<Int32>.size))
     }

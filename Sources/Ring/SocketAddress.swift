@@ -18,6 +18,8 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
         var host = Substring(text)
         if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
         var four = in_addr()
+        // SAFETY: `in_addr` and `in6_addr` are what inet_pton sets for the two families; the text
+        // is a C string during the call.
         if unsafe inet_pton(AF_INET, String(host), &four) == 1 {
             self = .v4(UInt32(bigEndian: four.s_addr), port: port)
             return
@@ -30,6 +32,9 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads what the kernel or getaddrinfo wrote; nil for other families.
     init?(_ address: UnsafePointer<sockaddr>, count: socklen_t) {
+        // SAFETY: the caller's address has at least a `sockaddr`, which holds the family, and
+        // `count` bytes in all: checked to be enough for what is loaded. The fields are integers;
+        // any bits are valid.
         let raw = unsafe UnsafeRawPointer(address)
         switch unsafe Int32(address.pointee.sa_family) {
         case AF_INET where Int(count) >= MemoryLayout<sockaddr_in>.size:
@@ -63,13 +68,13 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     private static func halves(_ address: in6_addr) -> (high: UInt64, low: UInt64) {
-        // Safe: both are 16 bytes without padding.
+        // SAFETY: both are 16 bytes without padding, and any bits are integers.
         let halves = unsafe unsafeBitCast(address, to: (UInt64, UInt64).self)
         return (UInt64(bigEndian: halves.0), UInt64(bigEndian: halves.1))
     }
 
     private static func bytes(_ high: UInt64, _ low: UInt64) -> in6_addr {
-        // Safe: both are 16 bytes without padding.
+        // SAFETY: both are 16 bytes without padding, and any bits are an address.
         unsafe unsafeBitCast((high.bigEndian, low.bigEndian), to: in6_addr.self)
     }
 
@@ -92,6 +97,8 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
             four.sin_family = sa_family_t(AF_INET)
             four.sin_port = port.bigEndian
             four.sin_addr.s_addr = bits.bigEndian
+            // SAFETY: the caller has room for `maximumByteCount`, the larger of the two forms, at
+            // any alignment.
             unsafe memory.storeBytes(of: four, as: sockaddr_in.self)
             return socklen_t(MemoryLayout<sockaddr_in>.size)
         case .v6(let high, let low, let scope, let port):
@@ -108,8 +115,9 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// Hands the address to a system call; the call's result.
     @safe func lend(_ call: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
         var storage = sockaddr_storage()
+        // SAFETY: the storage is a local with room and alignment for an address of any family; the
+        // pointer to it is used in the call only.
         return unsafe withUnsafeMutablePointer(to: &storage) { pointer in
-            // SAFETY: the storage has room for an address of any family.
             let count = unsafe write(to: UnsafeMutableRawPointer(pointer))
             return unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 unsafe call($0, count)
@@ -123,6 +131,8 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
         switch self {
         case .v4(let bits, _):
             var four = in_addr(s_addr: bits.bigEndian)
+            // SAFETY: the text has room for the longest address and its NUL, and inet_ntop is told
+            // how much.
             unsafe inet_ntop(AF_INET, &four, &text, socklen_t(text.count))
         case .v6(let high, let low, _, _):
             var six = Self.bytes(high, low)

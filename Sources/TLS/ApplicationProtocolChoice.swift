@@ -2,16 +2,19 @@ internal import COpenSSL
 
 /// The server's side of ALPN (RFC 7301): the first of our protocols that the client offers too.
 @safe final class ApplicationProtocolChoice: Sendable {
+    // SAFETY: allocated and written in `init` only, freed in `deinit`.
     /// The wire form, at an address that OpenSSL may keep a pointer to.
-    // Safe: written in `init` only.
     private nonisolated(unsafe) let wire: UnsafeMutableBufferPointer<UInt8>
 
     init(_ protocols: [String]) {
         let bytes = Self.wireForm(protocols)
+        // SAFETY: `wire` has room for all of `bytes`, which are copied into it before a callback
+        // reads it.
         unsafe wire = .allocate(capacity: bytes.count)
         _ = unsafe wire.initialize(from: bytes)
     }
 
+    // SAFETY: the context that owns this is freed with its sessions, so that no callback is left.
     deinit { unsafe wire.deallocate() }
 
     /// Length-prefixed names, as the extension carries them.
@@ -24,6 +27,9 @@ internal import COpenSSL
 
     /// The context that owns the choice outlives its sessions: each holds a reference to it.
     func install(_ context: OpaquePointer) {
+        // SAFETY: the argument is this object, which outlives the context's sessions. OpenSSL
+        // offers a checked list that is not empty (RFC 7301), `wire` is not empty either, and
+        // `found` points into `wire`.
         unsafe SSL_CTX_set_alpn_select_cb(
             context,
             { _, selected, selectedCount, offered, offeredCount, argument in

@@ -18,6 +18,7 @@ public struct AuthenticatedCipher: Sendable {
     }
 
     private static func makeContext() -> OpenSSLObject? {
+        // SAFETY: the context is new, and its own free function ends it.
         unsafe OpenSSLObject(EVP_CIPHER_CTX_new(), freedBy: EVP_CIPHER_CTX_free)
     }
 
@@ -30,6 +31,9 @@ public struct AuthenticatedCipher: Sendable {
         var ends: Int32 = 0
         var tag = [UInt8](repeating: 0, count: Self.tagCount)
         let isSealed = context.lend { context in
+            // SAFETY: key and nonce were checked to have the bytes that AES-256-GCM reads. `sealed`
+            // has more than the message's bytes, GCM's end writes none, and `tag` has the 16 that
+            // are asked for.
             unsafe EVP_EncryptInit_ex(context, EVP_aes_256_gcm(), nil, key, nonce) == 1
                 && EVP_EncryptUpdate(context, &sealed, &count, message, Int32(message.count)) == 1
                 && EVP_EncryptFinal_ex(context, &tag, &ends) == 1
@@ -55,6 +59,9 @@ public struct AuthenticatedCipher: Sendable {
         var ends: [UInt8] = Array(repeating: 0, count: 16)
         var endCount: Int32 = 0
         let isGenuine = context.lend { context in
+            // SAFETY: key and nonce were checked to have the bytes that AES-256-GCM reads, `sealed`
+            // to have `messageCount` and a tag. `message` has room for as many, and GCM's end
+            // writes nothing.
             unsafe EVP_DecryptInit_ex(context, EVP_aes_256_gcm(), nil, key, nonce) == 1
                 && EVP_DecryptUpdate(context, &message, &count, sealed, Int32(messageCount)) == 1
                 && EVP_CIPHER_CTX_ctrl(

@@ -2,29 +2,38 @@ internal import COpenSSL
 
 /// An X.509 certificate.
 @safe public final class Certificate: Sendable {
-    // Safe: nothing here changes a certificate after it was made, and OpenSSL locks its caches.
+    // SAFETY: an X509 to which this object has a reference, given back in `deinit`. Nothing here
+    // changes it after it was made, and OpenSSL locks its caches.
     nonisolated(unsafe) let pointer: OpaquePointer
 
     /// Takes a reference that the caller held.
-    init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
+    init(owning pointer: OpaquePointer) {
+        // SAFETY: the caller hands over its reference, which `deinit` gives back.
+        unsafe self.pointer = pointer
+    }
 
     /// Takes over the certificate that OpenSSL made; nil where it made none.
     convenience init?(owningIfAny pointer: OpaquePointer?) {
+        // SAFETY: the caller hands over a new object's only reference.
         guard let pointer = unsafe pointer else { return nil }
         unsafe self.init(owning: pointer)
     }
 
     /// Adds a reference to a certificate that OpenSSL has; nil where it has none.
     convenience init?(retaining pointer: OpaquePointer?) {
+        // SAFETY: the caller has the object for the length of the call, and X509_up_ref adds the
+        // reference that this one gives back.
         guard let pointer = unsafe pointer, unsafe X509_up_ref(pointer) == 1 else { return nil }
         unsafe self.init(owning: pointer)
     }
 
+    // SAFETY: gives back the one reference that this object has.
     deinit { unsafe X509_free(pointer) }
 
     /// Reads one certificate in DER.
     public convenience init(der: [UInt8]) throws(TLSError) {
         ErrorQueue.clear()
+        // SAFETY: `d2i_X509` makes an X509 of its own, which this object takes over.
         guard let pointer = unsafe DERCoding.read(der, d2i_X509) else {
             ErrorQueue.clear()
             throw TLSError(.certificateUnreadable, "this is not a certificate in DER form")
@@ -37,6 +46,8 @@ internal import COpenSSL
         ErrorQueue.clear()
         var certificates: [Certificate] = []
         let complete = PEMText.read(pem) { bio in
+            // SAFETY: the BIO is open during the closure, and what PEM_read_bio_X509 returns is
+            // ours.
             while let certificate = unsafe Certificate(
                 owningIfAny: PEM_read_bio_X509(bio, nil, { _, _, _, _ in -1 }, nil))
             {
@@ -62,30 +73,56 @@ internal import COpenSSL
     }
 
     /// The certificate in DER.
-    public var der: [UInt8] { unsafe DERCoding.write(pointer, i2d_X509) }
+    public var der: [UInt8] {
+        // SAFETY: `pointer` is an X509, what `i2d_X509` encodes.
+        unsafe DERCoding.write(pointer, i2d_X509)
+    }
 
     /// The certificate in PEM.
-    public var pem: [UInt8] { PEMText.write { unsafe PEM_write_bio_X509($0, pointer) } }
+    public var pem: [UInt8] {
+        // SAFETY: `pointer` is an X509; the BIO is open in the closure.
+        PEMText.write { unsafe PEM_write_bio_X509($0, pointer) }
+    }
 
     /// The subject's distinguished name, RFC 2253 style.
-    public var subject: String { unsafe PEMText.name(X509_get_subject_name(pointer)) }
+    public var subject: String {
+        // SAFETY: the name belongs to the certificate, and is copied into a text.
+        unsafe PEMText.name(X509_get_subject_name(pointer))
+    }
 
     /// The issuer's distinguished name, RFC 2253 style.
-    public var issuer: String { unsafe PEMText.name(X509_get_issuer_name(pointer)) }
+    public var issuer: String {
+        // SAFETY: the name belongs to the certificate, and is copied into a text.
+        unsafe PEMText.name(X509_get_issuer_name(pointer))
+    }
 
     /// The first day, OpenSSL's spelling: `Jan  1 00:00:00 2030 GMT`.
-    public var firstDay: String { unsafe Self.text(X509_get0_notBefore(pointer)) }
+    public var firstDay: String {
+        // SAFETY: the time belongs to the certificate, and is copied into a text.
+        unsafe Self.text(X509_get0_notBefore(pointer))
+    }
 
     /// The last day, OpenSSL's spelling.
-    public var lastDay: String { unsafe Self.text(X509_get0_notAfter(pointer)) }
+    public var lastDay: String {
+        // SAFETY: the time belongs to the certificate, and is copied into a text.
+        unsafe Self.text(X509_get0_notAfter(pointer))
+    }
 
     /// Seconds since 1970 until which the certificate is valid; nil where it says nothing sensible.
-    public var notAfter: Int64? { unsafe Self.seconds(X509_get0_notAfter(pointer)) }
+    public var notAfter: Int64? {
+        // SAFETY: the time belongs to the certificate, and is only compared.
+        unsafe Self.seconds(X509_get0_notAfter(pointer))
+    }
 
     /// Seconds since 1970 from which on the certificate is valid; nil likewise.
-    public var notBefore: Int64? { unsafe Self.seconds(X509_get0_notBefore(pointer)) }
+    public var notBefore: Int64? {
+        // SAFETY: the time belongs to the certificate, and is only compared.
+        unsafe Self.seconds(X509_get0_notBefore(pointer))
+    }
 
     private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+        // SAFETY: `epoch` is freed when the function ends. The certificate's time belongs to it,
+        // and the caller, a property of the certificate, keeps that alive.
         guard let epoch = unsafe ASN1_TIME_set(nil, 0) else { return nil }
         defer { unsafe ASN1_STRING_free(epoch) }
         var days: Int32 = 0
@@ -101,6 +138,8 @@ internal import COpenSSL
             ErrorQueue.clear()
             return nil
         }
+        // SAFETY: the name belongs to the certificate, which outlives the call; the index is one
+        // that OpenSSL found in it.
         let name = unsafe X509_get_subject_name(pointer)
         let index = object.lend { unsafe X509_NAME_get_index_by_OBJ(name, $0, -1) }
         guard index >= 0 else { return nil }
@@ -114,6 +153,8 @@ internal import COpenSSL
             ErrorQueue.clear()
             return nil
         }
+        // SAFETY: extensions belong to the certificate, which outlives the call; the index is one
+        // that OpenSSL found.
         let index = object.lend { unsafe X509_get_ext_by_OBJ(pointer, $0, -1) }
         guard index >= 0 else { return nil }
         return unsafe PEMText.bytes(X509_EXTENSION_get_data(X509_get_ext(pointer, index)))
@@ -121,6 +162,8 @@ internal import COpenSSL
 
     /// DNS names and IP addresses that the certificate is for.
     public var alternativeNames: [String] {
+        // SAFETY: X509_get_ext_d2i makes a list of its own, which `names` takes over and frees as
+        // what it is. Names and their texts belong to it, and each index is below its count.
         let list = unsafe X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil)
         guard
             let names = unsafe OpenSSLObject(OpaquePointer(list), freedBy: GENERAL_NAMES_free)
@@ -152,6 +195,8 @@ internal import COpenSSL
     }
 
     private static func text(_ time: UnsafePointer<ASN1_TIME>?) -> String {
+        // SAFETY: the time belongs to a certificate, whose property is the caller; the BIO is open
+        // in the closure.
         let bytes = PEMText.write { unsafe ASN1_TIME_print($0, time) }
         return String(decoding: bytes, as: UTF8.self)
     }

@@ -22,6 +22,9 @@ internal import COpenSSL
         for key: PrivateKey, signedBy issuer: (certificate: Certificate, key: PrivateKey)?
     ) throws(TLSError) -> Certificate {
         ErrorQueue.clear()
+        // SAFETY: X509_new's reference goes to `certificate`, which is returned and so outlives
+        // `pointer`. OpenSSL copies names, texts, times and keys; what X509_get_ functions return
+        // belongs to the certificate.
         guard let certificate = unsafe Certificate(owningIfAny: X509_new()) else {
             throw ErrorQueue.error("make a certificate")
         }
@@ -60,6 +63,8 @@ internal import COpenSSL
         switch entry {
         case .named(let name, let text):
             label = name
+            // SAFETY: the context lives for both calls; the certificates, parameters, outlive it,
+            // and OpenSSL reads the texts up to the NUL that Swift puts behind them.
             var context = unsafe X509V3_CTX()
             unsafe X509V3_set_ctx(&context, issuer.pointer, certificate.pointer, nil, nil, 0)
             unsafe made = X509V3_EXT_conf_nid(nil, &context, OBJ_txt2nid(name), text)
@@ -70,6 +75,7 @@ internal import COpenSSL
         guard let made = unsafe OpenSSLObject(made, freedBy: X509_EXTENSION_free) else {
             throw ErrorQueue.error("make the extension \(label)")
         }
+        // SAFETY: X509_add_ext adds a copy; `made` frees the extension itself, as it is one.
         guard made.lend({ unsafe X509_add_ext(certificate.pointer, $0, -1) }) == 1 else {
             throw ErrorQueue.error("add the extension \(label)")
         }
@@ -78,6 +84,8 @@ internal import COpenSSL
     /// A non-critical extension with given content.
     private static func rawExtension(_ identifier: String, _ der: [UInt8]) -> OpaquePointer? {
         guard let object = OpenSSLObject(identifier: identifier) else { return nil }
+        // SAFETY: `content` is freed when the function ends; both calls copy what they are given,
+        // and `der` has the bytes that are counted.
         guard let content = unsafe ASN1_STRING_type_new(V_ASN1_OCTET_STRING) else { return nil }
         defer { unsafe ASN1_STRING_free(content) }
         guard unsafe ASN1_STRING_set(content, der, Int32(der.count)) == 1 else { return nil }

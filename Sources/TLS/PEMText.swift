@@ -4,6 +4,8 @@ internal import COpenSSL
 enum PEMText {
     /// Lets OpenSSL read from bytes.
     @safe static func read<Result>(_ bytes: [UInt8], _ body: (OpaquePointer) -> Result) -> Result {
+        // SAFETY: the BIO reads `buffer` where it is, and is freed before the closure ends. Of no
+        // bytes it reads none, whatever the address.
         unsafe bytes.withUnsafeBufferPointer { buffer in
             let bio = unsafe BIO_new_mem_buf(
                 buffer.baseAddress ?? UnsafePointer(bitPattern: 1), Int32(buffer.count))!
@@ -14,6 +16,8 @@ enum PEMText {
 
     /// Collects what OpenSSL writes; empty where it fails.
     @safe static func write(_ body: (OpaquePointer) -> Int32) -> [UInt8] {
+        // SAFETY: the BIO is freed when the function ends; the `count` bytes at `bytes` are its
+        // own, and are copied before.
         let bio = unsafe BIO_new(BIO_s_mem())!
         defer { unsafe BIO_free(bio) }
         guard unsafe body(bio) >= 0 else {
@@ -28,6 +32,7 @@ enum PEMText {
 
     /// A distinguished name in one line.
     static func name(_ name: OpaquePointer?) -> String {
+        // SAFETY: the caller's name outlives the call; the BIO is open in the closure.
         let bytes = write { unsafe X509_NAME_print_ex($0, name, 0, openssl_name_flags()) }
         return bytes.isEmpty ? "no name" : String(decoding: bytes, as: UTF8.self)
     }
@@ -35,6 +40,8 @@ enum PEMText {
     /// An ASN.1 string's text; nil where it holds none.
     static func utf8(_ string: UnsafePointer<ASN1_STRING>?) -> String? {
         var text: UnsafeMutablePointer<UInt8>?
+        // SAFETY: ASN1_STRING_to_UTF8 takes nil too; it allocates `count` bytes, which are copied
+        // and then freed.
         let count = unsafe ASN1_STRING_to_UTF8(&text, string)
         guard count >= 0, let text = unsafe text else {
             ErrorQueue.clear()
@@ -47,6 +54,8 @@ enum PEMText {
 
     /// The bytes of an ASN.1 string.
     static func bytes(_ string: UnsafePointer<ASN1_STRING>?) -> [UInt8] {
+        // SAFETY: the string belongs to the caller's object; its bytes are copied before anything
+        // changes it.
         guard let string = unsafe string else { return [] }
         let count = unsafe Int(ASN1_STRING_length(string))
         guard count > 0, let start = unsafe ASN1_STRING_get0_data(string) else { return [] }

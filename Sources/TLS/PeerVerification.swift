@@ -4,6 +4,9 @@ internal import COpenSSL
 enum PeerVerification {
     /// Puts our callback in the place of a bare `X509_verify_cert`.
     static func install(_ context: TLSContext) {
+        // SAFETY: OpenSSL calls back in a handshake, with a store that holds the session; each
+        // session of ours has a transfer behind its BIO, and no access to it is going on while
+        // OpenSSL runs.
         unsafe SSL_CTX_set_cert_verify_callback(
             context.pointer,
             { store, _ in
@@ -25,6 +28,8 @@ enum PeerVerification {
     /// Has the session compare the certificate with a name (RFC 6125: only alternative names count,
     /// wildcards stand for one whole label).
     static func require(_ name: ServerName, _ session: OpaquePointer) throws(TLSError) {
+        // SAFETY: the parameters belong to the session, which the caller keeps; OpenSSL copies the
+        // names. The host was checked to have no NUL, so that its count is that of the C string.
         let parameters = unsafe SSL_get0_param(session)
         unsafe X509_VERIFY_PARAM_set_hostflags(
             parameters,
@@ -48,6 +53,8 @@ enum PeerVerification {
     }
 
     private static func error(_ store: OpaquePointer, _ name: ServerName?) -> TLSError {
+        // SAFETY: the store outlives this call, which is made from its callback. Certificates that
+        // it has are retained, or nil; OpenSSL has a constant text for every code.
         let code = unsafe X509_STORE_CTX_get_error(store)
         let peer = name == nil ? "client" : "server"
         let server = name.map { " of \($0.text)" } ?? ""

@@ -5,6 +5,8 @@ internal import COpenSSL
 /// A BIO of our own instead of memory BIOs: OpenSSL reads straight from the received buffer and
 /// writes straight into the buffer that is sent, one copy each way.
 @safe struct RecordTransfer {
+    // SAFETY: both are lent by `attach` for one call of OpenSSL's and taken away by `detach` before
+    // the lender's closure ends; in between only that session's BIO reaches them.
     private var source: UnsafeRawBufferPointer = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
     private var sink: UnsafeMutableRawBufferPointer = unsafe UnsafeMutableRawBufferPointer(
         start: nil, count: 0)
@@ -25,12 +27,16 @@ internal import COpenSSL
     var acceptsAnyCertificate = false
 
     /// Something of the source is left.
-    var hasSource: Bool { unsafe consumed < source.count }
+    var hasSource: Bool {
+        // SAFETY: only the count of the range is read.
+        unsafe consumed < source.count
+    }
 
     /// Starts a call.
     mutating func attach(
         source: UnsafeRawBufferPointer, sink: UnsafeMutableRawBufferPointer
     ) {
+        // SAFETY: the caller keeps both ranges until it calls `detach`.
         unsafe self.source = source
         unsafe self.sink = sink
         consumed = 0
@@ -39,15 +45,17 @@ internal import COpenSSL
 
     /// Ends a call: the pointers are only good during it.
     mutating func detach() {
+        // SAFETY: empty ranges name no memory.
         unsafe source = UnsafeRawBufferPointer(start: nil, count: 0)
         unsafe sink = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     }
 
     /// Copies up to `count` bytes of the source; 0 where it is used up.
     mutating func read(into target: UnsafeMutableRawPointer, count: Int) -> Int {
+        // SAFETY: OpenSSL gives room for `count` bytes; `consumed + taken` is within the source, so
+        // that it has an address if anything is taken.
         let taken = unsafe min(count, source.count - consumed)
         guard taken > 0 else { return 0 }
-        // Safe: OpenSSL gives room for `count`, and `consumed + taken` lies within the source.
         unsafe target.copyMemory(from: source.baseAddress! + consumed, byteCount: taken)
         if firstBytes == nil {
             for position in consumed..<consumed + taken where firstBytes == nil {
@@ -60,9 +68,10 @@ internal import COpenSSL
 
     /// Copies as much of the record as the sink has room for; 0 where it is full.
     mutating func write(_ record: UnsafeRawPointer, count: Int) -> Int {
+        // SAFETY: OpenSSL's record has `count` bytes; `produced + put` is within the sink, so that
+        // it has an address if anything is put there.
         let put = unsafe min(count, sink.count - produced)
         guard put > 0 else { return 0 }
-        // Safe: `produced + put` lies within the sink, OpenSSL's record holds `count` bytes.
         unsafe (sink.baseAddress! + produced).copyMemory(from: record, byteCount: put)
         produced += put
         return put
@@ -79,30 +88,41 @@ internal import COpenSSL
 
 /// Where a session's transfer lies: at an address of its own, which the session's BIO keeps.
 @safe struct SharedTransfer {
+    // SAFETY: allocated in `init(_:)`; the session that asked for it frees it by `deallocate`,
+    // behind SSL_free, which ends the BIO that has a copy.
     private let pointer: UnsafeMutablePointer<RecordTransfer>
 
     /// Moves a transfer there, until `deallocate`.
     init(_ transfer: RecordTransfer) {
+        // SAFETY: the memory is new, has room for one transfer, and is set at once.
         unsafe pointer = .allocate(capacity: 1)
         unsafe pointer.initialize(to: transfer)
     }
 
     /// The transfer behind a BIO that `RecordBIO` made.
     @unsafe init(behind bio: OpaquePointer?) {
+        // SAFETY: the caller has a BIO of `makeBIO`, which holds the address of a transfer.
         unsafe pointer = BIO_get_data(bio).assumingMemoryBound(to: RecordTransfer.self)
     }
 
     /// The transfer behind a session of ours: each has such a BIO.
-    @unsafe init(of session: OpaquePointer) { unsafe self.init(behind: SSL_get_rbio(session)) }
+    @unsafe init(of session: OpaquePointer) {
+        // SAFETY: the caller has a session of `TLSSession`, which gives each a BIO of `makeBIO`.
+        unsafe self.init(behind: SSL_get_rbio(session))
+    }
 
     /// Ends the transfer; nothing may ask for it afterwards.
     @unsafe func deallocate() {
+        // SAFETY: the caller calls it once, when session and BIO are freed; `init(_:)` set the
+        // transfer.
         unsafe pointer.deinitialize(count: 1)
         unsafe pointer.deallocate()
     }
 
     /// A BIO over the transfer, which has to outlive it; nil where memory is short.
     @unsafe func makeBIO() -> OpaquePointer? {
+        // SAFETY: `method` lives for ever. The caller keeps the transfer as long as the BIO, which
+        // is its own.
         guard let bio = unsafe BIO_new(RecordBIO.method) else { return nil }
         unsafe BIO_set_data(bio, pointer)
         unsafe BIO_set_init(bio, 1)
@@ -119,11 +139,13 @@ internal import COpenSSL
 
 /// The BIO_METHOD, made once for the process.
 enum RecordBIO {
-    // Safe: a BIO_METHOD is not changed after it was made, and OpenSSL only reads it.
+    // SAFETY: a BIO_METHOD is not changed after it was made and never freed; OpenSSL only reads it.
     fileprivate nonisolated(unsafe) static let method: OpaquePointer = unsafe makeMethod()
 
     private static func makeMethod() -> OpaquePointer {
         // 0x0400 is BIO_TYPE_SOURCE_SINK.
+        // SAFETY: BIO_meth_new copies the name. OpenSSL calls back with a BIO of `makeBIO`, which
+        // has a transfer, and with `count` bytes that it reads or writes.
         let method = unsafe BIO_meth_new(BIO_get_new_index() | 0x0400, "broadside records")!
         unsafe BIO_meth_set_read(method) { bio, target, count in
             unsafe openssl_clear_retry(bio)

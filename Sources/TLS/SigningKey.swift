@@ -29,11 +29,14 @@ public struct SigningKey: Sendable {
     /// SHA-256 and ECDSA over a message: 64 bytes, R and S of 32 bytes each, big-endian.
     public func signES256(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
         ErrorQueue.clear()
+        // SAFETY: the context is new, and its own free function ends it.
         guard let context = unsafe OpenSSLObject(EVP_MD_CTX_new(), freedBy: EVP_MD_CTX_free) else {
             throw ErrorQueue.error("sign")
         }
         var count = ES256Signature.maximumDERCount
         var der = [UInt8](repeating: 0, count: count)
+        // SAFETY: `der` has room for the longest signature of a P-256 key, which `init` requires,
+        // and `count` says so; OpenSSL sets it to what it wrote. The key outlives the call.
         let isSigned = context.lend { context in
             unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key.pointer) == 1
                 && EVP_DigestSign(context, &der, &count, message, message.count) == 1
@@ -52,6 +55,7 @@ public struct SigningKey: Sendable {
     public init(pem: [UInt8]) throws(TLSError) {
         ErrorQueue.clear()
         // An EVP_PKEY holds either half; this one has the public half only.
+        // SAFETY: the BIO is open in the closure, and the key that OpenSSL makes is taken over.
         let key = PEMText.read(pem) { bio in
             unsafe PrivateKey(
                 owningIfAny: PEM_read_bio_PUBKEY(bio, nil, { _, _, _, _ in -1 }, nil))
@@ -82,6 +86,8 @@ public struct SigningKey: Sendable {
     private func verifies(der: [UInt8], over message: [UInt8]) -> Bool {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
+        // SAFETY: the context is new, and its own free function ends it. Signature and message have
+        // the bytes that are counted, and the key outlives the call.
         guard let context = unsafe OpenSSLObject(EVP_MD_CTX_new(), freedBy: EVP_MD_CTX_free) else {
             return false
         }
@@ -99,6 +105,8 @@ enum ES256Signature {
 
     /// R and S, each padded to 32 bytes; nil where the input is not a DER signature.
     static func raw(fromDER der: [UInt8]) -> [UInt8]? {
+        // SAFETY: `d2i_ECDSA_SIG` makes a signature of its own, which has both numbers; `r` and `s`
+        // have the 32 bytes that BN_bn2binpad is told.
         let read = unsafe DERCoding.read(der, d2i_ECDSA_SIG)
         guard let signature = unsafe OpenSSLObject(read, freedBy: ECDSA_SIG_free) else {
             return nil
@@ -115,13 +123,14 @@ enum ES256Signature {
     /// The DER form of 64 bytes.
     static func der(fromRaw raw: [UInt8]) -> [UInt8]? {
         precondition(raw.count == SigningKey.signatureByteCount)
+        // SAFETY: the signature is new, and its own free function ends it. Both halves have the 32
+        // bytes that are read; the numbers made of them go to the signature by ECDSA_SIG_set0.
         guard let signature = unsafe OpenSSLObject(ECDSA_SIG_new(), freedBy: ECDSA_SIG_free) else {
             return nil
         }
         let der = signature.lend { signature -> [UInt8] in
             let r = unsafe BN_bin2bn(Array(raw[..<32]), 32, nil)
             let s = unsafe BN_bin2bn(Array(raw[32...]), 32, nil)
-            // The signature owns both from here on.
             guard unsafe ECDSA_SIG_set0(signature, r, s) == 1 else { return [] }
             return unsafe DERCoding.write(signature, i2d_ECDSA_SIG)
         }
@@ -134,6 +143,8 @@ enum KeyKind {
     /// ES256 is ECDSA on P-256 and nothing else (RFC 7518 section 3.4).
     static func requireP256(_ key: PrivateKey) throws(TLSError) {
         defer { ErrorQueue.clear() }
+        // SAFETY: the key is a parameter and outlives the calls. OpenSSL's names are constant; the
+        // curve's is written into `name`, whose size it is told, and `count` is below that.
         let identifier = unsafe EVP_PKEY_get_base_id(key.pointer)
         guard identifier == EVP_PKEY_EC else {
             let kind = unsafe String(openSSL: OBJ_nid2sn(identifier))

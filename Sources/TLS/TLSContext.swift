@@ -4,7 +4,8 @@ internal import COpenSSL
 ///
 /// Sessions of several threads may be made from one context.
 @safe public final class TLSContext: Sendable {
-    // Safe: OpenSSL locks what sessions share, and nothing here changes it after `init`.
+    // SAFETY: an SSL_CTX that `init` makes and `deinit` gives back. OpenSSL locks what sessions
+    // share, and nothing here changes it after `init`.
     nonisolated(unsafe) let pointer: OpaquePointer
     /// Sessions are clients'.
     let isClient: Bool
@@ -19,6 +20,9 @@ internal import COpenSSL
 
     /// A context for clients.
     public init(client configuration: ClientConfiguration) throws(TLSError) {
+        // SAFETY: the SSL_CTX is made here, and OpenSSL copies the protocols. In the callback the
+        // session is one of `TLSSession`, which has a transfer that nobody reaches while OpenSSL
+        // runs.
         unsafe pointer = try Self.make(TLS_client_method())
         isClient = true
         applicationProtocols = configuration.applicationProtocols
@@ -59,6 +63,7 @@ internal import COpenSSL
             mode = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
             authorities = pem
         }
+        // SAFETY: the SSL_CTX is made here; `choice`, which it keeps a pointer to, lives as long.
         unsafe pointer = try Self.make(TLS_server_method())
         isClient = false
         applicationProtocols = configuration.applicationProtocols
@@ -74,10 +79,12 @@ internal import COpenSSL
         if !configuration.applicationProtocols.isEmpty { unsafe choice.install(pointer) }
     }
 
+    // SAFETY: gives back the one reference of this object; sessions have their own.
     deinit { unsafe SSL_CTX_free(pointer) }
 
     private static func make(_ method: OpaquePointer?) throws(TLSError) -> OpaquePointer {
         ErrorQueue.clear()
+        // SAFETY: OpenSSL's methods are constant, and the caller takes over the new SSL_CTX.
         guard let pointer = unsafe SSL_CTX_new(method) else {
             throw ErrorQueue.error("make a TLS context")
         }
@@ -87,6 +94,8 @@ internal import COpenSSL
     private func setCommonOptions(
         _ versions: (lowest: TLSVersion, highest: TLSVersion)
     ) throws(TLSError) {
+        // SAFETY: only `init` calls it, so that no session uses the context yet; OpenSSL copies the
+        // texts.
         unsafe openssl_set_common_options(pointer)
         // Ten rounds before fourteen, where the server leaves the choice to us: both are good for
         // what lives an hour. RFC 9113 section 9.2.2 forbids TLS 1.2 suites without ephemeral keys
@@ -112,6 +121,7 @@ internal import COpenSSL
 
     private func trust(_ pem: [UInt8]) throws(TLSError) {
         let certificates = try Certificate.all(pem: pem)
+        // SAFETY: the store belongs to the context, and takes a reference to each certificate.
         let store = unsafe SSL_CTX_get_cert_store(pointer)
         for certificate in certificates {
             ErrorQueue.clear()
@@ -125,6 +135,8 @@ internal import COpenSSL
         let chain = try Certificate.all(pem: identity.certificateChain)
         let key = try identity.key
         ErrorQueue.clear()
+        // SAFETY: the context takes references of its own to certificates and key. There is a
+        // certificate: `Certificate.all` returns at least one.
         guard unsafe SSL_CTX_use_certificate(pointer, chain[0].pointer) == 1 else {
             throw TLSError(
                 .certificateUnreadable, "the certificate cannot be used: \(ErrorQueue.take().text)")

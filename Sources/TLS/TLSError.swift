@@ -77,6 +77,7 @@ enum ErrorQueue {
         let code = ERR_peek_error()
         defer { ERR_clear_error() }
         guard code != 0 else { return (0, 0, "no reason given") }
+        // SAFETY: OpenSSL's text is nil or constant, and is copied at once.
         let text = unsafe String(openSSL: ERR_reason_error_string(code))
         return (ERR_GET_LIB(code), ERR_GET_REASON(code), text ?? "error \(code)")
     }

@@ -67,6 +67,8 @@ extension TLSIdentity {
     ) throws(TLSError) -> TLSIdentity {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
+        // SAFETY: `d2i_PKCS12` makes an object of its own, which PKCS12_free ends. The legacy
+        // provider is unloaded when nothing that it decrypted is in use any more.
         let read = unsafe DERCoding.read(file, d2i_PKCS12)
         guard let bundle = unsafe OpenSSLObject(read, freedBy: PKCS12_free) else {
             throw TLSError(
@@ -93,9 +95,12 @@ extension TLSIdentity {
         var key: OpaquePointer?
         var leaf: OpaquePointer?
         var others: OpaquePointer?
+        // SAFETY: the three are locals that PKCS12_parse sets to new objects, if it succeeds.
+        // `read` puts a NUL behind the passphrase.
         func parse(_ secret: UnsafePointer<CChar>?) -> Int32 {
             bundle.lend { unsafe PKCS12_parse($0, secret, &key, &leaf, &others) }
         }
+        // SAFETY: UInt8 and CChar have one layout; the pointer is used in the closure only.
         let parsed =
             passphrase.map { bytes in
                 // Bytes as characters, where they lie: no copy to be forgotten.
@@ -103,11 +108,13 @@ extension TLSIdentity {
                     unsafe parse($0.assumingMemoryBound(to: CChar.self).baseAddress)
                 }
             } ?? parse(nil)
+        // SAFETY: the list is nil or ours; certificates that are taken out of it are retained.
         defer { unsafe openssl_free_certificates(others) }
         guard parsed == 1 else {
             if openssl_lacks_algorithm() == 1 { return nil }
             throw passphraseError(given: passphrase != nil)
         }
+        // SAFETY: PKCS12_parse succeeded, so that both are nil or ours; after a failure neither is.
         let privateKey = unsafe PrivateKey(owningIfAny: key)
         let certificate = unsafe Certificate(owningIfAny: leaf)
         guard let privateKey, let certificate else {

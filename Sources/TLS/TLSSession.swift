@@ -15,6 +15,8 @@ internal import COpenSSL
 /// All output goes to the `ciphertext` that a call is given; the session keeps none of the
 /// caller's memory after it returns. One thread at a time.
 @safe public struct TLSSession: ~Copyable {
+    // SAFETY: an SSL that `init` makes; `deinit` frees it before `transfer` and `context`, to which
+    // it points.
     private let session: OpaquePointer
     private let transfer: SharedTransfer
     private let context: TLSContext
@@ -50,6 +52,8 @@ internal import COpenSSL
     public init(context: TLSContext, serverName: ServerName?) throws(TLSError) {
         precondition(context.isClient == (serverName != nil), "clients name their server")
         ErrorQueue.clear()
+        // SAFETY: all three are made here. SSL_free frees the BIO too, which SSL_set_bio hands
+        // over; the transfer goes after it, also after an error.
         guard let session = unsafe SSL_new(context.pointer) else {
             throw ErrorQueue.error("make a TLS session")
         }
@@ -80,6 +84,8 @@ internal import COpenSSL
     }
 
     deinit {
+        // SAFETY: the session is this value's alone; its BIO goes with it, and only then the
+        // transfer.
         unsafe SSL_free(session)
         unsafe transfer.deallocate()
     }
@@ -101,6 +107,7 @@ internal import COpenSSL
         if let failure { return .failed(failure) }
         ErrorQueue.clear()
         return Self.lend(transfer, input, &offset, &ciphertext) {
+            // SAFETY: `session` lives as long as this value; `readRecords` counts what it sets.
             unsafe plaintext.withUnsafeMutableBytes { buffer, count in
                 if !isEstablished {
                     let result = unsafe SSL_do_handshake(session)
@@ -121,12 +128,13 @@ internal import COpenSSL
         into buffer: UnsafeMutableRawBufferPointer, _ count: inout Int
     ) -> ReceiveResult {
         while true {
+            // SAFETY: `session` lives as long as this value; `room` bytes of the buffer follow the
+            // `count` that are set.
             let room = buffer.count - count
             guard room > 0 else {
                 let pending = unsafe SSL_has_pending(session) == 1 || transfer.value.hasSource
                 return pending ? .plaintextFull : .more
             }
-            // Safe: `count` bytes of the buffer are initialised, `room` follow them.
             let result = unsafe SSL_read(
                 session, buffer.baseAddress! + count, Int32(min(room, Int(Int32.max))))
             guard result > 0 else { return outcome(of: result) }
@@ -138,6 +146,7 @@ internal import COpenSSL
     /// before.
     public mutating func receiveEnd() -> TLSError? {
         if let failure { return failure }
+        // SAFETY: `session` lives as long as this value.
         if unsafe SSL_get_shutdown(session) & SSL_RECEIVED_SHUTDOWN != 0 { return nil }
         let failure = FailureReport(transfer.value, context).end(established: isEstablished)
         self.failure = failure
@@ -169,6 +178,8 @@ internal import COpenSSL
         var offset = 0
         let nothing = RawSpan()
         let written = Self.lend(transfer, nothing, &offset, &ciphertext) {
+            // SAFETY: `session` lives as long as this value; SSL_write reads the bytes during the
+            // call only.
             unsafe plaintext.withUnsafeBytes {
                 unsafe SSL_write(session, $0.baseAddress, Int32($0.count))
             }
@@ -184,6 +195,7 @@ internal import COpenSSL
     /// Apart from `seal`, which runs for each record.
     @inline(never)
     private mutating func noteFailedWrite(_ written: Int32) {
+        // SAFETY: `session` lives as long as this value.
         if unsafe SSL_get_error(session, written) != SSL_ERROR_WANT_READ {
             failure = TLSError(
                 .protocolViolation, "OpenSSL cannot encrypt: \(ErrorQueue.take().text)")
@@ -199,6 +211,7 @@ internal import COpenSSL
         var offset = 0
         let nothing = RawSpan()
         _ = Self.lend(transfer, nothing, &offset, &ciphertext) {
+            // SAFETY: `session` lives as long as this value; it writes to the sink.
             unsafe SSL_shutdown(session)
         }
         ErrorQueue.clear()
@@ -210,6 +223,7 @@ internal import COpenSSL
     public mutating func releaseBuffers() {
         guard isEstablished, failure == nil else { return }
         ErrorQueue.clear()
+        // SAFETY: `session` lives as long as this value; buffers in use stay.
         _ = unsafe SSL_free_buffers(session)
         ErrorQueue.clear()
     }
@@ -220,6 +234,7 @@ internal import COpenSSL
     public var applicationProtocol: String? {
         var name: UnsafePointer<UInt8>?
         var count: UInt32 = 0
+        // SAFETY: the `count` bytes at `name` belong to the session, and are copied at once.
         unsafe SSL_get0_alpn_selected(session, &name, &count)
         guard count > 0, let name = unsafe name else { return nil }
         return unsafe String(
@@ -227,16 +242,21 @@ internal import COpenSSL
     }
 
     /// `TLSv1.2` or `TLSv1.3`.
-    public var versionName: String { unsafe String(cString: SSL_get_version(session)) }
+    public var versionName: String {
+        // SAFETY: OpenSSL's names of versions are constant.
+        unsafe String(cString: SSL_get_version(session))
+    }
 
     /// The cipher suite, in OpenSSL's spelling.
     public var cipherName: String {
+        // SAFETY: ciphers and their names are constant in OpenSSL.
         guard let cipher = unsafe SSL_get_current_cipher(session) else { return "none" }
         return unsafe String(cString: SSL_CIPHER_get_name(cipher))
     }
 
     /// The certificate that the peer presented, verified as the context says; nil where it had none.
     public var peerCertificate: Certificate? {
+        // SAFETY: the certificate is the session's; `retaining` adds a reference, or takes nil.
         unsafe Certificate(retaining: SSL_get0_peer_certificate(session))
     }
 
@@ -248,9 +268,11 @@ internal import COpenSSL
         _ ciphertext: inout OutputRawSpan,
         _ body: () -> Result
     ) -> Result {
+        // SAFETY: both ranges are taken away before these closures end, and OpenSSL reaches them
+        // only in `body`. `offset` was checked to be within the input; of the sink, `count` bytes
+        // are set.
         unsafe input.withUnsafeBytes { source in
             unsafe ciphertext.withUnsafeMutableBytes { sink, count in
-                // Safe: both pointers are taken away before these closures end.
                 unsafe transfer.value.attach(
                     source: UnsafeRawBufferPointer(rebasing: source[offset...]),
                     sink: UnsafeMutableRawBufferPointer(rebasing: sink[count...]))
@@ -265,6 +287,7 @@ internal import COpenSSL
 
     /// What a call that returned no success means.
     private mutating func outcome(of result: Int32) -> ReceiveResult {
+        // SAFETY: `session` lives as long as this value.
         switch unsafe SSL_get_error(session, result) {
         case SSL_ERROR_WANT_READ: return .more
         case SSL_ERROR_WANT_WRITE: return .ciphertextFull
