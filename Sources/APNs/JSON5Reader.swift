@@ -34,6 +34,7 @@ public struct JSON5Reader {
         var line = 1
         var offset = 0
         while offset < bytes.count {
+            // SAFETY: bytes have no padding; the span ends with the statement.
             guard let count = unsafe UTF8Scalar.count(in: bytes.span.bytes, at: offset) else {
                 throw .init(
                     message: "this line is not UTF-8: fix it",

@@ -164,6 +164,7 @@ public struct NotificationHeaders: Sendable, Equatable {
         if bytes.isEmpty || bytes.count > NotificationHeaders.maximumCollapseIDCount {
             return [error(.collapseIDLength(bytes.count))]
         }
+        // SAFETY: bytes have no padding; the span ends with the statement.
         guard unsafe NotificationHeaders.isFieldValue(bytes.span.bytes) else {
             return [error(.collapseIDCharacters)]
         }

@@ -107,6 +107,8 @@ public enum TokenText {
         let text = Array(text)
         let room = UnsafeMutableRawBufferPointer.allocate(
             byteCount: maximumDigitCount, alignment: 8)
+        // SAFETY: only `digits` reaches the memory, counts what it sets, and ends before it; bytes
+        // have no padding.
         defer { unsafe room.deallocate() }
         var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         let isToken = unsafe canonicalize(text.span.bytes, into: &digits)

@@ -2,7 +2,8 @@ extension RawSpan {
     /// The byte at `offset`; traps outside of the span.
     @usableFromInline @inline(__always)
     func byte(at offset: Int) -> UInt8 {
-        // A UInt8 has no invalid bit pattern and no alignment, and the load checks its bounds.
+        // SAFETY: a UInt8 has no invalid bit pattern and no alignment, and the load checks its
+        // bounds.
         unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }
 }

@@ -8,17 +8,22 @@
     /// Stands for no place.
     static let none = UInt16.max
 
+    // SAFETY: `grow` allocates both, `capacity` places of `keptCount` bytes and `capacity` numbers,
+    // and frees those before; `deinit` frees the last. Each stream holds at most one place and
+    // gives it back once.
     private var storage: UnsafeMutableRawPointer?
     private var free: UnsafeMutablePointer<UInt16>?
     private var freeCount = 0
     private var capacity = 0
 
     init() {
+        // SAFETY: nothing is allocated yet, and no place is handed out before `grow`.
         unsafe storage = nil
         unsafe free = nil
     }
 
     deinit {
+        // SAFETY: reached only through this value; bytes and numbers need no deinitialisation.
         unsafe storage?.deallocate()
         unsafe free?.deallocate()
     }
@@ -30,20 +35,21 @@
     mutating func takePlace() -> UInt16 {
         if freeCount == 0 { grow() }
         freeCount -= 1
-        // free has `capacity` elements and 0..<freeCount of them are set.
+        // SAFETY: `free` has `capacity` elements, and 0..<freeCount of them are set; `grow` made
+        // some.
         return unsafe free.unsafelyUnwrapped[freeCount]
     }
 
     /// Gives a place back that was taken.
     mutating func giveBack(_ place: UInt16) {
-        // Each place is taken once before it is given back, so there is room for it.
+        // SAFETY: each place is taken once before it is given back, so there is room for it.
         unsafe free.unsafelyUnwrapped[freeCount] = place
         freeCount += 1
     }
 
     /// The `keptCount` bytes of `place`, until the next call that may grow the pool.
     func bytes(of place: UInt16) -> UnsafeMutableRawPointer {
-        // A place is below `capacity`.
+        // SAFETY: a place is one that `takePlace` returned, below `capacity`.
         unsafe storage.unsafelyUnwrapped + Int(place) * Self.keptCount
     }
 
@@ -52,8 +58,10 @@
         precondition(newCapacity < Int(Self.none), "there are fewer streams than places")
         let newStorage = UnsafeMutableRawPointer.allocate(
             byteCount: newCapacity * Self.keptCount, alignment: 16)
+        // SAFETY: the new memory is at least twice as large as the old, which is in use as a whole:
+        // every place is taken, that is why the pool grows. The numbers in `free` all become new
+        // ones.
         if let storage = unsafe storage {
-            // Every place is taken: that is why the pool grows.
             unsafe newStorage.copyMemory(from: storage, byteCount: capacity * Self.keptCount)
             unsafe storage.deallocate()
             unsafe free?.deallocate()

@@ -164,7 +164,8 @@ extension ClientConnectionStateMachine {
         isGoingAway = true
         slotsToDisown = streams.slotCount
         debugCount = min(payload.byteCount - 8, BodyPool.keptCount)
-        // The second half of `kept` has `keptCount` bytes.
+        // SAFETY: the payload was checked to have 8 bytes and has `debugCount` behind them; the
+        // second half of `kept` has `keptCount` bytes.
         unsafe payload.withUnsafeBytes { bytes in
             unsafe (kept + BodyPool.keptCount).copyMemory(
                 from: bytes.baseAddress.unsafelyUnwrapped + 8, byteCount: debugCount)

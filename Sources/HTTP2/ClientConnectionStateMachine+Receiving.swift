@@ -16,8 +16,8 @@ extension ClientConnectionStateMachine {
                 let payload = bytes.extracting(payloadOffset..<payloadOffset + header.length)
                 event = receive(header, payload)
             case .inCarry(let header):
-                // The reader keeps these bytes until its next call, and nothing in `receive` calls
-                // it.
+                // SAFETY: the reader has set `length` bytes and keeps them until its next call;
+                // nothing in `receive` calls it.
                 let payload = unsafe RawSpan(
                     _unsafeStart: reader.carriedPayload, byteCount: header.length)
                 event = receive(header, payload)
@@ -117,7 +117,8 @@ extension ClientConnectionStateMachine {
         if let event = collect(payload) { return event }
         guard header.flags.contains(.endHeaders) else { return nil }
         let (streamID, endsStream) = fragments.finish()
-        // The fragments stay where they are until the next block begins.
+        // SAFETY: a block has begun, so that there is memory; its `count` bytes are set and stay
+        // until the next block begins.
         let block = unsafe RawSpan(
             _unsafeStart: fragments.start.unsafelyUnwrapped, byteCount: fragments.count)
         return receiveBlock(block, streamID: streamID, endsStream: endsStream)

@@ -94,8 +94,9 @@ extension ClientConnectionStateMachine {
         if streams[slot].bodyPlace == BodyPool.none {
             streams[slot].bodyPlace = bodies.takePlace()
         }
+        // SAFETY: the stream holds the place, which has `keptCount` bytes; `taken`, not 0, was cut
+        // to what is left of them.
         let place = unsafe bodies.bytes(of: streams[slot].bodyPlace)
-        // A place has `keptCount` bytes, and `taken` was cut to what is left of them.
         unsafe body.withUnsafeBytes { bytes in
             unsafe (place + count).copyMemory(
                 from: bytes.baseAddress.unsafelyUnwrapped, byteCount: taken)
@@ -107,7 +108,8 @@ extension ClientConnectionStateMachine {
     @inline(__always)
     private mutating func keepAnswer(_ body: RawSpan) {
         answerCount = min(body.byteCount, BodyPool.keptCount)
-        // The first half of `kept` has `keptCount` bytes.
+        // SAFETY: `answerCount` is at most the body's count and the `keptCount` bytes of the first
+        // half of `kept`.
         unsafe body.withUnsafeBytes { bytes in
             guard let source = bytes.baseAddress else { return }
             unsafe kept.copyMemory(from: source, byteCount: answerCount)
@@ -130,7 +132,8 @@ extension ClientConnectionStateMachine {
         if !answerIsKept { answerCount = 0 }
         if stream.bodyPlace != BodyPool.none {
             answerCount = Int(stream.bodyCount)
-            // Both have `keptCount` bytes.
+            // SAFETY: the stream holds the place, of which `bodyCount` bytes are set; both have
+            // `keptCount`.
             unsafe kept.copyMemory(
                 from: bodies.bytes(of: stream.bodyPlace), byteCount: answerCount)
         }

@@ -4,27 +4,31 @@
     /// piece that waits is looked at every turn.
     static let limit = 64
 
+    // SAFETY: `init` allocates `limit` elements and sets them, `deinit` frees them; `count` is at
+    // most as many.
     private let ids: UnsafeMutablePointer<UInt32>
     private(set) var count = 0
     /// Whose turn it is, so that none starves.
     var turn = 0
 
     init() {
+        // SAFETY: all elements are set at once.
         unsafe ids = .allocate(capacity: Self.limit)
         unsafe ids.initialize(repeating: 0, count: Self.limit)
     }
 
+    // SAFETY: reached only through this value; numbers need no deinitialisation.
     deinit { unsafe ids.deallocate() }
 
     subscript(position: Int) -> UInt32 {
         precondition(position >= 0 && position < count, "no such stream")
-        // Checked in the line above; count is at most the limit.
+        // SAFETY: checked in the line above; `count` is at most the limit.
         return unsafe ids[position]
     }
 
     mutating func append(_ id: UInt32) {
         precondition(count < Self.limit, "too many requests in pieces")
-        // As above.
+        // SAFETY: checked in the line above to be below the limit.
         unsafe ids[count] = id
         count += 1
     }
@@ -32,7 +36,8 @@
     mutating func remove(at position: Int) {
         precondition(position >= 0 && position < count, "no such stream")
         count -= 1
-        // As above; the last takes the place of the removed one.
+        // SAFETY: both are below the old count, as checked; the last takes the place of the removed
+        // one.
         unsafe ids[position] = ids[count]
     }
 }

@@ -108,6 +108,8 @@ internal import Synchronization
     /// How many slots are still to be looked at for streams that a GOAWAY disowned.
     var slotsToDisown = 0
 
+    // SAFETY: `init` allocates two halves of `BodyPool.keptCount` bytes, and `deinit` frees them;
+    // `answerCount` bytes of the first and `debugCount` of the second are set.
     /// The body of the last response in the first `BodyPool.keptCount` bytes, the debug data of the
     /// last GOAWAY behind.
     let kept: UnsafeMutableRawPointer
@@ -125,9 +127,11 @@ internal import Synchronization
         streams = StreamTable(limit: configuration.maxStreams)
         receiveWindow = ReceiveWindow(size: configuration.connectionReceiveWindow)
         isGateOpen = !configuration.gateUntilFirstAnswer
+        // SAFETY: no byte is read before it is set: both counts are 0.
         unsafe kept = .allocate(byteCount: 2 * BodyPool.keptCount, alignment: 16)
     }
 
+    // SAFETY: spans of it borrow this value, so that none is left.
     deinit { unsafe kept.deallocate() }
 
     /// Queues the preface: its 24 bytes, our SETTINGS and the window of the connection
@@ -160,7 +164,8 @@ internal import Synchronization
     public var responseBody: RawSpan {
         @_lifetime(borrow self)
         get {
-            // `kept` lives as long as self, and `answerCount` bytes of it were written.
+            // SAFETY: `answerCount` bytes are set, and change only in calls that no borrower
+            // allows.
             let body = unsafe RawSpan(_unsafeStart: kept, byteCount: answerCount)
             return unsafe _overrideLifetime(body, borrowing: self)
         }
@@ -170,7 +175,8 @@ internal import Synchronization
     public var goAwayDebugData: RawSpan {
         @_lifetime(borrow self)
         get {
-            // As above, for the second half.
+            // SAFETY: `debugCount` bytes of the second half are set, and change only in calls that
+            // no borrower allows.
             let data = unsafe RawSpan(
                 _unsafeStart: kept + BodyPool.keptCount, byteCount: debugCount)
             return unsafe _overrideLifetime(data, borrowing: self)

@@ -23,18 +23,25 @@
         case tooLarge(FrameHeader)
     }
 
+    // SAFETY: `init` allocates room for a header and the largest payload, `deinit` frees it; the
+    // first `carryCount` bytes are set.
     private let carry: UnsafeMutableRawPointer
     private var carryCount = 0
 
     init() {
+        // SAFETY: no byte is read before `fill` has set it: `carryCount` is 0.
         unsafe carry = .allocate(
             byteCount: FrameHeader.byteCount + Self.maxPayloadCount, alignment: 8)
     }
 
+    // SAFETY: reached only through this value; bytes need no deinitialisation.
     deinit { unsafe carry.deallocate() }
 
     /// Where the payload of a frame in the carry starts.
-    var carriedPayload: UnsafeRawPointer { unsafe UnsafeRawPointer(carry + FrameHeader.byteCount) }
+    var carriedPayload: UnsafeRawPointer {
+        // SAFETY: `carry` is longer than a header.
+        unsafe UnsafeRawPointer(carry + FrameHeader.byteCount)
+    }
 
     /// Looks for the next frame of `bytes` from `offset` on and moves `offset` behind it.
     @inline(__always)
@@ -57,7 +64,7 @@
     private mutating func nextTorn(in bytes: RawSpan, at offset: inout Int) -> Found {
         fill(upTo: FrameHeader.byteCount, from: bytes, at: &offset)
         guard carryCount >= FrameHeader.byteCount else { return .nothing }
-        // At least a header of the carry was written; the span doesn't outlive this call.
+        // SAFETY: at least a header of the carry is set; the span doesn't outlive this call.
         let start = unsafe RawSpan(_unsafeStart: carry, byteCount: FrameHeader.byteCount)
         let header = FrameHeader(start, at: 0)
         guard header.length <= Self.maxPayloadCount else { return .tooLarge(header) }
@@ -72,8 +79,8 @@
         let taken = min(count - carryCount, bytes.byteCount - offset)
         guard taken > 0 else { return }
         precondition(offset >= 0, "the input has no bytes before its first")
-        // `count` is at most a header and the largest payload, which is what carry has; the source
-        // range is within `bytes`.
+        // SAFETY: `count` is at most a header and the largest payload, which is what `carry` has;
+        // the source range is within `bytes`, as checked.
         unsafe bytes.withUnsafeBytes { source in
             unsafe (carry + carryCount).copyMemory(
                 from: source.baseAddress.unsafelyUnwrapped + offset, byteCount: taken)

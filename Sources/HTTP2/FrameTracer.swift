@@ -35,6 +35,7 @@ public struct FrameTracer: ~Copyable {
         for offset in skipped..<bytes.byteCount { pending.append(bytes.byte(at: offset)) }
         var offset = 0
         while isReadable, pending.count - offset >= FrameHeader.byteCount {
+            // SAFETY: bytes have no padding; the span ends with the statement.
             let header = FrameHeader(unsafe pending.span.bytes, at: offset)
             guard header.length <= Self.payloadLimit else {
                 isReadable = false
@@ -91,6 +92,7 @@ public struct FrameTracer: ~Copyable {
     }
 
     private static func array(_ bytes: RawSpan) -> [UInt8] {
+        // SAFETY: a span's bytes are set, and are copied before the closure ends.
         unsafe bytes.withUnsafeBytes { unsafe Array($0) }
     }
 }

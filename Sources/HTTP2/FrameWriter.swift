@@ -7,7 +7,7 @@ public enum FrameWriter {
         let start = UInt64(header.length) << 40
         let middle = UInt64(header.type.rawValue) << 32 | UInt64(header.flags.rawValue) << 24
         let word = start | middle | UInt64(header.streamID >> 8)
-        // An integer has no padding that could leak.
+        // SAFETY: an integer has no padding that could leak; `append` checks its room.
         unsafe output.append(word.bigEndian, as: UInt64.self)
         output.append(UInt8(truncatingIfNeeded: header.streamID))
     }
@@ -34,6 +34,7 @@ public enum FrameWriter {
     /// The bytes kept for a GOAWAY: its header, two fields, and our message.
     static let reserve = 160
 
+    // SAFETY: `init` allocates it, `deinit` frees it; `start..<end` is set, and `end` stays within.
     private let storage: UnsafeMutableRawBufferPointer
     private var start = 0
     private var end = 0
@@ -42,9 +43,11 @@ public enum FrameWriter {
 
     init(capacity: Int) {
         precondition(capacity >= 4 * Self.reserve, "room for the first frames and a GOAWAY")
+        // SAFETY: no byte is read before it is set: nothing waits yet.
         unsafe storage = .allocate(byteCount: capacity, alignment: 8)
     }
 
+    // SAFETY: reached only through this value; bytes need no deinitialisation.
     deinit { unsafe storage.deallocate() }
 
     /// The bytes that wait.
@@ -54,7 +57,7 @@ public enum FrameWriter {
     mutating func take(into output: inout OutputRawSpan) {
         let taken = min(count, output.freeCapacity)
         for offset in start..<start + taken {
-            // start..<end was written, and is within storage.
+            // SAFETY: `start..<end` is set, and is within the storage.
             unsafe output.append(storage.load(fromByteOffset: offset, as: UInt8.self))
         }
         start += taken
@@ -69,9 +72,10 @@ public enum FrameWriter {
         _ type: FrameType, flags: FrameFlags = [], streamID: UInt32 = 0, length: Int
     ) -> Bool {
         let size = FrameHeader.byteCount + length
+        // SAFETY: what waits is within the storage, and so is the same count from its beginning on;
+        // memmove copes with their overlap.
         let limit = unsafe storage.count - (type == .goAway ? 0 : Self.reserve)
         if end + size > limit, start > 0 {
-            // Both ranges are within storage; memmove copes with their overlap.
             unsafe storage.baseAddress.unsafelyUnwrapped.copyMemory(
                 from: storage.baseAddress.unsafelyUnwrapped + start, byteCount: count)
             end -= start
@@ -89,7 +93,8 @@ public enum FrameWriter {
 
     /// Appends an integer in network order. Only after `begin` made room.
     mutating func append<Integer: FixedWidthInteger & BitwiseCopyable>(_ value: Integer) {
-        // `begin` has checked that the whole frame fits.
+        // SAFETY: `begin` has checked that the whole frame fits, and callers append no more than
+        // the length that they gave it; the preface comes first, into storage that has room for it.
         unsafe storage.storeBytes(of: value.bigEndian, toByteOffset: end, as: Integer.self)
         end += MemoryLayout<Integer>.size
     }
@@ -97,7 +102,7 @@ public enum FrameWriter {
     /// Appends the bytes of `text`. Only after `begin` made room.
     mutating func append(_ text: StaticString) {
         for offset in 0..<text.utf8CodeUnitCount {
-            // A static string has that many bytes.
+            // SAFETY: a static string has that many bytes, which live for ever.
             append(unsafe text.utf8Start[offset])
         }
     }

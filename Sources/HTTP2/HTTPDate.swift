@@ -4,6 +4,7 @@ public enum HTTPDate {
     ///
     /// - Returns: Seconds since 1970; nil where it is no such date.
     public static func parse(_ text: RawSpan) -> UInt64? {
+        // SAFETY: a span's bytes are set, and are copied before the closure ends.
         let string = unsafe text.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
         let words = string.split(separator: " ")
         let months = [

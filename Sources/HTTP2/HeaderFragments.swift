@@ -8,6 +8,8 @@
     /// The most frames of a block, lest a server sends empty ones for ever.
     static let frameLimit = 16
 
+    // SAFETY: the first `begin` allocates `byteLimit` bytes, `deinit` frees them; the first `count`
+    // are set.
     private var storage: UnsafeMutableRawPointer?
     private(set) var count = 0
     private var frameCount = 0
@@ -16,14 +18,21 @@
     /// HEADERS had END_STREAM.
     private(set) var endsStream = false
 
+    // SAFETY: nothing is allocated yet, and `count` is 0.
     init() { unsafe storage = nil }
 
+    // SAFETY: reached only through this value; bytes need no deinitialisation.
     deinit { unsafe storage?.deallocate() }
 
     /// Where the `count` bytes are that were collected.
-    var start: UnsafeRawPointer? { unsafe storage.map { UnsafeRawPointer($0) } }
+    var start: UnsafeRawPointer? {
+        // SAFETY: only the address is handed out; what is read there is the first `count` bytes.
+        unsafe storage.map { UnsafeRawPointer($0) }
+    }
 
     mutating func begin(streamID: UInt32, endsStream: Bool) {
+        // SAFETY: allocated once for the life of this value; `count` becomes 0: no byte is read
+        // before it is set.
         if unsafe storage == nil {
             unsafe storage = .allocate(byteCount: Self.byteLimit, alignment: 8)
         }
@@ -39,7 +48,7 @@
         guard frameCount <= Self.frameLimit, fragment.byteCount <= Self.byteLimit - count else {
             return false
         }
-        // The room was checked in the line above.
+        // SAFETY: the room was checked in the line above; `begin`, which comes first, allocated it.
         unsafe fragment.withUnsafeBytes { bytes in
             guard let source = bytes.baseAddress else { return }
             unsafe (storage.unsafelyUnwrapped + count).copyMemory(

@@ -3,11 +3,13 @@ internal import HPACK
 
 /// nghttp2's inflater of one direction's header blocks, with the dynamic table.
 @safe struct HeaderInflater: ~Copyable {
+    // SAFETY: an inflater that `init` makes and `deinit` frees; the value can't be copied.
     private let inflater: OpaquePointer
 
     /// nil if memory runs out.
     init?() {
         var made: OpaquePointer?
+        // SAFETY: `made` is a local, which nghttp2 sets to a new inflater if it succeeds.
         guard unsafe nghttp2_hd_inflate_new(&made) == 0, let made = unsafe made else { return nil }
         unsafe inflater = made
     }
@@ -16,7 +18,10 @@ internal import HPACK
     deinit { unsafe nghttp2_hd_inflate_del(inflater) }
 
     /// Bytes in the dynamic table, as RFC 7541 section 4.1 counts them.
-    var tableByteCount: Int { unsafe nghttp2_hd_inflate_get_dynamic_table_size(inflater) }
+    var tableByteCount: Int {
+        // SAFETY: the inflater lives as long as this value.
+        unsafe nghttp2_hd_inflate_get_dynamic_table_size(inflater)
+    }
 
     /// Inflates a whole block, a field after the other.
     ///

@@ -101,7 +101,8 @@ struct ResponseHeaders {
     ) throws(HPACKError) {
         if isHuffman {
             var failure: HPACKError?
-            // The temporary storage is used within the closure only.
+            // SAFETY: only the output reaches the temporary storage, within the closure; it counts
+            // what is set.
             unsafe withUnsafeTemporaryAllocation(
                 byteCount: Self.decodedCount, alignment: 8
             ) { storage in
@@ -245,7 +246,8 @@ struct ResponseHeaders {
         _ text: RawSpan, _ take: (RawSpan) -> Void
     ) throws(HPACKError) {
         var failure: HPACKError?
-        // The temporary storage is used within the closure only.
+        // SAFETY: only the output reaches the temporary storage, within the closure; it counts what
+        // is set.
         unsafe withUnsafeTemporaryAllocation(
             byteCount: Self.decodedCount, alignment: 8
         ) { storage in
@@ -277,7 +279,7 @@ extension RawSpan {
     fileprivate func matches(_ text: StaticString) -> Bool {
         guard byteCount == text.utf8CodeUnitCount else { return false }
         for offset in 0..<byteCount {
-            // A static string has as many bytes as it says.
+            // SAFETY: a static string has as many bytes as it says: `byteCount`, as checked.
             guard unsafe byte(at: offset) == text.utf8Start[offset] else { return false }
         }
         return true

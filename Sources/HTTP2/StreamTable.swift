@@ -56,6 +56,8 @@ struct Stream {
     /// "Unique 31-bit identifier."
     static let lastID: UInt32 = 0x7fff_ffff
 
+    // SAFETY: `init` and `grow` allocate `slotCount` streams and set them all; `grow` frees those
+    // before, `deinit` the last. Streams are plain values, without deinitialisation.
     private var streams: UnsafeMutablePointer<Stream>
     private var mask: Int
     /// The slots of the largest ring.
@@ -76,10 +78,12 @@ struct Stream {
         self.slotLimit = slotLimit
         let slotCount = min(slotLimit, Self.firstSlotCount)
         mask = slotCount - 1
+        // SAFETY: all slots are set at once.
         unsafe streams = .allocate(capacity: slotCount)
         unsafe streams.initialize(repeating: Stream(), count: slotCount)
     }
 
+    // SAFETY: reached only through this value.
     deinit { unsafe streams.deallocate() }
 
     var slotCount: Int { mask + 1 }
@@ -93,11 +97,11 @@ struct Stream {
 
     subscript(slot: Int) -> Stream {
         @inline(__always) unsafeAddress {
-            // The mask keeps every slot within the allocation.
+            // SAFETY: the mask keeps every slot within the allocation, of which all slots are set.
             unsafe UnsafePointer(streams + (slot & mask))
         }
         @inline(__always) unsafeMutableAddress {
-            // As above.
+            // SAFETY: the mask keeps every slot within the allocation, of which all slots are set.
             unsafe streams + (slot & mask)
         }
     }
@@ -146,9 +150,11 @@ struct Stream {
         precondition(slotCount < slotLimit, "more streams than the table was made for")
         let larger = 2 * slotCount
         let moved = UnsafeMutablePointer<Stream>.allocate(capacity: larger)
+        // SAFETY: all slots of the new allocation are set, and its mask keeps each place within it.
+        // An access to a slot holds the whole table, so that none is open while the old one is
+        // freed.
         unsafe moved.initialize(repeating: Stream(), count: larger)
         for slot in 0...mask where self[slot].state != .unused {
-            // The new mask keeps the place within the new allocation.
             unsafe moved[Int(self[slot].id >> 1) & (larger - 1)] = self[slot]
         }
         unsafe streams.deallocate()

@@ -153,6 +153,8 @@ package import Support
         mutating func finish(_ search: ExclusionScan) throws(BroadsideError) {
             try flush()
             let header: [UInt64] = [mark, search.code, count, hash]
+            // SAFETY: the kernel reads the array's words, as many bytes as they have, during the
+            // call only.
             let written = unsafe header.withUnsafeBytes { bytes in
                 unsafe pwrite(descriptor, bytes.baseAddress, bytes.count, 0)
             }

@@ -85,6 +85,7 @@ package struct ExclusionScan {
         while true {
             let count = try list.read(at: offset, into: &buffer)
             if count == 0 { return hexadecimal(sum.finish()) }
+            // SAFETY: a span's bytes are set, and are read before the closure ends.
             unsafe buffer.bytes.withUnsafeBytes { unsafe sum.update($0) }
             offset += UInt64(count)
         }

@@ -199,6 +199,8 @@ package final class ListBytes: Sendable {
     func read(
         at offset: UInt64, into buffer: inout ReadBuffer, limit: Int = .max
     ) throws(BroadsideError) -> Int {
+        // SAFETY: `read` sets bytes from the beginning of the room that it is given, and says how
+        // many.
         try unsafe buffer.fill(limit: limit) { (room) throws(BroadsideError) in
             unsafe try read(at: offset, into: room)
         }
@@ -213,6 +215,7 @@ package final class ListBytes: Sendable {
         case .memory(let bytes):
             guard offset < bytes.count else { return 0 }
             let piece = bytes[Int(offset)...].prefix(buffer.count)
+            // SAFETY: the piece was cut to the buffer's count.
             unsafe buffer.copyBytes(from: piece)
             return piece.count
         case .file(let descriptor, let byteCount):
@@ -221,6 +224,7 @@ package final class ListBytes: Sendable {
                 if buffer.count > 0 { try checkUnchanged() }
                 return 0
             }
+            // SAFETY: `room` is at most the buffer's count; the kernel sets no more.
             let count = unsafe pread(descriptor, buffer.baseAddress, room, off_t(offset))
             guard count >= 0 else {
                 throw BroadsideError(name, ": \(describe(errno: errno))", exitCode: 5)
@@ -232,6 +236,7 @@ package final class ListBytes: Sendable {
             return count
         case .stream(let stream, _, _):
             do throws(BroadsideError) {
+                // SAFETY: the caller's buffer is passed on as it is.
                 let count = try unsafe stream.read(at: offset, into: buffer)
                 if count == 0, buffer.count > 0 { try checkUnchanged() }
                 return count

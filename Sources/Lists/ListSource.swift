@@ -34,6 +34,8 @@ internal import Synchronization
     /// Of the list's beginning, as far as it was read in order; nil where nobody wants it.
     private var hash: ListHash?
 
+    // SAFETY: `init` allocates `readSize` bytes, `deinit` frees them; the first `bufferCount` are
+    // set, and change only when `cut` has consumed them.
     private let buffer: UnsafeMutableRawBufferPointer
     private var bufferOffset: UInt64 = 0
     private var bufferCount = 0
@@ -79,6 +81,7 @@ internal import Synchronization
         self.pool = pool
         self.rows = rows
         cutter = RowSplitter(format: list.format, pool: pool)
+        // SAFETY: no byte is read before `cut` has set it: `bufferCount` is 0.
         unsafe buffer = .allocate(byteCount: Self.readSize, alignment: 4096)
         self.canary = canary.map { CanaryRows(gate: $0, rowsLeft: $0.rowsWanted) }
         self.skips = skips
@@ -86,6 +89,8 @@ internal import Synchronization
     }
 
     deinit {
+        // SAFETY: the last reference is gone, and spans of the buffer end with the calls that made
+        // them.
         unsafe buffer.deallocate()
     }
 
@@ -343,6 +348,8 @@ internal import Synchronization
                 // Where reading fails, nothing of what came before may be taken for what follows.
                 bufferCount = 0
                 let room = Int(min(UInt64(Self.readSize), end - min(end, bufferOffset)))
+                // SAFETY: `room` is at most the buffer's size, and `read` says how many bytes it
+                // has set from its beginning on: those that the span has, until they are consumed.
                 bufferCount = unsafe try list.read(
                     at: bufferOffset,
                     into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))

@@ -25,12 +25,14 @@ import Support
     /// What is added to its file later is not read.
     private let inputLimit: UInt64
 
+    // SAFETY: `init` allocates it, `deinit` frees it; the bytes in `inputRange` are set.
     private let input: UnsafeMutableRawBufferPointer
     private var inputRange = 0..<0
     private var isInputAtEnd = false
     /// Bytes of the file that were read.
     private(set) var inputOffset: UInt64 = 0
 
+    // SAFETY: `init` allocates it, `deinit` frees it; the first `windowCount` bytes are set.
     private let window: UnsafeMutableRawBufferPointer
     private var windowStart: UInt64 = 0
     private var windowCount = 0
@@ -53,11 +55,12 @@ import Support
         self.descriptor = descriptor
         self.name = name
         self.canRestart = canRestart
+        // SAFETY: no byte is read before it is set: both ranges are empty. `readMore` sets `count`
+        // bytes of the input, of which the first are looked at.
         unsafe input = .allocate(byteCount: Self.inputByteCount, alignment: 4_096)
         unsafe window = .allocate(byteCount: Self.windowByteCount, alignment: 4_096)
         var found = given
         if found == nil {
-            // SAFETY: as many bytes as are there are set.
             var count = 0
             while count < 4 {
                 let more = try unsafe Self.readMore(
@@ -137,11 +140,13 @@ import Support
             inputOffset += UInt64(count)
             isInputAtEnd = count == 0
         }
+        // SAFETY: `inputRange` is set and inside the input, `windowCount` at most the window's
+        // size. The decompressor reads and writes inside what it is given, and says how much.
         let source = unsafe UnsafeRawBufferPointer(rebasing: input[inputRange])
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: window[windowCount...])
         guard compression != nil else {
             let count = min(source.count, room.count)
-            // SAFETY: both ranges lie inside their memory.
+            // SAFETY: `count` is at most the count of both.
             unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: source[..<count]))
             inputRange = (inputRange.lowerBound + count)..<inputRange.upperBound
             windowCount += count
@@ -173,6 +178,7 @@ import Support
         let markByteCount = 4
         guard !isBeginningSeen, isWhole || windowCount >= markByteCount else { return }
         isBeginningSeen = true
+        // SAFETY: `windowCount` bytes of the window are set, and are copied at once.
         let beginning = unsafe Array(window[..<min(windowCount, markByteCount)])
         guard let compression, let inner = ListCompression.detect(beginning) else { return }
         windowCount = 0
@@ -198,10 +204,11 @@ import Support
         _ descriptor: Int32, _ name: InputName, _ offset: UInt64?,
         _ buffer: UnsafeMutableRawBufferPointer, from start: Int
     ) throws(BroadsideError) -> Int {
+        // SAFETY: the range traps if `start` is behind the buffer's end; the system sets at most as
+        // many bytes as there is room for.
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[start...])
         if offset == nil { try awaitInput(descriptor) }
         while true {
-            // SAFETY: the system sets at most as many bytes as there is room for.
             let count =
                 if let offset {
                     unsafe pread(descriptor, room.baseAddress, room.count, off_t(offset))

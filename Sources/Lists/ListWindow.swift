@@ -8,6 +8,8 @@ package import Support
     static let maximumByteCount = 2 << 20
 
     private let list: TokenList
+    // SAFETY: `init` and `consume` allocate it, `consume` frees the one before, `deinit` the last;
+    // the first `filled` bytes are set.
     private var memory: UnsafeMutableRawBufferPointer
     private var filled = 0
     private var isConsumed = false
@@ -18,15 +20,20 @@ package import Support
 
     package init(_ list: TokenList) throws(BroadsideError) {
         self.list = list
+        // SAFETY: no byte is read before `fill` has set it: `filled` is 0.
         unsafe memory = .allocate(byteCount: Self.byteCount, alignment: 4_096)
     }
 
     deinit {
+        // SAFETY: the window can't be copied, and what has its `bytes` uses them until `consume` or
+        // `fill` only.
         unsafe memory.deallocate()
     }
 
     /// The bytes in the window; they stay where they are until `consume` or `fill`.
     package var bytes: UnsafeMutableRawBufferPointer {
+        // SAFETY: `filled` is at most the memory's size; the caller uses the bytes until the next
+        // call only.
         unsafe UnsafeMutableRawBufferPointer(rebasing: memory[..<filled])
     }
 
@@ -42,6 +49,8 @@ package import Support
     /// Reads on until the window is full or the list at its end; false where nothing is left.
     package mutating func fill() throws(BroadsideError) -> Bool {
         if isLast { return false }
+        // SAFETY: `read` says how many bytes it has set from the beginning of the room that it is
+        // given.
         while unsafe filled < memory.count {
             let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[filled...])
             let count = unsafe try list.read(at: offset + UInt64(filled), into: room)
@@ -58,6 +67,8 @@ package import Support
     package mutating func consume(_ count: Int) {
         precondition(count <= filled)
         let rest = filled - count
+        // SAFETY: the window is full, so that all bytes that are copied are set, and the new memory
+        // has room for twice as many; spans of the old one borrow this value.
         if count == 0, unsafe rest == memory.count {
             precondition(
                 unsafe memory.count < Self.maximumByteCount, "longer rows pass by in pieces")

@@ -91,6 +91,7 @@ package final class TokenList: Sendable {
     package func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
+        // SAFETY: the caller's buffer is passed on as it is.
         try unsafe bytes.read(at: offset, into: buffer)
     }
 

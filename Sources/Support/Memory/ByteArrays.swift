@@ -17,11 +17,13 @@ extension Array where Element: FixedWidthInteger & BitwiseCopyable {
 extension [UInt8] {
     /// A copy of these bytes.
     @inlinable package init(_ bytes: RawSpan) {
+        // SAFETY: a span's bytes are set, and are copied before the closure ends.
         self = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
     }
 
     /// Appends a copy of these bytes.
     @inlinable package mutating func append(_ bytes: RawSpan) {
+        // SAFETY: a span's bytes are set, and are copied before the closure ends.
         unsafe bytes.withUnsafeBytes { unsafe append(contentsOf: $0) }
     }
 

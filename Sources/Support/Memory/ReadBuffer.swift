@@ -1,5 +1,7 @@
 /// Memory that is read into, a piece after the other, and the bytes of the piece that it holds.
 @safe package struct ReadBuffer: ~Copyable {
+    // SAFETY: `init` allocates `capacity` bytes, and `deinit` frees them; nothing else keeps their
+    // address.
     private let memory: UnsafeMutableRawBufferPointer
     /// How many bytes it has room for.
     package let capacity: Int
@@ -9,6 +11,7 @@
     /// Empty, with room for so many bytes.
     package init(byteCount: Int) {
         capacity = byteCount
+        // SAFETY: no byte is read before `fill` has set it: `count` is 0.
         unsafe memory = .allocate(byteCount: byteCount, alignment: 4_096)
     }
 
@@ -36,6 +39,8 @@
         limit: Int = .max,
         _ read: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) -> Int {
+        // SAFETY: the range is at most `capacity`, and traps below 0. `read` gets the memory for
+        // the call only; how many bytes it has set is checked to be no more than there is room for.
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[..<min(limit, capacity)])
         count = 0
         let found = unsafe try read(room)

@@ -148,6 +148,8 @@ package final class OutputQueue: @unchecked Sendable {
         text.withUTF8 { bytes in
             var written = 0
             while written < bytes.count {
+                // SAFETY: `written` is below `count`, so that there is an address, and the rest is
+                // as long as is said.
                 let count = unsafe Glibc.write(
                     descriptor, bytes.baseAddress! + written,
                     min(bytes.count - written, Self.pieceSize))

@@ -8,6 +8,7 @@ package enum SystemCall {
 
     /// `open(2)`: a descriptor, or -1.
     package static func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0) -> Int32 {
+        // SAFETY: the path is a C string during the call, which keeps no address.
         unsafe Glibc.open(path, flags, mode)
     }
 
@@ -15,58 +16,73 @@ package enum SystemCall {
     package static func open(
         _ name: String, in folder: Int32, _ flags: Int32, _ mode: mode_t = 0
     ) -> Int32 {
+        // SAFETY: the name is a C string during the call, which keeps no address.
         unsafe openat(folder, name, flags, mode)
     }
 
     /// `unlinkat(2)`, of a file.
     @discardableResult
     package static func unlink(_ name: String, in folder: Int32) -> Int32 {
+        // SAFETY: the name is a C string during the call, which keeps no address.
         unsafe unlinkat(folder, name, 0)
     }
 
     /// `renameat(2)`, within an open directory.
     package static func rename(_ name: String, _ other: String, in folder: Int32) -> Int32 {
+        // SAFETY: both names are C strings during the call, which keeps no address.
         unsafe renameat(folder, name, folder, other)
     }
 
     /// `unlink(2)`.
     @discardableResult
-    package static func unlink(_ path: String) -> Int32 { unsafe Glibc.unlink(path) }
+    package static func unlink(_ path: String) -> Int32 {
+        // SAFETY: the path is a C string during the call, which keeps no address.
+        unsafe Glibc.unlink(path)
+    }
 
     /// `rename(2)`.
     package static func rename(_ path: String, _ other: String) -> Int32 {
+        // SAFETY: both paths are C strings during the call, which keeps no address.
         unsafe Glibc.rename(path, other)
     }
 
     /// `mkdir(2)`.
     package static func mkdir(_ path: String, _ mode: mode_t) -> Int32 {
+        // SAFETY: the path is a C string during the call, which keeps no address.
         unsafe Glibc.mkdir(path, mode)
     }
 
     /// `rmdir(2)`.
     @discardableResult
-    package static func rmdir(_ path: String) -> Int32 { unsafe Glibc.rmdir(path) }
+    package static func rmdir(_ path: String) -> Int32 {
+        // SAFETY: the path is a C string during the call, which keeps no address.
+        unsafe Glibc.rmdir(path)
+    }
 
     /// `stat(2)`: what a path leads to; nil where that can't be said.
     package static func status(_ path: String) -> stat? {
         var information = stat()
+        // SAFETY: the path is a C string, and `information` a local that is set, during the call.
         return unsafe stat(path, &information) == 0 ? information : nil
     }
 
     /// `lstat(2)`: what has this name, a link too; nil where that can't be said.
     package static func linkStatus(_ path: String) -> stat? {
         var information = stat()
+        // SAFETY: the path is a C string, and `information` a local that is set, during the call.
         return unsafe lstat(path, &information) == 0 ? information : nil
     }
 
     /// `fstat(2)`: what is open; nil where that can't be said.
     package static func status(of descriptor: Int32) -> stat? {
         var information = stat()
+        // SAFETY: `information` is a local that is set during the call.
         return unsafe fstat(descriptor, &information) == 0 ? information : nil
     }
 
     /// The names in a directory, in no order; nil where it can't be read.
     package static func names(inDirectory path: String) -> [String]? {
+        // SAFETY: the directory is open until this function ends, and is read by this thread only.
         guard let directory = unsafe opendir(path) else { return nil }
         defer { unsafe closedir(directory) }
         var names: [String] = []
@@ -82,6 +98,8 @@ package enum SystemCall {
 
     /// `realpath(3)`: where a path leads; nil where it leads nowhere.
     package static func realPath(_ path: String) -> String? {
+        // SAFETY: realpath allocates a text that ends with a zero; it is copied, and freed when
+        // this function ends.
         guard let resolved = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
@@ -89,6 +107,8 @@ package enum SystemCall {
 
     /// `getcwd(3)`; nil where the directory is gone.
     package static var workingDirectory: String? {
+        // SAFETY: getcwd allocates a text that ends with a zero; it is copied, and freed when this
+        // function ends.
         guard let path = unsafe getcwd(nil, 0) else { return nil }
         defer { unsafe free(path) }
         return unsafe String(cString: path)
@@ -96,6 +116,8 @@ package enum SystemCall {
 
     /// A variable of the environment; nil where it is not set, or empty.
     package static func environment(_ name: String) -> String? {
+        // SAFETY: the value ends with a zero, and is copied at once; variables change only before
+        // threads start.
         guard let value = unsafe getenv(name) else { return nil }
         let text = unsafe String(cString: value)
         return text.isEmpty ? nil : text
@@ -105,6 +127,7 @@ package enum SystemCall {
 
     /// `read(2)`: to the beginning of `room`.
     package static func read(_ descriptor: Int32, _ room: inout [UInt8]) -> Int {
+        // SAFETY: `room` has the bytes that the kernel is told of, and any bits are bytes.
         unsafe Glibc.read(descriptor, &room, room.count)
     }
 
@@ -112,6 +135,8 @@ package enum SystemCall {
     package static func read<Value: BitwiseCopyable>(
         _ descriptor: Int32, at offset: UInt64, _ values: inout [Value]
     ) -> Int {
+        // SAFETY: the kernel sets at most the bytes that the array has. Any bits are a value:
+        // callers read integers, or records that consist of them.
         unsafe values.withUnsafeMutableBytes {
             unsafe pread(descriptor, $0.baseAddress, $0.count, off_t(offset))
         }
@@ -121,21 +146,25 @@ package enum SystemCall {
     @discardableResult
     package static func readCounter(_ descriptor: Int32) -> Int {
         var counter: UInt64 = 0
+        // SAFETY: the counter has the eight bytes that the kernel may set.
         return unsafe Glibc.read(descriptor, &counter, 8)
     }
 
     /// `write(2)`.
     package static func write(_ descriptor: Int32, _ bytes: RawSpan) -> Int {
+        // SAFETY: the kernel reads the span's bytes during the call only.
         unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
     }
 
     /// `recv(2)`: to the beginning of `room`.
     package static func receive(_ descriptor: Int32, _ room: inout [UInt8], _ flags: Int) -> Int {
+        // SAFETY: `room` has the bytes that the kernel is told of, and any bits are bytes.
         unsafe recv(descriptor, &room, room.count, Int32(flags))
     }
 
     /// `send(2)`, without a signal where nobody reads.
     package static func send(_ descriptor: Int32, _ bytes: RawSpan) -> Int {
+        // SAFETY: the kernel reads the span's bytes during the call only.
         unsafe bytes.withUnsafeBytes {
             unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
         }
@@ -145,6 +174,8 @@ package enum SystemCall {
 
     /// `poll(2)`.
     package static func poll(_ waited: inout [pollfd], _ timeoutMilliseconds: Int32) -> Int32 {
+        // SAFETY: the array has as many elements as the kernel is told, which sets them during the
+        // call.
         unsafe Glibc.poll(&waited, nfds_t(waited.count), timeoutMilliseconds)
     }
 
@@ -161,6 +192,7 @@ package enum SystemCall {
     package static func setOption<Value: BitwiseCopyable>(
         _ descriptor: Int32, _ option: Int32, _ value: Value
     ) -> Int32 {
+        // SAFETY: the kernel reads the value's bytes, as many as it has, during the call only.
         unsafe withUnsafeBytes(of: value) {
             unsafe setsockopt(
                 descriptor, SOL_SOCKET, option, $0.baseAddress, socklen_t($0.count))
@@ -172,8 +204,9 @@ package enum SystemCall {
         _ address: Address,
         _ call: (UnsafePointer<sockaddr>?, socklen_t) -> Int32
     ) -> Int32 {
+        // SAFETY: every address begins like `sockaddr`; the count says how long this one is, and it
+        // lives until the call has returned.
         unsafe withUnsafeBytes(of: address) {
-            // SAFETY: every address begins like `sockaddr`; the count says how long this one is.
             unsafe call($0.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
         }
     }
@@ -181,11 +214,13 @@ package enum SystemCall {
     /// `connect(2)`.
     @discardableResult
     package static func connect(_ descriptor: Int32, _ address: some BitwiseCopyable) -> Int32 {
+        // SAFETY: the kernel copies the address, of which it is told the length, during the call.
         unsafe withAddress(address) { unsafe Glibc.connect(descriptor, $0, $1) }
     }
 
     /// `bind(2)`.
     package static func bind(_ descriptor: Int32, _ address: some BitwiseCopyable) -> Int32 {
+        // SAFETY: the kernel copies the address, of which it is told the length, during the call.
         unsafe withAddress(address) { unsafe Glibc.bind(descriptor, $0, $1) }
     }
 }

@@ -9,6 +9,8 @@ internal import Glibc
     private let condition: UnsafeMutablePointer<pthread_cond_t>
 
     package init() {
+        // SAFETY: each place has room for one, and is initialised at once; both stay where they
+        // are.
         unsafe mutex = .allocate(capacity: 1)
         unsafe condition = .allocate(capacity: 1)
         unsafe pthread_mutex_init(mutex, nil)
@@ -16,6 +18,7 @@ internal import Glibc
     }
 
     deinit {
+        // SAFETY: the last reference is gone, so that nobody waits and nobody holds the lock.
         unsafe pthread_cond_destroy(condition)
         unsafe pthread_mutex_destroy(mutex)
         unsafe condition.deallocate()
@@ -24,6 +27,8 @@ internal import Glibc
 
     /// Holds the lock for as long as `body` takes.
     package func locked<Result>(_ body: () -> Result) -> Result {
+        // SAFETY: `init` made the lock, and `self` keeps it; it is unlocked by the thread that
+        // locked it.
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
         return body()
@@ -31,11 +36,20 @@ internal import Glibc
 
     /// Lets go of the lock until somebody says that something changed; called by its holder, which
     /// looks again whether it is what it waits for.
-    package func wait() { unsafe pthread_cond_wait(condition, mutex) }
+    package func wait() {
+        // SAFETY: `init` made both, and `self` keeps them; the caller holds the lock.
+        unsafe pthread_cond_wait(condition, mutex)
+    }
 
     /// Wakes one that waits.
-    package func signal() { unsafe pthread_cond_signal(condition) }
+    package func signal() {
+        // SAFETY: `init` made the condition, and `self` keeps it.
+        unsafe pthread_cond_signal(condition)
+    }
 
     /// Wakes all that wait.
-    package func broadcast() { unsafe pthread_cond_broadcast(condition) }
+    package func broadcast() {
+        // SAFETY: `init` made the condition, and `self` keeps it.
+        unsafe pthread_cond_broadcast(condition)
+    }
 }

@@ -17,6 +17,9 @@ package final class WorkerThread: @unchecked Sendable {
     /// - Throws: Where the system gives no more threads (exit 1).
     package init(_ run: @escaping @Sendable () -> Void) throws(BroadsideError) {
         body = Body(run)
+        // SAFETY: the thread takes the reference that is passed to it, once; where none was
+        // started, it is released here. `handle` is set before pthread_create returns, and the
+        // thread does not read it.
         let retained = unsafe Unmanaged.passRetained(body)
         let error = unsafe pthread_create(
             &handle, nil,

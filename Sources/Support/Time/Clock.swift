@@ -5,6 +5,7 @@ package enum Clock {
     package static func now() -> Now {
         var monotonic = timespec()
         var wall = timespec()
+        // SAFETY: both are locals, which the calls set.
         unsafe clock_gettime(CLOCK_MONOTONIC, &monotonic)
         unsafe clock_gettime(CLOCK_REALTIME, &wall)
         return Now(
