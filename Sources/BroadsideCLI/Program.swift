@@ -38,7 +38,7 @@ enum Program {
             page += CommandDescription.line("\(code)", meaning)
         }
         return page
-            + "\nbroadside help COMMAND, or COMMAND --help, says more. --version prints the version.\n"
+            + "\nCOMMAND -h is one screen, COMMAND --help everything. --version prints the version.\n"
             + "help --man [COMMAND] and help --completion bash|zsh|fish are for tools/install,\n"
             + "help --markdown for tools/reference.\n"
     }
@@ -66,9 +66,14 @@ enum Program {
             let command = try command(named: first)
             var parsed = try ParsedArguments(
                 Array(arguments.dropFirst()), command: command, among: commands)
-            if parsed.asksForHelp {
+            switch parsed.help {
+            case .short:
+                print(command.shortHelp, terminator: "")
+                return 0
+            case .complete:
                 print(command.helpPage, terminator: "")
                 return 0
+            case nil: break
             }
             try CampaignOptions.addFile(to: &parsed, of: command)
             do {

@@ -140,6 +140,8 @@ public struct SendOptions: Sendable {
     public var skipsDuplicates = false
     /// Check everything, connect nowhere, write nothing.
     public var isDryRun = false
+    /// Requests of each payload that are printed and not sent; nil: no preview.
+    public var preview: Int?
     /// Do not ask before Apple's production.
     public var isConfirmed = false
     /// The ledger's directory.
@@ -174,6 +176,12 @@ public struct SendOptions: Sendable {
 
     /// `--max-invalid` where none is given.
     public static let defaultMaxInvalid = 10.0
+
+    /// The most requests of a payload that a preview shows.
+    public static var previewLimit: Int { 1_000 }
+
+    /// Whether nothing is to be connected or written.
+    public var onlyLooks: Bool { isDryRun || preview != nil }
 
     /// The longest `--name`.
     public static var nameByteLimit: Int { 200 }

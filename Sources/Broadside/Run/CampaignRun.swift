@@ -18,7 +18,7 @@ public enum CampaignRun {
     /// - Throws: What made it impossible, with the exit code for it; nothing was sent then.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
         defer { OutputQueue.standardError.finish() }
-        guard options.tokens == .file(ListBytes.standardInput), !options.isDryRun else {
+        guard options.tokens == .file(ListBytes.standardInput), !options.onlyLooks else {
             return try run(options, spooling: nil)
         }
         let directory = try openLedger(options)
@@ -81,6 +81,10 @@ public enum CampaignRun {
         }
         let context = try tlsContext(options, plan.credential)
         let skips = try ExclusionScan(options, payloads: payloads.set)
+        if let count = options.preview {
+            try Preview.run(plan, list: list, skips: skips, count: count)
+            if !options.isDryRun { return 0 }
+        }
         if options.isDryRun { return try DryRun.run(plan, list: list, skips: skips) }
         guard let ledger = options.ledger else {
             throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")
@@ -147,19 +151,28 @@ public enum CampaignRun {
             wanted: wanted, isSpooled: true)
     }
 
-    /// A run against Apple's production by a person at a terminal is asked for once more.
+    /// A run against Apple's production by a person at a terminal is confirmed by the number of devices,
+    /// so that the wrong list is noticed.
     private static func confirm(_ plan: Plan, _ list: TokenList) throws(BroadsideError) {
         guard plan.goesToProduction, !plan.options.isConfirmed, isatty(STDIN_FILENO) == 1 else {
             return
         }
-        standardError(plan.description(of: list, for: STDERR_FILENO))
-        if let alert = AlertText(plan, list) {
-            let whose = alert.isFirstRows ? " (the first row's)" : ""
-            standardError("alert\(whose)  \(alert.line)")
+        let size = try ListSize.count(plan, list)
+        standardError(
+            plan.description(
+                of: list, size: size, alert: AlertText(plan, list), for: STDERR_FILENO))
+        if plan.options.resumes {
+            standardError("--resume: rows that are settled are not sent again")
         }
-        standardError("This goes to Apple's production devices. Type yes to send:")
-        guard readLine() == "yes" else {
-            throw .request("not confirmed: nothing was sent")
+        let number = size.shownCount.map { "\($0)" }
+        let subject = size.shownCount.map { "\(size.text) \($0 == 1 ? "device" : "devices")" }
+        standardError(
+            "This goes to \(subject ?? "production devices") of Apple's production. "
+                + "Type \(number.map { "the number, \($0)," } ?? "yes") to send:")
+        let typed = readLine()?.filter { !" ,._'".contains($0) }
+        guard let typed, typed == number ?? "yes" else {
+            throw .request(
+                "not confirmed: nothing was sent; a script confirms with --yes")
         }
     }
 
@@ -218,39 +231,4 @@ public enum CampaignRun {
     /// Threads besides the reactors' and the metrics endpoint's: names, the list, and the output to stderr
     /// and stdout.
     private static var otherThreads: Int { 4 }
-}
-
-extension Plan {
-    /// What will be done, in a few lines that fit the terminal behind a descriptor.
-    func description(of list: TokenList, for descriptor: Int32) -> String {
-        let text = ForeignText.escapedLines(
-            "\(list.description(options.shard))\n\(description)")
-        return folded(text, indent: 13, for: descriptor)
-    }
-
-    private var description: String {
-        let rate = options.rate.map { "\(rateText($0)) requests per second" } ?? "no rate limit"
-        let name = options.name.map { "name         \($0)\n" } ?? ""
-        return name + """
-            endpoint     \(place)\(protocolWords)\(route.proxy.map { " through the proxy \($0.place)" } ?? "")
-            topic        \(requestWords)
-            payload      \(payloads.description)
-            connections  \(shape.words(options)), \
-            at most \(streamsPerConnection) \(binaryWait == nil ? "streams" : "notifications out on") each\(silenceWords)
-            rate         \(rate)
-            """
-    }
-}
-
-extension PayloadFiles {
-    /// What is sent, for people.
-    var description: String {
-        guard set.isPersonal else { return "\(set.templates[0].constantCount) bytes" }
-        let counts = set.templates.map(\.constantCount)
-        let (least, most) = (counts.min() ?? 0, counts.max() ?? 0)
-        let size = least == most ? "\(least)" : "\(least) to \(most)"
-        let files = counts.count == 1 ? "" : "\(counts.count) files, "
-        let names = columns.map(\.name).joined(separator: ", ")
-        return "\(files)\(size) bytes and each row's \(names)"
-    }
 }

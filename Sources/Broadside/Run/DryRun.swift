@@ -2,6 +2,7 @@ import APNs
 import Campaign
 internal import Glibc
 import Lists
+import Observability
 import Support
 
 /// Reads and checks everything that a run would, builds each request, connects nowhere, writes
@@ -22,7 +23,6 @@ enum DryRun {
         }
 
         func print(withSkips: Bool) {
-            Swift.print("rows         \(rows)")
             let suppressed = skipped[.suppressed] ?? 0
             let duplicates = skipped[.duplicate] ?? 0
             Swift.print("to send      \(rows - invalid - suppressed - duplicates)")
@@ -75,7 +75,10 @@ enum DryRun {
         if let warning = source.openQuoteWarning {
             standardErrorLine("broadside: warning: \(warning)")
         }
-        print(plan.description(of: list, for: STDOUT_FILENO))
+        print(
+            plan.description(
+                of: list, size: .exact(tally.rows), alert: AlertText(plan, list),
+                for: STDOUT_FILENO))
         tally.print(withSkips: skips != nil)
         if let words = inspector.fallbackCounts.words { print("other values \(words)") }
         if let verdict = rows.finish(), try !verdict.isEmptyPart(of: list, shard) {

@@ -52,7 +52,10 @@ struct LiveRun {
     /// - Returns: The exit code.
     func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32 {
         if plan.options.progress != .none {
-            standardError(plan.description(of: list, for: STDERR_FILENO))
+            let size = try ListSize.estimate(plan, list)
+            standardError(
+                plan.description(
+                    of: list, size: size, alert: AlertText(plan, list), for: STDERR_FILENO))
             let call = "broadside control --ledger \(shellWord(session.directory.path))"
             standardError(
                 folded(

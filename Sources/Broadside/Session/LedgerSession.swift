@@ -184,7 +184,7 @@ final class LedgerSession {
             rows: kept.reduce(0) { $0 + earlier.count($1) }, invalid: earlier.count(.invalid))
     }
 
-    private static func begin(
+    static func begin(
         _ plan: Plan, identity: CampaignIdentity, list: TokenList, part: ListGap, now: Now
     ) -> (Manifest, UInt32) {
         let number = randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) }
@@ -200,7 +200,7 @@ final class LedgerSession {
         return (manifest, epoch)
     }
 
-    private static func identity(
+    static func identity(
         _ plan: Plan, list: TokenList, skips: ExclusionScan?
     ) -> CampaignIdentity {
         let expiration: String? =

@@ -17,6 +17,13 @@ enum CampaignOptions {
                 "write the campaign as it would be sent, as such a file, and send nothing"),
         ])
 
+    /// `--campaign` of a command that needs only some of a campaign.
+    static func file(_ what: String) -> OptionDescription {
+        .init(
+            "campaign", .file(.read), "FILE",
+            "take \(what) from the campaign file of a send; an option here overrides it")
+    }
+
     /// Options of which one makes others meaningless: a flag drops the file's others.
     private static let alternatives: [[Set<String>]] = [
         [["tokens"], ["to"]],
@@ -36,8 +43,11 @@ enum CampaignOptions {
         let overridden = overridden(by: arguments)
         var passedOver: [String] = []
         for entry in file.entries {
-            if command.passedOverInCampaign.contains(entry.name) {
-                passedOver.append(entry.name)
+            let isUnused = command.campaignKeys.map {
+                !$0.contains(entry.name) && Self.isOfSend(entry)
+            }
+            if isUnused == true || command.passedOverInCampaign.contains(entry.name) {
+                if command.campaignKeys == nil { passedOver.append(entry.name) }
                 if let option = SendCommand.description.options.first(where: {
                     $0.name == entry.name
                 }), let path = try? value(of: option, entry, folder: file.folder),
@@ -71,15 +81,18 @@ enum CampaignOptions {
         return names
     }
 
+    private static func isOfSend(_ entry: CampaignFile.Entry) -> Bool {
+        SendCommand.description.options.named(entry.name) != nil
+            && section.options.named(entry.name) == nil
+    }
+
     private static func unknown(_ entry: CampaignFile.Entry, _ command: CommandDescription)
         -> String
     {
         let names = command.options.map(\.name).filter { name in
             !section.options.contains { $0.name == name }
         }
-        if command.name != SendCommand.description.name,
-            SendCommand.description.options.contains(where: { $0.name == entry.name })
-        {
+        if command.name != SendCommand.description.name, isOfSend(entry) {
             return "\(entry.namePlace): '\(entry.name)' is for send, and changes what a "
                 + "\(command.name) would do: take it out, or give the \(command.name) a file of its own"
         }

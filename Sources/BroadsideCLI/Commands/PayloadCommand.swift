@@ -15,7 +15,9 @@ enum PayloadCommand {
 
             Nothing is sent. Exit codes: 0 it can be sent; 2 it must not be.
             """,
-        sections: [group.section],
+        sections: [
+            group.section.adding([CampaignOptions.file("payload, push type and topic")])
+        ],
         examples: [
             .init(
                 "Look at one payload",
@@ -25,6 +27,7 @@ enum PayloadCommand {
                 "broadside payload check --payload-by lang=texts --payload payload.json"),
         ],
         subcommands: ["check"],
+        campaignKeys: ["payload", "payload-by", "push-type", "topic"],
         run: { (arguments) throws(BroadsideError) in
             try arguments.expectSubcommand(of: description)
             if !arguments.has("payload-by") { _ = try arguments.required("payload", "FILE") }

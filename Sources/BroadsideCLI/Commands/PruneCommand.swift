@@ -17,7 +17,7 @@ enum PruneCommand {
             The output appears whole or not at all, and never over the list that is read. Exit codes:
             0 done; 2 the request is wrong, or too many rows would go; 5 a file or disk error.
             """,
-        sections: [group.section],
+        sections: [group.section.adding([CampaignOptions.file("the list and the ledger")])],
         examples: [
             .init(
                 "Take out the tokens that a run found dead, and keep them apart",
@@ -32,6 +32,7 @@ enum PruneCommand {
                     --output tokens.clean.csv --registered-column registered_at
                 """#),
         ],
+        campaignKeys: ["tokens", "format", "token-column", "ledger"],
         run: { (arguments) throws(BroadsideError) in
             let options = try options(from: arguments)
             standardError(try PruneRun.run(options))

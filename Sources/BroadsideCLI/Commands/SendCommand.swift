@@ -39,6 +39,10 @@ enum SendCommand {
                 "Go on after a stop, a crash, a power cut",
                 "broadside send --campaign evening.json5 --ledger tonight --resume"),
         ],
+        essentials: [
+            "campaign", "tokens", "payload", "topic", "auth-key", "environment", "rate", "canary",
+            "dry-run", "ledger",
+        ],
         run: { (arguments) throws(BroadsideError) in
             let options = try options(from: arguments)
             if arguments.has("print-campaign") {
@@ -203,6 +207,10 @@ enum SendCommand {
             .choice(
                 "payload-check", \.payloadCheck,
                 "error: what payload check calls an error is not sent, warnings go to stderr"),
+            .integer(
+                "preview", 1...SendOptions.previewLimit, \.preview,
+                "print the first N requests as they would be sent, of each payload; connect nowhere, write nothing"
+            ),
             .flag(
                 "dry-run", \.isDryRun, "read and check everything, connect nowhere, write nothing"),
             .flag(
@@ -262,7 +270,7 @@ enum SendCommand {
         // A campaign may be written down before it is whole.
         if !arguments.has("print-campaign") {
             required += RequiredOption.toConnect(arguments)
-            if !arguments.has("dry-run") { required.append(.ledger) }
+            if !arguments.has("dry-run"), !arguments.has("preview") { required.append(.ledger) }
         }
         try arguments.require(required)
         var options = SendOptions()

@@ -17,7 +17,7 @@ enum TokensCommand {
             what send refuses: no valid row, or more than --max-invalid of them invalid; 5 a file
             or disk error.
             """,
-        sections: [group.section],
+        sections: [group.section.adding([CampaignOptions.file("check: the list")])],
         examples: [
             .init(
                 "Look at a list, and count what is in it twice",
@@ -30,6 +30,7 @@ enum TokensCommand {
                 """#),
         ],
         subcommands: ["check", "dedupe"],
+        campaignKeys: ["tokens", "format", "token-column", "max-invalid"],
         run: { (arguments) throws(BroadsideError) in
             let word = try arguments.expectSubcommand(of: description)
             try refuseOthers(word, arguments)
@@ -106,7 +107,7 @@ enum TokensCommand {
     ) throws(BroadsideError) {
         let others =
             word == "check"
-            ? ["output", "registered-column"] : ["duplicates", "json", "max-invalid"]
+            ? ["output", "registered-column"] : ["campaign", "duplicates", "json", "max-invalid"]
         for name in others where arguments.has(name) {
             throw .usage(name, "is not an option of tokens \(word): take it out")
         }

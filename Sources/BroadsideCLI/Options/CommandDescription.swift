@@ -31,6 +31,10 @@ struct CommandDescription: Sendable {
     var subcommands: [String] = []
     /// Words that follow a path where the command takes one.
     var wordsAfterPath: [String] = []
+    /// The options that `-h` shows, ten at most; empty: all there are, or the first ten.
+    var essentials: [String] = []
+    /// What the command reads of a campaign file; nil: all of it.
+    var campaignKeys: Set<String>?
     /// Options of `send` that a campaign file may hold though the command has no use for them.
     var passedOverInCampaign: Set<String> = []
     let run: @Sendable (ParsedArguments) throws(BroadsideError) -> Int32
@@ -39,14 +43,37 @@ struct CommandDescription: Sendable {
 }
 
 extension CommandDescription {
+    /// The most options that `-h` shows.
+    static var essentialsLimit: Int { 10 }
+
+    /// The screen that `-h` prints: usage, the options that matter, examples.
+    var shortHelp: String {
+        let shown =
+            essentials.isEmpty
+            ? Array(options.prefix(Self.essentialsLimit))
+            : essentials.compactMap { options.named($0) }
+        var page = "Usage: broadside \(name) \(usage)\n\n"
+        page += shown.count < options.count ? "Options that matter:\n" : "Options:\n"
+        for option in shown {
+            page += Self.line(option.call, String(option.help.prefix { $0 != ";" }), width: 80)
+        }
+        page += "\nExamples:\n"
+        for example in examples.prefix(3) {
+            page += "  \(example.purpose):\n"
+            for line in example.lines { page += "    \(line)\n" }
+        }
+        let more =
+            shown.count < options.count ? "all \(options.count) options, in detail" : "details"
+        return page + "\nbroadside \(name) --help: \(more)\n"
+    }
+
     /// The page that `--help` prints.
     var helpPage: String {
         var page = "Usage: broadside \(name) \(usage)\n\n\(discussion)\n"
         for section in sections {
             page += "\n\(section.title):\n"
             for option in section.options {
-                page += Self.line(
-                    "--\(option.name)" + (option.placeholder.map { " \($0)" } ?? ""), option.help)
+                page += Self.line(option.call, option.help)
             }
         }
         page += "\nExamples:\n"
@@ -58,9 +85,8 @@ extension CommandDescription {
     }
 
     /// A name in the left column, its text wrapped in the right one.
-    static func line(_ left: String, _ right: String) -> String {
+    static func line(_ left: String, _ right: String, width: Int = 98) -> String {
         let column = 30
-        let width = 98
         var result = "  " + left
         var position = result.count
         if position >= column {

@@ -57,10 +57,17 @@ enum CredentialOptions {
     private static let environment = Option<SendOptions>(
         OptionDescription(
             "environment", .choice(Endpoints.Environment.allCases.map(\.rawValue)), "NAME",
-            "production or development (default: \(SendOptions.defaults.environment.rawValue))")
+            "production, or development (Apple's sandbox; default: "
+                + "\(SendOptions.defaults.environment.rawValue))")
     ) { (arguments, options) throws(BroadsideError) in
-        // Apple's older words, and the short ones.
-        let meant = ["sandbox": "development", "dev": "development", "prod": "production"]
+        if arguments.string("environment") == "sandbox" {
+            options.environment = .development
+            return
+        }
+        let meant = [
+            "sandbox": "development", "dev": "development", "prod": "production",
+            "live": "production",
+        ]
         if let text = arguments.string("environment"), let name = meant[text.lowercased()] {
             throw .usage("environment", "'\(text)' is unknown: did you mean \(name)?")
         }

@@ -24,6 +24,9 @@ struct OptionDescription: Sendable {
         self.isRepeatable = isRepeatable
     }
 
+    /// How it is written: `--ledger DIR`.
+    var call: String { "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
+
     /// Whether a text names a file or a directory here.
     func isPath(_ text: String) -> Bool { kind.fileUse(of: text) != nil }
 
@@ -46,4 +49,9 @@ struct OptionDescription: Sendable {
 struct OptionSection: Sendable {
     let title: String
     let options: [OptionDescription]
+
+    /// The same with more options behind.
+    func adding(_ more: [OptionDescription]) -> OptionSection {
+        OptionSection(title: title, options: options + more)
+    }
 }

@@ -2,6 +2,14 @@ import APNs
 import Broadside
 import Support
 
+/// How much of a command's help is wanted.
+enum HelpRequest {
+    /// `-h`: one screen.
+    case short
+    /// `--help`: everything.
+    case complete
+}
+
 /// The options of one call, checked against the command's table.
 struct ParsedArguments {
     private var values: [String: [String]] = [:]
@@ -11,7 +19,8 @@ struct ParsedArguments {
     private(set) var passedOver: [(option: OptionDescription, value: String)] = []
     /// Words that are not options: a subcommand, a path.
     private(set) var words: [String] = []
-    private(set) var asksForHelp = false
+    /// Which help it asks for; nil: none.
+    private(set) var help: HelpRequest?
 
     /// Reads `--name value`, `--name=value` and flags.
     ///
@@ -23,7 +32,7 @@ struct ParsedArguments {
         while let argument = rest.popFirst() {
             guard argument.starts(withBytes: "--"), argument.utf8.count > 2 else {
                 if argument == "-h" {
-                    asksForHelp = true
+                    help = help ?? .short
                 } else if argument.starts(withBytes: "-"), argument != "-" {
                     let name = argument.drop { $0 == "-" }.prefix { $0 != "=" }
                     let isKnown = command.options.contains { $0.name == name }
@@ -44,7 +53,7 @@ struct ParsedArguments {
             let name = String(parts?.before ?? Substring(body))
             let attached = parts.map { String($0.behind) }
             if name == "help" {
-                asksForHelp = true
+                help = .complete
                 continue
             }
             guard let option = command.options.first(where: { $0.name == name }) else {

@@ -25,6 +25,7 @@ enum WatchOptions {
                 "write each HTTP/2 frame as a line of JSON, secrets masked; at most 256 MiB"),
             .file(
                 "control", \.control, use: .socket, placeholder: "PATH",
-                "a second control socket here, besides the ledger's own: broadside control PATH talks to it"),
+                "a second control socket here, besides the ledger's own: broadside control PATH talks to it"
+            ),
         ])
 }

@@ -215,6 +215,12 @@ public import APNs
         }
     }
 
+    /// The collapse ID of the row that was made last; empty if it has none of its own.
+    public func lastCollapseID(_ shape: Shape) -> [UInt8] {
+        // SAFETY: the row's pieces are the first `count` bytes, and the collapse ID is the last of them.
+        unsafe Array(pieces[..<count].suffix(Int(shape.collapseCount)))
+    }
+
     /// Writes a row's payload at `output`, which has room for its `payloadCount` bytes.
     ///
     /// - Parameter pieces: As `lastPieces` had them for the row.

@@ -1,5 +1,5 @@
 import APNs
-import HPACK
+package import HPACK
 
 extension ReactorSettings {
     /// The fields of a request in the order in which they go out. The path is an empty hole: its
@@ -10,7 +10,7 @@ extension ReactorSettings {
     ///   - personalCollapseCount: The bytes of a row's own collapse ID, a hole; nil: it has none.
     ///   - personalLength: Rows have payloads of their own: the content-length is a hole of one
     ///     byte, at the very end, because a template has to write as many digits as it takes.
-    func fields(
+    package func fields(
         authorization: [UInt8]?, version: UInt32, personalCollapseCount: Int? = nil,
         personalLength: Bool = false
     ) -> [RequestField] {

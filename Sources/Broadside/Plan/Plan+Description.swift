@@ -1,0 +1,68 @@
+import APNs
+import Campaign
+import Engine
+import Lists
+import Observability
+import Support
+
+extension Plan {
+    /// What will be done, in a few lines that fit the terminal behind a descriptor.
+    func description(
+        of list: TokenList, size: ListSize, alert: AlertText?, for descriptor: Int32
+    ) -> String {
+        var lines = [list.description(options.shard)]
+        if let name = options.name { lines.insert("name         \(name)", at: 0) }
+        lines.append("rows         \(size.text)")
+        lines.append(
+            "endpoint     \(place)\(whose)\(protocolWords)"
+                + (route.proxy.map { " through the proxy \($0.place)" } ?? ""))
+        lines.append("credential   \(credential.summary)")
+        lines.append("topic        \(requestWords)")
+        lines.append("payload      \(payloads.description)")
+        if let alert {
+            lines.append(
+                "alert        \(alert.line)\(alert.isFirstRows ? " (the first row's)" : "")")
+        }
+        let room = binaryWait == nil ? "streams" : "notifications out on"
+        lines.append(
+            "connections  \(shape.words(options)), at most \(streamsPerConnection) \(room) each"
+                + silenceWords)
+        let rate = options.rate.map { "\(rateText($0)) requests per second" } ?? "no rate limit"
+        lines.append("rate         \(rate)")
+        if let end = endWords { lines.append("at the end   \(end)") }
+        let text = ForeignText.escapedLines(lines.joined(separator: "\n"))
+        return folded(text, indent: 13, for: descriptor)
+    }
+
+    /// Which of Apple's environments the endpoint is.
+    private var whose: String {
+        options.endpoint == nil ? " (Apple, \(options.environment.rawValue))" : ""
+    }
+
+    /// Where the results go; nil if there are none.
+    private var endWords: String? {
+        guard !options.onlyLooks, let ledger = options.ledger else { return nil }
+        var parts = ["each row's outcome is in ledger \(ledger)"]
+        if let report = options.report { parts.append("report \(report)") }
+        if let summary = options.summary, summary != "-" { parts.append("summary \(summary)") }
+        if let deadline = options.deadline {
+            parts.append(
+                "rows not sent within \(durationText(Double(deadline) / 1e9)) of the first start "
+                    + "remain")
+        }
+        return parts.joined(separator: "; ")
+    }
+}
+
+extension PayloadFiles {
+    /// What is sent, for people.
+    var description: String {
+        guard set.isPersonal else { return "\(set.templates[0].constantCount) bytes" }
+        let counts = set.templates.map(\.constantCount)
+        let (least, most) = (counts.min() ?? 0, counts.max() ?? 0)
+        let size = least == most ? "\(least)" : "\(least) to \(most)"
+        let files = counts.count == 1 ? "" : "\(counts.count) files, "
+        let names = columns.map(\.name).joined(separator: ", ")
+        return "\(files)\(size) bytes and each row's \(names)"
+    }
+}

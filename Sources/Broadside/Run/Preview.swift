@@ -1,0 +1,127 @@
+import APNs
+import Campaign
+import Engine
+internal import HPACK
+import Lists
+import Support
+
+/// `--preview N`: prints the first N requests of each payload as they would be sent. Connects nowhere,
+/// writes nothing.
+struct Preview {
+    /// Rows that are read to find one for each payload.
+    private static let rowsLimit: UInt64 = 1_000_000
+
+    private let plan: Plan
+    private let settings: ReactorSettings
+    private let manifest: Manifest
+    private let listName: String
+
+    /// - Parameter count: The most requests of each payload.
+    /// - Throws: If the list is one that a run refuses.
+    static func run(
+        _ plan: Plan, list: TokenList, skips: ExclusionScan?, count: Int
+    ) throws(BroadsideError) {
+        let part = try list.part(of: plan.options.shard)
+        try ListLook(list, plan: plan, part: part).judge()
+        let preview = Preview(plan, list)
+        let set = plan.payloads.set
+        let pool = ChunkPool(limit: 3)
+        let source = try ListSource(
+            plan, list: list, part: part, pool: pool, skips: try skips?.listAside(of: list))
+        var reader = RowReader(layout: list.layout)
+        var renderer = PayloadRenderer(set, layout: list.layout)
+        var digits = TokenDigits()
+        var shown = [Int](repeating: 0, count: set.templates.count)
+        var rows: UInt64 = 0
+        while rows < rowsLimit, shown.contains(where: { $0 < count }),
+            let chunk = try source.next(rowLimit: .max)
+        {
+            let dispositions = chunk.dispositions
+            reader.open(chunk)
+            while let row = reader.next() {
+                rows += 1
+                // Of another shard, suppressed, or a copy.
+                if let dispositions, dispositions[row.index] != 0 { continue }
+                guard digits.write({ reader.readToken(reader.field(0), into: &$0) }) == nil
+                else { continue }
+                var shape = PayloadRenderer.Shape()
+                var payload = set.templates[0].constantPayload
+                if set.isPersonal {
+                    guard case .made(let made) = renderer.render(reader) else { continue }
+                    shape = made
+                    payload = renderer.lastPayload(made)
+                }
+                let template = Int(shape.template)
+                guard shown[template] < count else { continue }
+                shown[template] += 1
+                preview.show(
+                    line: row.line, token: [UInt8](digits.bytes), payload: payload,
+                    payloadName: set.templates.count > 1 ? plan.payloads.names[template] : nil,
+                    collapseID: set.collapse == nil ? nil : renderer.lastCollapseID(shape))
+            }
+            if let chunk = reader.close() { pool.giveBack(chunk) }
+        }
+        let searched = rows < rowsLimit ? "the list" : "the first \(grouped(rows)) rows"
+        for template in shown.indices where shown[template] == 0 {
+            print("no row of \(searched) gets \(printable(plan.payloads.names[template]))")
+        }
+        print("preview: nothing was sent, nothing was written")
+    }
+
+    private init(_ plan: Plan, _ list: TokenList) {
+        self.plan = plan
+        listName = list.path.map { printable($0) } ?? "\(list.name)"
+        // What a campaign that begins now would have, but for its number.
+        manifest =
+            LedgerSession.begin(
+                plan, identity: LedgerSession.identity(plan, list: list, skips: nil), list: list,
+                part: .wholeList, now: Clock.now()
+            ).0
+        settings = plan.reactorSettings(manifest: manifest)
+    }
+
+    private func show(
+        line: UInt64, token: [UInt8], payload: [UInt8], payloadName: String?, collapseID: [UInt8]?
+    ) {
+        let name = payloadName.map { ", \(printable($0))" } ?? ""
+        var lines = ["line \(line) of \(listName)\(name)"]
+        let shortened =
+            "\(String(decoding: token.prefix(8), as: UTF8.self))… (\(token.count) digits)"
+        if let binary = settings.binary {
+            lines.append("command \(binary.command.rawValue)")
+            lines.append("token \(shortened)")
+            if let seconds = binary.expiration { lines.append("expiration \(seconds)") }
+            lines.append("priority \(binary.priority)")
+        } else {
+            lines += fields(shortened, payloadCount: payload.count, collapseID: collapseID)
+        }
+        let text = ForeignText.escaped(String(decoding: payload, as: UTF8.self))
+        print(ForeignText.escaped(lines[0]))
+        for line in lines.dropFirst() { print("  \(ForeignText.escaped(line))") }
+        print("\n  \(text)\n  (\(grouped(payload.count)) bytes)\n")
+    }
+
+    /// The header fields, in the order in which they are sent.
+    private func fields(
+        _ token: String, payloadCount: Int, collapseID: [UInt8]?
+    ) -> [String] {
+        let authorization = settings.usesProviderToken ? [UInt8]() : nil
+        let own = collapseID.flatMap { $0.isEmpty ? nil : $0 }
+        return settings.fields(
+            authorization: authorization, version: 0, personalCollapseCount: own?.count,
+            personalLength: true
+        ).map { field in
+            let value: String
+            switch (field.name, field.value) {
+            case (.path, _): value = "/3/device/\(token)"
+            case (.authorization, _): value = "bearer … (\(plan.credential.summary))"
+            case (.identifier, _): value = "… (from the campaign's number and the row's)"
+            case (.contentLength, _): value = "\(payloadCount)"
+            case (.collapseIdentifier, .hole): value = String(decoding: own ?? [], as: UTF8.self)
+            case (_, .constant(let bytes)): value = String(decoding: bytes, as: UTF8.self)
+            case (_, .hole): value = "…"
+            }
+            return "\(field.name.text): \(value)"
+        }
+    }
+}
