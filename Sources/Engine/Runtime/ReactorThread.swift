@@ -116,6 +116,7 @@ package final class ReactorThread: @unchecked Sendable {
                 campaign: campaign, epoch: epoch, reactor: UInt16(reactor),
                 startOffset: UInt64(LedgerFormat.segmentHeaderByteCount)),
             chunkPool: pool, layout: layout, seed: settings.seed &+ UInt64(reactor), now: now)
+        // The kernel may read the machine's memory until the driver's ring has ended: it ends first.
         do {
             var driver = try RingDriver<Records>(
                 slots: machine.slotCount, segment: segment, inbox: inbox, services: services,

@@ -30,6 +30,8 @@ import Support
     private let inbox: Inbox
     private let services: ReactorServices
     private let reactor: Int
+    // SAFETY: eight bytes that the kernel sets while a read of the inbox waits, which is nearly
+    // always; freed in `deinit`, once the ring has ended.
     private var inboxCounter: UnsafeMutableRawBufferPointer
     private var batch = CompletionBatch(capacity: 256)
     /// True after a wait that brought nothing new.
@@ -50,10 +52,15 @@ import Support
         self.inbox = inbox
         self.services = services
         self.reactor = reactor
+        // SAFETY: as many bytes as an eventfd gives at once (eventfd(2)).
         unsafe inboxCounter = .allocate(byteCount: 8, alignment: 8)
     }
 
     deinit {
+        // SAFETY: the ring's end cancels the read that waits, so that the kernel has let go of the
+        // counter.
+        let ended = ring
+        _ = consume ended
         unsafe inboxCounter.deallocate()
     }
 
@@ -173,7 +180,8 @@ import Support
     ) {
         if let buffer = completion.bufferID {
             if !sockets[slot].isClosing, completion.result > 0 {
-                // The buffer is ours until it is given back.
+                // SAFETY: the buffer is ours until it is given back below, and nobody keeps the
+                // bytes.
                 let bytes = unsafe RawSpan(_unsafeBytes: ring.unsafeBytes(of: completion))
                 machine.received(connection: slot, bytes: bytes, now: now)
             }
@@ -224,6 +232,8 @@ import Support
         case .send(let slot, let bytes):
             sockets[slot].pending += 1
             newSends += 1
+            // SAFETY: the machine leaves the bytes as they are until it is told of this send's end,
+            // and frees them after the ring has ended: it outlives the driver.
             unsafe ring.send(sockets[slot].descriptor, bytes, userData: userData(.send, slot))
         case .close(let slot):
             sockets[slot].isClosing = true
@@ -235,6 +245,7 @@ import Support
                 finishClose(slot, machine: &machine, now: now)
             }
         case .write(let bytes, let offset):
+            // SAFETY: as with a send; the bytes are the ledger writer's, until `writeCompleted`.
             unsafe ring.write(
                 segment, bytes, at: offset, userData: userData(.write, 0))
         case .sync:
@@ -266,6 +277,8 @@ import Support
     }
 
     private mutating func listenToInbox() {
+        // SAFETY: one read is in flight at a time: armed at the start, and again once it has ended.
+        // The counter is freed after the ring.
         unsafe ring.read(
             inbox.eventDescriptor, into: inboxCounter, at: .max, userData: userData(.inbox, 0))
     }

@@ -68,7 +68,9 @@ extension EndpointWorker {
         guard !connection.isSending else { return }
         if connection.prepareSend() {
             connection.isSending = true
-            // SAFETY: `sending` is left alone until this send has completed.
+            // SAFETY: `sending` is left alone until this send has completed; the connection stays
+            // until then, or until the ring has ended. `sentCount` is at most the count of
+            // `sending`.
             let bytes = unsafe UnsafeRawBufferPointer(
                 rebasing: connection.sending.unsafeBytes[connection.sentCount...])
             unsafe ring.send(

@@ -19,6 +19,8 @@ final class EndpointWorker {
     private let listener: Int32
     private let stopDescriptor: Int32
     let shared: EndpointShared
+    /// Declared before the connections, and so ended before them (properties end in this order): until then the
+    /// kernel may read what they send.
     var ring: Ring
     private var batch = CompletionBatch(capacity: 512)
     var connections: [EndpointConnection?] = []
@@ -107,14 +109,17 @@ final class EndpointWorker {
         nextAlarm = context.now
     }
 
-    /// What this thread saw, once it has stopped and its connections are gone.
+    /// What this thread saw, once it has stopped and its connections are closed.
     func finish() -> SimulatorTotals {
         for connection in connections {
-            if let connection { Socket.close(connection.descriptor) }
+            guard let connection else { continue }
+            Socket.close(connection.descriptor)
+            // What a session counted is known with its end. The connection stays: the kernel may still read what
+            // it sends.
+            connection.session = nil
         }
         touched = []
         lingering = []
-        connections = []
         return context.totals
     }
 
