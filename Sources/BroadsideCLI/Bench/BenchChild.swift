@@ -24,6 +24,9 @@ final class BenchChild {
     init(_ arguments: [String], name: String, in directory: String) throws(BroadsideError) {
         outputPath = "\(directory)/\(name).stdout"
         errorsPath = "\(directory)/\(name).stderr"
+        // SAFETY: actions and attributes are initialized before they are used and destroyed at the
+        // end of this function, once; what they are given (the paths, the set of signals) is
+        // copied.
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
@@ -44,7 +47,8 @@ final class BenchChild {
         let settings =
             ProcessInfo.processInfo.environment.map { "\($0)=\($1)" }
             + ["\(Self.parentVariable)=\(getpid())"]
-        // Copies that live until posix_spawn has returned, each list with the nil at its end.
+        // SAFETY: copies that live until posix_spawn has returned, each list with the nil at its
+        // end; each is freed once, and free(3) takes nil.
         let words = unsafe (["broadside"] + arguments).map { unsafe strdup($0) } + [nil]
         let environment = unsafe settings.map { unsafe strdup($0) } + [nil]
         defer {
@@ -70,6 +74,7 @@ final class BenchChild {
         guard let parent = SystemCall.environment(parentVariable).flatMap({ Int32($0) }) else {
             return
         }
+        // SAFETY: called first of all, while no other thread runs that might read the environment.
         _ = unsafe unsetenv(parentVariable)
         endWithParent(parent)
     }
@@ -80,6 +85,8 @@ final class BenchChild {
     /// Sends a signal and waits for its end.
     @discardableResult
     func stop(_ signal: Int32) -> End? {
+        // It never started: 0 would mean every process of our group.
+        guard identifier > 0 else { return nil }
         if end == nil { kill(identifier, signal) }
         return ended(0)
     }
@@ -88,6 +95,7 @@ final class BenchChild {
         if let end { return end }
         var status: Int32 = 0
         var usage = rusage()
+        // SAFETY: wait4(2) sets the status and the usage, which are ours during the call.
         guard unsafe wait4(identifier, &status, flags, &usage) == identifier else { return nil }
         func microseconds(_ value: timeval) -> Double {
             Double(value.tv_sec) * 1e6 + Double(value.tv_usec)
