@@ -13,7 +13,9 @@ struct BlockReader: ~Copyable {
 
     private static let bufferByteCount = 4 * 65_536
 
-    /// Owned by this value alone, freed in deinit. Its first bytes are what lies at `windowStart`.
+    /// Its first bytes are what lies at `windowStart`.
+    // SAFETY: `bufferByteCount` bytes of this value's own, freed in `deinit`; the first
+    // `windowCount` are set.
     private let buffer: UnsafeMutableRawBufferPointer
     private var windowStart: UInt64 = 0
     private var windowCount = 0
@@ -39,9 +41,11 @@ struct BlockReader: ~Copyable {
     var currentRecordOffset = 0
 
     init() {
+        // SAFETY: `windowCount` says that nothing of it is set.
         unsafe buffer = .allocate(byteCount: BlockReader.bufferByteCount, alignment: 16)
     }
 
+    // SAFETY: allocated in `init`, and reached only through this value.
     deinit {
         unsafe buffer.deallocate()
     }
@@ -129,7 +133,7 @@ struct BlockReader: ~Copyable {
 
     private func checksumHolds(at offset: UInt64, _ count: Int) -> Bool {
         let start = Int(offset - windowStart)
-        // `plausibleBlock` has loaded these bytes.
+        // SAFETY: `plausibleBlock` has just loaded these bytes, and they are more than a header's.
         let block = unsafe UnsafeRawBufferPointer(rebasing: buffer[start..<(start + count)])
         let stored = UInt32(truncatingIfNeeded: bufferWord(at: start))
         return unsafe LedgerFormat.checksum(seed: seed, offset: offset, block: block) == stored
@@ -143,6 +147,8 @@ struct BlockReader: ~Copyable {
         windowStart = offset
         windowCount = 0
         while windowCount < BlockReader.bufferByteCount {
+            // SAFETY: `windowCount` is below the buffer's count; how much was read is held against
+            // the rest.
             let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[windowCount...])
             let read = try unsafe bytes.read(at: offset + UInt64(windowCount), into: rest)
             precondition(read >= 0 && read <= rest.count)
@@ -154,7 +160,7 @@ struct BlockReader: ~Copyable {
 
     private func bufferWord(at index: Int) -> UInt64 {
         precondition(index >= 0 && index + 8 <= windowCount)
-        // The precondition says that the bytes are there, and any are a UInt64.
+        // SAFETY: the precondition says that the bytes are there, and any are a UInt64.
         let word = unsafe buffer.loadUnaligned(fromByteOffset: index, as: UInt64.self)
         return UInt64(littleEndian: word)
     }
@@ -167,10 +173,11 @@ struct BlockReader: ~Copyable {
 
     /// Appends bytes of the block; the range counts from its start.
     func copy(_ range: Range<Int>, to output: inout [UInt8]) {
-        precondition(range.upperBound <= blockByteCount)
+        precondition(range.lowerBound >= 0 && range.upperBound <= blockByteCount)
         let start = Int(blockOffset - windowStart)
-        // The block's bytes stay in the buffer until the next one is read.
         let bytes = (start + range.lowerBound)..<(start + range.upperBound)
+        precondition(bytes.upperBound <= windowCount)
+        // SAFETY: the range is checked to lie in what is set of the buffer; the bytes are copied.
         unsafe output.append(contentsOf: buffer[bytes])
     }
 

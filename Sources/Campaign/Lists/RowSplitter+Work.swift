@@ -56,8 +56,9 @@ extension RowSplitter {
             count = Int(min(UInt64(count), left))
         }
         if count == 0 { return }
+        // SAFETY: `next` checks the offset, so that `count` bytes are left in the input, and they
+        // have room in the chunk behind `filled`.
         unsafe bytes.withUnsafeBytes { source in
-            // SAFETY: `count` bytes are left in the input, and have room in the chunk.
             unsafe (chunk.storage + filled).copyMemory(
                 from: source.baseAddress.unsafelyUnwrapped + offset, byteCount: count)
         }
@@ -68,7 +69,8 @@ extension RowSplitter {
     /// Counts the rows in what was appended.
     mutating func scanRows(_ chunk: RowChunk) -> ScanEnd {
         let limit = rowLimitNow
-        // SAFETY: the chunk's first `filled` bytes are set.
+        // SAFETY: the chunk's first `filled` bytes are set, `scan`, `rowsEnd`
+        // and where a row ends are at most that.
         let bytes = unsafe UnsafeRawPointer(chunk.storage)
         while let end = unsafe scanner.nextEnd(in: bytes, from: &scan, to: filled) {
             let isRow = unsafe !isBlank(bytes, rowsEnd, end.offset, format)
@@ -92,7 +94,7 @@ extension RowSplitter {
     mutating func endLastRow(_ chunk: RowChunk) {
         let lines = scanner.endOfText(at: filled).lineCount
         guard rowsEnd < filled else { return }
-        // SAFETY: the chunk's first `filled` bytes are set.
+        // SAFETY: the chunk's first `filled` bytes are set, and `rowsEnd` is below that.
         if unsafe !isBlank(UnsafeRawPointer(chunk.storage), rowsEnd, filled, format) {
             rowCount += 1
         }
@@ -116,11 +118,12 @@ extension RowSplitter {
         chunk.lineCount = lineCount
         chunk.storedCount = rowsEnd
         let isKept = !isHeaderDue && (rowCount > 0 || isExact)
+        // SAFETY: the first `rowsEnd` bytes are set, and `carried` more. `next` has as much room as
+        // this chunk, where that is not large, and is another one.
         chunk.isOverlong = unsafe chunk.isLarge && isOverlong(chunk.storage, rowsEnd)
         if isKept { chunk.hash = unsafe hash(chunk.storage, rowsEnd) }
         if let next {
             precondition(!chunk.isLarge, "nothing follows the row of a large chunk")
-            // SAFETY: both chunks have the same capacity.
             unsafe next.storage.copyMemory(from: chunk.storage + rowsEnd, byteCount: carried)
             self.chunk = next
         }
@@ -178,6 +181,7 @@ extension RowSplitter {
             last = first + Int(min(UInt64(last - first), left))
         }
         var scan = first
+        // SAFETY: `next` checks the offset, and `last` lies between that and the input's end.
         let end = unsafe bytes.withUnsafeBytes { source -> RowScanner.RowEnd? in
             guard let base = source.baseAddress else { return nil }
             return unsafe scanner.nextEnd(in: base, from: &scan, to: last)
@@ -223,7 +227,7 @@ extension RowSplitter {
     /// Whether a single row, its line feed in `bytes`, is longer than rows may be.
     private func isOverlong(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> Bool {
         guard count > RowChunk.rowByteCountMax else { return false }
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller vouches for `count` bytes, which is more than 0 here.
         return unsafe bytes.load(fromByteOffset: count - 1, as: UInt8.self) != 0x0a
     }
 
@@ -231,7 +235,8 @@ extension RowSplitter {
     /// that of what comes before, as ledgers have it from the beginning.
     func hash(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> UInt64 {
         let first = min(count, RowChunk.capacity)
-        // SAFETY: the caller vouches for the bytes, which do not change meanwhile.
+        // SAFETY: the caller vouches for `count` bytes, which do not change meanwhile; `first` is
+        // at most that.
         let hash = unsafe MixingHash.hash(RawSpan(_unsafeStart: bytes, byteCount: first))
         guard count > first else { return hash }
         return unsafe MixingHash.extend(

@@ -103,6 +103,7 @@ public struct RowSplitter: ~Copyable {
 
     /// Consumes input from `offset` on, up to the end of the next chunk.
     public mutating func next(_ bytes: RawSpan, at offset: inout Int) -> Outcome {
+        precondition(offset >= 0 && offset <= bytes.byteCount, "outside of the input")
         while true {
             guard let chunk = chunk ?? pool.take() else { return .poolEmpty }
             self.chunk = chunk
@@ -127,6 +128,7 @@ public struct RowSplitter: ~Copyable {
                 if rowsEnd == 0, filled < RowChunk.storedCountMax {
                     chunk.grow(keeping: filled)
                 } else if rowsEnd == 0 {
+                    // SAFETY: the chunk's first `filled` bytes are set.
                     overlong = (0, unsafe hash(chunk.storage, filled))
                 } else if rowsEnd == filled {
                     if let finished = cutOff() { return .chunk(finished) }

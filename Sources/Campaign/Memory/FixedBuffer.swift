@@ -4,6 +4,8 @@ import Glibc
 @safe struct FixedBuffer<Element>: ~Copyable {
     /// How many elements there are.
     let count: Int
+    // SAFETY: calloc's, for `count` elements, all of them set once `init` is over; freed in
+    // `deinit`, and reached only through this value.
     private let start: UnsafeMutablePointer<Element>
 
     /// All elements have the same value.
@@ -21,7 +23,10 @@ import Glibc
     /// All bits are zero, which must be a value of the type. Memory that no element ever needed is
     /// never touched, where there is much of it.
     @unsafe init(zeroed count: Int) {
+        precondition(count >= 0, "not a count")
         precondition(MemoryLayout<Element>.alignment <= 16, "calloc aligns to 16 bytes")
+        // SAFETY: calloc checks the product, and aligns for any element of at most 16 bytes; the
+        // caller vouches that zeros are an element.
         guard let memory = unsafe calloc(max(count, 1), MemoryLayout<Element>.stride) else {
             preconditionFailure("there is no memory")
         }
@@ -37,7 +42,8 @@ import Glibc
 
     /// The element at an index; traps outside of the buffer.
     subscript(index: Int) -> Element {
-        // SAFETY: the index was checked, all elements are set, and the memory lives as long as self.
+        // SAFETY: the index was checked, all elements are set, and the memory lives as long as
+        // self.
         @inline(__always) unsafeAddress {
             precondition(UInt(bitPattern: index) < UInt(bitPattern: count))
             return unsafe UnsafePointer(start + index)

@@ -36,6 +36,8 @@ struct HTTP2Session: ~Copyable {
     /// Control frames: what they acknowledge has to be on its way before what uses it.
     mutating func writeControl(with writer: inout RequestWriter) {
         guard http.pendingOutputCount > 0 else { return }
+        // SAFETY: the free part of the record is only the output's meanwhile, which checks what is
+        // written to it.
         let room = unsafe writer.freeRecord
         var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         http.takeOutput(into: &output)
@@ -124,10 +126,10 @@ struct HTTP2Session: ~Copyable {
 
     func copyResponse(_ range: Range<Int>, into room: UnsafeMutableRawBufferPointer) -> Int {
         let count = min(range.count, room.count)
-        unsafe http.responseBody.withUnsafeBytes { body in
-            let part = range.lowerBound..<(range.lowerBound + count)
-            unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: body[part]))
-        }
+        let part = http.responseBody.extracting(range.lowerBound..<(range.lowerBound + count))
+        // SAFETY: `extracting` checks the range, and the room has at least as many bytes, of other
+        // memory.
+        unsafe part.withUnsafeBytes { unsafe room.copyMemory(from: $0) }
         return count
     }
 

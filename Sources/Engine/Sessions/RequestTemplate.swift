@@ -13,6 +13,8 @@ import TLS
 /// The tail is one copy; the head is as long as the token asks.
 @safe package struct RequestTemplate {
     /// Everything before the length of `:path`'s value.
+    // SAFETY: both memories are set in `init` and never changed; freed by `deallocate`, which the
+    // owner calls once, when no copy of the template is used any more.
     private let prefix: UnsafeMutableRawBufferPointer
     private let tail: UnsafeMutableRawBufferPointer
     /// Where the twelve digits of the row number lie in the tail.
@@ -30,6 +32,7 @@ import TLS
             preconditionFailure("a request has a path and an apns-id")
         }
         precondition(path.isEmpty && block.bytes[path.lowerBound - 1] == 0)
+        // SAFETY: the copies are this template's own.
         unsafe prefix = Self.copy(block.bytes[..<(path.lowerBound - 1)])
         let rest = block.bytes[path.upperBound...]
         var bytes = Array(rest)
@@ -48,12 +51,14 @@ import TLS
 
     private static func copy(_ bytes: ArraySlice<UInt8>) -> UnsafeMutableRawBufferPointer {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 16)
+        // SAFETY: as much memory as there are bytes.
         unsafe memory.copyBytes(from: bytes)
         return unsafe memory
     }
 
     /// Gives the memory back; the provider token that lies there is overwritten.
     package func deallocate() {
+        // SAFETY: all of it is this template's own.
         unsafe cleanse(prefix)
         unsafe cleanse(tail)
         unsafe prefix.deallocate()
@@ -62,6 +67,7 @@ import TLS
 
     /// The most bytes that one request takes.
     package var requestCountLimit: Int {
+        // SAFETY: only the counts are asked for.
         unsafe Self.frameHeaderCount + prefix.count + 2 + Self.pathPrefix.utf8CodeUnitCount
             + RowSlab.tokenDigitsLimit + tail.count
     }
@@ -73,6 +79,7 @@ import TLS
         token: UnsafeRawBufferPointer, row: UInt64, streamID: UInt32,
         to output: UnsafeMutableRawPointer
     ) -> Int {
+        // SAFETY: the caller has room for `requestCountLimit` bytes.
         unsafe write(
             token: token, row: row, streamID: streamID, dataCount: payloadCount, to: output)
     }
@@ -83,6 +90,9 @@ import TLS
         token: UnsafeRawBufferPointer, row: UInt64, streamID: UInt32, dataCount: Int,
         to output: UnsafeMutableRawPointer
     ) -> Int {
+        // SAFETY: the caller has room for `requestCountLimit` bytes, which counts each part at its
+        // longest: a token has at most 200 digits, and `dataCount` is at most `payloadCount`. The
+        // tail holds the digits of the row number and, behind the block, the header of DATA.
         var at = unsafe output + Self.frameHeaderCount
         unsafe at.copyMemory(from: prefix.baseAddress!, byteCount: prefix.count)
         unsafe at += prefix.count
@@ -115,6 +125,9 @@ import TLS
     static func writePath(
         _ token: UnsafeRawBufferPointer, to output: UnsafeMutableRawPointer
     ) -> UnsafeMutableRawPointer {
+        // SAFETY: the caller has room for a length of two bytes, the path's constant part and the
+        // token, whose count is checked where it may be too large; a slab's token has an address
+        // even if it is empty.
         var at = unsafe output
         // The path's length: an integer with a 7-bit prefix, no Huffman (RFC 7541, 5.2). A path has
         // at most 210 bytes, so it takes one byte or two.
@@ -142,7 +155,9 @@ import TLS
         offset: Int, count: Int, isLast: Bool, streamID: UInt32,
         to output: UnsafeMutableRawPointer
     ) -> Int {
-        precondition(offset + count <= payloadCount)
+        precondition(offset >= 0 && count >= 0 && offset + count <= payloadCount)
+        // SAFETY: the piece is checked to lie in the payload, which ends the tail; the caller has
+        // room for it and a frame header.
         unsafe FrameHeaderPatch.length(count, at: output)
         unsafe output.storeBytes(of: 0, toByteOffset: 3, as: UInt8.self)
         unsafe output.storeBytes(of: isLast ? 1 : 0, toByteOffset: 4, as: UInt8.self)
@@ -156,12 +171,14 @@ import TLS
 /// The two numbers of a frame header (RFC 9113, section 4.1) that differ between requests.
 enum FrameHeaderPatch {
     static func length(_ count: Int, at header: UnsafeMutableRawPointer) {
+        // SAFETY: the caller has a frame header's nine bytes there; they need no alignment.
         unsafe header.storeBytes(of: UInt8(truncatingIfNeeded: count >> 16), as: UInt8.self)
         unsafe header.storeBytes(
             of: UInt16(truncatingIfNeeded: count).bigEndian, toByteOffset: 1, as: UInt16.self)
     }
 
     static func streamID(_ streamID: UInt32, at header: UnsafeMutableRawPointer) {
+        // SAFETY: the caller has a frame header's nine bytes there; they need no alignment.
         unsafe header.storeBytes(of: streamID.bigEndian, toByteOffset: 5, as: UInt32.self)
     }
 
@@ -169,6 +186,7 @@ enum FrameHeaderPatch {
     static func data(
         count: Int, isLast: Bool, streamID: UInt32, at header: UnsafeMutableRawPointer
     ) {
+        // SAFETY: the caller has a frame header's nine bytes there.
         unsafe length(count, at: header)
         unsafe header.storeBytes(of: 0, toByteOffset: 3, as: UInt8.self)
         unsafe header.storeBytes(of: isLast ? 1 : 0, toByteOffset: 4, as: UInt8.self)

@@ -2,6 +2,8 @@ internal import Glibc
 
 /// Bytes that wait, in memory of their own that grows up to what its owner allows.
 @safe struct ByteBuffer: ~Copyable {
+    // SAFETY: `capacity` bytes of this buffer's own, of which the first `count` are set; freed when
+    // they grow and in `deinit`.
     private var base: UnsafeMutableRawPointer
     private(set) var capacity: Int
     /// How many bytes wait.
@@ -9,9 +11,11 @@ internal import Glibc
 
     init(capacity: Int) {
         self.capacity = max(capacity, 64)
+        // SAFETY: `count` says that nothing of it is set.
         unsafe base = .allocate(byteCount: self.capacity, alignment: 16)
     }
 
+    // SAFETY: reached only through this value.
     deinit { unsafe base.deallocate() }
 
     /// Makes room for `room` more bytes.
@@ -37,6 +41,7 @@ internal import Glibc
 
     /// The same for the kernel, which reads them on: the caller leaves the buffer alone until then.
     var unsafeBytes: UnsafeRawBufferPointer {
+        // SAFETY: `count` bytes are set; the caller keeps the buffer, and leaves it alone meanwhile.
         unsafe UnsafeRawBufferPointer(start: base, count: count)
     }
 
@@ -117,14 +122,15 @@ internal import Glibc
 
     /// Drops bytes from the front.
     mutating func removeFirst(_ dropped: Int) {
-        precondition(dropped <= count)
+        precondition(dropped >= 0 && dropped <= count)
         count -= dropped
+        // SAFETY: `dropped + count` bytes were set; memmove(3) lets ranges overlap.
         if count > 0, dropped > 0 { unsafe _ = memmove(base, base + dropped, count) }
     }
 
     /// Drops bytes from the end.
     mutating func removeLast(_ dropped: Int) {
-        precondition(dropped <= count)
+        precondition(dropped >= 0 && dropped <= count)
         count -= dropped
     }
 
