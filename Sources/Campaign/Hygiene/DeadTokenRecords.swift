@@ -6,6 +6,8 @@
     static let pageByteCount = 1 << 20
     private static let recordByteCount = 32
 
+    // SAFETY: each is `pageByteCount` bytes, allocated by `append`, never moved, and freed in
+    // `deinit`.
     private var pages: [UnsafeMutableRawPointer] = unsafe []
     private var filled = DeadTokenRecords.pageByteCount
 
@@ -13,6 +15,7 @@
     deinit { unsafe pages.forEach { page in unsafe page.deallocate() } }
 
     /// Bytes in use.
+    // SAFETY: the pages are only counted.
     var byteCount: Int { unsafe pages.count * DeadTokenRecords.pageByteCount }
 
     /// Whether another record begins another page.
@@ -24,13 +27,15 @@
     mutating func append(_ record: DeadTokens.Record, _ bytes: RawSpan) -> UInt32 {
         precondition(MemoryLayout<DeadTokens.Record>.size <= DeadTokenRecords.recordByteCount)
         precondition(bytes.byteCount == Int(record.byteCount))
+        // SAFETY: behind `filled` the last page has room for the record and the token's bytes, or a
+        // fresh page is appended, which is larger than any record: its token has 255 bytes at most.
+        // The array checks its index.
         if needsPage(bytes.byteCount) {
             unsafe pages.append(
                 .allocate(byteCount: DeadTokenRecords.pageByteCount, alignment: 64))
             filled = 0
         }
         let page = unsafe pages[pages.count - 1]
-        // SAFETY: the page has room for the record and its bytes behind `filled`.
         unsafe (page + filled).initializeMemory(as: DeadTokens.Record.self, to: record)
         let room = unsafe UnsafeMutableRawBufferPointer(
             start: page + filled + DeadTokenRecords.recordByteCount, count: bytes.byteCount)
@@ -57,6 +62,8 @@
     }
 
     private func address(_ place: UInt32) -> UnsafeMutablePointer<DeadTokens.Record> {
+        // SAFETY: `append` returned the place, so that a record lies there, inside one page; the
+        // array checks which page.
         let offset = Int(place - 1) * 8
         let page = unsafe pages[offset / DeadTokenRecords.pageByteCount]
         return unsafe (page + offset % DeadTokenRecords.pageByteCount)

@@ -1,12 +1,15 @@
 /// The part of a list that a `ListPruner` has at hand, in memory of its caller; every access is held
 /// against the count.
 @safe struct ListWindow {
+    // SAFETY: the caller's, `count` bytes, who keeps them alive and to itself as long as the window
+    // lasts.
     private let start: UnsafeMutableRawPointer
     /// How many bytes there are.
     let count: Int
 
     /// Nil where there are none. The memory must outlive the window, and be only the window's.
     @unsafe init?(_ memory: UnsafeMutableRawBufferPointer) {
+        // SAFETY: the caller vouches for the memory; its address and count are kept together.
         guard let start = memory.baseAddress, memory.count > 0 else { return nil }
         unsafe self.start = start
         count = memory.count
@@ -51,6 +54,7 @@
     /// Has rows read from an offset on, for as long as the window lasts.
     @unsafe func open(_ reader: inout RowReader, from offset: Int, line: UInt64) {
         check(offset..<count)
+        // SAFETY: the range was checked; the caller lets the reader go with the window.
         unsafe reader.open(UnsafeRawPointer(start), from: offset, count: count, line: line)
     }
 
@@ -64,6 +68,7 @@
 
     /// Appends the bytes of a range.
     func append(_ range: Range<Int>, to output: inout [UInt8]) {
+        // SAFETY: `bytes` checks the range, and what is appended is copied.
         unsafe bytes(range).withUnsafeBytes { source in unsafe output.append(contentsOf: source) }
     }
 

@@ -139,6 +139,7 @@ extension LedgerFormat {
         let words: InlineArray<4, UInt64> = [
             magic.littleEndian, second.littleEndian, campaign.littleEndian, 0,
         ]
+        // SAFETY: four words are 32 bytes without padding, of which 28 are read.
         let crc = unsafe words.span.bytes.withUnsafeBytes { bytes in
             unsafe crc32_z(0, bytes.baseAddress!.assumingMemoryBound(to: UInt8.self), 28)
         }
@@ -157,6 +158,8 @@ extension LedgerFormat {
     ///   - block: the block, header and all; its first four bytes are left out.
     @unsafe
     static func checksum(seed: UInt32, offset: UInt64, block: UnsafeRawBufferPointer) -> UInt32 {
+        // SAFETY: an offset has eight bytes; the caller vouches for the block, which begins with a
+        // header of eight.
         let place = unsafe withUnsafeBytes(of: offset.littleEndian) { bytes in
             unsafe crc32_z(
                 UInt(seed), bytes.baseAddress!.assumingMemoryBound(to: UInt8.self), 8)

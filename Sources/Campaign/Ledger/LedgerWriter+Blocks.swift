@@ -24,7 +24,7 @@ extension RawSpan {
     /// The byte at `index`, which is checked.
     @_transparent
     func byte(at index: Int) -> UInt8 {
-        // Any eight bits are a UInt8, and the load checks its bounds.
+        // SAFETY: any eight bits are a UInt8, and the load checks its bounds.
         unsafe unsafeLoad(fromByteOffset: index, as: UInt8.self)
     }
 }
@@ -44,7 +44,7 @@ extension LedgerWriter {
     /// Appends a word; `makeRoom` has seen to the room.
     mutating func append(_ word: UInt64) {
         precondition(cursor < blockLimit)
-        // Within the open block, which lies within the buffer.
+        // SAFETY: within the open block, which ends within the buffer, see `words`.
         unsafe words[cursor] = word.littleEndian
         cursor += 1
     }
@@ -64,7 +64,7 @@ extension LedgerWriter {
         precondition(packer.shift == 0)
         var offset = 0
         while count - offset >= 8 {
-            // Any 64 bits are a word, and the load checks its bounds.
+            // SAFETY: any 64 bits are a word, and the load checks its bounds.
             append(
                 unsafe UInt64(
                     littleEndian: bytes.unsafeLoadUnaligned(
@@ -112,7 +112,8 @@ extension LedgerWriter {
         let slotCount = (cursor - blockStart - 1) / 2
         precondition(slotCount > 0 && slotCount <= LedgerFormat.slotsPerBlockMax)
         let header = UInt64(slotCount) << 32 | LedgerFormat.blockMarker << 48
-        // The block's words are initialised from `blockStart` up to `cursor`.
+        // SAFETY: the block lies within the buffer; its header is set here, and `append` has set
+        // all behind it up to `cursor`, at least one slot.
         unsafe words[blockStart] = header.littleEndian
         let block = unsafe UnsafeRawBufferPointer(
             start: words + blockStart, count: (cursor - blockStart) * 8)
@@ -129,7 +130,8 @@ extension LedgerWriter {
             capacity * 8 <= LedgerWriter.backlogByteCountMax,
             "the caller continued to send while the ledger could not be written")
         let larger = UnsafeMutablePointer<UInt64>.allocate(capacity: capacity)
-        // `cursor` words are initialised, and the new memory is larger.
+        // SAFETY: no block is open, so that all `cursor` words are set; the new memory is larger,
+        // and nobody else knows the old one, which is not in flight.
         unsafe larger.update(from: words, count: cursor)
         unsafe words.deallocate()
         unsafe words = larger

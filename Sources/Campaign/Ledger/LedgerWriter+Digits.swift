@@ -48,7 +48,7 @@ extension LedgerWriter {
     }
 
     private static func word(of digits: RawSpan, at offset: Int) -> UInt64 {
-        // Any 64 bits are a word, and the load checks its bounds.
+        // SAFETY: any 64 bits are a word, and the load checks its bounds.
         unsafe UInt64(
             littleEndian: digits.unsafeLoadUnaligned(
                 fromByteOffset: offset, as: UInt64.self))

@@ -26,7 +26,8 @@ extension LedgerWriter {
         }
         let first = FirstWord(
             kind: .accepted, small: UInt64(truncatingIfNeeded: attempts), delta: delta, row: row)
-        // `end <= blockLimit <= wordCapacity`, so both words lie within the buffer.
+        // SAFETY: `end` is at most `blockLimit`, which is within the buffer, see `words`: so both
+        // words are.
         unsafe words[cursor] = first.bits.littleEndian
         unsafe words[cursor &+ 1] = fingerprint.littleEndian
         cursor = end

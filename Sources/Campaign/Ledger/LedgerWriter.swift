@@ -19,6 +19,9 @@ public struct LedgerWriter: ~Copyable {
     static let initialWordCount = 2 * blockWordCountMax + 2
 
     /// What is being filled. Words are stored little-endian.
+    // SAFETY: `wordCapacity` words of this value's own, freed when they grow and in `deinit`.
+    // `cursor` and `blockLimit` are at most that: a block is opened only where there is room for
+    // the longest.
     @usableFromInline var words: UnsafeMutablePointer<UInt64>
     @usableFromInline var wordCapacity: Int
     /// Words used so far.
@@ -35,6 +38,8 @@ public struct LedgerWriter: ~Copyable {
     var fillOffset: UInt64
 
     /// What the caller is writing, all of it and the part already written.
+    // SAFETY: `flightWordCapacity` words of this value's own, of which `flightByteCount` bytes are
+    // set; they stay as they are from `nextWrite` to `writeCompleted`. Freed in `deinit`.
     var flightWords: UnsafeMutablePointer<UInt64>
     var flightWordCapacity: Int
     var flightByteCount = 0
@@ -66,7 +71,7 @@ public struct LedgerWriter: ~Copyable {
         seed = UInt32(header.3 >> 32)
         wordCapacity = LedgerWriter.initialWordCount
         flightWordCapacity = LedgerWriter.initialWordCount
-        // Both are owned by this value alone and freed in deinit.
+        // SAFETY: both are this value's own, and longer than the header's four words.
         unsafe words = UnsafeMutablePointer.allocate(capacity: wordCapacity)
         unsafe flightWords = UnsafeMutablePointer.allocate(capacity: flightWordCapacity)
         fillOffset = startOffset
@@ -85,6 +90,8 @@ public struct LedgerWriter: ~Copyable {
         cursor = 4
     }
 
+    // SAFETY: allocated in `init` or by `grow`; the caller of `nextWrite` keeps this value until
+    // the write is over.
     deinit {
         unsafe words.deallocate()
         unsafe flightWords.deallocate()
@@ -113,6 +120,9 @@ public struct LedgerWriter: ~Copyable {
         if flightDoneCount == flightByteCount {
             if cursor == 0 { return nil }
             sealBlock()
+            // SAFETY: nothing is in flight, so that the memories may change places; all `cursor`
+            // words are set once the block is sealed, and `flightDoneCount` is at most
+            // `flightByteCount`.
             unsafe swap(&words, &flightWords)
             swap(&wordCapacity, &flightWordCapacity)
             flightByteCount = cursor * 8

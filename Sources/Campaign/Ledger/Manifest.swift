@@ -267,6 +267,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         var copy = self
         copy.checksum = 0
         let bytes = copy.json(isPretty: false)
+        // SAFETY: JSON is never empty, and zlib reads as many bytes as there are.
         return unsafe bytes.withUnsafeBufferPointer { buffer in
             unsafe UInt32(truncatingIfNeeded: crc32_z(0, buffer.baseAddress!, buffer.count))
         }

@@ -18,6 +18,7 @@ public enum JSONKeys {
                     path.removeLast()
                 }
                 guard token.kind == .key, tokenizer.depth == path.count + 1 else { continue }
+                // SAFETY: the tokenizer found the token's range in this text; the bytes are copied.
                 let bytes = unsafe text.withUnsafeBytes { unsafe Array($0[token.range]) }
                 path.append(String(decoding: bytes, as: UTF8.self))
                 guard let value = try tokenizer.next(in: text) else { return keys }

@@ -33,6 +33,8 @@ public struct ListCompressor: ~Copyable {
         var isDone = false
         while !isDone {
             let rest = input.extracting(consumed...)
+            // SAFETY: `fill` hands out memory that is only the step's meanwhile, and checks how
+            // much of it is set.
             switch format {
             case .gzip(let stream):
                 unsafe packed.fill { room in

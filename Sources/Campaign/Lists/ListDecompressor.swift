@@ -64,7 +64,8 @@ public struct ListDecompressor: ~Copyable {
             progress.consumed < input.byteCount || (!place.isBetween && input.byteCount == 0)
         {
             let rest = input.extracting(progress.consumed...)
-            // SAFETY: the room lies inside the output.
+            // SAFETY: `produced` is at most the output's count, and the output is the caller's for
+            // this call.
             let room = unsafe UnsafeMutableRawBufferPointer(rebasing: output[progress.produced...])
             let step: Progress
             switch format {
@@ -103,6 +104,7 @@ extension ListDecompressor {
                 stream.reset()
                 isBetween = false
             }
+            // SAFETY: the output is the caller's for this call; `GzipStream` writes only inside it.
             let step = unsafe stream.step(input, into: output, flush: Z_NO_FLUSH)
             switch step.result {
             case Z_STREAM_END: isBetween = true
@@ -116,6 +118,8 @@ extension ListDecompressor {
             _ decompressor: borrowing ZstdDecompressor, _ input: RawSpan,
             _ output: UnsafeMutableRawBufferPointer
         ) throws(Fault) -> Progress {
+            // SAFETY: the output is the caller's for this call; `ZstdDecompressor` writes only
+            // inside it. zstd's names of errors are constant texts that end with a zero byte.
             let step = unsafe decompressor.step(input, into: output)
             if ZSTD_isError(step.result) != 0 {
                 let code = ZSTD_getErrorCode(step.result)

@@ -30,6 +30,7 @@ public struct ListHash: Sendable {
                 continue
             }
             let count = min(left, Self.blockByteCount - pending.count)
+            // SAFETY: `extracting` checks the range, and what is appended is copied.
             unsafe bytes.extracting(offset..<(offset + count)).withUnsafeBytes { piece in
                 unsafe pending.append(contentsOf: piece)
             }
@@ -39,14 +40,12 @@ public struct ListHash: Sendable {
     }
 
     private mutating func endBlock() {
-        // SAFETY: bytes have no padding.
         mix(MixingHash.hash(pending.rawSpan))
         pending.removeAll(keepingCapacity: true)
     }
 
     private mutating func mix(_ block: UInt64) {
         let words = [value.littleEndian, block.littleEndian]
-        // SAFETY: integers have no padding.
         value = MixingHash.hash(words.rawSpan)
     }
 

@@ -33,11 +33,15 @@
     /// For a resumed run: settled states whose rows are sent again.
     public var reopens: ReopenedStates = []
 
+    // SAFETY: `room` bytes of this chunk's own, freed in `deinit`, of which the holder has set
+    // `storedCount`. One thread at a time holds the chunk, and its readers keep it alive: see
+    // above.
     private(set) var storage: UnsafeMutableRawPointer
     /// The bytes that there is room for: more than `capacity` for the sake of a long row.
     private(set) var room = RowChunk.capacity
 
     init() {
+        // SAFETY: `room` bytes, of which `storedCount` says that none is set.
         unsafe storage = .allocate(byteCount: RowChunk.capacity, alignment: 64)
     }
 
@@ -79,6 +83,8 @@
 
     func reset() {
         if isLarge {
+            // SAFETY: the chunk is its pool's now, and no reader has it; `storedCount` becomes 0
+            // below.
             unsafe storage.deallocate()
             unsafe storage = .allocate(byteCount: RowChunk.capacity, alignment: 64)
             room = RowChunk.capacity

@@ -92,6 +92,7 @@ public struct RowLayout: Sendable, Equatable {
     /// Whether a header is one well-formed row.
     private static func isWellFormed(_ header: [UInt8], _ format: ListFormat) -> Bool {
         var scanner = RowScanner(format: format)
+        // SAFETY: the scanner reads below the header's count, during this call.
         return unsafe header.withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress else { return true }
             var scan = 0

@@ -2,6 +2,8 @@ extension RowReader {
     /// The next record of RFC 4180; nil where the line is blank.
     mutating func nextDelimited(separator: UInt8) -> Row? {
         let start = offset
+        // SAFETY: `start` is below `end`, up to where the text is set, and `stop` lies between
+        // them; `fields` has `fieldCount` elements.
         let newline = unsafe find(UInt8(ascii: "\n"), bytes, start, end)
         let stop = newline ?? end
         if unsafe isBlank(bytes, start, stop, layout.format) {
@@ -31,6 +33,7 @@ extension RowReader {
         var scanner = RowScanner(format: layout.format)
         var scan = start
         var textEnd = end
+        // SAFETY: `start` is below `end`, up to where the text is set.
         if let rowEnd = unsafe scanner.nextEnd(in: bytes, from: &scan, to: end) {
             precondition(rowEnd.isMalformed, "a well-formed row was not split")
             offset = rowEnd.offset
@@ -49,6 +52,8 @@ extension RowReader {
     private func splitPlain(_ start: Int, _ stop: Int, _ separator: UInt8) {
         var fieldStart = start
         for place in 0..<placeCount {
+            // SAFETY: `fieldStart` is at most `stop`: it lies behind a separator that was found
+            // below it.
             let found = unsafe find(separator, bytes, fieldStart, stop)
             set(place, Field(start: fieldStart, count: (found ?? stop) - fieldStart, form: .plain))
             guard let found else { return }
@@ -58,7 +63,7 @@ extension RowReader {
 
     private func set(_ place: Int, _ field: Field) {
         guard place < placeCount else { return }
-        // SAFETY: the place is below the count allocated, and the entry is a field or -1.
+        // SAFETY: the place is below `placeCount`, and the entry is below `fieldCount` or -1.
         let index = unsafe fieldAtPlace[place]
         if index >= 0 { unsafe fields[Int(index)] = field }
     }
@@ -74,13 +79,13 @@ extension RowReader {
         var newline = -1
         while true {
             let fieldStart = cursor
-            // SAFETY: the cursor is below `end` where it is looked at.
+            // SAFETY: a byte is read only below `end`; the finds begin at a cursor that is at most
+            // `end`, and end at a line feed that was found behind it, or at `end`.
             if cursor < end, unsafe bytes.load(fromByteOffset: cursor, as: UInt8.self) == quote {
                 guard let field = quoted(from: fieldStart, &cursor, isWanted: isWanted(place))
                 else { return nil }
                 set(place, field)
                 let stop = cursor
-                // SAFETY: as above.
                 let byte =
                     cursor < end ? unsafe bytes.load(fromByteOffset: cursor, as: UInt8.self) : 0x0a
                 if byte == separator {
@@ -89,7 +94,6 @@ extension RowReader {
                     continue
                 }
                 if byte == UInt8(ascii: "\r") { cursor += 1 }
-                // SAFETY: as above.
                 guard
                     unsafe cursor == end
                         || bytes.load(fromByteOffset: cursor, as: UInt8.self) == 0x0a
@@ -117,7 +121,7 @@ extension RowReader {
     }
 
     private func isWanted(_ place: Int) -> Bool {
-        // SAFETY: the place is below the count allocated.
+        // SAFETY: read only where the place is below `placeCount`; it counts from 0.
         unsafe place < placeCount && fieldAtPlace[place] >= 0
     }
 
@@ -131,6 +135,8 @@ extension RowReader {
         var hasDoubledQuotes = false
         cursor = opening + 1
         while true {
+            // SAFETY: `cursor` is at most `end`, behind a byte that was read below it, and `found`
+            // lies between them.
             guard let found = unsafe find(quote, bytes, cursor, end) else { return nil }
             var newline = unsafe find(UInt8(ascii: "\n"), bytes, cursor, found)
             while let inner = newline {
@@ -138,7 +144,6 @@ extension RowReader {
                 newline = unsafe find(UInt8(ascii: "\n"), bytes, inner + 1, found)
             }
             cursor = found + 1
-            // SAFETY: the cursor is below `end` where it is looked at.
             if cursor < end, unsafe bytes.load(fromByteOffset: cursor, as: UInt8.self) == quote {
                 hasDoubledQuotes = true
                 cursor += 1
@@ -150,11 +155,12 @@ extension RowReader {
     }
 
     private mutating func withoutDoubledQuotes(_ field: Field) -> Field {
+        // SAFETY: the field lies between quotes that were found in the text; no more bytes are
+        // stored than it has, for all of which `roomToDecode` made room.
         let room = unsafe roomToDecode(field.count)
         var count = 0
         var isSecondQuote = false
         for place in field.start..<field.start + field.count {
-            // SAFETY: the field lies inside the text, and there is room for all of it.
             let byte = unsafe bytes.load(fromByteOffset: place, as: UInt8.self)
             isSecondQuote = byte == UInt8(ascii: "\"") && !isSecondQuote
             // The first quote of each pair goes.

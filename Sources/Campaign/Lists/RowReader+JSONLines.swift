@@ -5,6 +5,8 @@ extension RowReader {
     /// The next line as a JSON object; nil where it is blank.
     mutating func nextJSONLine() -> Row? {
         let start = offset
+        // SAFETY: `start` is below `end`, up to where the text is set, and `stop` lies between
+        // them; `fields` has `fieldCount` elements.
         let newline = unsafe find(UInt8(ascii: "\n"), bytes, start, end)
         var stop = newline ?? end
         offset = newline.map { $0 + 1 } ?? end
@@ -22,9 +24,11 @@ extension RowReader {
     /// Sets the wanted fields; false where the line is not JSON object. The last of equal keys wins,
     /// however they are written.
     private mutating func readObject(_ start: Int, _ stop: Int) -> Bool {
+        // SAFETY: `stop` bytes of the text are set and stay during this call; `wantedField` gives
+        // an index of `fields`, or -1; a token's range lies inside the text that the tokenizer was
+        // given.
         for index in 0..<fieldCount { unsafe fields[index] = .missing }
         decodedCount = 0
-        // SAFETY: the line lies inside the chunk, which stays alive during this call.
         let bytes = unsafe bytes
         let text = unsafe RawSpan(_unsafeStart: bytes, byteCount: stop)
         var tokenizer = JSONTokenizer(at: start)
@@ -59,6 +63,8 @@ extension RowReader {
             if token.kind == .objectEnd || token.kind == .arrayEnd { paths.left(depth: depth + 1) }
             guard token.kind == .key, depth <= paths.depthMax else { continue }
             guard let value = try tokenizer.next(in: text) else { return false }
+            // SAFETY: the tokens lie inside `text`, which begins at `bytes`; the caller keeps it
+            // alive.
             unsafe take(value, of: token, bytes) { (name, reader) in
                 unsafe reader.take(value, named: name, depth: depth, paths, bytes)
             }
@@ -72,6 +78,9 @@ extension RowReader {
         _ value: JSONTokenizer.Token, of key: JSONTokenizer.Token, _ bytes: UnsafeRawPointer,
         _ body: (UnsafeRawBufferPointer, inout RowReader) -> Void
     ) {
+        // SAFETY: the caller vouches for the tokens' ranges. A decoded text has no more bytes than
+        // what it is decoded from, and the key's does not move: its value needs no more than what
+        // is left of the room.
         let name = unsafe UnsafeRawBufferPointer(start: bytes + key.start, count: key.count)
         guard key.hasEscapes else {
             unsafe body(name, &self)
@@ -91,6 +100,8 @@ extension RowReader {
         _ paths: JSONPaths, _ bytes: UnsafeRawPointer
     ) {
         var made: Field?
+        // SAFETY: every index is below `fieldCount`; the caller keeps the name and the token's
+        // bytes alive.
         let literal = depth == 1 ? unsafe wantedField(name) : -1
         for index in 0..<fieldCount {
             if index == literal {
@@ -116,7 +127,8 @@ extension RowReader {
     private func wantedField(_ key: UnsafeRawBufferPointer) -> Int {
         var start = 0
         for index in 0..<fieldCount {
-            // SAFETY: both arrays were laid out in `init`, one end a field.
+            // SAFETY: `nameEnds` has `fieldCount` elements, each at most the count of `names` and
+            // none before the last; both counts are the same where bytes are compared.
             let end = unsafe nameEnds[index]
             if end - start == key.count {
                 var same = 0
@@ -133,6 +145,8 @@ extension RowReader {
     ) -> Field {
         switch value.kind {
         case .string where value.hasEscapes:
+            // SAFETY: the tokenizer found the string's range in the text, and passed its escapes;
+            // its decoded text has no more bytes, for which `roomToDecode` made room.
             let text = unsafe UnsafeRawBufferPointer(
                 start: bytes + value.start, count: value.count)
             let room = unsafe roomToDecode(value.count)
@@ -186,6 +200,7 @@ final class JSONPaths {
     func step(_ field: Int, _ key: UnsafeRawBufferPointer, depth: Int) -> Bool? {
         let path = segments[field]
         guard depth == matched[field] + 1, depth <= path.count,
+            // SAFETY: the caller keeps the key alive; the comparison ends with the shorter one.
             unsafe key.elementsEqual(path[depth - 1])
         else { return nil }
         return depth == path.count
@@ -216,18 +231,20 @@ enum JSONEscapes {
         var length = 0
         var offset = 0
         func put(_ byte: UInt8) {
-            // SAFETY: the caller vouches for the room.
+            // SAFETY: the caller vouches for room for as many bytes as it decodes, and an escape is
+            // longer than its text, so that `length` never passes `offset`.
             unsafe output.storeBytes(of: byte, toByteOffset: length, as: UInt8.self)
             length += 1
         }
         while offset < bytes.count {
+            // SAFETY: `offset` is below the count; behind a backslash the tokenizer has found a
+            // whole escape.
             let byte = unsafe bytes[offset]
             guard byte == UInt8(ascii: "\\") else {
                 put(byte)
                 offset += 1
                 continue
             }
-            // The tokenizer has found every escape to be whole.
             let letter = unsafe bytes[offset + 1]
             offset += 2
             switch letter {
@@ -258,6 +275,7 @@ enum JSONEscapes {
 
     private static func unit(_ bytes: UnsafeRawBufferPointer, at start: Int) -> UInt32 {
         var unit: UInt32 = 0
+        // SAFETY: `\u` comes before, which the tokenizer passes only with four hexadecimal digits.
         for place in start..<start + 4 {
             let byte = unsafe bytes[place]
             let digit = byte <= UInt8(ascii: "9") ? byte - 0x30 : (byte | 0x20) - 0x57

@@ -3,6 +3,8 @@ extension RowReader {
     @inline(__always)
     mutating func nextLine() -> Row? {
         let start = offset
+        // SAFETY: `start` is below `end`, up to where the text is set, and `stop` lies between
+        // them; a layout names at least one field.
         let newline = unsafe find(UInt8(ascii: "\n"), bytes, start, end)
         var stop = newline ?? end
         offset = newline.map { $0 + 1 } ?? end

@@ -54,6 +54,9 @@ internal import Support
     public let layout: RowLayout
 
     var chunk: RowChunk?
+    // SAFETY: `end` bytes, alive until `close` or the next `open`: the storage of `chunk`, or what
+    // a caller of `open` vouches for. Before that, and after `close`, `end` is 0 and nothing of it
+    // is read.
     var bytes: UnsafeRawPointer
     var end = 0
     var offset = 0
@@ -67,17 +70,24 @@ internal import Support
     /// How rows are read where they are no longer than they may be.
     private let usualMode: Mode
     let separator: UInt8
+    // SAFETY: this one, `fieldAtPlace`, `names` and `nameEnds` are allocated and set in `init`,
+    // with `fieldCount`, `placeCount`, all bytes of the names, and `fieldCount` elements; freed in
+    // `deinit`, known to nobody else.
     let fields: UnsafeMutablePointer<Field>
     /// For delimited formats: for each place in a row, which field it is; -1 where none.
+    // SAFETY: see `fields`.
     let fieldAtPlace: UnsafeMutablePointer<Int32>
     let placeCount: Int
     /// For JSON Lines: the names' bytes one after another, and where each ends.
+    // SAFETY: see `fields`.
     let names: UnsafeMutablePointer<UInt8>
     let nameEnds: UnsafeMutablePointer<Int>
     let fieldCount: Int
     /// For JSON Lines: keys that lead to columns inside objects; empty where there are none.
     let paths: JSONPaths?
     /// The texts of the row that had to be decoded, one after another.
+    // SAFETY: `decodedRoom` bytes of this reader's own, of which `decodedCount` are set; freed when
+    // they are replaced, and in `deinit`.
     var decoded: UnsafeMutableRawPointer?
     var decodedRoom = 0
     var decodedCount = 0
@@ -94,6 +104,8 @@ internal import Support
     public init(layout: RowLayout) {
         self.layout = layout
         fieldCount = layout.names.count
+        // SAFETY: each memory has as many elements as the loops that set it go through: `layout`
+        // has one place for each name, or none, and places are below `placeCount`.
         unsafe fields = .allocate(capacity: fieldCount)
         unsafe fields.initialize(repeating: .missing, count: fieldCount)
         placeCount = (layout.places.max() ?? -1) + 1
@@ -137,6 +149,7 @@ internal import Support
     /// Starts at a chunk's first row; the chunk stays alive until `close`.
     public mutating func open(_ chunk: RowChunk) {
         self.chunk = chunk
+        // SAFETY: `storedCount` bytes are set there, and `chunk` holds them until `close`.
         unsafe bytes = UnsafeRawPointer(chunk.storage)
         end = chunk.storedCount
         offset = 0
@@ -150,6 +163,7 @@ internal import Support
     /// Starts at a row in bytes that the caller keeps alive; what lies before `offset` may change.
     mutating func open(_ bytes: UnsafeRawPointer, from start: Int, count: Int, line: UInt64) {
         chunk = nil
+        // SAFETY: the caller vouches for `count` bytes until it opens something else.
         unsafe self.bytes = bytes
         end = count
         offset = start
@@ -189,15 +203,15 @@ internal import Support
     @inline(__always)
     public func field(_ index: Int) -> Field {
         precondition(index >= 0 && index < fieldCount)
-        // SAFETY: inside the fields allocated in `init`.
+        // SAFETY: checked to be inside `fields`.
         return unsafe fields[index]
     }
 
     /// A field's text, without the escapes of its format; it lasts until the next row is read.
     @_lifetime(borrow self)
     public func text(_ field: Field) -> RawSpan {
-        // SAFETY: inside the chunk that `self` keeps alive, or its decoded texts, neither of which
-        // changes before the next row.
+        // SAFETY: inside the text, see `bytes`, or the decoded texts, neither of which changes
+        // before the next row is read.
         let span = unsafe RawSpan(_unsafeBytes: bytes(of: field))
         return unsafe _overrideLifetime(span, borrowing: self)
     }
@@ -205,9 +219,10 @@ internal import Support
     /// The bytes of `text`; they last until the next row is read.
     @inline(__always)
     func bytes(of field: Field) -> UnsafeRawBufferPointer {
+        // SAFETY: either is checked to be inside its text, which does not change before the next
+        // row.
         if field.form == .decoded { return unsafe decodedBytes(of: field) }
         precondition(field.start >= 0 && field.count >= 0 && field.start + field.count <= end)
-        // SAFETY: inside the chunk that `self` keeps alive, whose bytes do not change.
         return unsafe UnsafeRawBufferPointer(start: bytes + field.start, count: field.count)
     }
 
@@ -258,13 +273,14 @@ internal import Support
     /// as much as the row has.
     mutating func roomToDecode(_ count: Int) -> UnsafeMutableRawPointer {
         let needed = decodedCount + count
+        // SAFETY: `decodedCount` bytes are set, and both memories have room for them; what is
+        // returned has room for `count` more, until the next call that has to grow.
         if let decoded = unsafe decoded, needed <= decodedRoom {
             return unsafe decoded + decodedCount
         }
         let larger = max(needed, 2 * decodedRoom, 1_024)
         let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
         if let decoded = unsafe decoded {
-            // SAFETY: so many bytes are set, and both have room for them.
             unsafe memory.copyMemory(from: decoded, byteCount: decodedCount)
             unsafe decoded.deallocate()
         }
@@ -276,6 +292,7 @@ internal import Support
     /// Makes all fields of a row that breaks the rules say so.
     mutating func setMalformed(_ start: Int, _ stop: Int) {
         let whole = Field(start: start, count: stop - start, form: .malformed)
+        // SAFETY: `fields` has `fieldCount` elements.
         for index in 0..<fieldCount { unsafe fields[index] = whole }
     }
 

@@ -62,6 +62,7 @@ struct RowScanner {
     mutating func nextEnd(
         in bytes: UnsafeRawPointer, from scan: inout Int, to end: Int
     ) -> RowEnd? {
+        // SAFETY: the caller vouches for `bytes[..<end]`, and for `scan` to be at most `end`.
         if separator != 0 { return unsafe nextDelimitedEnd(in: bytes, from: &scan, to: end) }
         guard let newline = unsafe find(UInt8(ascii: "\n"), bytes, scan, end) else {
             scan = end
@@ -89,13 +90,15 @@ struct RowScanner {
         in bytes: UnsafeRawPointer, from scan: inout Int, to end: Int
     ) -> RowEnd? {
         let quote = UInt8(ascii: "\"")
+        // SAFETY: the caller vouches for `bytes[..<end]`. `scan` starts at most at `end` and never
+        // passes it: it goes behind a byte that was found below `end`, or to `end`; bytes are read
+        // only below it.
         var newline = unsafe find(UInt8(ascii: "\n"), bytes, scan, end) ?? end
         while scan < end {
             switch state {
             case .fieldStart, .unquoted:
                 guard let found = unsafe find(quote, bytes, scan, newline) else {
                     if newline < end { return rowEnd(newline, &scan) }
-                    // SAFETY: `end` is above `scan`.
                     let last = unsafe bytes.load(fromByteOffset: end - 1, as: UInt8.self)
                     state = last == separator ? .fieldStart : .unquoted
                     scan = end
@@ -105,7 +108,6 @@ struct RowScanner {
                 if found == scan {
                     isOpening = state == .fieldStart
                 } else {
-                    // SAFETY: `found` is above `scan`.
                     let before = unsafe bytes.load(fromByteOffset: found - 1, as: UInt8.self)
                     isOpening = before == separator
                 }
@@ -121,7 +123,6 @@ struct RowScanner {
                 if found < end { state = .quoteInQuoted }
                 scan = min(found + 1, end)
             case .quoteInQuoted, .quoteThenReturn:
-                // SAFETY: `scan` is below `end`.
                 let byte = unsafe bytes.load(fromByteOffset: scan, as: UInt8.self)
                 if byte == UInt8(ascii: "\n") { return rowEnd(scan, &scan) }
                 step(byte)

@@ -22,10 +22,15 @@ internal import CZlib
     private static let memoryLevel: Int32 = 8
 
     private let direction: Direction
+    // SAFETY: allocated and begun in `init`, ended and freed in `deinit`; reached only through this
+    // value. It never moves: zlib's own state points back to it.
     private let stream: UnsafeMutablePointer<z_stream>
 
     init(_ direction: Direction) {
         self.direction = direction
+        // SAFETY: a zeroed z_stream asks for zlib's own allocator and has no input yet; zlib holds
+        // the version and the size against its own, and leaves nothing behind if it fails, which
+        // traps.
         let size = unsafe Int32(MemoryLayout<z_stream>.size)
         unsafe stream = .allocate(capacity: 1)
         unsafe stream.initialize(to: z_stream())
@@ -55,8 +60,8 @@ internal import CZlib
     ) -> Step {
         let rest = UInt32(clamping: input.byteCount)
         let room = UInt32(clamping: output.count)
-        // SAFETY: both are alive during this call, and zlib leaves them alone afterwards. It does not
-        // write to its input.
+        // SAFETY: both are alive during this call, their lengths are clamped to what they have, and
+        // zlib leaves them alone afterwards. It does not write to its input.
         return unsafe input.withUnsafeBytes { bytes in
             unsafe stream.pointee.next_in = UnsafeMutableRawPointer(mutating: bytes.baseAddress)?
                 .assumingMemoryBound(to: UInt8.self)
@@ -76,8 +81,11 @@ internal import CZlib
     }
 
     /// Begins with another member.
+    // SAFETY: only `ListDecompressor` resets, streams that `inflateInit2_` began; they last until
+    // `deinit`.
     func reset() { _ = unsafe inflateReset(stream) }
 
     /// What zlib says of the last step's error.
+    // SAFETY: zlib's messages are constant texts that end with a zero byte; the text is copied.
     var message: String? { unsafe stream.pointee.msg.map { unsafe String(cString: $0) } }
 }

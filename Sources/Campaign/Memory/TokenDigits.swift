@@ -3,12 +3,17 @@ import Glibc
 
 /// Room for the digits of one token at a time, which it owns.
 @safe public struct TokenDigits: ~Copyable {
+    // SAFETY: `TokenText.maximumDigitCount` bytes, freed in `deinit`, and reached only through this
+    // value.
     private let room: UnsafeMutableRawBufferPointer
     /// How many digits there are.
     public private(set) var count = 0
 
     /// None yet.
-    public init() { unsafe room = .allocate(byteCount: TokenText.maximumDigitCount, alignment: 16) }
+    public init() {
+        // SAFETY: fresh memory, of which `count` says that nothing is set.
+        unsafe room = .allocate(byteCount: TokenText.maximumDigitCount, alignment: 16)
+    }
 
     // SAFETY: allocated in `init`, and reached only through this value.
     deinit { unsafe room.deallocate() }

@@ -2,12 +2,14 @@ import Glibc
 
 /// Words in memory of its own, as many as a power of two; an index counts modulo that.
 @safe struct WordTable: ~Copyable {
+    // SAFETY: calloc's, `mask + 1` words, freed in `deinit`, and reached only through this value.
     private let words: UnsafeMutablePointer<UInt64>
     private let mask: Int
 
     /// All words are zero.
     init(count: Int) {
         precondition(count > 0 && count & (count - 1) == 0, "a power of two")
+        // SAFETY: calloc checks the product and aligns for a word, and zeros are one.
         guard let memory = unsafe calloc(count, MemoryLayout<UInt64>.size) else {
             preconditionFailure("there is no memory")
         }

@@ -12,9 +12,11 @@ struct ZstdStep {
 @safe struct ZstdCompressor: ~Copyable {
     private static let level: Int32 = 3
 
+    // SAFETY: zstd's, made in `init`, freed in `deinit`, and reached only through this value.
     private let context: OpaquePointer
 
     init() {
+        // SAFETY: zstd gives a whole context or none, and checks what it is set to.
         guard let context = unsafe ZSTD_createCCtx() else {
             preconditionFailure("zstd has no memory")
         }
@@ -30,7 +32,8 @@ struct ZstdStep {
     func step(
         _ input: RawSpan, into output: UnsafeMutableRawBufferPointer, isLast: Bool
     ) -> ZstdStep {
-        // SAFETY: both are alive during this call.
+        // SAFETY: both are alive during this call, with the sizes that zstd is told; it keeps
+        // neither.
         unsafe input.withUnsafeBytes { bytes in
             var source = unsafe ZSTD_inBuffer(src: bytes.baseAddress, size: bytes.count, pos: 0)
             var target = unsafe ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)
@@ -44,10 +47,12 @@ struct ZstdStep {
 
 /// zstd's state of a file that is decompressed.
 @safe struct ZstdDecompressor: ~Copyable {
+    // SAFETY: zstd's, made in `init`, freed in `deinit`, and reached only through this value.
     private let context: OpaquePointer
 
     /// - Parameter windowLogMax: How far a frame may look back, as a power of two.
     init(windowLogMax: Int32) {
+        // SAFETY: zstd gives a whole context or none, and checks what it is set to.
         guard let context = unsafe ZSTD_createDCtx() else {
             preconditionFailure("zstd has no memory")
         }
@@ -60,7 +65,8 @@ struct ZstdStep {
 
     /// Takes what it can of the input, and fills what it can of the output.
     func step(_ input: RawSpan, into output: UnsafeMutableRawBufferPointer) -> ZstdStep {
-        // SAFETY: both are alive during this call.
+        // SAFETY: both are alive during this call, with the sizes that zstd is told; it keeps
+        // neither.
         unsafe input.withUnsafeBytes { bytes in
             var source = unsafe ZSTD_inBuffer(src: bytes.baseAddress, size: bytes.count, pos: 0)
             var target = unsafe ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)

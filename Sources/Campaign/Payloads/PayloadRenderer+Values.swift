@@ -14,6 +14,8 @@ extension PayloadRenderer {
         guard let choiceField else { return .success(0) }
         let field = reader.field(choiceField)
         if field.form == .missing { return .failure(Refusal(reason: .missingColumn)) }
+        // SAFETY: the text stays as it is while the reader is borrowed; `end` is between 0 and its
+        // count.
         guard let value = unsafe text(of: field, reader) else {
             return .failure(Refusal(reason: .badValue))
         }
@@ -41,6 +43,8 @@ extension PayloadRenderer {
         while low < high {
             let middle = (low + high) / 2
             let range = names[middle].bytes
+            // SAFETY: the range is one of `init`'s, inside `bytes`; the caller keeps the value
+            // alive.
             let name = unsafe bytes[Int(range.lowerBound)..<Int(range.upperBound)]
             switch unsafe Self.order(UnsafeRawBufferPointer(rebasing: name), value, asHyphens) {
             case 0: return Int(names[middle].template)
@@ -56,6 +60,7 @@ extension PayloadRenderer {
         _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ asHyphens: Bool
     ) -> Int {
         for index in 0..<min(name.count, value.count) {
+            // SAFETY: the index is below both counts.
             var byte = unsafe value[index]
             if asHyphens, byte == UInt8(ascii: "_") { byte = UInt8(ascii: "-") }
             let difference = unsafe Int(name[index]) - Int(byte)
@@ -78,6 +83,7 @@ extension PayloadRenderer {
             }
             if field.form == .missing { return .missingColumn }
         }
+        // SAFETY: the text stays as it is while the reader is borrowed.
         guard let bytes = unsafe text(of: field, reader) else { return .badValue }
         let text = unsafe RawSpan(_unsafeBytes: bytes)
         switch step.kind {
@@ -94,6 +100,7 @@ extension PayloadRenderer {
     mutating func appendConstant(_ range: Range<Int32>) -> Bool {
         guard count + range.count <= room else { return false }
         for offset in range {
+            // SAFETY: there is room for the whole range, which is one of `init`'s, inside `bytes`.
             unsafe pieces[count] = bytes[Int(offset)]
             count += 1
         }
@@ -101,13 +108,15 @@ extension PayloadRenderer {
     }
 
     private mutating func append(_ byte: UInt8) {
-        // The caller has looked for room; the subscript checks it in debug builds.
+        // SAFETY: the callers, all in this file, have held `count` and what they append against
+        // `room`.
         unsafe pieces[count] = byte
         count += 1
     }
 
     private mutating func append(_ text: StaticString) -> Reason? {
         guard count + text.utf8CodeUnitCount <= room else { return .payloadTooLarge }
+        // SAFETY: a static string has as many bytes as it says.
         for offset in 0..<text.utf8CodeUnitCount { append(unsafe text.utf8Start[offset]) }
         return nil
     }
@@ -184,6 +193,8 @@ extension PayloadRenderer {
     func text(
         of field: RowReader.Field, _ reader: borrowing RowReader
     ) -> UnsafeRawBufferPointer? {
+        // SAFETY: `bytes(of:)` checks the field's range; the caller uses the text while it borrows
+        // the reader.
         unsafe field.isText ? reader.bytes(of: field) : nil
     }
 }

@@ -53,6 +53,8 @@ public import APNs
     }
 
     let limit: Int
+    // SAFETY: all constant texts, allocated and set in `init`, freed in `deinit`, never changed;
+    // the ranges in `steps`, `recipes` and `names` lie inside.
     let bytes: UnsafeMutableRawBufferPointer
     let steps: FixedBuffer<Step>
     let recipes: FixedBuffer<Recipe>
@@ -64,6 +66,8 @@ public import APNs
     let choiceFallback: Int?
 
     /// The pieces of the row that was made last.
+    // SAFETY: `room` bytes, freed in `deinit`; the first `count` are set, and `count` never passes
+    // `room`.
     let pieces: UnsafeMutableRawBufferPointer
     /// The bytes that `pieces` has room for.
     let room: Int
@@ -115,6 +119,8 @@ public import APNs
         choiceFallback = set.choice?.fallback
         fallbacks = FallbackTally(isNeeded: set.choice != nil)
         limit = set.limit
+        // SAFETY: as much memory as there are texts, which are set at once; of the pieces `count`
+        // says that none is.
         unsafe self.bytes = .allocate(byteCount: bytes.count, alignment: 8)
         unsafe self.bytes.copyBytes(from: bytes)
         self.steps = FixedBuffer(steps)
@@ -133,6 +139,8 @@ public import APNs
 
     /// The pieces of the row that was made last; they change with the next.
     public var lastPieces: UnsafeRawBufferPointer {
+        // SAFETY: `count` bytes of the pieces are set; they are handed out as a pointer, for the
+        // caller to keep in mind.
         unsafe UnsafeRawBufferPointer(rebasing: pieces[..<count])
     }
 
@@ -167,7 +175,7 @@ public import APNs
             if let reason = append(steps[index], isJSON: true, reader) {
                 return .invalid(reason)
             }
-            // SAFETY: two bytes of room were made above; a piece is shorter than the limit.
+            // SAFETY: `start` and the two bytes behind it were held against `room` above.
             unsafe pieces.storeBytes(
                 of: UInt16(count - start - 2).littleEndian, toByteOffset: start, as: UInt16.self)
         }
@@ -195,6 +203,8 @@ public import APNs
             }
         }
         if !appendConstant(recipe.tail) { return .badValue }
+        // SAFETY: the pieces from `start` to `count` were set just now, and change no more while
+        // they are looked at.
         let value = unsafe RawSpan(
             _unsafeBytes: UnsafeRawBufferPointer(rebasing: pieces[start..<count]))
         // A row whose collapse ID is empty is sent without one.
@@ -207,8 +217,8 @@ public import APNs
 
     /// The payload of the row that was made last.
     public func lastPayload(_ shape: Shape) -> [UInt8] {
+        // SAFETY: there is room for the shape's count, which is what is written.
         unsafe [UInt8](unsafeUninitializedCapacity: Int(shape.payloadCount)) { buffer, count in
-            // SAFETY: there is room for the shape's count, which is what is written.
             guard let output = buffer.baseAddress else { return }
             unsafe writePayload(shape, pieces: UnsafeRawPointer(pieces.baseAddress!), to: output)
             count = Int(shape.payloadCount)
@@ -228,6 +238,8 @@ public import APNs
         _ shape: Shape, pieces: UnsafeRawPointer, to output: UnsafeMutableRawPointer
     ) {
         let recipe = recipes[Int(shape.template)]
+        // SAFETY: the caller vouches for pieces that were made for this shape, and for room for its
+        // payload: what is written is as long as `make` counted, which is checked at the end.
         var at = unsafe output
         var piece = unsafe pieces
         for index in recipe.steps {
@@ -245,6 +257,7 @@ public import APNs
     private func copy(
         _ range: Range<Int32>, to output: UnsafeMutableRawPointer
     ) -> UnsafeMutableRawPointer {
+        // SAFETY: the range is one of `init`'s; the caller has room for it, as in `writePayload`.
         let text = unsafe bytes[Int(range.lowerBound)..<Int(range.upperBound)]
         unsafe UnsafeMutableRawBufferPointer(start: output, count: text.count).copyMemory(
             from: UnsafeRawBufferPointer(rebasing: text))
