@@ -166,6 +166,8 @@ struct ChunkQueue: ~Copyable {
     func copyText(_ field: RowReader.Field, into room: UnsafeMutableRawBufferPointer) -> Int {
         let text = reader.text(field)
         let count = min(text.byteCount, room.count)
+        // SAFETY: `count` bytes lie within both; the room is the slab's, the text the chunk's or
+        // the reader's.
         unsafe text.withUnsafeBytes { bytes in
             unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
         }

@@ -32,6 +32,9 @@ import Support
 
     /// Sealed bytes: `[sentCount, sealedCount)` is to go out, `isSending` says that the driver has
     /// a part of it. Bytes are added behind, never moved while the driver looks at them.
+    // SAFETY: `outgoingCapacity` bytes, freed with the slot, after the driver's ring has ended; the
+    // first `sealedCount` are set, and `sentCount <= sealedCount <= outgoingCapacity`. What is
+    // set does not change while `isSending`.
     let outgoing: UnsafeMutableRawPointer
     let outgoingCapacity: Int
     var sealedCount = 0
@@ -74,9 +77,11 @@ import Support
     init(rateLimiter: RateLimiter, outgoingCapacity: Int) {
         self.rateLimiter = rateLimiter
         self.outgoingCapacity = outgoingCapacity
+        // SAFETY: `sealedCount` says that nothing of it is set.
         unsafe outgoing = .allocate(byteCount: outgoingCapacity, alignment: 64)
     }
 
+    // SAFETY: allocated in `init`; slots end with their machine, which outlives the driver.
     deinit {
         unsafe outgoing.deallocate()
     }

@@ -8,6 +8,8 @@ import Support
 /// Slots lie in memory that never moves. There are as many as have been of use, so that those which
 /// never are cost nothing.
 @safe struct ConnectionPool<Records: RecordLayer & ~Copyable>: ~Copyable {
+    // SAFETY: room for `capacity` slots that never move, of which the first `count` are made; freed
+    // in `deinit`. Only the reactor's thread reaches them, and no method of a slot knows the pool.
     private let memory: UnsafeMutablePointer<Connection<Records>>
     /// The most slots that there may be.
     let capacity: Int
@@ -43,6 +45,7 @@ import Support
         initialCount: Int, now: Now
     ) {
         capacity = settings.connections * Self.slotsEachConnection
+        // SAFETY: `count` says that no slot is made.
         unsafe memory = .allocate(capacity: capacity)
         self.recipe = recipe
         configuration = ProtocolSession.Configuration(settings)
@@ -55,7 +58,9 @@ import Support
     }
 
     deinit {
-        // `deinitialize(count:)` ends nothing that cannot be copied once it is optimized (Swift 6.3).
+        // SAFETY: the first `count` slots are made, and each is moved out once.
+        // `deinitialize(count:)` ends nothing that cannot be copied once it is optimized (Swift
+        // 6.3).
         for index in 0..<count { _ = unsafe (memory + index).move() }
         unsafe memory.deallocate()
     }
@@ -66,13 +71,14 @@ import Support
         let wanted = max(1, share) * Self.slotsEachConnection
         precondition(wanted <= capacity)
         while count < wanted {
-            // Memory below `capacity` that was not initialized before.
+            // SAFETY: the slot lies below `capacity`, and was not made before.
             unsafe (memory + count).initialize(to: make())
             count += 1
         }
     }
 
     subscript(index: Int) -> Connection<Records> {
+        // SAFETY: the index is checked: the slot is made, and stays where it is as long as self.
         unsafeAddress {
             precondition(index >= 0 && index < count)
             return unsafe UnsafePointer(memory + index)

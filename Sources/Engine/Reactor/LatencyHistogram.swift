@@ -7,22 +7,28 @@
     private static let powers = 40
     static let bucketCount = (powers - subBucketBits + 1) * subBuckets
 
+    // SAFETY: `bucketCount` counters, all set in `init`, freed in `deinit`, and reached only
+    // through this value.
     private let buckets: UnsafeMutablePointer<UInt64>
     package private(set) var count: UInt64 = 0
     private var sumNanoseconds: UInt64 = 0
     package private(set) var maximumNanoseconds: UInt64 = 0
 
     package init() {
+        // SAFETY: as many are set as are allocated.
         unsafe buckets = .allocate(capacity: Self.bucketCount)
         unsafe buckets.initialize(repeating: 0, count: Self.bucketCount)
     }
 
+    // SAFETY: allocated in `init`, of a trivial type.
     deinit {
         unsafe buckets.deallocate()
     }
 
     /// Counts one answer.
     package mutating func record(_ nanoseconds: UInt64) {
+        // SAFETY: `bucket(of:)` is below `bucketCount` for every value: those from 2^40 on share
+        // the last bucket.
         unsafe buckets[Self.bucket(of: nanoseconds)] &+= 1
         count &+= 1
         sumNanoseconds &+= nanoseconds
@@ -32,6 +38,7 @@
     /// Adds what another histogram counted.
     package mutating func add(_ other: borrowing LatencyHistogram) {
         for index in 0..<Self.bucketCount {
+            // SAFETY: both have `bucketCount` counters.
             unsafe buckets[index] &+= other.buckets[index]
         }
         count += other.count
@@ -41,6 +48,7 @@
 
     /// What it holds now, as a value for other threads.
     package var counts: LatencyCounts {
+        // SAFETY: there are `bucketCount` counters.
         LatencyCounts(
             buckets: (0..<Self.bucketCount).map { unsafe buckets[$0] }, count: count,
             sumNanoseconds: sumNanoseconds, maximumNanoseconds: maximumNanoseconds)
@@ -53,6 +61,7 @@
         let rank = max(1, UInt64((share * Double(count)).rounded(.up)))
         var seen: UInt64 = 0
         for index in 0..<Self.bucketCount {
+            // SAFETY: there are `bucketCount` counters.
             unsafe seen += buckets[index]
             if seen >= rank { return min(Self.upperBound(of: index), maximumNanoseconds) }
         }

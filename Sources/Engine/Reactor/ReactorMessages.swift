@@ -60,6 +60,9 @@ package struct ResolutionFailure: Error, Sendable {
 
 /// Submissions on their way to the driver: a ring of fixed size that is drained every turn.
 @safe struct SubmissionQueue: ~Copyable {
+    // SAFETY: `capacity` places, of which `count` from `head` on, modulo the capacity, hold a
+    // submission; `head` is below the capacity. Freed in `deinit`, and reached only through this
+    // value.
     private let memory: UnsafeMutablePointer<ReactorSubmission>
     private let capacity: Int
     private var head = 0
@@ -67,10 +70,12 @@ package struct ResolutionFailure: Error, Sendable {
 
     init(capacity: Int) {
         self.capacity = capacity
+        // SAFETY: `count` says that no place holds anything.
         unsafe memory = .allocate(capacity: capacity)
     }
 
     deinit {
+        // SAFETY: just the places that hold a submission are ended, see `memory`.
         for place in 0..<count {
             unsafe (memory + (head + place) % capacity).deinitialize(count: 1)
         }
@@ -79,12 +84,15 @@ package struct ResolutionFailure: Error, Sendable {
 
     mutating func append(_ submission: ReactorSubmission) {
         precondition(count < capacity, "the driver drains submissions every turn")
+        // SAFETY: the queue is not full, so that the place behind the last holds nothing.
         unsafe (memory + (head + count) % capacity).initialize(to: submission)
         count += 1
     }
 
     mutating func popFirst() -> ReactorSubmission? {
         guard count > 0 else { return nil }
+        // SAFETY: the queue is not empty: `head` holds a submission, and nothing once that is moved
+        // out.
         let submission = unsafe (memory + head).move()
         head = (head + 1) % capacity
         count -= 1

@@ -73,7 +73,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 configuration: connections.configuration,
                 now: now.nanoseconds)
             connections[index].sessionVersion = run.directives.sessionVersion
-            unsafe submissions.append(
+            submissions.append(
                 .connect(connection: index, address: connections.addresses.entries[address].address)
             )
         }

@@ -32,6 +32,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private mutating func giveAway(_ tag: RowTag) -> Bool {
+        // SAFETY: the row is ours until it is given away; its token is copied.
         let row = unsafe RowHandoff.Row(
             state: rows.slab[tag], token: Array(rows.slab.tokenBytes(tag)),
             pieces: writer.values(of: tag, in: rows.slab))
@@ -53,6 +54,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         let tag = rows.slab.take()
         rows.slab[tag] = row.state
         rows.slab[tag].firstBlock = .max
+        // SAFETY: the tag was just taken, and the token is what `tokenBytes` had of another
+        // reactor's row: no more than a place has room for.
         unsafe rows.slab.token(tag).copyMemory(from: row.token, byteCount: row.token.count)
         writer.keep(row.state, values: row.pieces, of: tag, in: &rows.slab)
         return tag

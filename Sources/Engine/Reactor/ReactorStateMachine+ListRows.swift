@@ -106,6 +106,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private mutating func readToken(of row: ListRow, into tag: RowTag) -> Reason? {
+        // SAFETY: the tag was taken for this row, and a place has so many bytes for the token; the
+        // output checks what is written there.
         let room = unsafe UnsafeMutableRawBufferPointer(
             start: rows.slab.token(tag), count: RowSlab.tokenDigitsLimit)
         var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
@@ -119,6 +121,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func recordInvalid(
         _ row: ListRow, _ reason: Reason, _ tag: RowTag, now: Now
     ) {
+        // SAFETY: the tag was taken for this row, and a place has so many bytes for the token;
+        // `copyText` sets the first `count`, which the ledger copies.
         let room = unsafe UnsafeMutableRawBufferPointer(
             start: rows.slab.token(tag), count: RowSlab.tokenDigitsLimit)
         let count = unsafe rows.chunks.copyText(row.token, into: room)

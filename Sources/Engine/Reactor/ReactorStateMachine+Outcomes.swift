@@ -12,6 +12,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         noteAbsence(now)
         var offset = 0
         while true {
+            // SAFETY: the plaintext goes to memory that is used in this call only, what TLS replies
+            // behind the sealed bytes of `outgoing`, where the driver does not look; both outputs
+            // check their counts. Of the plaintext as many bytes are read as the output says are
+            // set, before the next piece takes their place.
             var plaintext = unsafe OutputRawSpan(buffer: received, initializedCount: 0)
             let target = unsafe UnsafeMutableRawBufferPointer(
                 start: connections[index].outgoing + connections[index].sealedCount,

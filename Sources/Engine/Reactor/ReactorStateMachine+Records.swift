@@ -45,6 +45,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard !connections[index].isSending else { return }
         connections[index].isSending = true
         connections[index].handedOver = now.nanoseconds
+        // SAFETY: bytes that were sealed and not sent; they stay as they are while `isSending`, see
+        // `outgoing`.
         let bytes = unsafe UnsafeRawBufferPointer(
             start: connections[index].outgoing + connections[index].sentCount, count: waiting)
         unsafe submissions.append(.send(connection: index, bytes: bytes))
@@ -69,6 +71,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         guard writer.recordCount > 0 else { return false }
 
+        // SAFETY: nothing is written to the record while it is sealed. The target is what
+        // `outgoing` has behind the sealed bytes, where the driver does not look, and the record
+        // layer checks its count.
         let plaintext = unsafe RawSpan(_unsafeBytes: writer.record)
         let target = unsafe UnsafeMutableRawBufferPointer(
             start: connections[index].outgoing + connections[index].sealedCount,

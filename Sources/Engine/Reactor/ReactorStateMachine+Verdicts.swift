@@ -15,6 +15,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Records an acceptance.
     mutating func settleAccepted(_ tag: RowTag, now: Now) {
+        // SAFETY: the place is the row's until it is freed below.
         let token = unsafe RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag))
         recorder.ledger.accepted(
             row: rows.slab[tag].row, fingerprint: TokenText.fingerprint(token),
@@ -69,7 +70,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 isFirst: connections[index].answers == 1)
             sendElsewhere(tag)
         case .retryWithPreviousToken:
-            unsafe run.append(
+            run.append(
                 .updatesRefused(
                     usedVersion: rows.slab[tag].authorizationVersion,
                     giveUpAfter: settings.giveUpAfter))
@@ -199,7 +200,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     ) {
         let timestamp = body.timestampMilliseconds
         if status == LengthRequired.status, body.reason == nil {
-            // A static string has as many bytes as it says, for ever.
+            // SAFETY: a static string has as many bytes as it says, for ever.
             let text = unsafe RawSpan(
                 _unsafeStart: LengthRequired.reason.utf8Start,
                 byteCount: LengthRequired.reason.utf8CodeUnitCount)
@@ -213,7 +214,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         // A reason that this version does not know: its own words are kept.
-        // The record that is being made next has not begun: its memory serves for the words.
+        // SAFETY: the record that is being made next has not begun: its memory serves for the
+        // words, of which `copyResponse` sets `count` bytes; the ledger and the counters copy them.
         let count = unsafe connections[index].session.copyResponse(range, into: writer.staging)
         let text = unsafe RawSpan(
             _unsafeBytes: UnsafeRawBufferPointer(rebasing: writer.staging[..<count]))
@@ -224,6 +226,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func settleRejected(
         _ tag: RowTag, status: UInt16, text: RawSpan, timestamp: UInt64? = nil, now: Now
     ) {
+        // SAFETY: the place is the row's until it is freed below; the ledger copies the token.
         unsafe recorder.ledger.settled(
             row: rows.slab[tag].row, state: .rejected, status: status, reason: 0, reasonText: text,
             attempts: Int(rows.slab[tag].attempts), timestamp: timestamp,
@@ -237,6 +240,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ tag: RowTag, state rowState: RowState, status: UInt16, reasonCode: UInt8,
         timestamp: UInt64? = nil, now: Now
     ) {
+        // SAFETY: the place is the row's until it is freed below; the ledger copies the token.
         unsafe recorder.ledger.settled(
             row: rows.slab[tag].row, state: rowState, status: status, reason: reasonCode,
             reasonText: nil, attempts: Int(rows.slab[tag].attempts), timestamp: timestamp,

@@ -57,6 +57,8 @@ struct SegmentRecorder: ~Copyable {
     mutating func flush(_ demand: Demand, now: UInt64, into submissions: inout SubmissionQueue) {
         guard !hasFailed else { return }
         if demand.isClosing { wanted = ledger.appendedPosition }
+        // SAFETY: the ledger leaves the bytes as they are until `writeCompleted`, which `wrote`
+        // calls once the driver says that the write has ended.
         if isWriteDue(demand, now: now), let write = unsafe ledger.nextWrite() {
             unsafe submissions.append(.write(bytes: write.bytes, offset: write.offset))
         }

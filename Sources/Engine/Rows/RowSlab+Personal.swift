@@ -8,6 +8,9 @@ import Campaign
     /// What a block holds, beside the number of the next one.
     static let contentCount = blockSize - 4
 
+    // SAFETY: `capacity` blocks that never move; the slab that this is a part of frees them, and
+    // alone reaches them. A block that was taken or freed has the number of the next one in its
+    // first four bytes.
     private let memory: UnsafeMutableRawPointer
     private let capacity: Int
     private var freeHead = UInt32.max
@@ -18,10 +21,12 @@ import Campaign
         precondition(capacity < Int(UInt32.max))
         self.capacity = capacity
         freeCount = capacity
+        // SAFETY: a block is set before it is read, by `take`.
         unsafe memory = .allocate(byteCount: capacity * Self.blockSize, alignment: 64)
     }
 
     func deallocate() {
+        // SAFETY: called once, at the slab's end.
         unsafe memory.deallocate()
     }
 
@@ -40,6 +45,7 @@ import Campaign
             block = untouched
             untouched += 1
         }
+        // SAFETY: `place` checks the number; blocks are aligned and longer than four bytes.
         unsafe place(block).storeBytes(of: next, as: UInt32.self)
         return block
     }
@@ -47,6 +53,7 @@ import Campaign
     /// Gives a block back; what its chain goes on with.
     mutating func free(_ block: UInt32) -> UInt32 {
         let next = next(block)
+        // SAFETY: `place` checks the number; blocks are aligned and longer than four bytes.
         unsafe place(block).storeBytes(of: freeHead, as: UInt32.self)
         freeHead = block
         freeCount += 1
@@ -54,16 +61,19 @@ import Campaign
     }
 
     func next(_ block: UInt32) -> UInt32 {
+        // SAFETY: `place` checks the number, and a block of a chain was taken, see `memory`.
         unsafe place(block).load(as: UInt32.self)
     }
 
     /// What a block holds.
     func content(_ block: UInt32) -> UnsafeMutableRawPointer {
+        // SAFETY: `place` checks the number; `contentCount` bytes follow the four.
         unsafe place(block) + 4
     }
 
     private func place(_ block: UInt32) -> UnsafeMutableRawPointer {
         precondition(Int(block) < capacity)
+        // SAFETY: the number was checked.
         return unsafe memory + Int(block) * Self.blockSize
     }
 }
@@ -79,6 +89,9 @@ extension RowSlab {
     ) {
         precondition(pieces.count == Int(shape.count))
         self[tag].personal = shape
+        // SAFETY: `inside` is at most either count, and what is left goes to blocks a piece of at
+        // most `contentCount` bytes at a time, the last from `start` to the end; the caller's
+        // pieces lie elsewhere.
         let room = unsafe personalRoom(tag)
         let inside = min(room.count, pieces.count)
         unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: pieces[..<inside]))
@@ -103,6 +116,9 @@ extension RowSlab {
         _ tag: RowTag, scratch: UnsafeMutableRawBufferPointer
     ) -> UnsafeRawBufferPointer {
         let count = Int(self[tag].personal.count)
+        // SAFETY: `keep` has set so many bytes, behind the token and in a chain of as many blocks
+        // as that takes; the scratch has room for the most pieces that a row may have, as `keep`
+        // got them from a renderer.
         let room = unsafe personalRoom(tag)
         if count <= room.count {
             return unsafe UnsafeRawBufferPointer(rebasing: room[..<count])
@@ -129,6 +145,7 @@ extension RowSlab {
     /// What a place has left behind its token.
     private func personalRoom(_ tag: RowTag) -> UnsafeMutableRawBufferPointer {
         let used = Int(self[tag].tokenCount)
+        // SAFETY: a token has at most `tokenDigitsLimit` bytes, for which each place has room.
         return unsafe UnsafeMutableRawBufferPointer(
             start: token(tag) + used, count: Self.tokenDigitsLimit - used)
     }

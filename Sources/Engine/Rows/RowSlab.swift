@@ -44,6 +44,9 @@ package struct PendingRow {
     /// `--tokens` rows hold at most so many digits (100 bytes, the reference's upper bound).
     package static let tokenDigitsLimit = 200
 
+    // SAFETY: `capacity` places that never move, freed in `deinit`; one thread reaches them. A
+    // place that `take` gave holds a `PendingRow`, for ever, and as many bytes of a token as that
+    // says.
     private let memory: UnsafeMutableRawPointer
     private var freeHead: RowTag = .max
     private var untouched: RowTag = 0
@@ -63,10 +66,13 @@ package struct PendingRow {
         precondition(MemoryLayout<PendingRow>.size <= Self.tokenOffset)
         precondition(capacity > 0 && capacity < Int(RowTag.max))
         self.capacity = capacity
+        // SAFETY: `take` sets a place before it is read.
         unsafe memory = UnsafeMutableRawPointer.allocate(
             byteCount: capacity * Self.placeSize, alignment: 64)
     }
 
+    // SAFETY: allocated in `init`, of trivial types, and nobody keeps a pointer into a slab that
+    // ends.
     deinit {
         blocks.deallocate()
         unsafe memory.deallocate()
@@ -102,13 +108,16 @@ package struct PendingRow {
 
     /// The state of a row. The memory never moves, and all of it that was ever taken is initialized.
     package subscript(tag: RowTag) -> PendingRow {
+        // SAFETY: `state` checks the tag; a place that was taken holds a row, and stays where it
+        // is.
         @inline(__always)
         unsafeAddress { unsafe UnsafePointer(state(tag)) }
         @inline(__always)
         nonmutating unsafeMutableAddress { unsafe state(tag) }
     }
 
-    // SAFETY: a place within `memory`; `PendingRow` is trivial, so that it may be assigned to at once.
+    // SAFETY: a place within `memory`; `PendingRow` is trivial, so that it may be assigned to at
+    // once.
     @inline(__always)
     private func state(_ tag: RowTag) -> UnsafeMutablePointer<PendingRow> {
         precondition(Int(tag) < capacity)
@@ -117,11 +126,15 @@ package struct PendingRow {
 
     /// Room for the token's digits.
     package func token(_ tag: RowTag) -> UnsafeMutableRawPointer {
+        // SAFETY: the caller's tag is one that `take` gave, so below `capacity`; behind the offset
+        // a place has `tokenDigitsLimit` bytes.
         unsafe memory + Int(tag) * Self.placeSize + Self.tokenOffset
     }
 
     /// The token's digits.
     package func tokenBytes(_ tag: RowTag) -> UnsafeRawBufferPointer {
+        // SAFETY: `self[tag]` checks the tag, and `tokenCount` is what was set of the place's 200
+        // bytes.
         unsafe UnsafeRawBufferPointer(
             start: token(tag), count: Int(self[tag].tokenCount))
     }

@@ -10,6 +10,9 @@ import Support
 ///        '------- the connection ends without an error packet, or within one ---> in doubt
 @safe struct GatewaySession: ~Copyable {
     private let settings: BinarySettings
+    // SAFETY: `capacity` places, freed in `deinit`, and reached only through this value. An
+    // identifier's place is its remainder by the capacity; `append` set it for each that is out,
+    // and no more than `capacity` are.
     private let tags: UnsafeMutablePointer<RowTag>
     let capacity: Int
     /// The identifier of the oldest row that is out.
@@ -31,9 +34,11 @@ import Support
     init(_ settings: BinarySettings, capacity: Int) {
         self.settings = settings
         self.capacity = capacity
+        // SAFETY: a place is set by `append` before it is read.
         unsafe tags = .allocate(capacity: capacity)
     }
 
+    // SAFETY: allocated in `init`, of a trivial type.
     deinit { unsafe tags.deallocate() }
 
     /// Rows that may still be written.
@@ -46,6 +51,7 @@ import Support
     mutating func append(_ tag: RowTag) -> UInt32 {
         precondition(count < capacity)
         let identifier = nextIdentifier
+        // SAFETY: a remainder by the capacity is a place.
         unsafe tags[Int(identifier) % capacity] = tag
         count += 1
         return identifier
@@ -54,11 +60,13 @@ import Support
     /// A row that is out.
     func tag(_ identifier: UInt32) -> RowTag {
         precondition(identifier >= firstIdentifier && identifier < nextIdentifier)
+        // SAFETY: checked to be out: `append` set its place.
         return unsafe tags[Int(identifier) % capacity]
     }
 
     /// The oldest row that is out.
     var oldest: RowTag? {
+        // SAFETY: one is out, and `append` set its place.
         count > 0 ? unsafe tags[Int(firstIdentifier) % capacity] : nil
     }
 
@@ -68,6 +76,7 @@ import Support
     /// Calls `body` with each row that is out, oldest first.
     func forEach(_ body: (RowTag) -> Void) {
         for offset in 0..<count {
+            // SAFETY: as many are out, from the first on, and `append` set their places.
             unsafe body(tags[(Int(firstIdentifier) + offset) % capacity])
         }
     }
@@ -93,6 +102,8 @@ import Support
         _ tag: RowTag, of slab: borrowing RowSlab, with writer: inout RequestWriter
     ) -> WriteOutcome {
         let identifier = append(tag)
+        // SAFETY: the payload is good until the next row's, and lies outside of the record; the
+        // output checks what is written to it, and says how much that was.
         let payload = unsafe writer.payload(of: tag, in: slab)
         let room = unsafe writer.freeRecord
         var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
@@ -141,6 +152,7 @@ import Support
     /// Takes received bytes in. What follows the packet means nothing.
     private mutating func take(_ bytes: RawSpan, from start: Int) {
         for offset in start..<bytes.byteCount where packet.count < BinaryErrorPacket.count {
+            // SAFETY: any eight bits are a byte, and the load checks its bounds.
             packet.append(unsafe bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self))
         }
     }

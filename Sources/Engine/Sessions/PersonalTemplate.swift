@@ -9,6 +9,8 @@ import TLS
 ///
 ///     HEADERS header | 83 87 04 len "/3/device/" token | middle [ len collapse ID ] rest [ len length ]
 @safe struct PersonalTemplate: PrecomputedRequest {
+    // SAFETY: prefix, middle and rest, one behind the other, set in `init` and never changed; freed
+    // by `deallocate`, which its owner calls once, when no copy of the template is used any more.
     private let bytes: UnsafeMutableRawBufferPointer
     private let prefixCount: Int
     private let middleCount: Int
@@ -43,17 +45,20 @@ import TLS
         rowDigitsOffset = identifier.lowerBound + NotificationID.rowDigitsOffset - path.upperBound
         precondition(rowDigitsOffset >= 0 && identifier.upperBound <= middleEnd)
         let all = prefix + middle + rest
+        // SAFETY: as much memory as there are bytes, which are set at once.
         unsafe bytes = .allocate(byteCount: all.count, alignment: 16)
         unsafe bytes.copyBytes(from: all)
     }
 
     func deallocate() {
+        // SAFETY: all of it is this template's own.
         unsafe cleanse(bytes)
         unsafe bytes.deallocate()
     }
 
     /// The most bytes that the HEADERS frame and the header of a DATA frame take.
     var countLimit: Int {
+        // SAFETY: only the count is asked for.
         unsafe 2 * RequestTemplate.frameHeaderCount + bytes.count + 2
             + RequestTemplate.pathPrefix.utf8CodeUnitCount + RowSlab.tokenDigitsLimit + 1
             + NotificationHeaders.maximumCollapseIDCount + DecimalText.limit
@@ -69,6 +74,9 @@ import TLS
         streamID: UInt32, dataCount: Int, payloadCount: Int, to output: UnsafeMutableRawPointer
     ) -> Int {
         precondition(hasCollapse == (collapse.count > 0))
+        // SAFETY: the caller has room for `countLimit` bytes, which counts each part that is
+        // written here at its longest: a token of 200 digits, a collapse ID of 64 bytes, a length
+        // of eight digits. `init` holds the digits of the row number to the middle.
         let start = unsafe bytes.baseAddress!
         var at = unsafe output + RequestTemplate.frameHeaderCount
         unsafe at.copyMemory(from: start, byteCount: prefixCount)
@@ -113,6 +121,7 @@ enum DecimalText {
             count += 1
             largest = 10 * largest + 9
         }
+        // SAFETY: the caller has room for `limit` bytes, and there are at most eight digits.
         unsafe output.storeBytes(of: UInt8(count), as: UInt8.self)
         var rest = number
         for place in stride(from: count, to: 0, by: -1) {

@@ -214,6 +214,7 @@ struct ProtocolSession: ~Copyable {
 
     /// Copies a part of its body; returns how much.
     func copyResponse(_ range: Range<Int>, into room: UnsafeMutableRawBufferPointer) -> Int {
+        // SAFETY: the room is the caller's; `copyResponse` checks both counts.
         unsafe http2?.value.copyResponse(range, into: room) ?? 0
     }
 

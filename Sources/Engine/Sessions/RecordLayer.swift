@@ -94,8 +94,9 @@ package struct TransparentRecords: RecordLayer, ~Copyable {
     package static func sealedCount(_ plaintextCount: Int) -> Int { plaintextCount }
 
     private func copy(_ bytes: RawSpan, into output: inout OutputRawSpan) {
+        // SAFETY: the room is checked here, and the output is memory that nothing else reaches
+        // meanwhile.
         unsafe bytes.withUnsafeBytes { source in
-            // The caller's spans are distinct memory and the room was checked or promised.
             unsafe output.withUnsafeMutableBytes { target, count in
                 precondition(target.count - count >= source.count)
                 if let base = source.baseAddress {

@@ -97,6 +97,8 @@ extension RequestWriter {
         if isTemplated { return writeTemplated(tag, of: slab, on: &session) }
         guard let template = current else { preconditionFailure("no template is prepared") }
         let streamID = session.http.openStream(tag: tag, payloadCount: payloadLimit)
+        // SAFETY: the reactor asks `hasRoom` before it takes a row: the record has room for the
+        // template's `requestCountLimit`. The token stays while the slab is borrowed.
         recordCount += unsafe template.write(
             token: slab.tokenBytes(tag), row: slab[tag].row, streamID: streamID,
             to: recordEnd)
@@ -127,6 +129,7 @@ extension RequestWriter {
             let opened = session.http.openPartialStream(tag: tag, payloadCount: payloadLimit)
         else { return false }
         commitTrial(to: &session)
+        // SAFETY: as in `write`; a stream lets no more of a payload go than it was opened with.
         recordCount += unsafe template.write(
             token: slab.tokenBytes(tag), row: slab[tag].row,
             streamID: opened.streamID, dataCount: opened.allowed, to: recordEnd)
@@ -140,6 +143,9 @@ extension RequestWriter {
     ) {
         while recordRoom > RequestTemplate.frameHeaderCount + payloadLimit {
             guard let piece = http.nextContinuation() else { return }
+            // SAFETY: the record has room for a frame header and the largest payload. The stream is
+            // open, so that the tag is still its row's, whose payload has as many bytes as the
+            // stream was opened with; a piece lies inside them.
             let payload = unsafe payload(of: piece.tag, in: slab)
             let at = unsafe recordEnd
             unsafe FrameHeaderPatch.data(
@@ -182,6 +188,9 @@ extension RequestWriter {
         }
         session.mirror = mirror
         if !isKept { refreshKey(mirror) }
+        // SAFETY: the record was checked to have room for `countLimit` and the whole payload. A
+        // collapse ID ends the pieces; they and the token stay while the slab is borrowed and no
+        // other row's are asked for. A stream lets no more of a payload go than it was opened with.
         let pieces = unsafe pieces(of: tag, in: slab)
         let collapse = unsafe UnsafeRawBufferPointer(
             rebasing: pieces[(pieces.count - Int(shape.collapseCount))...])

@@ -18,8 +18,11 @@ import TLS
     let payloadLimit: Int
     let payloadLeast: Int
     /// The payload where it is constant; else room for a row's.
+    // SAFETY: `payloadLimit` bytes, freed in `deinit`; a payload is written there before it is
+    // read.
     private let payloadBytes: UnsafeMutableRawBufferPointer
     /// Room for a row's field values where they do not lie one behind the other.
+    // SAFETY: `fieldLimit` bytes, the most that a row may have; freed in `deinit`.
     private let piecesScratch: UnsafeMutableRawBufferPointer
 
     // What HTTP/2 requests are made of: see `RequestWriter+HTTP2`.
@@ -39,6 +42,8 @@ import TLS
     // The record.
 
     /// The plaintext of the record that is being filled.
+    // SAFETY: `recordPlaintextLimit` bytes, freed in `deinit`; the first `recordCount` are set,
+    // which is at most `recordLimit`, and that at most all of them, as the reactor begins records.
     let staging: UnsafeMutableRawBufferPointer
     /// Bytes that are in it, and that it may have.
     var recordCount = 0
@@ -53,6 +58,8 @@ import TLS
         renderer = PayloadRenderer(payloads, layout: layout)
         payloadLimit = settings.personal?.limit ?? settings.payload.count
         payloadLeast = settings.personal == nil ? settings.payload.count : 1
+        // SAFETY: a constant payload is as long as `payloadLimit`; nothing else is read before it
+        // is set.
         unsafe staging = .allocate(byteCount: recordPlaintextLimit, alignment: 64)
         unsafe piecesScratch = .allocate(byteCount: Self.fieldLimit(settings), alignment: 8)
         unsafe payloadBytes = .allocate(byteCount: payloadLimit, alignment: 8)
@@ -62,6 +69,8 @@ import TLS
     deinit {
         templates.deallocate()
         personalTemplates.deallocate()
+        // SAFETY: allocated in `init`; pointers into them go no further than the call that asked
+        // for them.
         unsafe piecesScratch.deallocate()
         unsafe payloadBytes.deallocate()
         unsafe cleanse(staging)
@@ -77,14 +86,17 @@ import TLS
     }
 
     var record: UnsafeRawBufferPointer {
+        // SAFETY: `recordCount` bytes are set, see `staging`.
         unsafe UnsafeRawBufferPointer(rebasing: staging[..<recordCount])
     }
 
     var recordRoom: Int { recordLimit - recordCount }
 
+    // SAFETY: at most the end of `staging`; its users ask for `recordRoom` first.
     var recordEnd: UnsafeMutableRawPointer { unsafe staging.baseAddress! + recordCount }
 
     var freeRecord: UnsafeMutableRawBufferPointer {
+        // SAFETY: both ends lie inside of `staging`, see there.
         unsafe UnsafeMutableRawBufferPointer(rebasing: staging[recordCount..<recordLimit])
     }
 
@@ -137,6 +149,7 @@ import TLS
         case .invalid(let reason):
             return reason
         case .made(let shape):
+            // SAFETY: the slab copies the pieces before the next row is rendered.
             unsafe slab.keep(renderer.lastPieces, shape: shape, of: tag)
             return nil
         }
@@ -144,23 +157,29 @@ import TLS
 
     /// A row's field values, for another reactor; empty if it has none.
     func values(of tag: RowTag, in slab: borrowing RowSlab) -> [UInt8] {
+        // SAFETY: the scratch has room for any row's pieces, and they are copied.
         isTemplated ? unsafe Array(slab.pieces(tag, scratch: piecesScratch)) : []
     }
 
     /// Keeps the field values of a row that another reactor had.
     func keep(_ row: PendingRow, values: [UInt8], of tag: RowTag, in slab: inout RowSlab) {
         guard isTemplated else { return }
+        // SAFETY: the slab copies the values, whose count it holds against the row's.
         unsafe values.withUnsafeBytes { values in
             unsafe slab.keep(values, shape: row.personal, of: tag)
         }
     }
 
     func pieces(of tag: RowTag, in slab: borrowing RowSlab) -> UnsafeRawBufferPointer {
+        // SAFETY: the scratch has room for any row's pieces; the caller uses them before another
+        // row's.
         unsafe slab.pieces(tag, scratch: piecesScratch)
     }
 
     /// A row's payload; a templated one is good until the next row's.
     func payload(of tag: RowTag, in slab: borrowing RowSlab) -> UnsafeRawBufferPointer {
+        // SAFETY: a payload has at most `payloadLimit` bytes, as the renderer counted it when it
+        // was made; of what is returned all bytes are set.
         guard isTemplated else { return unsafe UnsafeRawBufferPointer(payloadBytes) }
         let shape = slab[tag].personal
         unsafe writePayload(
@@ -174,6 +193,8 @@ import TLS
         _ shape: PayloadRenderer.Shape, pieces: UnsafeRawBufferPointer,
         to output: UnsafeMutableRawPointer
     ) {
+        // SAFETY: the caller's pieces were made for this shape, and it has room for the payload; a
+        // slab's pieces have an address even if they are empty.
         unsafe renderer.writePayload(shape, pieces: pieces.baseAddress!, to: output)
     }
 

@@ -79,6 +79,8 @@ extension ReactorSettings {
         guard let hole = block.hole(.identifier) else {
             preconditionFailure("the fields have an apns-id")
         }
+        // SAFETY: the encoder says where the hole lies in its bytes, which stay where they are
+        // during the call; the output checks its count.
         unsafe block.bytes.withUnsafeMutableBytes { bytes in
             let target = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[hole])
             var identifier = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
