@@ -5,6 +5,7 @@ import Glibc
 /// ledger as any kill does. If the parent process ignored it, it stays ignored.
 func endQuietlyOnQuit() {
     var action = sigaction()
+    // SAFETY: sigaction(2) sets the structure, which is ours during the call, and changes nothing.
     guard unsafe sigaction(SIGQUIT, nil, &action) == 0,
         // A handler: what a process inherits is none.
         action.sa_flags & SA_SIGINFO != 0

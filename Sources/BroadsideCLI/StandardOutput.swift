@@ -17,6 +17,8 @@ func holdStandardDescriptors() {
 /// - Parameter code: The command's exit code.
 /// - Returns: That, or the one for output that is lost. A reader that closed its pipe loses nothing.
 func endOutput(_ code: Int32) -> Int32 {
+    // SAFETY: nobody sets `stdout` to another stream; fflush(3) and ferror(3) lock it; poll(2) gets
+    // one descriptor, ours during the call.
     let isFlushed = unsafe fflush(stdout) == 0
     let number = isFlushed ? 0 : errno
     if isFlushed, unsafe ferror(stdout) == 0 { return code }

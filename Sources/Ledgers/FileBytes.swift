@@ -42,6 +42,8 @@ final class FileBytes: LedgerBytes, Sendable {
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(LedgerError) -> Int {
         if patience.endsOnSignals, SignalWatch.isStopPending { throw LedgerError(.interrupted) }
+        // SAFETY: pread(2) sets at most `buffer.count` bytes, of memory that is ours during this
+        // call.
         let count = unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
         guard count >= 0 else {
             throw LedgerError(.inputOutput, detail: "\(path): \(describe(errno: errno))")

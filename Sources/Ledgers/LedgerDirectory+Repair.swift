@@ -82,6 +82,8 @@ private struct DamagedBytes: LedgerBytes {
     func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(LedgerError) -> Int {
+        // SAFETY: the buffer is the caller's; of it a sector at most is read again or set to zeros,
+        // never more than it has.
         do throws(LedgerError) {
             return try unsafe bytes.read(at: offset, into: buffer)
         } catch {

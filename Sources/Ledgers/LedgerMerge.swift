@@ -205,6 +205,7 @@ extension LedgerDirectory {
             let count: Int
             do throws(LedgerError) {
                 let left = (byteCount ?? .max) - offset
+                // SAFETY: `read` keeps to the room that it is given, and keeps no pointer to it.
                 count = try unsafe buffer.fill(limit: Int(clamping: left)) {
                     (room) throws(LedgerError) in
                     unsafe room.isEmpty ? 0 : try source.read(at: offset, into: room)

@@ -185,6 +185,7 @@ func unixAddress(_ path: String) -> sockaddr_un? {
     guard !bytes.isEmpty, bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
         return nil
     }
+    // SAFETY: the path is shorter than `sun_path`, which is zero behind it.
     unsafe withUnsafeMutableBytes(of: &address.sun_path) { room in
         unsafe room.copyBytes(from: bytes)
     }

@@ -109,6 +109,8 @@ public enum PruneRun {
         var window = try ListWindow(list)
         var removedBytes: [UInt8] = []
         while try window.fill() {
+            // SAFETY: the window stays where it is until `consume`, and nobody else reaches it
+            // meanwhile.
             let outcome = unsafe pruner.process(
                 window.bytes, isLast: window.isLast, removed: &removedBytes)
             try output.write(window.first(outcome.keptCount))

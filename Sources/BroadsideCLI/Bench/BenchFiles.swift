@@ -17,6 +17,8 @@ final class BenchFiles {
     init(payloadCount: Int) throws(BroadsideError) {
         let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
         var template = Array("\(parent)/broadside-bench-XXXXXX".utf8CString)
+        // SAFETY: the template ends with a zero byte, and mkdtemp(3) writes over its last six
+        // letters only.
         guard unsafe mkdtemp(&template) != nil else {
             throw BroadsideError(
                 "no directory can be made in \(parent): name another one with TMPDIR",

@@ -31,6 +31,7 @@ internal import Synchronization
     }
 
     private let page = Page()
+    // SAFETY: libmicrohttpd's, started in `init` and stopped in `deinit`, and reached only here.
     private var daemon: OpaquePointer?
     /// Where it listens, for people.
     package let url: String
@@ -45,6 +46,8 @@ internal import Synchronization
     ///   - port: 0 picks a free one.
     init(host: String, port: UInt16) throws(BroadsideError) {
         let place = host.contains(":") ? "[\(host)]" : host
+        // SAFETY: the daemon copies the address and the options; the page that it gets as context
+        // lives as long as this object, whose `deinit` stops it before.
         let context = unsafe Unmanaged.passUnretained(page).toOpaque()
         let daemon = unsafe microhttpd_start(
             host, port, Self.handler, context, Self.notify,
@@ -58,6 +61,7 @@ internal import Synchronization
         url = "http://\(place):\(unsafe microhttpd_port(daemon))/metrics"
     }
 
+    // SAFETY: stopped once; the call returns when the daemon's thread has ended.
     deinit {
         if let daemon = unsafe daemon { unsafe MHD_stop_daemon(daemon) }
     }
@@ -67,7 +71,8 @@ internal import Synchronization
     }
 
     private static let notify: MHD_NotifyConnectionCallback = { context, connection, _, code in
-        // The page lives until the daemon is stopped, and with it the last connection.
+        // SAFETY: the context is `init`'s page, which lives until the daemon is stopped, and with
+        // it the last connection.
         guard let context = unsafe context, let connection = unsafe connection else { return }
         let page = unsafe Unmanaged<Page>.fromOpaque(context).takeUnretainedValue()
         let socket = unsafe microhttpd_socket(connection)
@@ -77,7 +82,9 @@ internal import Synchronization
 
     private static let handler: MHD_AccessHandlerCallback = {
         context, connection, url, method, _, _, _, _ in
-        // The page lives until the daemon is stopped; the texts until the handler returns.
+        // SAFETY: the context is `init`'s page, which lives until the daemon is stopped;
+        // libmicrohttpd keeps both texts, which end with a zero byte, until the handler returns. It
+        // copies the reply.
         guard let context = unsafe context, let connection = unsafe connection,
             let url = unsafe url, let method = unsafe method
         else { return MHD_Result(rawValue: 0)! }

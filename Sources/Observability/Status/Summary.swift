@@ -288,6 +288,7 @@ package struct ProcessUse {
 
     package static func now() -> ProcessUse {
         var usage = rusage()
+        // SAFETY: getrusage(2) sets the structure, which is ours during the call.
         unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
         func microseconds(_ value: timeval) -> Double {
             Double(value.tv_sec) * 1e6 + Double(value.tv_usec)

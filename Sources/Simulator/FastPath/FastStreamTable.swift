@@ -16,6 +16,8 @@ struct FastStream {
 /// It has at least twice as many places as streams may be open, and streams are numbered upwards,
 /// so a place is taken only where a stream is open for very long; the new one is refused then.
 @safe struct FastStreamTable: ~Copyable {
+    // SAFETY: `mask + 1` places, calloc's, of a trivial type, freed in `deinit`; one session alone
+    // uses the table, on one thread.
     private let places: UnsafeMutablePointer<FastStream>
     private let mask: Int
     private let limit: Int
@@ -25,14 +27,16 @@ struct FastStream {
         var size = 64
         while size < 2 * limit { size *= 2 }
         // Zeroed pages that are not there before they are used: a client rarely opens all.
+        // SAFETY: calloc checks the product. A place is free where its stream number is 0; nothing
+        // else of it is read then.
         let memory = unsafe calloc(size, MemoryLayout<FastStream>.stride)
         precondition(unsafe memory != nil, "no memory")
-        // SAFETY: a place is free where its stream number is 0; nothing else of it is read then.
         unsafe places = memory!.bindMemory(to: FastStream.self, capacity: size)
         mask = size - 1
         self.limit = limit
     }
 
+    // SAFETY: calloc's, and reached only through this value.
     deinit { unsafe free(places) }
 
     @inline(__always)

@@ -18,6 +18,8 @@ internal import HPACK
     private static let noName: Int8 = -1
 
     private var entries = InlineArray<128, Entry>(repeating: Entry())
+    // SAFETY: both are allocated in `init` and freed in `deinit`. Of `values` the ranges of live
+    // entries are set, of `scratch` what was decoded last.
     private let values: UnsafeMutableRawBufferPointer
     private let scratch: UnsafeMutableRawBufferPointer
     private var first = 0
@@ -27,11 +29,13 @@ internal import HPACK
     private var capacity = Self.capacityLimit
 
     init() {
+        // SAFETY: no entry is live, so that nothing is read before it is set.
         unsafe values = .allocate(byteCount: 2 * Self.capacityLimit, alignment: 16)
         unsafe scratch = .allocate(
             byteCount: SimulatorLimits.headerBlockCount * 2, alignment: 16)
     }
 
+    // SAFETY: reached only through this value.
     deinit {
         unsafe values.deallocate()
         unsafe scratch.deallocate()
@@ -129,8 +133,9 @@ internal import HPACK
         evict(room: entrySize)
         // "It is not an error": an entry larger than the table empties it (section 4.4).
         guard entrySize <= capacity else { return }
+        // SAFETY: live values and this one fit the table, half of `values`, so that they fit behind
+        // each other once the live ones are at the start; this one lies outside.
         if unsafe valuesEnd + value.byteCount > values.count { compact() }
-        // SAFETY: live values and this one fit the table, half of `values`; it lies outside.
         unsafe value.withUnsafeBytes {
             unsafe UnsafeMutableRawBufferPointer(rebasing: values[valuesEnd...])
                 .copyMemory(from: $0)

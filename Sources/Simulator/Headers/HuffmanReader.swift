@@ -51,6 +51,7 @@ struct HuffmanReader: ~Copyable {
                 // "The most significant bits of the code for the EOS symbol", less than a byte.
                 if bitCount < 8, offset == coded.byteCount, window == 0xfff { return count }
                 // A long code, or nonsense: rare, and somebody else's to tell apart.
+                // SAFETY: the room is the caller's.
                 return unsafe try decodeSlowly(coded, to: target)
             }
             // SAFETY: a code has 5 bits at least, so the caller's room, 8/5, is enough.
@@ -63,6 +64,7 @@ struct HuffmanReader: ~Copyable {
     private func decodeSlowly(
         _ coded: RawSpan, to target: UnsafeMutableRawBufferPointer
     ) throws(HPACKError) -> Int {
+        // SAFETY: the target is the caller's for this call, and the output checks its count.
         var output = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
         try Huffman.decode(coded, into: &output)
         return unsafe output.finalize(for: target)

@@ -9,6 +9,7 @@ internal import HPACK
     typealias Name = RequestFieldName
 
     /// Where the values are copied to.
+    // SAFETY: `SimulatorLimits.headerListSize` bytes, freed in `deinit`; the first `used` are set.
     private let arena: UnsafeMutableRawBufferPointer
     private var used = 0
     private var offsets = InlineArray<12, UInt16>(repeating: 0)
@@ -23,9 +24,11 @@ internal import HPACK
 
     /// An empty head with room for a whole header list.
     init() {
+        // SAFETY: `used` says that nothing of it is set.
         unsafe arena = .allocate(byteCount: SimulatorLimits.headerListSize, alignment: 16)
     }
 
+    // SAFETY: reached only through this value.
     deinit { unsafe arena.deallocate() }
 
     /// Forgets the fields.
@@ -61,7 +64,7 @@ internal import HPACK
         seen |= bit
         offsets[name.rawValue] = UInt16(used)
         counts[name.rawValue] = UInt16(value.byteCount)
-        // SAFETY: the list is not too large, so its values fit the arena.
+        // SAFETY: the list is not too large, so its values fit the arena; they lie elsewhere.
         unsafe value.withUnsafeBytes {
             unsafe UnsafeMutableRawBufferPointer(rebasing: arena[used...]).copyMemory(from: $0)
         }

@@ -183,6 +183,7 @@ extension ServerSession {
     ) -> (count: Int, isEnd: Bool) {
         // A scenario may want a body in many small frames.
         let most = context.run?.scenario.answers.dataBytes
+        // SAFETY: the room is nghttp2's for this call, and the output checks its count.
         var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         streams[stream].readResponse(into: &output, most: most ?? .max)
         return (unsafe output.finalize(for: room), streams[stream].isResponseRead)

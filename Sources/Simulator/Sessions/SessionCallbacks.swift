@@ -5,6 +5,9 @@ enum SessionCallbacks {
     /// A server session that reports to `owner`, which outlives it.
     static func makeSession(for owner: ServerSession) -> OpaquePointer {
         var callbacks: OpaquePointer?
+        // SAFETY: nghttp2 copies callbacks and options into the session, so that both are deleted
+        // here, once. The owner deletes the session before it goes, and the session calls back only
+        // while the owner calls it.
         precondition(unsafe nghttp2_session_callbacks_new(&callbacks) == 0, "no memory")
         defer { unsafe nghttp2_session_callbacks_del(callbacks) }
         unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, beginHeaders)
@@ -27,7 +30,7 @@ enum SessionCallbacks {
     }
 
     private static func owner(_ data: UnsafeMutableRawPointer?) -> ServerSession {
-        // SAFETY: the owner deletes its nghttp2 session before it goes.
+        // SAFETY: `makeSession` gave the owner as context, who deletes its session before it goes.
         unsafe Unmanaged<ServerSession>.fromOpaque(data!).takeUnretainedValue()
     }
 
@@ -49,6 +52,8 @@ enum SessionCallbacks {
     }
 
     private static let beginHeaders: nghttp2_on_begin_headers_callback = { _, frame, data in
+        // SAFETY: the frame is nghttp2's for as long as the callback lasts, and the context is the
+        // owner.
         let frame = unsafe Frame(frame)
         if frame.isRequest { unsafe owner(data).beganHeaders(frame.header.stream_id) }
         return 0
@@ -56,8 +61,9 @@ enum SessionCallbacks {
 
     private static let header: nghttp2_on_header_callback = {
         _, frame, name, nameCount, value, valueCount, _, data in
+        // SAFETY: nghttp2 keeps the frame and both texts until the callback returns; they are
+        // copied by then.
         guard unsafe Frame(frame).isRequest else { return 0 }
-        // SAFETY: nghttp2 keeps both texts until the callback returns; they are copied by then.
         unsafe owner(data).receivedHeader(
             name: RawSpan(_unsafeStart: name!, byteCount: nameCount),
             value: RawSpan(_unsafeStart: value!, byteCount: valueCount))
@@ -74,6 +80,8 @@ enum SessionCallbacks {
 
     /// DATA alone: padding of HEADERS is `FrameShaper`'s, since only DATA counts for windows.
     private static let padding: nghttp2_select_padding_callback = { _, frame, room, data in
+        // SAFETY: the frame is nghttp2's for as long as the callback lasts, and the context is the
+        // owner.
         let header = unsafe Frame(frame).header
         var count = header.length
         if header.type == UInt8(NGHTTP2_DATA.rawValue),
@@ -85,6 +93,8 @@ enum SessionCallbacks {
     }
 
     private static let frame: nghttp2_on_frame_recv_callback = { _, frame, data in
+        // SAFETY: the frame is nghttp2's for as long as the callback lasts, and the context is the
+        // owner.
         let frame = unsafe Frame(frame)
         let owner = unsafe owner(data)
         switch frame.header.type {
@@ -100,6 +110,7 @@ enum SessionCallbacks {
     }
 
     private static let streamClose: nghttp2_on_stream_close_callback = { _, streamID, _, data in
+        // SAFETY: the context is the owner, see `owner`.
         let owner = unsafe owner(data)
         if let stream = owner.session.stream(streamID) { owner.closedStream(stream) }
         return 0
@@ -108,7 +119,8 @@ enum SessionCallbacks {
     /// Reads on in the body of a response.
     static let readBody: nghttp2_data_source_read_callback = {
         _, _, target, room, flags, source, data in
-        // SAFETY: `submitResponse` set `fd`, and nghttp2 has `room` bytes at `target`.
+        // SAFETY: `submitResponse` set `fd`; nghttp2 has `room` bytes at `target`, and flags to be
+        // set.
         let stream = unsafe StreamIndex(value: Int(source!.pointee.fd))
         let target = unsafe UnsafeMutableRawBufferPointer(start: target, count: room)
         let (count, isEnd) = unsafe owner(data).readResponse(stream, into: target)

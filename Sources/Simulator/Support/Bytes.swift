@@ -49,8 +49,8 @@ extension RawSpan {
     func equals(_ other: RawSpan) -> Bool {
         guard byteCount == other.byteCount else { return false }
         if byteCount == 0 { return true }
+        // SAFETY: both are `byteCount` bytes long, which is not 0, so both have an address.
         return unsafe withUnsafeBytes { mine in
-            // SAFETY: both are `byteCount` bytes long, which is not 0, so both have an address.
             unsafe other.withUnsafeBytes {
                 unsafe memcmp(mine.baseAddress!, $0.baseAddress!, $0.count) == 0
             }
@@ -61,6 +61,7 @@ extension RawSpan {
 extension String {
     /// These bytes as text.
     init(decoding bytes: RawSpan) {
+        // SAFETY: the text is a copy.
         self = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
     }
 }

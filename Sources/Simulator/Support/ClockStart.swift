@@ -7,6 +7,7 @@ struct ClockStart: Sendable {
 
     static func now() -> ClockStart {
         var wall = timespec()
+        // SAFETY: clock_gettime(2) sets the timespec, which is ours during the call.
         unsafe clock_gettime(CLOCK_REALTIME, &wall)
         return ClockStart(
             nanoseconds: monotonicNanoseconds(),
@@ -20,6 +21,7 @@ struct ClockStart: Sendable {
 
     static func monotonicNanoseconds() -> UInt64 {
         var time = timespec()
+        // SAFETY: clock_gettime(2) sets the timespec, which is ours during the call.
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }

@@ -19,5 +19,7 @@ public struct SimulatorError: Error, Sendable, Equatable, CustomStringConvertibl
 
 /// What an error number means, in words.
 func describe(errno number: Int32) -> String {
+    // SAFETY: strerror(3) returns a text of this thread's (glibc 2.32 on) that ends with a zero
+    // byte; it is copied.
     unsafe String(cString: strerror(number))
 }

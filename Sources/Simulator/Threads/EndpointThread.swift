@@ -52,11 +52,12 @@ final class EndpointThread: Sendable {
             }
         }
         var handle = pthread_t()
+        // SAFETY: the argument is retained once, for the thread, which releases it; a thread that
+        // can't be made traps.
         let argument = unsafe Unmanaged.passRetained(start).toOpaque()
         let error = unsafe pthread_create(
             &handle, nil,
             { argument in
-                // SAFETY: the thread's only argument, retained once for it above.
                 let start = unsafe Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue()
                 start.run()
                 return nil
