@@ -37,7 +37,8 @@ public struct ListShard: Sendable, Equatable {
 extension TokenList {
     /// How it is read, in a line for people.
     package func description(_ shard: ListShard?) -> String {
-        var text = "list         \(format.name)"
+        let name = path.map { "\(printable($0)): " } ?? (isSpooled ? "standard input: " : "")
+        var text = "list         \(name)\(format.name)"
         if let compression = bytes.compression { text += " in \(compression.rawValue)" }
         if format == .semicolonCSV { text += " with ';' between columns" }
         if format != .lines { text += ", token in column '\(printable(layout.names[0]))'" }

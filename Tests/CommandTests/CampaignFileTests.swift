@@ -101,4 +101,36 @@ struct CampaignFileTests {
         let wrong = try Broadside.run(["probe", "--campaign", other], in: directory, limit: 30)
         #expect(wrong.exitCode == 2 && wrong.errors.contains("unknown key 'paylod'"))
     }
+
+    @Test("doctor, tokens check, payload check and prune take from a campaign what they need")
+    func otherCommands() throws {
+        let file = "\(directory.path)/night/c.json5"
+        func run(_ arguments: String...) throws -> Finished {
+            try Broadside.run(arguments + ["--campaign", file], in: directory, limit: 60)
+        }
+        let tokens = try run("tokens", "check", "--json")
+        #expect(tokens.exitCode == 0, "\(tokens.errors)")
+        #expect(tokens.output.contains(#""rows":2"#), "\(tokens.output)")
+        let payload = try run("payload", "check")
+        #expect(
+            payload.exitCode == 0 && payload.output.contains("can be sent"), "\(payload.errors)")
+        // Nothing listens there.
+        let doctor = try run("doctor", "--endpoint", "127.0.0.1:1")
+        #expect(doctor.exitCode == 1, "\(doctor.errors)")
+        #expect(doctor.output.contains("signing key ABC123DEFG of team DEF123GHIJ"))
+        let prune = try run("prune", "--ledger", "/nowhere", "--output", "clean.csv")
+        #expect(prune.exitCode == 2 && prune.errors.contains("/nowhere"), "\(prune.errors)")
+        #expect(!prune.errors.contains("--tokens is missing"))
+        // What it names is not written over, though the command has no use for it.
+        let over = try run(
+            "prune", "--ledger", "/nowhere", "--output", "\(directory.path)/night/hello.json")
+        #expect(over.exitCode == 2 && over.errors.contains("--payload reads"), "\(over.errors)")
+        // A slip is still one.
+        try directory.write("{ topc: 'x' }", to: "night/slip.json5")
+        let slip = try Broadside.run(
+            ["doctor", "--campaign", "\(directory.path)/night/slip.json5"], in: directory)
+        #expect(slip.exitCode == 2 && slip.errors.contains("'topc'"), "\(slip.errors)")
+        let dedupe = try run("tokens", "dedupe", "--output", "x.csv")
+        #expect(dedupe.exitCode == 2 && dedupe.errors.contains("--campaign"), "\(dedupe.errors)")
+    }
 }

@@ -22,24 +22,63 @@ struct ConfirmationTests {
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         """
 
-    @Test("send and probe ask, and anything but yes ends them", arguments: ["send", "probe"])
-    func asks(_ command: String) throws {
-        let campaign = try Campaign(rows: 3)
+    /// Types an answer to a run of three rows; `more` options follow.
+    private func answer(
+        _ answer: String, _ command: String, _ campaign: Campaign, _ more: [String] = []
+    ) throws -> Finished {
         let options = campaign.arguments(
-            to: "x",
+            to: "x", more,
             without: command == "probe"
                 ? ["endpoint", "ca-file", "payload"] : ["endpoint", "ca-file"]
         ).dropFirst()
-        for answer in ["no", "", "yess"] {
-            let asked = try Subprocess(
-                "python3", ["-c", Self.typing, answer, Broadside.path(), command] + options,
-                in: campaign.directory)
-            let finished = try asked.wait(limit: 30)
-            #expect(finished.exitCode == 2, "\(finished.output)")
-            #expect(finished.output.contains("Apple's production"), "\(finished.output)")
-            #expect(finished.output.contains("api.push.apple.com"))
+        let asked = try Subprocess(
+            "python3", ["-c", Self.typing, answer, Broadside.path(), command] + options,
+            in: campaign.directory)
+        return try asked.wait(limit: 60)
+    }
+
+    @Test(
+        "send and probe ask for the number of devices, and anything else ends them",
+        arguments: ["send", "probe"])
+    func asks(_ command: String) throws {
+        let campaign = try Campaign(rows: 3)
+        for typed in ["no", "", "yes", "4", "33", "-3"] {
+            let finished = try answer(typed, command, campaign)
+            #expect(finished.exitCode == 2, "\(typed): \(finished.output)")
+            #expect(finished.output.contains("3 devices of Apple's production"))
+            #expect(finished.output.contains("api.push.apple.com:443 (Apple, production)"))
             #expect(finished.output.contains("nothing was sent"))
             #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
         }
+    }
+
+    /// The only address that is connected is a port of this machine on which nothing listens.
+    @Test("The number of devices goes ahead; a file that is too long, or too short, is seen before")
+    func confirms() throws {
+        let proxy = ["--proxy", "http://127.0.0.1:1", "--give-up-after", "1s"]
+        for (rows, typed) in [(3, "3"), (12_345, "12,345"), (12_345, "12345")] {
+            let campaign = try Campaign(rows: rows)
+            let finished = try answer(typed, "send", campaign, proxy)
+            #expect(finished.exitCode == 1, "\(finished.output)")
+            #expect(FileManager.default.fileExists(atPath: campaign.ledger))
+            for words in [
+                "tokens.txt", "rows         \(rows == 3 ? "3" : "12,345")",
+                "signing key \(Campaign.keyID)", "topic        \(Campaign.topic)",
+                "alert        Broadside / Hello", "no rate limit", "ledger \(campaign.ledger)",
+            ] {
+                #expect(
+                    finished.output.replacing("\r\n             ", with: " ").contains(words),
+                    "\(words): \(finished.output)")
+            }
+        }
+    }
+
+    @Test("Of a compressed list the number is an estimate, and says so")
+    func estimates() throws {
+        let campaign = try Campaign(rows: 20_000)
+        _ = try Subprocess.run("gzip", ["-k", campaign.list], in: campaign.directory, limit: 60)
+        let finished = try answer("no", "send", campaign, ["--tokens", campaign.list + ".gz"])
+        #expect(finished.output.contains("rows         about 20,000"), "\(finished.output)")
+        #expect(finished.output.contains("Type the number, 20000, to send"), "\(finished.output)")
     }
 }

@@ -115,6 +115,77 @@ struct ControlTests {
         #expect(try String(contentsOfFile: file, encoding: .utf8) == "precious")
     }
 
+    @Test("A run is reached by its ledger, without preparation and however long its path is")
+    func ledger() throws {
+        for name in ["ledger", String(repeating: "long-", count: 40)] {
+            let server = try RecordingServer("stall")
+            let campaign = try Campaign(rows: 300)
+            let ledger = "\(campaign.directory.path)/\(name)"
+            func ask(_ words: String...) throws -> Finished {
+                try Broadside.run(
+                    ["control", "--ledger", ledger] + words, in: campaign.directory, limit: 30)
+            }
+            let absent = try ask("status")
+            #expect(absent.exitCode == 2 && absent.errors.contains("No such file"))
+            let process = try Broadside.start(
+                campaign.arguments(to: server.endpoint, ["--ledger", ledger]),
+                in: campaign.directory)
+            defer { process.send(signal: SIGKILL) }
+            try process.wait { FileManager.default.fileExists(atPath: ledger + "/control") }
+            let mode = try FileManager.default.attributesOfItem(atPath: ledger + "/control")
+            #expect(mode[.posixPermissions] as? Int == 0o600)
+            #expect(try ask("status").output.contains("phase "), "for people")
+            let rate = try ask("rate", "7", "--json")
+            #expect(rate.output.contains(#""rate_limit":7"#), "\(rate.output)")
+            #expect(try ask("frob").exitCode == 2)
+            // A ledger with a socket in it is a ledger like any other.
+            #expect(
+                try Broadside.run(
+                    ["ledger", "stats", "--ledger", ledger], in: campaign.directory
+                ).exitCode == 0)
+            process.send(signal: SIGKILL)
+            _ = try process.wait()
+            #expect(FileManager.default.fileExists(atPath: ledger + "/control"), "left behind")
+            let gone = try ask("status")
+            #expect(gone.exitCode == 1 && gone.errors.contains("no run is writing"))
+            #expect(gone.errors.contains("ledger stats --ledger"), "\(gone.errors)")
+
+            // The next run takes its place, and takes it away in the end.
+            let fine = try RecordingServer()
+            let resumed = try campaign.send(
+                to: fine.endpoint, ["--ledger", ledger, "--resume", "--retry", "unknown"])
+            #expect(resumed.exitCode == 0, "\(resumed.errors)")
+            #expect(!resumed.errors.contains("control"), "\(resumed.errors)")
+            #expect(!FileManager.default.fileExists(atPath: ledger + "/control"))
+        }
+        let empty = try TemporaryDirectory()
+        let foreign = try Broadside.run(
+            ["control", "--ledger", empty.path, "status"], in: empty, limit: 30)
+        #expect(foreign.exitCode == 2 && foreign.errors.contains("is not a ledger"))
+    }
+
+    @Test("What is in the socket's place is left alone, and the campaign is sent all the same")
+    func occupied() throws {
+        let campaign = try Campaign(rows: 300)
+        let stalled = try RecordingServer("stall")
+        let process = try Broadside.start(
+            campaign.arguments(to: stalled.endpoint), in: campaign.directory)
+        try process.wait {
+            FileManager.default.fileExists(atPath: campaign.ledger + "/control")
+        }
+        process.send(signal: SIGKILL)
+        _ = try process.wait()
+        let place = campaign.ledger + "/control"
+        try FileManager.default.removeItem(atPath: place)
+        try Data("precious".utf8).write(to: URL(filePath: place))
+        let fine = try RecordingServer()
+        let resumed = try campaign.send(
+            to: fine.endpoint, ["--resume", "--retry", "unknown"])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        #expect(resumed.errors.contains("warning: broadside control --ledger will not reach"))
+        #expect(try String(contentsOfFile: place, encoding: .utf8) == "precious")
+    }
+
     @Test("Requests that make no sense are refused, and the connection serves on")
     func badRequests() throws {
         let server = try RecordingServer("stall")

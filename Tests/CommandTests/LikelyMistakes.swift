@@ -40,7 +40,7 @@ extension MalformedRequest {
         .init(["@list"], says: ["takes no word", "did you mean --tokens /", "/list?"]),
         .init(["topic"], says: ["'topic'", "did you mean --topic?"]),
         .init(["--ledger", ""], says: ["--ledger is empty", "variable"]),
-        .init(["--environment", "sandbox"], says: ["'sandbox'", "did you mean development?"]),
+        .init(["--environment", "Sandbox"], says: ["'Sandbox'", "did you mean development?"]),
         .init(["--environment", "prod"], says: ["'prod'", "did you mean production?"]),
         .init(
             ["--endpoint", "https://localhost:1"], says: ["localhost:2197", "without the scheme"]),
@@ -124,7 +124,7 @@ extension MalformedCall {
                 "feedback", "--endpoint", "127.0.0.1:1", "--certificate", "@nothing", "--ledger",
                 "y",
             ], says: ["--certificate", "@nothing", "No such file"]),
-        .init(["control"], says: ["control wants", "control PATH status"]),
+        .init(["control"], says: ["control takes", "control --ledger DIR status"]),
         .init(["control", "x", "rate", "-5"], says: ["-5", "no number here is below 0"]),
         .init(["control", "x"], says: ["control wants", "PATH status"]),
         .init(["simulate", "--state", "x", "--port", "2197"], says: ["unknown option --port"]),

@@ -63,7 +63,7 @@ extension MalformedRequest {
         .init(["--deadline", "99999999999999999999d"], says: ["--deadline"]),
         .init(["--on-lost", "recrod"], says: ["--on-lost 'recrod'", "record"]),
         .init(["--push-type", "alrt"], says: ["--push-type 'alrt'", "alert"]),
-        .init(["--environment", "sandbox"], says: ["--environment 'sandbox'", "development"]),
+        .init(["--environment", "dev"], says: ["--environment 'dev'", "development"]),
         .init(["--progress", "yes"], says: ["--progress 'yes'"]),
         .init(["--port", "8443"], without: ["endpoint"], says: ["--port 8443", "2197"]),
         .init(["--priority", "7"], says: ["--priority '7'", "10"]),

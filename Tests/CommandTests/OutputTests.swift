@@ -71,6 +71,26 @@ struct OutputTests {
     }
 
     @Test(
+        "-h is one screen: usage, ten options at most, examples, and where the rest is",
+        arguments: [
+            "send", "probe", "prune", "ledger", "tokens", "payload", "doctor", "control", "report",
+            "simulate", "bench", "feedback",
+        ])
+    func shortHelp(command: String) throws {
+        let page = try run([command, "-h"])
+        #expect(page.exitCode == 0 && page.errors.isEmpty)
+        let lines = page.output.split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count <= 45, "\(lines.count) lines")
+        #expect(lines.allSatisfy { $0.count <= 100 })
+        #expect(lines.first?.hasPrefix("Usage: broadside \(command) ") == true)
+        #expect((1...10).contains(lines.count { $0.hasPrefix("  --") }))
+        #expect(
+            page.output.contains("Examples:\n") && page.output.contains("    broadside \(command)"))
+        #expect(page.output.hasSuffix(" detail\n") || page.output.hasSuffix(" details\n"))
+        #expect(page.output.contains("broadside \(command) --help: "))
+    }
+
+    @Test(
         "Unknown commands name their nearest neighbour",
         arguments: [
             (["sned"], "send"), (["help", "leger"], "ledger"), (["ledger", "stat"], "stats"),

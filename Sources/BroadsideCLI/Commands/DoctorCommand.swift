@@ -19,12 +19,13 @@ enum DoctorCommand {
         sections: [
             OptionSection(
                 title: "What to ask",
-                options: [topic, SendCommand.pushType].map(\.description) + [
-                    .init("json", .flag, nil, "the findings as JSON"),
-                    .init(
-                        "print-token", .flag, nil,
-                        "print the provider token, for other tools, and connect nowhere"),
-                ]),
+                options: [CampaignOptions.file("credential, topic and endpoint")]
+                    + [topic, SendCommand.pushType].map(\.description) + [
+                        .init("json", .flag, nil, "the findings as JSON"),
+                        .init(
+                            "print-token", .flag, nil,
+                            "print the provider token, for other tools, and connect nowhere"),
+                    ]),
             CredentialOptions.credentials.section,
             CredentialOptions.endpoint.section,
         ],
@@ -37,6 +38,10 @@ enum DoctorCommand {
                     --team-id YYYYYYYYYY
                 """#)
         ],
+        campaignKeys: Set(
+            ["topic", "push-type"]
+                + (CredentialOptions.credentials.section.options
+                + CredentialOptions.endpoint.section.options).map(\.name)),
         run: { (arguments) throws(BroadsideError) in
             try arguments.refuseWords(of: description)
             try arguments.require(

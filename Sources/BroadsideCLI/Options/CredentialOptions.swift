@@ -7,7 +7,9 @@ enum CredentialOptions {
     static let credentials = OptionGroup<SendOptions>(
         title: "Credentials, one of the kinds",
         options: [
-            .file("auth-key", \.authKey, "signing key (.p8) for provider tokens"),
+            .file(
+                "auth-key", \.authKey,
+                "signing key (.p8) for provider tokens, with --key-id and --team-id"),
             .text("key-id", "ID", \.keyID, "the key's ID, 10 characters"),
             .text("team-id", "ID", \.teamID, "the team's ID, 10 characters"),
             .file(
@@ -57,7 +59,7 @@ enum CredentialOptions {
     private static let environment = Option<SendOptions>(
         OptionDescription(
             "environment", .choice(Endpoints.Environment.allCases.map(\.rawValue)), "NAME",
-            "production, or development (Apple's sandbox; default: "
+            "production, or development, which is Apple's sandbox (default: "
                 + "\(SendOptions.defaults.environment.rawValue))")
     ) { (arguments, options) throws(BroadsideError) in
         if arguments.string("environment") == "sandbox" {

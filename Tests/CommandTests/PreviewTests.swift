@@ -1,0 +1,119 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `--preview N`: requests as they would be sent, and nothing sent.
+@Suite(.timeLimit(.minutes(60)))
+struct PreviewTests {
+    /// The blocks of a preview: for each request its header fields and its payload.
+    private struct Request {
+        var heading: String
+        var fields: [String: String] = [:]
+        var payload = ""
+    }
+
+    private func requests(_ output: String) -> [Request] {
+        var requests: [Request] = []
+        for line in output.split(separator: "\n", omittingEmptySubsequences: false) {
+            if line.hasPrefix("line ") { requests.append(Request(heading: String(line))) }
+            guard line.hasPrefix("  "), !requests.isEmpty else { continue }
+            let text = line.dropFirst(2)
+            if text.hasPrefix("{") {
+                requests[requests.count - 1].payload = String(text)
+            } else if let end = text.range(of: ": ") {
+                requests[requests.count - 1].fields[String(text[..<end.lowerBound])] =
+                    String(text[end.upperBound...])
+            }
+        }
+        return requests
+    }
+
+    @Test("A preview names the fields that a server then gets, and opens no connection")
+    func fields() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 3)
+        let more = [
+            "--priority", "5", "--collapse-id", "match-7", "--expiration", "1893456000",
+            "--content-length", "--connections", "1",
+        ]
+        let before = try campaign.send(to: server.endpoint, more + ["--preview", "2"])
+        #expect(before.exitCode == 0, "\(before.errors)")
+        #expect(try server.events().isEmpty, "nothing connects")
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+        let shown = requests(before.output)
+        #expect(shown.count == 2, "\(before.output)")
+        #expect(before.output.hasSuffix("preview: nothing was sent, nothing was written\n"))
+        #expect(
+            !before.output.contains(String(campaign.tokens.token(0).prefix(16))),
+            "tokens are shortened")
+
+        let sent = try campaign.send(to: server.endpoint, more)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let first = try #require(server.events().first { $0.fields != nil }?.fields)
+        let fields = try #require(shown.first?.fields)
+        #expect(Set(first.map(\.name)) == Set(fields.keys))
+        for field in first where ![":path", "authorization", "apns-id"].contains(field.name) {
+            #expect(fields[field.name] == field.value, "\(field.name)")
+        }
+        #expect(fields[":path"] == "/3/device/\(campaign.tokens.token(0).prefix(8))… (64 digits)")
+        #expect(shown.first?.payload == Campaign.payload)
+        #expect(before.output.contains("(\(Campaign.payload.utf8.count) bytes)"))
+    }
+
+    @Test("Of each language the first rows are shown; what cannot be sent, or has no row, is said")
+    func languages() throws {
+        let campaign = try Campaign(rows: 1)
+        let folder = "\(campaign.directory.path)/texts"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        for (name, word) in [("de", "Hallo"), ("pt", "Olá"), ("fr", "Salut")] {
+            try Data(#"{"aps":{"alert":"\#(word) {{name}}","badge":"{{n:int}}"}}"#.utf8)
+                .write(to: URL(filePath: "\(folder)/\(name).json"))
+        }
+        let list = try campaign.directory.write(
+            """
+            token,lang,name,n
+            aa01,de,Jo,1
+            no token,pt,X,1
+            aa02,de,Al,2
+            aa03,de,Eva,3
+            aa04,pt-BR,A\u{9b}2J\u{202e}b,4
+            aa05,pt-BR,Z,x
+            """, to: "list.csv")
+        let finished = try campaign.send(
+            to: "localhost:1",
+            [
+                "--tokens", list, "--payload-by", "lang=\(folder)", "--collapse-id", "m-{{name}}",
+                "--max-invalid", "100", "--preview", "2",
+            ])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let shown = requests(finished.output)
+        #expect(shown.map { $0.heading.split(separator: " ")[1] } == ["2", "4", "6"])
+        #expect(
+            shown.map(\.payload).prefix(2) == [
+                #"{"aps":{"alert":"Hallo Jo","badge":1}}"#,
+                #"{"aps":{"alert":"Hallo Al","badge":2}}"#,
+            ])
+        #expect(shown[1].fields["apns-collapse-id"] == "m-Al")
+        #expect(shown[2].payload.contains(#"Olá A\u{9b}2J\u{202e}b"#), "\(shown[2].payload)")
+        #expect(finished.output.contains("no row of the list gets"), "\(finished.output)")
+        #expect(finished.output.contains("fr.json"))
+    }
+
+    @Test("A list that a run refuses is refused; suppressed rows and other shards are not shown")
+    func refusals() throws {
+        let campaign = try Campaign(rows: 4)
+        let bad = try campaign.directory.write("x\ny\n", to: "bad.txt")
+        let refused = try campaign.send(to: "localhost:1", ["--tokens", bad, "--preview", "1"])
+        #expect(refused.exitCode == 2 && refused.errors.contains("all of its 2 rows are invalid"))
+        let opted = try campaign.directory.write(
+            campaign.tokens.token(0) + "\n", to: "opted-out.txt")
+        let rest = try campaign.send(
+            to: "localhost:1", ["--suppress", opted, "--preview", "9", "--shard", "1/2"])
+        #expect(rest.exitCode == 0, "\(rest.errors)")
+        #expect(requests(rest.output).map(\.heading).map { $0.prefix(6) } == ["line 2"])
+        for count in ["0", "-1", "1001", "x"] {
+            let odd = try campaign.send(to: "localhost:1", ["--preview=\(count)"])
+            #expect(odd.exitCode == 2 && odd.errors.contains("--preview"), "\(count)")
+        }
+    }
+}
