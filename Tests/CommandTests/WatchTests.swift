@@ -133,7 +133,7 @@ struct WatchTests {
             ["--rate", "100", "--connections", "1", "--progress", "json", "--log", "json"])
         #expect(sent.exitCode == 0)
         let page = try String(
-            contentsOfFile: "\(Tool.packageRoot)/docs/how-to.md", encoding: .utf8)
+            contentsOfFile: "\(Tool.packageRoot)/docs/how-to/runs.md", encoding: .utf8)
         let table = try #require(page.firstMatch(of: /(?s)\| Key \| Value \|\n.*?\n\n/)).0
         let keys = table.split(separator: "\n").compactMap { $0.split(separator: "|").first }
         let documented = Set(

@@ -9,11 +9,13 @@ import Testing
 struct DocumentationTests {
     /// What people wrote; `docs/reference.md` is written by the command.
     static let documents: [String] = {
-        let folder = try? FileManager.default.contentsOfDirectory(
-            atPath: Tool.packageRoot + "/docs")
+        let files = FileManager.default
+        let pages = ["docs", "docs/how-to"].flatMap { folder in
+            let names = try? files.contentsOfDirectory(atPath: Tool.packageRoot + "/" + folder)
+            return (names ?? []).sorted().map { "\(folder)/\($0)" }
+        }
         return ["README.md", "CONTRIBUTING.md"]
-            + (folder ?? []).filter { $0.hasSuffix(".md") && $0 != "reference.md" }.sorted()
-            .map { "docs/" + $0 }
+            + pages.filter { $0.hasSuffix(".md") && $0 != "docs/reference.md" }
     }()
 
     private static func text(_ document: String) throws -> String {

@@ -98,9 +98,9 @@ struct ExampleTests {
         for finding in try DocumentedStory(name: "examples", text: text).run() {
             Issue.record("\(finding)")
         }
-        // `docs/how-to.md` runs those of bench, in a shorter time.
+        // `docs/how-to/machines.md` runs those of bench, in a shorter time.
         let guide = try String(
-            contentsOfFile: Tool.packageRoot + "/docs/how-to.md", encoding: .utf8)
+            contentsOfFile: Tool.packageRoot + "/docs/how-to/machines.md", encoding: .utf8)
         for example in try commands().flatMap(examples) {
             #expect(told.contains(example.call) || guide.contains("\n\(example.call)\n"))
         }
