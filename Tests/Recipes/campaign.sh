@@ -1,5 +1,11 @@
 # Sourced by the pages of docs/how-to, in an empty folder: what their reader has. A simulator with 2,000
-# tokens, a campaign for it in evening.json5, and a few functions.
+# tokens, a campaign for it in evening.json5, and a few functions. topic: the app's, if it is set before.
+if [ -n "${topic-}" ]; then
+    broadside simulate --listen 127.0.0.1:0 --state apns >made.txt &
+    await grep -q '^listening' made.txt
+    kill $! && wait $!
+    sed -i "s/com.example.Broadside/$topic/" apns/config.json
+fi
 broadside simulate --listen 127.0.0.1:0 --state apns --issue-tokens 2000 --unregistered 0.02 >apns.txt &
 background+=($!)
 await grep -q '^broadside send' apns.txt

@@ -1,0 +1,2 @@
+class AirflowFailException(Exception):
+    """The task fails and is not tried again."""
