@@ -17,5 +17,11 @@ cp evening.json5 first.json5
 set_in_campaign() { sed -i "s|\"$1\": .*|\"$1\": \"$2\",|" evening.json5; }
 # A list whose end is far away.
 for copy in {1..100}; do cat apns/tokens.txt; done >long.txt
+# exits CODE COMMAND...: with that code.
+exits() {
+    local code=0
+    "${@:2}" || code=$?
+    test $code = "$1"
+}
 # is_under_way LEDGER: some of its rows have a response.
 is_under_way() { broadside ledger stats --ledger "$1" | grep -q 'accepted *[1-9]'; }
