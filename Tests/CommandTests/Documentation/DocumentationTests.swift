@@ -156,6 +156,21 @@ struct DocumentationTests {
         }
     }
 
+    @Test("The index of how-to leads to every section of its pages")
+    func index() throws {
+        let index = try Self.text("docs/how-to/README.md")
+        var count = 0
+        for document in Self.documents where document.hasPrefix("docs/how-to/") {
+            let page = document.dropFirst("docs/how-to/".count)
+            for heading in try Self.text(document).matches(of: /(?m)^## (.*)$/) {
+                let link = "](\(page)#\(Self.anchor(heading.1)))"
+                #expect(index.contains(link), "docs/how-to/README.md lacks \(link)")
+                count += 1
+            }
+        }
+        #expect(count > 20)
+    }
+
     /// The name under which a heading can be linked to.
     private static func anchor(_ heading: Substring) -> String {
         heading.lowercased().filter { $0.isLetter || $0.isNumber || " -_".contains($0) }
