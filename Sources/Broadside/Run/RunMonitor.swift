@@ -61,6 +61,9 @@ final class RunMonitor {
         telemetry.command = plan.options.command
         telemetry.hasEndpoint = plan.options.endpoint != nil
         telemetry.alert = alert
+        if telemetry.listModifiedAtMilliseconds == nil, let path = session.manifest.listPath {
+            telemetry.listModifiedAtMilliseconds = modifiedAtMilliseconds(path)
+        }
         nextSave = start.nanoseconds + Self.saveInterval
         nextRetries = start.nanoseconds + Self.retriesInterval
         tokenVersion = coordinator.authorizationVersion

@@ -19,6 +19,7 @@ extension Telemetry {
     var isPlausible: Bool {
         runs.count <= Self.runsLimit && events.count <= Self.eventsLimit
             && runs.lazy.map(\.points.count).reduce(0, +) <= Self.pointsLimit
+            && listModifiedAtMilliseconds ?? 0 <= Self.millisecondsLimit
             && eventsLost <= Self.countLimit && runs.allSatisfy(Self.isPlausible)
             && connections.count <= ConnectionTally.rowsLimit
             && connections.allSatisfy(Self.isPlausible)

@@ -66,6 +66,9 @@ package struct Telemetry: Codable, Sendable {
     package var hasEndpoint: Bool?
     /// What an alert shows, of a template the first row's.
     package var alert: AlertText?
+    /// When the list was last written to, milliseconds since 1970, as the first run found it; nil for
+    /// standard input, and if an earlier version wrote it.
+    package var listModifiedAtMilliseconds: UInt64?
     /// Over all runs but the one under way.
     private var earlierLatency = LatencyCounts()
     private(set) var latency = LatencyCounts()
@@ -195,7 +198,7 @@ package struct Telemetry: Codable, Sendable {
     /// Whether version 0.1.0 may have written it, which wrote no hash: nothing that it did not know
     /// is there.
     private var isOfFirstVersion: Bool {
-        command == nil && hasEndpoint == nil && alert == nil
+        command == nil && hasEndpoint == nil && alert == nil && listModifiedAtMilliseconds == nil
             && runs.allSatisfy { $0.stop == nil && $0.pauses == nil }
     }
 
