@@ -1,15 +1,29 @@
 import Support
 
-/// One chart as SVG: curves or stacked areas over an axis. Letters keep their size at any width of
+/// One chart as SVG: curves, points, bars or stacked areas over an axis. Letters keep their size at any width of
 /// the page, as only the curves are stretched.
 struct Chart {
+    /// How values are drawn.
+    enum Shape {
+        /// Steps, one upon the other.
+        case area
+        /// Thin ones, one upon the other.
+        case bars
+        case curve
+        case points
+
+        /// Whether a series begins where the one before ends.
+        var isStacked: Bool { self == .area || self == .bars }
+    }
+
     /// What is drawn.
     struct Series {
+        /// Empty: not in the legend.
         var name: String
         /// Names a colour of the page's style.
         var color: String
-        var isArea: Bool
-        /// Values in the chart's units, from left to right; nil: a gap. Areas are stacked.
+        var shape: Shape
+        /// Values in the chart's units, from left to right; nil: a gap.
         var values: [Double?]
     }
 
@@ -24,14 +38,16 @@ struct Chart {
     /// One sentence that says what the curves show, for those who don't see them.
     var description: String
     /// The left edges of the values' stretches, 0 to 1, and the right edge of the last.
-    var edges: [Double]
+    var edges: [Double] = []
+    /// Where curves, points and bars have their values, 0 to 1; nil: in the middle of stretches.
+    var positions: [Double]?
     var series: [Series]
     var ticks: [Tick]
     /// Lines from top to bottom, with a text at their head.
     var marks: [Tick] = []
     var unit: String
-    /// The same numbers, to be read.
-    var table: String
+    /// The same numbers, to be read; nil: the page has them elsewhere.
+    var table: String?
 
     private static let height = 200
     /// Room for the unit and for what stands at the head of lines.
@@ -52,27 +68,38 @@ struct Chart {
             viewBox="0 0 1000 \(Self.height)" preserveAspectRatio="none">
             \(shapes(top))</svg>
             \(horizontalAxis)</svg></div>
-            <details><summary>The numbers as a table</summary>
-            \(table)</details>
-            </figure>
+            \(numbers)</figure>
 
             """
     }
 
-    /// The highest value that is drawn: of stacked areas their sum.
+    private var numbers: String {
+        guard let table else { return "" }
+        return """
+            <details><summary>The numbers as a table</summary>
+            \(table)</details>
+
+            """
+    }
+
+    /// How many values each series has.
+    private var count: Int { positions?.count ?? max(0, edges.count - 1) }
+
+    /// The highest value that is drawn: of what is stacked the sum.
     private var maximum: Double {
-        let count = max(0, edges.count - 1)
         let sums = (0..<count).map { index in
-            series.filter(\.isArea).reduce(0) { $0 + ($1.values[index] ?? 0) }
+            series.filter(\.shape.isStacked).reduce(0) { $0 + ($1.values[index] ?? 0) }
         }
-        let curves = series.filter { !$0.isArea }.flatMap { $0.values.compactMap { $0 } }
-        return (sums + curves).max() ?? 0
+        let others = series.filter { !$0.shape.isStacked }.flatMap { $0.values.compactMap { $0 } }
+        return (sums + others).max() ?? 0
     }
 
     private var legend: String {
-        guard series.count > 1 else { return "" }
-        let items = series.map {
-            "<li><span class=\"key k-\($0.color)\"></span>\(escapedHTML($0.name))</li>"
+        let named = series.filter { !$0.name.isEmpty }
+        guard named.count > 1 else { return "" }
+        let items = named.map {
+            "<li><span class=\"key\($0.shape == .points ? " dot" : "") k-\($0.color)\"></span>"
+                + "\(escapedHTML($0.name))</li>"
         }
         return "<ul class=\"legend\">\(items.joined())</ul>"
     }
@@ -117,15 +144,21 @@ struct Chart {
             let y = decimal(Double(Self.height) * Double(step) / 4, places: 1)
             svg += "<path class=\"grid\" d=\"M0 \(y)H1000\"/>\n"
         }
-        var base = [Double](repeating: 0, count: max(0, edges.count - 1))
+        var base = [Double](repeating: 0, count: count)
         for one in series {
-            if one.isArea {
-                svg += area(one, over: &base, top: top)
-            } else {
-                svg += curve(one, top: top)
+            switch one.shape {
+            case .area: svg += area(one, over: &base, top: top)
+            case .bars: svg += bars(one, over: &base, top: top)
+            case .curve: svg += curve(one, top: top)
+            case .points: svg += points(one, top: top)
             }
         }
         return svg
+    }
+
+    /// Where a curve, a point or a bar has its value.
+    private func position(_ index: Int) -> Double {
+        positions?[index] ?? (edges[index] + edges[index + 1]) / 2
     }
 
     private func y(_ value: Double, _ top: Double) -> String {
@@ -159,17 +192,36 @@ struct Chart {
                 isDrawing = false
                 continue
             }
-            let middle = (edges[index] + edges[index + 1]) / 2
             if one.values.count == 1 {
                 path += "M\(x(0)) \(y(value, top))H1000"
             } else {
-                path += "\(isDrawing ? "L" : "M")\(x(middle)) \(y(value, top))"
+                path += "\(isDrawing ? "L" : "M")\(x(position(index))) \(y(value, top))"
             }
             // A value between two gaps is still seen.
             if !isDrawing { path += "h0.5" }
             isDrawing = true
         }
         return "<path class=\"curve c-\(one.color)\" d=\"\(path)\"/>\n"
+    }
+
+    /// Lines without a length: their round ends are the points.
+    private func points(_ one: Series, top: Double) -> String {
+        var path = ""
+        for (index, value) in one.values.enumerated() {
+            guard let value else { continue }
+            path += "M\(x(position(index))) \(y(value, top))h0"
+        }
+        return "<path class=\"curve points c-\(one.color)\" d=\"\(path)\"/>\n"
+    }
+
+    private func bars(_ one: Series, over base: inout [Double], top: Double) -> String {
+        var path = ""
+        for (index, value) in one.values.enumerated() {
+            guard let value, value > 0 else { continue }
+            path += "M\(x(position(index))) \(y(base[index], top))V\(y(base[index] + value, top))"
+            base[index] += value
+        }
+        return "<path class=\"curve bars c-\(one.color)\" d=\"\(path)\"/>\n"
     }
 
     // MARK: Numbers

@@ -24,13 +24,13 @@ extension ReportPage {
         let all = rates { $0.accepted + $0.rejected + $0.others }.compactMap { $0 }
         var series = [
             Chart.Series(
-                name: "accepted", color: "good", isArea: true, values: rates(\.accepted)),
-            Chart.Series(name: "refused", color: "bad", isArea: true, values: rates(\.rejected)),
+                name: "accepted", color: "good", shape: .area, values: rates(\.accepted)),
+            Chart.Series(name: "refused", color: "bad", shape: .area, values: rates(\.rejected)),
         ]
         if points.contains(where: { $0.others > 0 }) {
             series.append(
                 Chart.Series(
-                    name: "other ends", color: "other", isArea: true, values: rates(\.others)))
+                    name: "other ends", color: "other", shape: .area, values: rates(\.others)))
         }
         let rows = Self.thinned(points).map { point in
             [
@@ -72,10 +72,10 @@ extension ReportPage {
             edges: edges(points.map(\.start), end: points.last.map { $0.start + $0.duration }),
             series: [
                 Chart.Series(
-                    name: "99% within", color: "second", isArea: false,
+                    name: "99% within", color: "second", shape: .curve,
                     values: points.map { milliseconds($0.p99) }),
                 Chart.Series(
-                    name: "median", color: "first", isArea: false,
+                    name: "median", color: "first", shape: .curve,
                     values: points.map { milliseconds($0.p50) }),
             ],
             ticks: timeTicks, marks: runMarks, unit: "milliseconds",
@@ -118,7 +118,7 @@ extension ReportPage {
             edges: edges,
             series: [
                 Chart.Series(
-                    name: "answers", color: "first", isArea: true, values: shares.map { $0 })
+                    name: "answers", color: "first", shape: .area, values: shares.map { $0 })
             ],
             ticks: ticks, marks: areMarksApart ? marks : Array(marks.suffix(1)),
             unit: "% of answers",
