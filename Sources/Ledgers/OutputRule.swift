@@ -49,6 +49,9 @@ public struct OutputRule {
         for ledger in ledgers { try check(option, target, ledger: ledger) }
     }
 
+    /// Whether a path leads to a ledger's directory, whole or damaged.
+    package static func isLedger(_ path: String) -> Bool { LedgerDirectory.isLedger(path) }
+
     /// The part of the rule that needs no other option: no symbolic link, and no ledger's directory.
     ///
     /// A link that leads to a device or a pipe (`/dev/stdout`, a shell's `>(...)`) is written through:

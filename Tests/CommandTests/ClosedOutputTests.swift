@@ -39,7 +39,7 @@ struct ClosedOutputTests {
         ["ledger", "export", "--format", "jsonl", "--output", "-", "--ledger", "@/ledger"],
         ["ledger", "find", "--ledger", "@/ledger", "--token", "TOKEN"],
         ["ledger", "merge", "--output", "@/merged-%", "@/ledger"],
-        ["report", "--ledger", "@/ledger"],
+        ["report", "--ledger", "@/ledger"], ["report", "--all", "@/ledger"],
         ["tokens", "check", "--tokens", "@/tokens.txt"],
         ["tokens", "check", "--json", "--tokens", "@/tokens.txt"],
         ["payload", "check", "--payload", "@/payload.json"],

@@ -1,36 +1,74 @@
 import Broadside
 import Support
 
-/// `broadside report`: the page about a ledger.
+/// `broadside report`: the page about a ledger, or one about many.
 enum ReportCommand {
     static let description: CommandDescription = CommandDescription(
         name: "report",
-        summary: "a page about a ledger: outcome, curves, reasons, connections, what to do next",
-        usage: "--ledger DIR [--output FILE.html]",
+        summary: "a page about a ledger: outcome, curves, reasons, connections; or one about many",
+        usage: "--ledger DIR [--output FILE.html] | --all DIR... [--output FILE.html]",
         discussion: """
             Writes one HTML page about a campaign, over all its runs: the outcome in a sentence,
             curves, reasons, connections, what limited it, what to do next. It needs nothing from
             elsewhere, and may be made at any time, while the campaign is still running too.
+
+            With --all, the page is about many nights: a row for each, newest first, and how list,
+            dead tokens, speed, duration and failures changed. Each DIR is a ledger, or a directory with
+            ledgers immediately below it; other directories there are left out, and named. At most
+            4,096 ledgers. A night is linked to its own page if the last run wrote one with --report,
+            or if one is there: report.html in the ledger's directory, or DIR.html beside DIR.
+
+            A ledger that can't be read is a row that says why; the page is written, and the exit
+            code is 5. A DIR without any ledger is 2.
             """,
         sections: [
             OptionSection(
                 title: "Options",
                 options: [
                     .init("ledger", .file(.ledger), "DIR", "the ledger's directory"),
+                    .init("all", .flag, nil, "one page about the ledgers of all DIRs that follow"),
                     .init("output", .file(.written), "FILE", "where to (default: standard output)"),
                 ])
         ],
         examples: [
             .init(
                 "Write the page about a campaign",
-                "broadside report --ledger tonight --output tonight.html")
+                "broadside report --ledger tonight --output tonight.html"),
+            .init(
+                "Write one page about all ledgers in a directory",
+                "broadside report --all nights --output nights.html"),
         ],
         run: { (arguments) throws(BroadsideError) in
+            if arguments.has("all") { return try writeAll(arguments) }
             try arguments.refuseWords(of: description)
+            try arguments.require([RequiredOption("ledger", "DIR", or: [("all", "DIR...")])])
             let path = try arguments.required("ledger", "DIR")
             let ledger = try LedgerReader(path: path)
             try ledger.checkOutput(arguments.string("output"))
             try ledger.writeReport(to: try OutputFile(arguments.string("output")))
             return 0
         })
+
+    private static func writeAll(_ arguments: ParsedArguments) throws(BroadsideError) -> Int32 {
+        if arguments.has("ledger") {
+            throw .usage("all", "and --ledger exclude each other: give one of them")
+        }
+        guard !arguments.words.isEmpty else {
+            throw .usage("all", "names no directory: write --all DIR...")
+        }
+        guard !arguments.words.contains("") else {
+            throw .usage(
+                "all",
+                "is given an empty name: write --all DIR... (is a variable of the script unset?)")
+        }
+        let ledgers = try LedgerCollection(arguments.words, option: "all")
+        let path = arguments.string("output")
+        try ledgers.checkOutput(path)
+        let output = try OutputFile(path)
+        if let note = ledgers.note { standardErrorLine("broadside: \(note)") }
+        let report = try NightsReport(ledgers)
+        try report.write(to: output, at: path)
+        if let failure = report.failure { throw failure }
+        return 0
+    }
 }

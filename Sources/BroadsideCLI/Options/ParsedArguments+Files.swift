@@ -7,7 +7,8 @@ extension ParsedArguments {
     /// What is written must not be what is read, nor a ledger's, nor be written twice.
     func checkOutputs(of command: CommandDescription) throws(BroadsideError) {
         var read = passedOver.map { input($0.option, $0.value) }
-        var ledgers = words.filter(isDirectory)
+        // A directory of ledgers may hold the page about them.
+        var ledgers = words.filter(OutputRule.isLedger)
         var (written, sockets): ([(name: String, path: String)], [(name: String, path: String)]) =
             ([], [])
         for option in command.options {

@@ -54,7 +54,7 @@ extension LedgerReader {
     }
 
     /// When rows were settled.
-    private func course() throws(BroadsideError) -> SettlementTimeline {
+    func course() throws(BroadsideError) -> SettlementTimeline {
         var course = SettlementTimeline(epochs: manifest.epochs)
         for ledger in ledgers {
             let index = try index(ledger)

@@ -72,4 +72,36 @@ enum ReportStyle {
         details:not([open]){display:none}.scroll{overflow:visible}*{print-color-adjust:exact}}
 
         """
+
+    /// What the page about many nights has besides.
+    static let nights = """
+        main{max-width:1360px}.chart svg svg{overflow:visible}
+        .points{stroke-width:5;stroke-opacity:.5}\
+        .key.dot{width:6px;height:6px;border-radius:3px;margin-bottom:2px;opacity:.6}.bars{stroke-width:3;stroke-linecap:butt}
+        .pair figure:last-child:nth-child(odd){grid-column:1/-1}
+        a{color:var(--first);text-underline-offset:2px}
+        a:focus-visible,.nights:focus-visible{outline:2px solid var(--focus);outline-offset:2px}
+        .months{display:flex;flex-wrap:wrap;gap:4px 14px;margin:0 0 10px;padding:0;list-style:none;\
+        font-size:14px}
+        .nights{max-height:80vh;overflow:auto;background:var(--sheet);border:1px solid var(--line);\
+        border-radius:8px}
+        .nights table{border-collapse:separate;border-spacing:0;font-size:12.5px}
+        .nights th,.nights td{padding:3px 10px 3px 0;text-align:right;white-space:nowrap}
+        .nights th:first-child,.nights td:nth-child(-n+3),.nights th:nth-child(-n+3){text-align:left}
+        .nights th:first-child{padding-left:12px;position:sticky;left:0;background:var(--sheet);z-index:1;\
+        font-weight:400;color:var(--ink)}
+        .nights td:nth-child(2){white-space:normal;overflow-wrap:anywhere;min-width:11em;max-width:20em}
+        .nights td p{margin:0;white-space:normal;overflow-wrap:anywhere;max-width:min(70em,72vw)}
+        .nights td.b{color:var(--bad);font-weight:650}
+        .nights thead th,.nights thead th:first-child{position:sticky;top:0;background:var(--sheet);\
+        color:var(--soft);font-weight:600;padding-top:8px;padding-bottom:6px;z-index:2}
+        .nights thead th:first-child{z-index:3}
+        .nights .m th{background:var(--ground);color:var(--soft);padding:6px 12px;z-index:0}
+        .nights .m span{position:sticky;left:12px;scroll-margin-top:48px}.nights .m b{color:var(--ink)}
+        .nights .status{font-size:12px}
+        .nights tbody:not(:last-child) tr:last-child>*{border-bottom:1px solid var(--line)}
+        @media(max-width:560px){.tiles b{font-size:17px;overflow-wrap:anywhere}}
+        @media print{.nights{max-height:none;overflow:visible}.nights thead th{position:static}}
+
+        """
 }

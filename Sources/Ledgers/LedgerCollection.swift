@@ -1,0 +1,96 @@
+internal import Campaign
+internal import Glibc
+public import Support
+
+/// Ledgers in directories: each directory is a ledger, or has ledgers immediately below it.
+public struct LedgerCollection {
+    /// The ledgers' directories, each once.
+    public private(set) var paths: [String] = []
+    /// Directories below the named ones that hold no ledger.
+    public private(set) var leftOut: [String] = []
+
+    /// The most ledgers of a collection.
+    public static let ledgersLimit = 4096
+    /// Directories that a note names.
+    private static let namedLimit = 5
+
+    /// - Parameters:
+    ///   - directories: What the user named.
+    ///   - option: The option that asked for them, for messages.
+    /// - Throws: With exit code 2, if one of them holds no ledger, or if there are too many.
+    public init(_ directories: [String], option: String) throws(BroadsideError) {
+        var seen: [FileIdentity] = []
+        var found: [String] = []
+        for directory in directories {
+            found += try ledgers(of: directory, option: option)
+            guard found.count <= Self.ledgersLimit else {
+                throw .usage(
+                    option,
+                    "\(directory): more than \(grouped(Self.ledgersLimit)) ledgers: name fewer "
+                        + "directories")
+            }
+        }
+        for path in found {
+            guard let identity = FileIdentity(path: path), !seen.contains(identity) else {
+                continue
+            }
+            seen.append(identity)
+            paths.append(path)
+        }
+    }
+
+    /// The ledger that a directory is, or those below it.
+    private mutating func ledgers(
+        of directory: String, option: String
+    ) throws(BroadsideError) -> [String] {
+        guard let information = SystemCall.status(directory) else {
+            throw .usage(
+                option, "\(directory): \(describe(errno: errno)): name a directory of ledgers")
+        }
+        guard information.st_mode & S_IFMT == S_IFDIR else {
+            throw .usage(option, "\(directory) is not a directory: name a directory of ledgers")
+        }
+        if LedgerDirectory.isBegunLedger(directory) { return [directory] }
+        guard let names = SystemCall.names(inDirectory: directory) else {
+            throw .usage(
+                option, "\(directory): \(describe(errno: errno)): name a directory of ledgers")
+        }
+        let folder = directory.hasSuffix("/") ? directory : directory + "/"
+        let below = names.sorted().map { folder + $0 }.filter(isDirectoryPath)
+        let ledgers = below.filter(LedgerDirectory.isBegunLedger)
+        guard !ledgers.isEmpty else {
+            throw .usage(
+                option,
+                "\(directory) is not a ledger, and there is none immediately below it: name a "
+                    + "directory of ledgers")
+        }
+        let known = Set(ledgers)
+        leftOut += below.filter { !known.contains($0) }
+        return ledgers
+    }
+
+    /// Which directories are left out, in one line; nil: none.
+    public var note: String? {
+        guard !leftOut.isEmpty else { return nil }
+        let rest = leftOut.count - Self.namedLimit
+        return "left out, no ledger is in it: "
+            + leftOut.prefix(Self.namedLimit).joined(separator: ", ")
+            + (rest > 0 ? " and \(rest) more" : "")
+    }
+
+    /// Checks that an output takes the place of no ledger's file and of no list.
+    public func checkOutput(_ path: String?) throws(BroadsideError) {
+        guard let path else { return }
+        try OutputRule(inputs: [], ledgers: paths).check(option: "output", path: path)
+    }
+}
+
+extension LedgerDirectory {
+    /// Whether a directory holds a ledger whose campaign was begun.
+    static func isBegunLedger(_ path: String) -> Bool {
+        guard isLedger(path) else { return false }
+        let directory = unlocked(path)
+        guard !directory.hasManifest, let names = try? directory.names() else { return true }
+        return names.contains { LedgerFormat.parseSegmentName($0) != nil }
+    }
+}

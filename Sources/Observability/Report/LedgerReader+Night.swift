@@ -1,0 +1,63 @@
+import Campaign
+import Ledgers
+import Support
+
+extension Night {
+    /// Reads a ledger; one that can't be read is a night that says why.
+    ///
+    /// - Throws: Only what is not about the ledger: a signal asks for the end.
+    static func read(_ path: String) throws(BroadsideError) -> Night {
+        let place = absolutePath(path)
+        let name = place.parts(atLast: "/").map { String($0.behind) } ?? place
+        var night = Night(path: path, title: name, content: .unreadable(""))
+        night.pagePaths = ["\(place)/report.html", "\(place).html"]
+        do {
+            let ledger = try LedgerReader(path: path)
+            night.startedAtMilliseconds = ledger.manifest.firstStartedAtMilliseconds
+            night.title = ledger.manifest.name ?? ledger.campaign
+            try night.read(ledger)
+        } catch {
+            if error.exitCode == ExitCode.rowsRemain { throw error }
+            // The option that the message is about is not one of this command's call.
+            let option = "--ledger "
+            let problem =
+                error.message.starts(withBytes: option)
+                ? String(error.message.dropFirst(option.count)) : error.message
+            night.content = .unreadable(problem)
+        }
+        return night
+    }
+
+    private mutating func read(_ ledger: LedgerReader) throws(BroadsideError) {
+        let summary = try ledger.statistics()
+        let telemetry = Telemetry.read(from: ledger.directory) ?? Telemetry()
+        let epochs = ledger.manifest.epochs
+        // Rows are read a second time only if the telemetry lacks a run.
+        let isTimed = epochs.allSatisfy { epoch in
+            telemetry.runs.contains { $0.number == epoch.number }
+        }
+        let data = ReportData(
+            summary: summary, telemetry: telemetry, epochs: epochs,
+            course: isTimed ? nil : try ledger.course(), ledgerPath: path, listPath: nil,
+            createdAtMilliseconds: 0)
+        var figures = Figures(summary)
+        figures.runningSeconds = data.runningSeconds > 0 ? data.runningSeconds : nil
+        if let modified = telemetry.listModifiedAtMilliseconds,
+            modified <= ledger.manifest.firstStartedAtMilliseconds
+        {
+            let age = ledger.manifest.firstStartedAtMilliseconds - modified
+            figures.listAgeSeconds = Double(age) / 1000
+        }
+        title = summary.name ?? summary.campaign
+        if let report = telemetry.command?.reportPath { pagePaths.insert(report, at: 0) }
+        content = .figures(figures)
+    }
+}
+
+extension RunCommand {
+    /// Where the run wrote its report, as far as its command line says it.
+    fileprivate var reportPath: String? {
+        guard let path = value("report") else { return nil }
+        return path.starts(withBytes: "/") ? path : "\(directory)/\(path)"
+    }
+}

@@ -1,0 +1,145 @@
+import Support
+
+/// How lists, tokens and runs changed from night to night.
+extension NightsPage {
+    /// With fewer nights a line joins them; from here on it is the median of those around.
+    private static var smoothedFrom: Int { 14 }
+    /// Nights whose median a line shows.
+    private static var window: Int { 7 }
+    /// Ticks of the axis that a telephone has room for.
+    private static var ticksLimit: Int { 4 }
+
+    var charts: String {
+        let course = course
+        guard course.count > 1 else { return "" }
+        let list = [
+            chart(
+                "list", "Rows of the list", unit: "rows",
+                course.map { $0.figures.rows.map { Double($0) } }, words: { grouped(UInt64($0)) }),
+            chart(
+                "dead", "Share of dead tokens", unit: "% of settled rows", color: "bad",
+                course.map { $0.figures.deadShare.map { $0 * 100 } },
+                words: { Self.share($0 / 100) }),
+            chart(
+                "speed", "Speed", unit: "notifications per second", color: "good",
+                course.map(\.figures.speed), words: rateText),
+            durationChart, failureChart,
+        ]
+        let html = list.compactMap { $0?.html }.joined()
+        return "<h2>From night to night</h2>\n<div class=\"pair\">\n\(html)</div>\n"
+    }
+
+    private var durationChart: Chart? {
+        let seconds = course.map(\.figures.runningSeconds)
+        let longest = seconds.compactMap { $0 }.max() ?? 0
+        let (unit, scale) =
+            longest >= 7200
+            ? ("hours", 3600.0) : longest >= 120 ? ("minutes", 60.0) : ("seconds", 1)
+        return chart(
+            "duration", "Duration", unit: unit, color: "second",
+            seconds.map { $0.map { $0 / scale } },
+            words: { durationText($0 * scale) })
+    }
+
+    /// nil if no row failed: the tile says so.
+    private var failureChart: Chart? {
+        let course = course
+        let states: [(name: String, color: String, count: (Night.Figures) -> UInt64)] = [
+            ("failed", "bad", \.failed), ("unknown", "other", \.unknown),
+        ]
+        let nights = course.count { $0.figures.failed + $0.figures.unknown > 0 }
+        let most = course.map { $0.figures.failed + $0.figures.unknown }.max() ?? 0
+        guard most > 0 else { return nil }
+        return Chart(
+            identifier: "failures", title: "Failures",
+            description: "\(grouped(nights)) of \(grouped(course.count)) nights have rows that "
+                + "failed or ended unknown, at most \(grouped(most)). The numbers are in the table "
+                + "below.",
+            positions: positions,
+            series: states.map { state in
+                Chart.Series(
+                    name: state.name, color: state.color, shape: .bars,
+                    values: course.map { Double(state.count($0.figures)) })
+            }, ticks: ticks, unit: "rows")
+    }
+
+    /// Points, and a line through them; nil if no night has a value.
+    private func chart(
+        _ identifier: String, _ title: String, unit: String, color: String = "first",
+        _ values: [Double?], words: (Double) -> String
+    ) -> Chart? {
+        let known = values.compactMap { $0 }
+        guard let first = known.first, let last = known.last, let least = known.min(),
+            let most = known.max()
+        else { return nil }
+        let isSmoothed = known.count >= Self.smoothedFrom
+        return Chart(
+            identifier: identifier, title: title,
+            description: "\(words(first)) in the first night, \(words(last)) in the latest; from "
+                + "\(words(least)) to \(words(most)). The numbers are in the table below.",
+            positions: positions,
+            series: [
+                Chart.Series(
+                    name: isSmoothed ? "a night" : "", color: color, shape: .points, values: values),
+                Chart.Series(
+                    name: isSmoothed ? "median of \(Self.window) nights" : "", color: color,
+                    shape: .curve, values: isSmoothed ? Self.smoothed(values) : values),
+            ], ticks: ticks, unit: unit)
+    }
+
+    /// The medians of the values around each.
+    static func smoothed(_ values: [Double?]) -> [Double?] {
+        values.indices.map { index in
+            guard values[index] != nil else { return nil }
+            let around = max(0, index - window / 2)...min(values.count - 1, index + window / 2)
+            return median(values[around].compactMap { $0 })
+        }
+    }
+
+    // MARK: The axis of time
+
+    /// Where nights are between the first and the latest, with some room at both ends.
+    private var positions: [Double] { course.map { position($0.milliseconds) } }
+
+    private func position(_ milliseconds: UInt64) -> Double {
+        let (first, span) = range
+        let passed = milliseconds - min(milliseconds, first)
+        return 0.01 + 0.98 * Double(passed) / Double(max(1, span))
+    }
+
+    /// The first night, and the time until the latest.
+    private var range: (first: UInt64, span: UInt64) {
+        let starts = course.map(\.milliseconds)
+        let first = starts.first ?? 0
+        return (first, (starts.last ?? first) - first)
+    }
+
+    /// Months, days or times, as the time between the nights asks for.
+    private var ticks: [Chart.Tick] {
+        let (first, span) = range
+        let last = first + span
+        let day: UInt64 = 86_400_000
+        var places: [(milliseconds: UInt64, text: String)] = []
+        if span > 75 * day {
+            var time = first / day * day
+            while time <= last {
+                // The first of each month.
+                if timeText(time).dropFirst(8).prefix(2) == "01" {
+                    places.append((time, Self.short(Self.monthName(time))))
+                }
+                time += day
+            }
+        } else if span > 2 * day {
+            places = stride(from: first / day * day, through: last, by: Int(day)).map {
+                ($0, String(timeText($0).dropFirst(5).prefix(5)))
+            }
+        } else {
+            places = [first, last].map { ($0, String(timeText($0).dropFirst(11).prefix(5))) }
+        }
+        places.removeAll { $0.milliseconds < first }
+        let step = max(1, (places.count + Self.ticksLimit - 1) / Self.ticksLimit)
+        return stride(from: 0, to: places.count, by: step).map {
+            Chart.Tick(place: position(places[$0].milliseconds), text: places[$0].text)
+        }.filter { $0.place < 0.94 || span <= 2 * day }
+    }
+}

@@ -1,0 +1,172 @@
+import Support
+
+/// A row per night, newest first, under a heading per month.
+extension NightsPage {
+    /// A column of numbers.
+    private struct Column {
+        var heading: String
+        /// Whether a value above 0 asks for a look, once the run is over.
+        var isAlarm = false
+        /// nil: not known.
+        var value: (Night.Figures) -> UInt64?
+        /// How a value is shown.
+        var text: (Night.Figures) -> String?
+
+        init(
+            _ heading: String, isAlarm: Bool = false, count: @escaping (Night.Figures) -> UInt64?
+        ) {
+            self.heading = heading
+            self.isAlarm = isAlarm
+            value = count
+            text = { count($0).map { grouped($0) } }
+        }
+
+        init(_ heading: String, text: @escaping (Night.Figures) -> String?) {
+            self.heading = heading
+            value = { text($0) == nil ? nil : 1 }
+            self.text = text
+        }
+    }
+
+    /// Columns of states that no row is in are left out, and so is what no ledger knows.
+    private var columns: [Column] {
+        let all = nights.compactMap(\.figures)
+        func ifAny(_ column: Column) -> [Column] {
+            all.contains { (column.value($0) ?? 0) > 0 } ? [column] : []
+        }
+        return [Column("List", count: \.rows)]
+            + ifAny(Column("List age", text: { $0.listAgeSeconds.map(durationText) }))
+            + [
+                Column("Dead", text: { $0.deadShare.map(Self.share) }),
+                Column("Accepted", count: \.accepted), Column("Rejected", count: \.rejected),
+            ] + ifAny(Column("Invalid", count: \.invalid))
+            + ifAny(Column("Skipped", count: \.skipped))
+            + [
+                Column("Failed", isAlarm: true, count: \.failed),
+                Column("Unknown", isAlarm: true, count: \.unknown),
+                Column("Remaining", isAlarm: true, count: \.remaining),
+                Column("Per second", text: { $0.speed.map(rateText) }),
+                Column("Duration", text: { $0.runningSeconds.map(durationText) }),
+            ]
+    }
+
+    var table: String {
+        let columns = columns
+        let headings = ["Start", "Campaign", "Outcome"] + columns.map(\.heading)
+        var html = "<h2 id=\"nights\">Night by night</h2>\n" + monthLinks
+        html += "<div class=\"nights\" tabindex=\"0\" role=\"region\" aria-labelledby=\"nights\">"
+        html += "<table><thead><tr>"
+        html += headings.map { "<th scope=\"col\">\(escapedHTML($0))</th>" }.joined()
+        html += "</tr></thead>\n"
+        for month in months {
+            html += "<tbody><tr class=\"m\"><th colspan=\"\(headings.count)\" scope=\"rowgroup\">"
+            html += "<span id=\"\(month.id)\"><b>\(month.name)</b> \(escapedHTML(words(month)))"
+            html += "</span></th></tr>\n"
+            for night in month.nights { html += row(night, columns) }
+            html += "</tbody>\n"
+        }
+        return html + "</table></div>\n"
+    }
+
+    private func row(_ night: Night, _ columns: [Column]) -> String {
+        var html = "<tr><th scope=\"row\">\(start(night))</th><td>\(escapedHTML(night.title))</td>"
+        switch night.content {
+        case .unreadable(let problem):
+            html += "<td colspan=\"\(columns.count + 1)\"><p><span class=\"status bad\">unreadable"
+            html += "</span> \(escapedHTML(printable(problem, limit: Self.problemLimit)))</p></td>"
+        case .figures(let figures):
+            html += "<td>\(Self.badge(figures.outcome))</td>"
+            for column in columns {
+                let isAlarm =
+                    column.isAlarm && figures.outcome != .running
+                    && (column.value(figures) ?? 0) > 0
+                html += isAlarm ? "<td class=\"b\">" : "<td>"
+                html += escapedHTML(column.text(figures) ?? "") + "</td>"
+            }
+        }
+        return html + "</tr>\n"
+    }
+
+    /// Scalars of a problem that are shown.
+    private static var problemLimit: Int { 400 }
+
+    /// The date and the clock, a link to the night's own page if there is one.
+    private func start(_ night: Night) -> String {
+        guard let milliseconds = night.startedAtMilliseconds else { return "no date" }
+        let text = timeText(milliseconds)
+        let time = "\(text.prefix(10)) \(text.dropFirst(11).prefix(5))"
+        return night.link.map { "<a href=\"\($0)\">\(time)</a>" } ?? time
+    }
+
+    /// What is as it should be stays plain: a page of badges would hide the others.
+    private static func badge(_ outcome: Summary.Outcome) -> String {
+        switch outcome {
+        case .complete: "complete"
+        case .running, .stopped: "<span class=\"status open\">\(outcome.rawValue)</span>"
+        case .aborted, .error: "<span class=\"status bad\">\(outcome.rawValue)</span>"
+        }
+    }
+
+    // MARK: Months
+
+    private struct Month {
+        var id: String
+        /// `November 2026`.
+        var name: String
+        var nights: [Night]
+
+        /// `Nov 2026`.
+        var shortName: String { NightsPage.short(name) }
+    }
+
+    /// Nights by month, in their order.
+    private var months: [Month] {
+        var months: [Month] = []
+        for night in nights {
+            let key = night.startedAtMilliseconds.map { "m\(timeText($0).prefix(7))" } ?? "undated"
+            if months.last?.id != key {
+                let name = night.startedAtMilliseconds.map(Self.monthName) ?? "Without a date"
+                months.append(Month(id: key, name: name, nights: []))
+            }
+            months[months.count - 1].nights.append(night)
+        }
+        return months
+    }
+
+    /// Links to the months, where there are several.
+    private var monthLinks: String {
+        let months = months
+        guard months.count > 2 else { return "" }
+        let links = months.map { "<li><a href=\"#\($0.id)\">\($0.shortName)</a></li>" }
+        return "<nav aria-label=\"Months\"><ul class=\"months\">\(links.joined())</ul></nav>\n"
+    }
+
+    private func words(_ month: Month) -> String {
+        let figures = month.nights.compactMap(\.figures)
+        let count = month.nights.count == 1 ? "1 night" : "\(month.nights.count) nights"
+        guard !figures.isEmpty else { return count }
+        var text = "\(count), \(grouped(figures.reduce(0) { $0 &+ $1.accepted })) accepted"
+        if let dead = Self.median(figures.compactMap(\.deadShare)) {
+            text += ", median \(Self.share(dead)) dead"
+        }
+        return text
+    }
+
+    /// `November 2026`.
+    static func monthName(_ milliseconds: UInt64) -> String {
+        let text = timeText(milliseconds)
+        let number = Int(text.dropFirst(5).prefix(2)) ?? 1
+        return "\(monthNames[number - 1]) \(text.prefix(4))"
+    }
+
+    /// `Nov 2026` of `November 2026`; other names as they are.
+    static func short(_ name: String) -> String {
+        let words = name.split(separator: " ")
+        return words.count == 2 ? "\(words[0].prefix(3)) \(words[1])" : name
+    }
+
+    private static let monthNames = [
+        "January", "February", "March", "April", "May", "June", "July", "August", "September",
+        "October", "November", "December",
+    ]
+}

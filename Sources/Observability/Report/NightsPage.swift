@@ -1,0 +1,143 @@
+import Support
+
+/// The page about many nights: tiles, charts over time, a row per night. It needs nothing from
+/// anywhere else.
+package struct NightsPage {
+    /// Newest first, those without a date before all.
+    let nights: [Night]
+    let createdAtMilliseconds: UInt64
+
+    package init(nights: [Night], createdAtMilliseconds: UInt64) {
+        self.nights = nights
+        self.createdAtMilliseconds = createdAtMilliseconds
+    }
+
+    /// The page's bytes.
+    package var html: [UInt8] {
+        var page = """
+            <!DOCTYPE html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <meta http-equiv="Content-Security-Policy" \
+            content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+            <meta name="color-scheme" content="light dark">
+            <link rel="icon" href="data:,">
+            <title>\(escapedHTML(heading)): \(escapedHTML(sentence))</title>
+            <style>\(ReportStyle.css)\(ReportStyle.nights)</style>
+            </head>
+            <body>
+            <main>
+
+            """
+        page += header + charts + table
+        page += """
+            <footer>Times are UTC. List: its rows. Dead: rows that APNs rejected with 410 \
+            (\(escapedHTML(Night.deadReasons.joined(separator: ", ")))), of all settled rows. Per \
+            second: notifications by the time that runs took, without the pauses between them. \
+            Broadside \(broadsideVersion), \(escapedHTML(ReportPage.time(createdAtMilliseconds))).\
+            </footer>
+            </main>
+            </body>
+            </html>
+
+            """
+        return Array(page.utf8)
+    }
+
+    // MARK: The head
+
+    /// Nights with figures and a date, oldest first.
+    var course: [(milliseconds: UInt64, figures: Night.Figures)] {
+        nights.reversed().compactMap { night in
+            guard let start = night.startedAtMilliseconds, let figures = night.figures else {
+                return nil
+            }
+            return (start, figures)
+        }
+    }
+
+    /// `12 nights, 2026-11-10 to 2026-11-21`.
+    private var heading: String {
+        let count = nights.count == 1 ? "1 night" : "\(grouped(nights.count)) nights"
+        let starts = nights.compactMap(\.startedAtMilliseconds)
+        guard let last = starts.first, let first = starts.last else { return count }
+        let (from, to) = (Self.day(first), Self.day(last))
+        return from == to ? "\(count), \(from)" : "\(count), \(from) to \(to)"
+    }
+
+    /// What became of them, for somebody who reads nothing else.
+    private var sentence: String {
+        let all = nights.count
+        let complete = nights.count { $0.figures?.outcome == .complete }
+        let unreadable = nights.count { $0.figures == nil }
+        let running = nights.count { $0.figures?.outcome == .running }
+        if complete == all { return all == 1 ? "It is complete." : "All are complete." }
+        var parts = ["\(grouped(complete)) complete"]
+        if running > 0 { parts.append("\(grouped(running)) running") }
+        let others = all - complete - unreadable - running
+        if others > 0 { parts.append("\(grouped(others)) not complete") }
+        if unreadable > 0 { parts.append("\(grouped(unreadable)) unreadable") }
+        return parts.joined(separator: ", ") + "."
+    }
+
+    private var header: String {
+        let items = tiles.map {
+            "<li><b>\(escapedHTML($0.0))</b><span>\(escapedHTML($0.1))</span></li>"
+        }
+        return """
+            <header>
+            <p>\(escapedHTML(heading))</p>
+            <h1>\(escapedHTML(sentence))</h1>
+            <ul class="tiles">\(items.joined())</ul>
+            </header>
+
+            """
+    }
+
+    private var tiles: [(String, String)] {
+        var tiles = [(grouped(nights.count), nights.count == 1 ? "night" : "nights")]
+        let course = course
+        let accepted = course.reduce(0) { $0 &+ $1.figures.accepted }
+        tiles.append((grouped(accepted), "notifications accepted"))
+        if let speed = Self.median(course.compactMap(\.figures.speed)) {
+            tiles.append((rateText(speed), "median per second"))
+        }
+        if let seconds = Self.median(course.compactMap(\.figures.runningSeconds)) {
+            tiles.append((durationText(seconds), "median duration"))
+        }
+        let shares = course.compactMap(\.figures.deadShare)
+        if let first = shares.first, let last = shares.last {
+            tiles.append(
+                (
+                    Self.share(last),
+                    shares.count > 1 ? "dead tokens, \(Self.share(first)) at first" : "dead tokens"
+                ))
+        }
+        let failed = course.reduce(0) { $0 &+ $1.figures.failed &+ $1.figures.unknown }
+        tiles.append((grouped(failed), "failed or unknown"))
+        return tiles
+    }
+
+    // MARK: Numbers
+
+    /// The value in the middle; nil without any.
+    static func median(_ values: [Double]) -> Double? {
+        guard !values.isEmpty else { return nil }
+        let sorted = values.sorted()
+        let half = sorted.count / 2
+        return sorted.count % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2
+    }
+
+    /// A share in percent; never 0% or 100% of what is not none or all.
+    static func share(_ share: Double) -> String {
+        if share <= 0 { return "0%" }
+        if share >= 1 { return "100%" }
+        if share < 0.0001 { return "<0.01%" }
+        return share > 0.9999 ? ">99.99%" : decimal(share * 100, places: 2) + "%"
+    }
+
+    /// `2026-11-21`.
+    static func day(_ milliseconds: UInt64) -> String { String(timeText(milliseconds).prefix(10)) }
+}

@@ -1,0 +1,255 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `report --all`: one page about the ledgers of several directories.
+@Suite(.serialized, .timeLimit(.minutes(30)))
+struct NightsReportTests {
+    private let server: LocalAPNs
+    private let campaign: Campaign
+    private var nights: String { "\(campaign.directory.path)/nights" }
+    private var page: String { "\(campaign.directory.path)/nights.html" }
+
+    init() throws {
+        server = try LocalAPNs(["--unregistered", "0.1", "--seed", "7"])
+        campaign = try Campaign(rows: 200)
+        try FileManager.default.createDirectory(
+            atPath: nights, withIntermediateDirectories: false)
+    }
+
+    private func send(_ ledger: String, _ more: [String] = []) throws {
+        let sent = try campaign.send(to: server.endpoint, ["--ledger", ledger] + more)
+        try #require(sent.exitCode == 0, "\(sent.errors)")
+    }
+
+    private func report(_ arguments: String...) throws -> Finished {
+        try Broadside.run(["report", "--all"] + arguments, in: campaign.directory)
+    }
+
+    private func outline() throws -> NightsOutline {
+        try NightsOutline(of: page, in: campaign.directory)
+    }
+
+    /// Flips a byte in the middle of a ledger's first segment.
+    private func damage(_ ledger: String) throws {
+        let name = try #require(
+            try campaign.directory.names(in: ledger).sorted().first { $0.hasPrefix("segment-") })
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: "\(ledger)/\(name)"))
+        bytes[bytes.count / 2] ^= 0x55
+        try bytes.write(to: URL(fileURLWithPath: "\(ledger)/\(name)"))
+    }
+
+    @Test("A row for each ledger, newest first, linked to its own page")
+    func rows() throws {
+        let hostile = "<script>alert('\"&</td>"
+        let modified = Date(timeIntervalSinceNow: -7_210)
+        try FileManager.default.setAttributes(
+            [.modificationDate: modified], ofItemAtPath: campaign.list)
+        try send(
+            "\(nights)/monday", ["--name", "Monday's news", "--report", "\(nights)/news.html"])
+        try send("\(nights)/tuesday", ["--name", hostile])
+        let other = "\(campaign.directory.path)/wednesday"
+        try send(other)
+        let own = try Broadside.run(
+            ["report", "--ledger", other, "--output", "\(other).html"], in: campaign.directory)
+        #expect(own.exitCode == 0, "\(own.errors)")
+        // A ledger that two words lead to is one night.
+        let made = try report(nights, other, "\(nights)/monday", "--output", page)
+        #expect(made.exitCode == 0 && made.errors.isEmpty && made.output.isEmpty, "\(made.errors)")
+        let outline = try outline()
+        #expect(outline.problems.isEmpty, "\(outline.problems)")
+        let counts = try campaign.statistics(of: other)
+        let dead = counts.rejected
+        #expect(dead > 5)
+        #expect(
+            outline.rows.dropFirst(2).map { $0[1] } == [counts.campaign, hostile, "Monday's news"])
+        for row in outline.rows.dropFirst(2) {
+            let share = String(format: "%.2f%%", Double(dead) / 2)
+            #expect(
+                row[2...9] == [
+                    "complete", "200", "2 h 00 m", share, "\(counts.accepted)", "\(dead)", "0", "0",
+                ], "\(row)")
+            #expect(row[10] == "0" && Double(row[11].replacing(",", with: "")) ?? 0 > 0, "\(row)")
+        }
+        #expect(outline.links == ["wednesday.html", "nights/news.html"])
+        #expect(!outline.tags.contains("script"))
+
+        // Beside the ledgers, a second time too, and on standard output.
+        for _ in 1...2 {
+            let beside = try report(nights, "--output", "\(nights)/all.html")
+            #expect(beside.exitCode == 0, "\(beside.errors)")
+        }
+        let text = try String(contentsOfFile: "\(nights)/all.html", encoding: .utf8)
+        #expect(text.contains("<a href=\"news.html\">"))
+        let printed = try report(nights)
+        #expect(printed.exitCode == 0 && printed.output.contains("nights/news.html\">"))
+    }
+
+    @Test("A damaged ledger is a row that says why, and exit 5; other directories are named")
+    func damaged() throws {
+        try send("\(nights)/sound")
+        try send("\(nights)/damaged", ["--name", "Broken"])
+        try damage("\(nights)/damaged")
+        try send("\(nights)/lost")
+        try FileManager.default.removeItem(atPath: "\(nights)/lost/manifest.json")
+        try FileManager.default.createDirectory(
+            atPath: "\(nights)/texts", withIntermediateDirectories: false)
+        try campaign.directory.write("{}", to: "nights/texts/manifest.json")
+        try campaign.directory.write("a list", to: "nights/tokens.txt")
+        let made = try report(nights, "--output", page)
+        #expect(made.exitCode == 5)
+        let lines = made.errors.split(separator: "\n")
+        #expect(lines.count == 2, "\(made.errors)")
+        #expect(lines.first == "broadside: left out, no ledger is in it: \(nights)/texts")
+        #expect(
+            lines.last?.hasPrefix(
+                "broadside: 2 of 3 ledgers can't be read, the page says which: the first: \(nights)/lost"
+            ) == true, "\(made.errors)")
+        let outline = try outline()
+        #expect(outline.problems.isEmpty, "\(outline.problems)")
+        let rows = outline.rows.filter { $0.count > 1 }
+        #expect(rows.map { $0[1] }.dropFirst().prefix(2) == ["lost", "Broken"])
+        #expect(rows[1][0] == "no date" && rows[2][0].hasPrefix("20"))
+        for row in rows[1...2] {
+            #expect(row[2].hasPrefix("unreadable \(nights)/"), "\(row)")
+            #expect(row[2].contains("broadside ledger repair --ledger"), "\(row)")
+        }
+        #expect(rows[3][2] == "complete")
+    }
+
+    @Test("A run in progress, and one that was stopped, are nights like others")
+    func unfinished() throws {
+        let stopped = try campaign.send(
+            to: server.endpoint,
+            ["--ledger", "\(nights)/stopped", "--rate", "100", "--deadline", "500ms"])
+        #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        let made = try report(nights, "--output", page)
+        #expect(made.exitCode == 0, "\(made.errors)")
+        let row = try #require(try outline().rows.last)
+        #expect(row[2] == "stopped" && row[3] == "200")
+        #expect(Int(row[10]) ?? 0 > 100, "\(row)")
+    }
+
+    @Test("What names no ledger is exit 2, in one line, and writes nothing")
+    func refused() throws {
+        try send("\(nights)/monday")
+        let empty = "\(campaign.directory.path)/empty"
+        try FileManager.default.createDirectory(atPath: empty, withIntermediateDirectories: false)
+        let cases: [([String], String)] = [
+            (
+                ["--all", empty],
+                "--all \(empty) is not a ledger, and there is none immediately below it"
+            ),
+            (["--all", nights, "/nowhere"], "--all /nowhere: No such file or directory"),
+            (["--all", campaign.list], "is not a directory: name a directory of ledgers"),
+            (["--all"], "--all names no directory: write --all DIR..."),
+            (["--all", ""], "is a variable of the script unset?"),
+            (["--all", nights, "--ledger", nights], "--all and --ledger exclude each other"),
+            ([], "--ledger is missing: add --ledger DIR, or --all DIR..."),
+            ([nights], "report takes no word"),
+        ]
+        for (arguments, message) in cases {
+            let finished = try Broadside.run(
+                ["report"] + arguments + ["--output", page], in: campaign.directory)
+            #expect(finished.exitCode == 2, "\(arguments)")
+            #expect(finished.errors.contains(message), "\(finished.errors)")
+            #expect(finished.errors.split(separator: "\n").count == 1, "\(finished.errors)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: page))
+        for target in [
+            "\(nights)/monday/manifest.json", "\(nights)/monday/new.html", campaign.list,
+        ] {
+            let finished = try report(nights, "--output", target)
+            #expect(
+                finished.exitCode == 2 && finished.output.isEmpty, "\(target): \(finished.errors)")
+        }
+        #expect(try campaign.ledger("verify", ["--ledger", "\(nights)/monday"]).exitCode == 2)
+    }
+
+    @Test("At most 4,096 ledgers")
+    func limit() throws {
+        for number in 1...4097 {
+            let path = "\(nights)/\(number)"
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: false)
+            for name in ["lock", "manifest.json"] {
+                try campaign.directory.write("", to: "nights/\(number)/\(name)")
+            }
+        }
+        let finished = try report(nights, "--output", page)
+        #expect(finished.exitCode == 2)
+        #expect(
+            finished.errors.contains("more than 4,096 ledgers: name fewer"), "\(finished.errors)")
+        try FileManager.default.removeItem(atPath: "\(nights)/1")
+        #expect(try report(nights, "--output", page).exitCode == 5)
+        #expect(try outline().rows.count == 4096 + 2)
+    }
+
+    @Test("A browser shows it without a complaint, wide and narrow", arguments: [390, 1280])
+    func browser(width: Int) throws {
+        for number in 1...3 {
+            try send(
+                "\(nights)/\(number)", ["--name", "Evening news with a name that is rather long"])
+        }
+        #expect(try report(nights, "--output", page).exitCode == 0)
+        let text = try String(contentsOfFile: page, encoding: .utf8)
+        let policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+        #expect(text.contains(policy))
+        let measuring = text.replacingOccurrences(
+            of: policy, with: policy + "; script-src 'unsafe-inline'"
+        ).replacingOccurrences(
+            of: "</body>",
+            with: """
+                <script>
+                const wide = [...document.querySelectorAll("main *")].filter(one =>
+                    !one.closest(".nights") && one.getBoundingClientRect().right > innerWidth + 1);
+                const table = document.querySelector(".nights");
+                table.scrollTo(50, 50);
+                const head = table.querySelector("thead th").getBoundingClientRect();
+                const box = table.getBoundingClientRect();
+                document.title = JSON.stringify({wide: wide.map(one => one.outerHTML.slice(0, 90)),
+                    charts: document.querySelectorAll("figure svg[role=img] > title").length,
+                    head: Math.abs(head.top - box.top) < 2 && Math.abs(head.left - box.left) < 2,
+                    page: document.documentElement.scrollWidth <= innerWidth});
+                </script></body>
+                """)
+        let copy = try campaign.directory.write(measuring, to: "measured.html")
+        let finished = try Subprocess(
+            "chromium",
+            [
+                "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                "--enable-logging=stderr", "--user-data-dir=\(campaign.directory.path)/browser",
+                "--window-size=\(width),900", "--dump-dom", "file://\(copy)",
+            ], in: campaign.directory
+        ).wait(limit: 60)
+        #expect(!finished.errors.contains("CONSOLE"), "\(finished.errors)")
+        #expect(
+            finished.output.contains(
+                #"<title>{"wide":[],"charts":4,"head":true,"page":true}</title>"#),
+            "\(finished.output.split(separator: "\n").first { $0.contains("<title>") } ?? "")")
+    }
+}
+
+/// A page as Python's parser reads it.
+struct NightsOutline: Decodable {
+    var problems: [String]
+    var rows: [[String]]
+    var links: [String]
+    var tags: [String]
+
+    init(of page: String, in directory: TemporaryDirectory) throws {
+        let finished = try Subprocess.run(
+            "python3", ["-B", "\(Tool.packageRoot)/Tests/Reference/page_outline.py", page],
+            in: directory)
+        self = try JSONDecoder().decode(Self.self, from: Data(finished.output.utf8))
+    }
+}
+
+extension Campaign {
+    /// The counts of another ledger.
+    fileprivate func statistics(of ledger: String) throws -> SendSummary {
+        let finished = try Broadside.run(
+            ["ledger", "stats", "--ledger", ledger, "--json"], in: directory)
+        return try SendSummary(json: finished.output)
+    }
+}

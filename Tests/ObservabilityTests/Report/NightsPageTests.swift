@@ -1,0 +1,231 @@
+import Foundation
+import Support
+import TestSupport
+import Testing
+
+@testable import Observability
+
+/// The page about many nights: order, texts from elsewhere, figures, links, size.
+@Suite struct NightsPageTests {
+    /// 2026-11-21 12:36:02 UTC.
+    static let start: UInt64 = 1_795_264_562_000
+    private static let day: UInt64 = 86_400_000
+
+    /// A campaign of a million rows, so many days after the first.
+    static func night(
+        _ number: UInt64 = 0, title: String = "Evening", outcome: Summary.Outcome = .complete,
+        dead: UInt64 = 5_000, failed: UInt64 = 0, seconds: Double? = 125
+    ) -> Night {
+        var figures = Night.Figures(outcome: outcome)
+        figures.rows = 1_000_000
+        figures.accepted = 1_000_000 - dead - failed
+        figures.rejected = dead
+        figures.failed = failed
+        figures.remaining = 0
+        figures.dead = dead
+        figures.runningSeconds = seconds
+        return Night(
+            path: "nights/\(number)", title: title, startedAtMilliseconds: start + number * day,
+            content: .figures(figures))
+    }
+
+    static func unreadable(_ problem: String, at milliseconds: UInt64? = nil) -> Night {
+        Night(
+            path: "nights/damaged", title: "damaged", startedAtMilliseconds: milliseconds,
+            content: .unreadable(problem))
+    }
+
+    static func html(_ nights: [Night]) -> String {
+        let page = NightsPage(nights: NightsReport.sorted(nights), createdAtMilliseconds: start)
+        return String(decoding: page.html, as: UTF8.self)
+    }
+
+    struct Outline: Decodable {
+        var problems: [String]
+        var rows: [[String]]
+        var links: [String]
+        var tags: [String]
+    }
+
+    /// The page as Python's parser reads it.
+    static func outline(_ html: String) throws -> Outline {
+        let directory = try TemporaryDirectory()
+        let page = try directory.write(html, to: "page.html")
+        let finished = try Subprocess.run(
+            "python3", ["-B", "\(Tool.packageRoot)/Tests/Reference/page_outline.py", page],
+            in: directory)
+        return try JSONDecoder().decode(Outline.self, from: Data(finished.output.utf8))
+    }
+
+    @Test func `The newest night comes first, under its month; what has no date before all`() throws
+    {
+        let html = Self.html([
+            Self.night(0, title: "A"), Self.unreadable("gone"), Self.night(20, title: "C"),
+            Self.night(9, title: "B"),
+        ])
+        let outline = try Self.outline(html)
+        #expect(outline.problems.isEmpty)
+        #expect(
+            outline.rows.map { $0.prefix(2).joined(separator: "|") } == [
+                "Start|Campaign", "Without a date 1 night", "no date|damaged",
+                "December 2026 1 night, 995,000 accepted, median 0.50% dead", "2026-12-11 12:36|C",
+                "November 2026 2 nights, 1,990,000 accepted, median 0.50% dead",
+                "2026-11-30 12:36|B", "2026-11-21 12:36|A",
+            ])
+        #expect(outline.rows[2].last == "unreadable gone")
+        #expect(html.contains("<h1>3 complete, 1 unreadable.</h1>"))
+        #expect(html.contains("<p>4 nights, 2026-11-21 to 2026-12-11</p>"))
+    }
+
+    @Test func `A row has counts with separators, shares, speed and duration`() throws {
+        let outline = try Self.outline(Self.html([Self.night(dead: 12_300, failed: 7)]))
+        #expect(
+            outline.rows[0] == [
+                "Start", "Campaign", "Outcome", "List", "Dead", "Accepted", "Rejected", "Failed",
+                "Unknown", "Remaining", "Per second", "Duration",
+            ])
+        #expect(
+            outline.rows[2] == [
+                "2026-11-21 12:36", "Evening", "complete", "1,000,000", "1.23%", "987,693",
+                "12,300",
+                "7", "0", "0", "8,000", "2 m 05 s",
+            ])
+    }
+
+    @Test func `What is not known is empty, and columns that nothing fills are left out`() throws {
+        var first = Self.night(0, seconds: nil)
+        var figures = try #require(first.figures)
+        (figures.rows, figures.remaining, figures.invalid) = (nil, nil, 3)
+        first.content = .figures(figures)
+        var second = Self.night(1)
+        figures = try #require(second.figures)
+        figures.listAgeSeconds = 7_300
+        second.content = .figures(figures)
+        let rows = try Self.outline(Self.html([first, second])).rows
+        #expect(rows[0].contains("Invalid") && !rows[0].contains("Skipped"))
+        let age = try #require(rows[0].firstIndex(of: "List age"))
+        #expect(rows[2][age] == "2 h 01 m" && rows[3][age] == "")
+        for name in ["List", "Remaining", "Per second", "Duration"] {
+            #expect(rows[3][try #require(rows[0].firstIndex(of: name))] == "", "\(name)")
+        }
+    }
+
+    @Test func `Names and problems from elsewhere are text, whatever they hold`() throws {
+        let hostile =
+            "</td></table><script>alert(1)</script><\u{338}img src=x onerror=\"a\">'&\u{202e}\r\n<!--"
+        let html = Self.html([
+            Self.night(0, title: hostile), Self.unreadable(hostile, at: Self.start + Self.day),
+            Self.night(2),
+        ])
+        let outline = try Self.outline(html)
+        #expect(outline.problems.isEmpty, "\(outline.problems)")
+        #expect(!outline.tags.contains("script") && !outline.tags.contains("img"))
+        let shown = hostile.replacing("\u{202e}\r\n", with: "\\u{202e}\\r\\n")
+        #expect(outline.rows.last?[1] == shown)
+        #expect(outline.rows.contains { $0.last == "unreadable " + shown })
+        for scalar in ["\u{202e}", "\r", "<\u{338}img"] {
+            #expect(
+                !html.unicodeScalars.contains(scalar.unicodeScalars), "\(scalar.debugDescription)")
+        }
+    }
+
+    @Test func `The tiles sum up, and compare the latest night with the first`() {
+        let html = Self.html([
+            Self.night(0, dead: 20_000, seconds: 100), Self.night(1, dead: 0, seconds: 1_000),
+            Self.night(2, outcome: .stopped, dead: 4_000, seconds: 400),
+        ])
+        for tile in [
+            "<b>3</b><span>nights</span>", "<b>2,976,000</b><span>notifications accepted</span>",
+            "<b>2,500</b><span>median per second</span>",
+            "<b>6 m 40 s</b><span>median duration</span>",
+            "<b>0.40%</b><span>dead tokens, 2.00% at first</span>",
+            "<b>0</b><span>failed or unknown</span>", "<h1>2 complete, 1 not complete.</h1>",
+        ] {
+            #expect(html.contains(tile), "\(tile)")
+        }
+    }
+
+    @Test func `Charts have a title and a text for each, and are left out for a single night`() {
+        #expect(!Self.html([Self.night()]).contains("<svg"))
+        let html = Self.html([
+            Self.night(0, dead: 20_000, failed: 30), Self.night(400, seconds: 50),
+        ])
+        for part in [
+            "<title id=\"list-t\">Rows of the list</title>",
+            "1,000,000 in the first night, 1,000,000 in the latest",
+            "2.00% in the first night, 0.50% in the latest; from 0.50% to 2.00%.",
+            "8,000 in the first night, 20,000 in the latest",
+            "2 m 05 s in the first night, 50 s in the latest",
+            "1 of 2 nights have rows that failed or ended unknown, at most 30. The", ">Dec 2026<",
+        ] {
+            #expect(html.contains(part), "\(part)")
+        }
+        let known = Self.html([Self.night(0, seconds: nil), Self.night(1, seconds: nil)])
+        for chart in ["speed", "duration", "failures"] {
+            #expect(html.contains("id=\"\(chart)-t\"") && !known.contains("id=\"\(chart)-t\""))
+        }
+    }
+
+    @Test func `The line through many nights is the median of seven`() {
+        let values: [Double?] = [1, 9, 2, nil, 8, 3, 100, 4]
+        #expect(NightsPage.smoothed(values) == [2, 5, 3, nil, 6, 4, 6, 6])
+        #expect(NightsPage.median([]) == nil)
+        #expect(
+            [0, 0.00001, 0.0123, 0.99999, 1].map(NightsPage.share)
+                == ["0%", "<0.01%", "1.23%", ">99.99%", "100%"])
+    }
+
+    @Test func `A year of nights is a page below 300 KB that needs nothing from elsewhere`() throws
+    {
+        let nights = (0..<360 as Range<UInt64>).map { number in
+            var night = Self.night(
+                number, title: "Evening news of the day \(number)", dead: number * 37,
+                failed: number % 9, seconds: 100 + Double(number % 31))
+            night.link = "nights/2026-11-21-evening-\(number).html"
+            return night
+        }
+        let html = Self.html(nights)
+        #expect(html.utf8.count < 300_000, "\(html.utf8.count)")
+        let outline = try Self.outline(html)
+        #expect(outline.problems.isEmpty, "\(outline.problems.prefix(5))")
+        #expect(outline.rows.count == 1 + 360 + 13)
+        #expect(outline.links.count == 360)
+        #expect(html.contains("<a href=\"#m2026-11\">Nov 2026</a>"))
+        for word in ["http://", "https://", "src=", "url(", "@import", "<script"] {
+            #expect(!html.contains(word), "\(word)")
+        }
+    }
+
+    // MARK: Links
+
+    @Test(arguments: [
+        ("/a/b/x.html", "/a/b", "x.html"), ("/a/b/x.html", "/a", "b/x.html"),
+        ("/a/x.html", "/a/b/c", "../../x.html"), ("/x.html", "/", "x.html"),
+        ("/a/b", "/a/b", "../b"),
+        (
+            "/a/javascript:alert(1)\"'<&>/ü ?#%.html", "/a",
+            "javascript%3Aalert%281%29%22%27%3C%26%3E/%C3%BC%20%3F%23%25.html"
+        ),
+    ])
+    func `A link is relative, and holds nothing that HTML or a URL would take for its own`(
+        target: String, folder: String, link: String
+    ) {
+        #expect(RelativeLink.text(to: target, from: folder) == link)
+    }
+
+    @Test func `A page that several nights name is the newest one's`() throws {
+        let directory = try TemporaryDirectory()
+        let shared = try directory.write("x", to: "tonight.html")
+        let own = try directory.write("x", to: "monday.html")
+        var nights = [Self.night(2), Self.night(1), Self.night(0)]
+        nights[0].pagePaths = ["\(directory.path)/none.html", shared]
+        nights[1].pagePaths = [directory.path, shared]
+        nights[2].pagePaths = [own, shared]
+        let folder = absolutePath(directory.path)
+        #expect(
+            NightsReport.linked(nights, from: folder).map(\.link)
+                == ["tonight.html", nil, "monday.html"])
+        let html = Self.html(NightsReport.linked(nights, from: "\(folder)/pages"))
+        #expect(html.contains("<a href=\"../tonight.html\">2026-11-23 12:36</a>"))
+    }
+}
