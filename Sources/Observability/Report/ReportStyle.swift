@@ -86,7 +86,7 @@ enum ReportStyle {
         .nights{max-height:80vh;overflow:auto;background:var(--sheet);border:1px solid var(--line);\
         border-radius:8px}
         .nights table{border-collapse:separate;border-spacing:0;font-size:12.5px}
-        .nights th,.nights td{padding:3px 10px 3px 0;text-align:right;white-space:nowrap}
+        .nights th{font-size:inherit}.nights th,.nights td{padding:3px 10px 3px 0;text-align:right;white-space:nowrap}
         .nights th:first-child,.nights td:nth-child(-n+3),.nights th:nth-child(-n+3){text-align:left}
         .nights th:first-child{padding-left:12px;position:sticky;left:0;background:var(--sheet);z-index:1;\
         font-weight:400;color:var(--ink)}
