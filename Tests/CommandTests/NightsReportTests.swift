@@ -64,6 +64,7 @@ struct NightsReportTests {
         #expect(
             outline.rows.dropFirst(2).map { $0[1] } == [counts.campaign, hostile, "Monday's news"])
         for row in outline.rows.dropFirst(2) {
+            try #require(row.count == 13, "\(row)")
             let share = String(format: "%.2f%%", Double(dead) / 2)
             #expect(
                 row[2...9] == [
@@ -108,6 +109,7 @@ struct NightsReportTests {
         let outline = try outline()
         #expect(outline.problems.isEmpty, "\(outline.problems)")
         let rows = outline.rows.filter { $0.count > 1 }
+        try #require(rows.count == 4, "\(rows)")
         #expect(rows.map { $0[1] }.dropFirst().prefix(2) == ["lost", "Broken"])
         #expect(rows[1][0] == "no date" && rows[2][0].hasPrefix("20"))
         for row in rows[1...2] {
@@ -126,6 +128,7 @@ struct NightsReportTests {
         let made = try report(nights, "--output", page)
         #expect(made.exitCode == 0, "\(made.errors)")
         let row = try #require(try outline().rows.last)
+        try #require(row.count == 13, "\(row)")
         #expect(row[2] == "stopped" && row[3] == "200")
         #expect(Int(row[10]) ?? 0 > 100, "\(row)")
     }

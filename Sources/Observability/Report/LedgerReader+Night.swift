@@ -13,7 +13,8 @@ extension Night {
         night.pagePaths = ["\(place)/report.html", "\(place).html"]
         do {
             let ledger = try LedgerReader(path: path)
-            night.startedAtMilliseconds = ledger.manifest.firstStartedAtMilliseconds
+            let start = ledger.manifest.firstStartedAtMilliseconds
+            night.startedAtMilliseconds = start <= Self.latestStart ? start : nil
             night.title = ledger.manifest.name ?? ledger.campaign
             try night.read(ledger)
         } catch {

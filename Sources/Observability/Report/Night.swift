@@ -48,6 +48,9 @@ package struct Night {
         return figures
     }
 
+    /// The last millisecond of the year 9999: a manifest that was edited may say anything.
+    static let latestStart: UInt64 = 253_402_300_799_999
+
     /// The reasons that come with status 410: the device token is not active any more.
     static let deadReasons = [Reason.unregistered, .expiredToken].map(\.text)
 }

@@ -8,6 +8,8 @@ extension NightsPage {
     private static var window: Int { 7 }
     /// Ticks of the axis that a telephone has room for.
     private static var ticksLimit: Int { 4 }
+    /// Days that are gone through for the first of each month.
+    private static var daysLimit: UInt64 { 20_000 }
 
     var charts: String {
         let course = course
@@ -110,8 +112,8 @@ extension NightsPage {
     /// The first night, and the time until the latest.
     private var range: (first: UInt64, span: UInt64) {
         let starts = course.map(\.milliseconds)
-        let first = starts.first ?? 0
-        return (first, (starts.last ?? first) - first)
+        guard let first = starts.min(), let last = starts.max() else { return (0, 0) }
+        return (first, last - first)
     }
 
     /// Months, days or times, as the time between the nights asks for.
@@ -120,7 +122,9 @@ extension NightsPage {
         let last = first + span
         let day: UInt64 = 86_400_000
         var places: [(milliseconds: UInt64, text: String)] = []
-        if span > 75 * day {
+        if span > Self.daysLimit * day {
+            places = [first, last].map { ($0, String(timeText($0).prefix(4))) }
+        } else if span > 75 * day {
             var time = first / day * day
             while time <= last {
                 // The first of each month.
@@ -140,6 +144,6 @@ extension NightsPage {
         let step = max(1, (places.count + Self.ticksLimit - 1) / Self.ticksLimit)
         return stride(from: 0, to: places.count, by: step).map {
             Chart.Tick(place: position(places[$0].milliseconds), text: places[$0].text)
-        }.filter { $0.place < 0.94 || span <= 2 * day }
+        }.filter { $0.place < 0.94 || places.count <= 2 }
     }
 }

@@ -166,6 +166,14 @@ import Testing
         }
     }
 
+    @Test func `Nights of any two times are drawn`() throws {
+        for days in [0, 1, 3, 80, 19_999, 20_001, 2_900_000] as [UInt64] {
+            let html = Self.html([Self.night(0), Self.night(days)])
+            let outline = try Self.outline(html)
+            #expect(outline.problems.isEmpty && html.contains("id=\"list-t\""), "\(days)")
+        }
+    }
+
     @Test func `The line through many nights is the median of seven`() {
         let values: [Double?] = [1, 9, 2, nil, 8, 3, 100, 4]
         #expect(NightsPage.smoothed(values) == [2, 5, 3, nil, 6, 4, 6, 6])
