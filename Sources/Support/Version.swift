@@ -1,2 +1,2 @@
 /// The version of the engine and of the command.
-public let broadsideVersion = "0.2.0-dev"
+public let broadsideVersion = "1.0.0-beta.1"
