@@ -120,7 +120,7 @@ class Trial:
         self.log(name)
         self.summary(json.loads(out), name, reasons)
         self.metrics(name)
-        self.page(name, alert)
+        self.page("r.html", [name, *(text.replace("{{", "{") for text in alert.values())])
         self.exports(tokens + malformed, cut)
         self.command("ledger", "stats", "--ledger", "L", codes=[0])
         json.loads(self.command("ledger", "stats", "--ledger", "L", "--json", codes=[0]))
@@ -129,6 +129,9 @@ class Trial:
         self.command("send", "--tokens", "t.txt", "--payload", "p.json", *self.server.options(),
                      "--ledger", "M", f"--name={name}", "--max-invalid", "100", "--abort-after", "1000",
                      "--format", "lines", codes=[0])
+        self.command("report", "--all", "L", "M", "--output", "n.html", codes=[0])
+        self.page("n.html", [name])
+
     def log(self, name):
         lines = [line for line in self.command.said.split("\n") if line.startswith("{")]
         expect(len(lines) >= 3, "log: too few lines", self.command.said)
@@ -157,8 +160,8 @@ class Trial:
         refused = families["broadside_rows_refused"].samples
         expect(all(set(sample.labels) == {"reason"} for sample in refused), "metrics: labels", refused)
 
-    def page(self, name, alert):
-        with open(f"{self.command.directory}/r.html", encoding="utf-8", newline="\n") as file:
+    def page(self, file, texts):
+        with open(f"{self.command.directory}/{file}", encoding="utf-8", newline="\n") as file:
             text = file.read()
         expect(not INVISIBLE.search(text.replace("\n", "")), "report: invisible characters")
         page = Page(text)
@@ -171,7 +174,7 @@ class Trial:
                "report: a script")
         self.known.setdefault("tags", tags)
         words = "".join(page.text)
-        for what in (name, alert["title"].replace("{{", "{"), alert["body"].replace("{{", "{")):
+        for what in texts:
             expect(shown(what) in words or shown(what.strip()) in words, "report: text",
                    shown(what), words[:3000])
 
