@@ -57,7 +57,8 @@ struct DocumentedStory {
         script += "cd '\(work)'\n"
         for piece in pieces {
             guard let body = Self.body(of: piece) else { continue }
-            script += "here=\(piece.line)\nexec >\"$outputs/$here\" 2>&1\n\(body)"
+            script += "printed=$outputs/$here\nhere=\(piece.line)\n"
+            script += "exec >\"$outputs/$here\" 2>&1\n\(body)"
         }
         for port in Self.documentedPorts {
             script.replace(try Regex("\\b\(port)\\b"), with: "\(try Ports.free())")
@@ -71,7 +72,7 @@ struct DocumentedStory {
         # A terminal's background jobs can be interrupted, and so can a script's with -m.
         set -mE -o pipefail
         exec 3>&2
-        outputs='\(outputs)' background=() said=() statuses=()
+        outputs='\(outputs)' here= background=() said=() statuses=()
         trap 'statuses+=($?)' ERR
         trap 'trap - ERR; kill $(jobs -p) 2>/dev/null; wait' EXIT
         fail() {
