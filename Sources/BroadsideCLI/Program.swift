@@ -13,6 +13,7 @@ enum Program {
         PayloadCommand.description,
         DoctorCommand.description,
         ControlCommand.description,
+        StatusCommand.description,
         ReportCommand.description,
         SimulateCommand.description,
         BenchCommand.description,

@@ -16,15 +16,15 @@ public struct LedgerCollection {
 
     /// - Parameters:
     ///   - directories: What the user named.
-    ///   - option: The option that asked for them, for messages.
+    ///   - option: The option that asked for them, for messages; nil: the command itself did.
     /// - Throws: With exit code 2, if one of them holds no ledger, or if there are too many.
-    public init(_ directories: [String], option: String) throws(BroadsideError) {
+    public init(_ directories: [String], option: String?) throws(BroadsideError) {
         var seen: [FileIdentity] = []
         var found: [String] = []
         for directory in directories {
             found += try ledgers(of: directory, option: option)
             guard found.count <= Self.ledgersLimit else {
-                throw .usage(
+                throw refusal(
                     option,
                     "\(directory): more than \(grouped(Self.ledgersLimit)) ledgers: name fewer "
                         + "directories")
@@ -39,27 +39,32 @@ public struct LedgerCollection {
         }
     }
 
+    private func refusal(_ option: String?, _ problem: String) -> BroadsideError {
+        option.map { .usage($0, problem) } ?? .request(problem)
+    }
+
     /// The ledger that a directory is, or those below it.
     private mutating func ledgers(
-        of directory: String, option: String
+        of directory: String, option: String?
     ) throws(BroadsideError) -> [String] {
         guard let information = SystemCall.status(directory) else {
-            throw .usage(
+            throw refusal(
                 option, "\(directory): \(describe(errno: errno)): name a directory of ledgers")
         }
         guard information.st_mode & S_IFMT == S_IFDIR else {
-            throw .usage(option, "\(directory) is not a directory: name a directory of ledgers")
+            throw refusal(option, "\(directory) is not a directory: name a directory of ledgers")
         }
         if LedgerDirectory.isBegunLedger(directory) { return [directory] }
         guard let names = SystemCall.names(inDirectory: directory) else {
-            throw .usage(
+            throw refusal(
                 option, "\(directory): \(describe(errno: errno)): name a directory of ledgers")
         }
-        let folder = directory.hasSuffix("/") ? directory : directory + "/"
+        let folder =
+            directory == "." ? "" : directory.hasSuffix("/") ? directory : directory + "/"
         let below = names.sorted().map { folder + $0 }.filter(isDirectoryPath)
         let ledgers = below.filter(LedgerDirectory.isBegunLedger)
         guard !ledgers.isEmpty else {
-            throw .usage(
+            throw refusal(
                 option,
                 "\(directory) is not a ledger, and there is none immediately below it: name a "
                     + "directory of ledgers")

@@ -1,0 +1,186 @@
+internal import Campaign
+import Engine
+import FoundationEssentials
+import Ledgers
+import Observability
+public import Support
+
+/// What `broadside status` says about one ledger: what its run does now, or how the last one ended.
+public struct RunStatus: Sendable {
+    /// What a campaign is doing.
+    enum State: String {
+        case running, paused, stopping
+        /// The ledger is locked, and no run responds: it begins, ends, or only reads.
+        case busy
+        /// Every row is settled.
+        case complete
+        /// Rows remain, and a resume continues.
+        case stopped
+        /// The last run was killed: rows remain, and some may be in doubt.
+        case interrupted
+        /// APNs refused the campaign as a whole.
+        case aborted
+        /// The last run ended by an error of a file, a disk or the network.
+        case error
+        /// The ledger can't be read.
+        case unreadable
+    }
+
+    let path: String
+    private var state = State.unreadable
+    private var campaign: String?
+    private var name: String?
+    private var startedAtMilliseconds: UInt64?
+    private var progress = Progress()
+    /// Why the ledger can't be read; nil if it can.
+    public private(set) var problem: BroadsideError?
+
+    /// The members of a run's response to `status` that are shown.
+    private struct Progress: Decodable {
+        var phase: String?
+        var rows: UInt64?
+        var rowsEstimated: Bool?
+        var settled: UInt64?
+        var rate: UInt64?
+        var limitedBy: String?
+        var etaSeconds: Double?
+
+        private enum CodingKeys: String, CodingKey {
+            case phase, rows, settled, rate
+            case rowsEstimated = "rows_estimated"
+            case limitedBy = "limited_by"
+            case etaSeconds = "eta_seconds"
+        }
+    }
+
+    /// Looks at a ledger.
+    ///
+    /// - Parameter path: Its directory.
+    /// - Throws: Only if a signal asks for the end.
+    public init(ledger path: String) throws(BroadsideError) {
+        self.path = path
+        do throws(BroadsideError) {
+            try read()
+        } catch {
+            if error.exitCode == ExitCode.rowsRemain { throw error }
+            problem = BroadsideError(
+                "\(printable(path)): \(Self.withoutOption(error.message))", exitCode: ExitCode.disk)
+        }
+    }
+
+    /// The option that such a message begins with is not one of this command's call.
+    private static func withoutOption(_ message: String) -> String {
+        let option = "--ledger "
+        return message.starts(withBytes: option) ? String(message.dropFirst(option.count)) : message
+    }
+
+    private mutating func read() throws(BroadsideError) {
+        let reader = try LedgerReader(path: path)
+        campaign = reader.campaign
+        name = reader.manifest.name
+        startedAtMilliseconds = reader.manifest.epochs.last?.startedAtMilliseconds
+        if let progress = runningProgress {
+            self.progress = progress
+            state = progress.phase.flatMap(State.init(rawValue:)) ?? .stopping
+            return
+        }
+        progress.rows = reader.manifest.rowCount
+        if reader.directory.isInUse {
+            state = .busy
+            return
+        }
+        if reader.isFinished, reader.manifest.epochs.last?.stop?.cause?.isAbort != true {
+            // Its rows are all settled: they need not be counted.
+            state = .complete
+            progress.settled = progress.rows
+            return
+        }
+        let summary = try reader.statistics()
+        progress.rows = summary.rows
+        progress.settled =
+            summary.accepted + summary.rejected + summary.invalid + summary.skipped
+            + summary.failed + summary.unknown
+        state = State(summary.outcome, wasKilled: reader.manifest.epochs.last?.segments == nil)
+    }
+
+    /// What a run says that is writing the ledger; nil if none does.
+    private var runningProgress: Progress? {
+        guard let response = try? ControlClient.ask(ledger: path, request: "status") else {
+            return nil
+        }
+        return try? JSONDecoder().decode(Progress.self, from: Data(response.utf8))
+    }
+
+    // MARK: Output
+
+    /// One line of JSON; what is not known is null.
+    public var json: String {
+        var line = JSONLine()
+        line.add("ledger", path)
+        line.add("campaign", campaign)
+        line.add("name", name)
+        line.add("state", state.rawValue)
+        line.add("started_at_ms", startedAtMilliseconds)
+        line.add("rows", progress.rows)
+        line.add("rows_estimated", progress.rowsEstimated ?? false)
+        line.add("settled", progress.settled)
+        line.add("rate", progress.rate)
+        line.add("limited_by", progress.limitedBy)
+        line.add("eta_seconds", progress.etaSeconds, places: 0)
+        line.add("error", problem?.message)
+        return line.object + "\n"
+    }
+
+    /// A table for people, a row for each ledger.
+    public static func table(_ all: [RunStatus]) -> String {
+        let head = [
+            "ledger", "name", "state", "started", "progress", "per second", "bottleneck", "left",
+        ]
+        var rows = [head] + all.map(\.cells)
+        if all.allSatisfy({ $0.name == nil }) {
+            for index in rows.indices { rows[index].remove(at: 1) }
+        }
+        let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        return rows.map { cells in
+            var line = ""
+            for (cell, width) in zip(cells, widths) {
+                line += cell + String(repeating: " ", count: width - cell.count + 2)
+            }
+            while line.last == " " { line.removeLast() }
+            return line + "\n"
+        }.joined()
+    }
+
+    private var cells: [String] {
+        [
+            printable(path), name.map { printable($0, limit: 40) } ?? "-",
+            state.rawValue,
+            startedAtMilliseconds.map(localDateAndTime) ?? "-",
+            progressText, progress.rate.map { grouped($0) } ?? "-",
+            progress.limitedBy.flatMap { name in LimitedBy.allCases.first { $0.name == name } }?
+                .words() ?? "-",
+            progress.etaSeconds.map { durationText($0) } ?? "-",
+        ]
+    }
+
+    private var progressText: String {
+        guard let settled = progress.settled else { return "-" }
+        guard let rows = progress.rows else { return "\(grouped(settled)) settled" }
+        let share = rows > 0 ? Double(settled) / Double(rows) : 1
+        let about = progress.rowsEstimated == true ? "about " : ""
+        return "\(percentText(share)) of \(about)\(grouped(rows))"
+    }
+}
+
+extension RunStatus.State {
+    /// - Parameter wasKilled: The last run did not record its end.
+    fileprivate init(_ outcome: Summary.Outcome, wasKilled: Bool) {
+        switch outcome {
+        case .complete: self = .complete
+        case .aborted: self = .aborted
+        case .error: self = .error
+        case .running: self = .busy
+        case .stopped: self = wasKilled ? .interrupted : .stopped
+        }
+    }
+}

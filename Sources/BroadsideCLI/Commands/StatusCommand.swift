@@ -1,0 +1,60 @@
+import Broadside
+import Support
+
+/// `broadside status`: runs at a glance.
+enum StatusCommand {
+    static let description: CommandDescription = CommandDescription(
+        name: "status",
+        summary: "runs at a glance: state, progress, rate, bottleneck, time left",
+        usage: "[DIR...] [--json]",
+        discussion: """
+            Prints a line for each ledger: what its run is doing now, or how the last one ended. Each
+            DIR is a ledger, or a directory with ledgers immediately below it; without any, the
+            current directory is. Nothing has to be prepared, and nothing is disturbed.
+
+            running      rows are being sent
+            paused       by broadside control; resume continues
+            stopping     responses are awaited, then the run ends
+            busy         a process has just begun with the ledger, or is about to end
+            complete     every row is settled; ledger stats says how
+            stopped      rows remain: send --resume continues
+            interrupted  the run was killed: send --resume continues
+            aborted      APNs refused the campaign as a whole
+            error        a file, a disk or the network failed
+
+            Exit codes: 0 done; 2 a DIR holds no ledger; 5 a ledger can't be read, its line says why.
+            """,
+        sections: [
+            OptionSection(
+                title: "Options",
+                options: [
+                    .init("json", .flag, nil, "one line of JSON for each ledger")
+                ])
+        ],
+        examples: [
+            .init("Look at all runs in this directory", "broadside status"),
+            .init("Look at one, for a program", "broadside status --json tonight"),
+        ],
+        run: { (arguments) throws(BroadsideError) in
+            guard !arguments.words.contains("") else {
+                throw .request(
+                    "status is given an empty name: write broadside status DIR... (is a variable of "
+                        + "the script unset?)")
+            }
+            let words = arguments.words.isEmpty ? ["."] : arguments.words
+            let ledgers = try LedgerCollection(words, option: nil)
+            var all: [RunStatus] = []
+            for path in ledgers.paths { all.append(try RunStatus(ledger: path)) }
+            if arguments.has("json") {
+                print(all.map(\.json).joined(), terminator: "")
+            } else {
+                print(RunStatus.table(all), terminator: "")
+            }
+            let problems = all.compactMap(\.problem)
+            for problem in problems.dropLast() {
+                standardErrorLine("broadside: \(problem.message)")
+            }
+            if let last = problems.last { throw last }
+            return 0
+        })
+}
