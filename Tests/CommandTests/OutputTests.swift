@@ -73,7 +73,8 @@ struct OutputTests {
     @Test(
         "-h is one screen: usage, ten options at most, examples, and where the rest is",
         arguments: [
-            "send", "probe", "prune", "ledger", "tokens", "payload", "doctor", "control", "report",
+            "send", "probe", "prune", "ledger", "tokens", "payload", "doctor", "control", "status",
+            "report",
             "simulate", "bench", "feedback",
         ])
     func shortHelp(command: String) throws {
