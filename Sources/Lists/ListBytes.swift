@@ -165,7 +165,7 @@ package final class ListBytes: Sendable {
 
     /// How much of what has to be read was read, where the reader is at `offset`; a total of 0 is
     /// unknown.
-    func progress(at offset: UInt64) -> (done: UInt64, total: UInt64) {
+    package func progress(at offset: UInt64) -> (done: UInt64, total: UInt64) {
         if case .stream(let stream, _, let fileByteCount) = source {
             return (stream.inputOffset, fileByteCount)
         }

@@ -19,6 +19,14 @@ public enum ResourceLimits {
         return result == 0 ? UInt64(limit.rlim_max) : 1024
     }
 
+    /// The memory that this process may lock, bytes; nil: as much as it wants.
+    public static var lockedMemory: UInt64? {
+        var limit = rlimit()
+        // SAFETY: `limit` is a local that getrlimit sets during the call.
+        let result = unsafe getrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &limit)
+        return result == 0 && limit.rlim_max != .max ? UInt64(limit.rlim_max) : nil
+    }
+
     private static func raise(_ resource: __rlimit_resource_t) {
         var limit = rlimit()
         // SAFETY: `limit` is a local, which one call sets and the other reads; neither keeps its

@@ -93,6 +93,8 @@ struct DocumentTests {
             (["send", "--hpack", ""], ["strict", "compact"]),
             (["control", folder + "/t"], [folder + "/tokens one.txt"]),
             (["control", "x", ""], ["status", "rate", "pause", "resume", "stop"]),
+            (["control", "--ledger", "x", ""], ["status", "rate", "pause", "resume", "stop"]),
+            (["control", "--ledger", "x", "rate", ""], []),
             (["control", "x", "--j"], ["--json"]),
             (["control", "x", "rate", ""], []),
             (["help", "--completion", ""], ["bash", "zsh", "fish"]),

@@ -126,7 +126,7 @@ extension MalformedCall {
             ], says: ["--certificate", "@nothing", "No such file"]),
         .init(["control"], says: ["control takes", "control --ledger DIR status"]),
         .init(["control", "x", "rate", "-5"], says: ["-5", "no number here is below 0"]),
-        .init(["control", "x"], says: ["control wants", "PATH status"]),
+        .init(["control", "x"], says: ["control takes", "--ledger DIR status"]),
         .init(["simulate", "--state", "x", "--port", "2197"], says: ["unknown option --port"]),
         .init(
             ["simulate", "--state", "@list"],

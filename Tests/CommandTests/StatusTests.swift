@@ -21,7 +21,10 @@ struct StatusTests {
 
     private func status(_ arguments: [String], in directory: TemporaryDirectory) throws -> Finished
     {
-        try Broadside.run(["status"] + arguments, in: directory, limit: 60)
+        let script = "cd '\(directory.path)' && exec \"$@\""
+        return try Subprocess.run(
+            "sh", ["-c", script, "sh", Broadside.path(), "status"] + arguments, in: directory,
+            limit: 60)
     }
 
     private func lines(_ finished: Finished) throws -> [String: Line] {

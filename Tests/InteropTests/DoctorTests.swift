@@ -54,7 +54,10 @@ struct DoctorTests {
             #expect(byKey.finished.exitCode == 0, "\(byKey.finished.output)")
             #expect(byKey.report?.outcome == "ok")
             let names = byKey.report?.checks.map(\.name) ?? []
-            for name in ["name", "connect", "TLS", "ALPN", "SETTINGS", "credential", "topic"] {
+            for name in [
+                "io_uring", "open files", "memory lock", "name", "connect", "TLS", "ALPN",
+                "SETTINGS", "credential", "topic",
+            ] {
                 #expect(names.contains(name))
             }
             let identity = try authority.clientCertificate(in: directory)
@@ -168,5 +171,41 @@ struct DoctorTests {
         #expect(used.finished.exitCode == 0, "\(used.finished.output)")
         let none = try Broadside.run(["doctor", "--topic", "com.x"], in: directory)
         #expect(none.exitCode == 2)
+    }
+
+    @Test("The disk of the ledger is tried and left as it was; no room to write is a failure")
+    func disk() throws {
+        let server = try LocalAPNs()
+        let well = try doctor(server.endpoint, ["ledger": "\(directory.path)/tonight"])
+        #expect(well.finished.exitCode == 0, "\(well.finished.output)")
+        let disk = try #require(well.report?.checks.first { $0.name == "ledger disk" })
+        #expect(disk.state != "failed")
+        #expect(disk.detail.contains(/free in .+, a sync takes [0-9.]+ m?s$/), "\(disk.detail)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        for place in ["/proc/tonight", "\(directory.path)/absent/tonight", "/dev/full/tonight"] {
+            let ill = try doctor(server.endpoint, ["ledger": place])
+            #expect(ill.finished.exitCode == 1, "\(ill.finished.output)")
+            #expect(ill.report?.failed?.name == "ledger disk", "\(place)")
+        }
+        #expect(
+            try doctor(server.endpoint).report?.checks.contains { $0.name == "ledger disk" }
+                == false)
+    }
+
+    @Test("Without io_uring, and with few files, it says so before the campaign")
+    func machine() throws {
+        let server = try LocalAPNs()
+        let arguments = [
+            Broadside.path(), "doctor", "--json", "--endpoint", server.endpoint, "--ca-file",
+            authority.caFile, "--topic", Campaign.topic, "--auth-key", authority.authKey,
+            "--key-id",
+            Campaign.keyID, "--team-id", Campaign.teamID,
+        ]
+        let few = try Subprocess.run(
+            "sh", ["-c", "ulimit -n 40; exec \"$@\"", "sh"] + arguments, in: directory, limit: 60)
+        let report = try JSONDecoder().decode(Report.self, from: Data(few.output.utf8))
+        let files = try #require(report.checks.first { $0.name == "open files" })
+        #expect(files.state == "warning" && files.advice?.contains("ulimit -n") == true)
+        #expect(files.detail.hasPrefix("40 allowed"), "\(files.detail)")
     }
 }

@@ -43,7 +43,8 @@ public enum DoctorRun {
 
     /// Goes through the checks and prints what they found.
     ///
-    /// - Returns: 0 where all is in order, 1 where APNs can't be reached, 4 where it refuses.
+    /// - Returns: 0 if all is in order, 1 if APNs can't be reached or this machine can't run a campaign,
+    ///   4 if APNs refuses.
     /// - Throws: What is wrong with the request itself; the findings are printed then as well.
     public static func run(_ options: SendOptions, asJSON: Bool) throws(BroadsideError) -> Int32 {
         let (host, port) = try Plan.endpoint(options)
@@ -59,9 +60,10 @@ public enum DoctorRun {
         }
         report.add("files", .ok, subject.credential.summary)
         for warning in subject.warnings { report.add("files", .warning, warning) }
+        let canRun = DoctorMachine.examine(&report, ledger: options.ledger)
         let code = examine(&report, subject)
         show()
-        return code
+        return code == 0 && !canRun ? 1 : code
     }
 
     /// The provider token, for use with other tools; connects nowhere.

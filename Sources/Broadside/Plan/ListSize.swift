@@ -27,9 +27,9 @@ enum ListSize: Equatable {
             rows += UInt64(chunk.rowCount)
             pool.giveBack(chunk)
         }
-        let total = list.bytes.estimatedByteCount
-        guard rows > 0, bytes > 0, total < .max else { return .unknown }
-        let all = Double(total) * Double(rows) / Double(bytes) / Double(shard?.count ?? 1)
+        let (done, total) = list.bytes.progress(at: bytes)
+        guard rows > 0, done > 0, total > 0 else { return .unknown }
+        let all = Double(total) * Double(rows) / Double(done) / Double(shard?.count ?? 1)
         return .about(min(UInt64(all), plan.options.limit ?? .max))
     }
 
@@ -43,8 +43,8 @@ enum ListSize: Equatable {
         return .exact(min(end - min(end, part.firstRow), plan.options.limit ?? .max))
     }
 
-    /// Chunks from which an estimate is made.
-    private static var chunksLimit: Int { 4 }
+    /// Chunks from which an estimate is made: 4 MiB, so that what a decompressor reads ahead counts little.
+    private static var chunksLimit: Int { 64 }
 
     /// For people.
     var text: String {

@@ -6,21 +6,26 @@ import Support
 enum DoctorCommand {
     static let description: CommandDescription = CommandDescription(
         name: "doctor",
-        summary: "one connection to APNs with these credentials: what works, and what does not",
+        summary: "a check before the campaign: this machine, and one connection to APNs",
         usage: "--topic TOPIC CREDENTIAL [OPTIONS]",
         discussion: """
-            Resolves, connects, shakes hands, and sends one request to a device token that no device
-            can have. From the answer it says whether credential, topic, environment and clock are
-            right, and what to do where they are not. No device gets anything.
+            A check before the campaign. Looks at this machine (io_uring, open files, locked memory,
+            room and speed of the ledger's disk), then resolves, connects, shakes hands, and sends one
+            request to a device token that no device can have. From the response it says whether
+            credential, topic, environment and clock are right, and how to fix what is not. No device
+            gets anything.
 
-            Exit codes: 0 all is in order; 1 APNs can't be reached; 2 the request is wrong; 4 APNs
-            refuses credential, topic or environment.
+            Exit codes: 0 all is in order; 1 APNs can't be reached, or this machine can't run a
+            campaign; 2 the request is wrong; 4 APNs refuses credential, topic or environment.
             """,
         sections: [
             OptionSection(
                 title: "What to ask",
                 options: [CampaignOptions.file("credential, topic and endpoint")]
                     + [topic, SendCommand.pushType].map(\.description) + [
+                        .init(
+                            "ledger", .file(.ledger), "DIR",
+                            "check room and speed of the disk on which this ledger will be"),
                         .init("json", .flag, nil, "the findings as JSON"),
                         .init(
                             "print-token", .flag, nil,
@@ -36,10 +41,13 @@ enum DoctorCommand {
                 broadside doctor --environment development --topic com.example.MyApp \
                     --auth-key AuthKey_XXXXXXXXXX.p8 --key-id XXXXXXXXXX \
                     --team-id YYYYYYYYYY
-                """#)
+                """#),
+            .init(
+                "Check this machine, and all that a campaign file names",
+                "broadside doctor --campaign evening.json5 --ledger tonight"),
         ],
         campaignKeys: Set(
-            ["topic", "push-type"]
+            ["topic", "push-type", "ledger"]
                 + (CredentialOptions.credentials.section.options
                 + CredentialOptions.endpoint.section.options).map(\.name)),
         run: { (arguments) throws(BroadsideError) in
@@ -55,6 +63,7 @@ enum DoctorCommand {
             for group in [CredentialOptions.credentials, CredentialOptions.endpoint] {
                 try group.read(arguments, into: &options)
             }
+            options.ledger = arguments.string("ledger")
             if arguments.has("print-token") {
                 print(try DoctorRun.token(options))
                 return 0

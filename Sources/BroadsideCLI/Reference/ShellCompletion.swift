@@ -38,7 +38,7 @@ enum ShellCompletion: String, CaseIterable {
 
     /// Whether words of a command that are not options are paths.
     static func takesPaths(_ command: CommandDescription) -> Bool {
-        command.usage.hasPrefix("PATH") || command.usage.contains("DIR...")
+        !command.wordsAfterPath.isEmpty || command.usage.contains("DIR...")
     }
 
     static func escaping(_ characters: String, in text: String) -> String {

@@ -6,6 +6,14 @@ package import Glibc
 package enum SystemCall {
     // MARK: Names
 
+    /// `fstatvfs(3)`: the bytes that this user may still write there; nil on failure.
+    package static func freeByteCount(of descriptor: Int32) -> UInt64? {
+        var information = statvfs()
+        // SAFETY: `information` is a local that fstatvfs sets during the call.
+        guard unsafe fstatvfs(descriptor, &information) == 0 else { return nil }
+        return UInt64(information.f_bavail) * UInt64(information.f_frsize)
+    }
+
     /// `open(2)`: a descriptor, or -1.
     package static func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0) -> Int32 {
         // SAFETY: the path is a C string during the call, which keeps no address.

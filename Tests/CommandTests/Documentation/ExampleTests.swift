@@ -84,7 +84,9 @@ struct ExampleTests {
         text += try show("payload", 0) + show("payload", 1)
         text += hidden(Self.apple) + (try show("doctor", 0) + show("send", 0))
         text += hidden("unset -f broadside")
-        text += try show("send", 1) + show("report", 0) + show("ledger", 0) + show("ledger", 1)
+        text += try show("doctor", 1) + show("send", 1) + show("status", 0) + show("status", 1)
+        text += hidden("mkdir nights; cp -r tonight nights/") + (try show("report", 1))
+        text += try show("report", 0) + show("ledger", 0) + show("ledger", 1)
         text += hidden("[[ $(wc -l <left.csv) == 1 ]]")
         text += try show("prune", 0)
         text += hidden("grep -vxFf dead.txt tokens.txt | cmp - tokens.clean.txt")
@@ -155,9 +157,10 @@ struct ExampleTests {
 
     private static let slow = """
         for copy in {1..100}; do cat tokens.txt; done >long.txt
-        broadside send --campaign evening.json5 --tokens long.txt --rate 100 \\
-            --control run.sock --ledger slow &
-        await is_under_way slow
+        rm -r tonight
+        broadside send --campaign evening.json5 --tokens long.txt --rate 100 --ledger tonight &
+        await is_under_way tonight
+        await broadside control --ledger tonight status
         """
 
     private static let shards = """

@@ -1,0 +1,97 @@
+import Engine
+internal import Glibc
+import Ring
+import Support
+
+/// What the doctor finds out about this machine: what a run needs of it besides the network.
+enum DoctorMachine {
+    /// Connections to which a run grows on its own, and reactors that they keep busy.
+    private static let (connections, reactors) = (64, 2)
+    /// A disk with less room is worth a warning: a ledger of 40 million rows.
+    private static let leastFreeByteCount: UInt64 = 1 << 30
+    /// What a reactor writes and syncs at once, and how often that is tried.
+    private static let (syncByteCount, syncs) = (16_384, 5)
+    /// A sync that takes longer holds up a fast run: reservations are synced about once per second.
+    private static let slowSync = 500 * millisecond
+
+    /// Looks at io_uring, the limits, and the disk of a ledger.
+    ///
+    /// - Parameter ledger: Where results will go; nil: no disk is looked at.
+    /// - Returns: False if no run can start here.
+    static func examine(_ report: inout DoctorReport, ledger: String?) -> Bool {
+        ResourceLimits.raise()
+        var canRun = true
+        do {
+            try ReactorThread.tryRings(1)
+            report.add("io_uring", .ok, "available")
+        } catch {
+            report.add("io_uring", .failed, "\(error)", advice: "no run can start here without it")
+            canRun = false
+        }
+        let (files, needed) = (
+            ResourceLimits.openFiles, RunShape.descriptors(connections, reactors: reactors)
+        )
+        let isEnough = files >= UInt64(needed)
+        report.add(
+            "open files", isEnough ? .ok : .warning,
+            "\(grouped(files)) allowed, \(connections) connections need \(needed)",
+            advice: isEnough
+                ? nil : "raise the limit: ulimit -n \(needed), or LimitNOFILE= in a unit")
+        report.add(
+            "memory lock", .ok,
+            ResourceLimits.lockedMemory.map { "\(byteCountText($0)) allowed" } ?? "unlimited")
+        if let ledger { canRun = examineDisk(&report, of: ledger) && canRun }
+        return canRun
+    }
+
+    /// Room and speed of the disk on which a ledger will be; nothing is left there.
+    private static func examineDisk(_ report: inout DoctorReport, of ledger: String) -> Bool {
+        let place = absolutePath(ledger)
+        let folder = place.parts(atLast: "/").map { String($0.before) } ?? "/"
+        let parent = folder.isEmpty ? "/" : folder
+        let descriptor: Int32
+        do {
+            descriptor = try openNameless(in: parent)
+        } catch {
+            report.add(
+                "ledger disk", .failed, "\(parent): \(describe(errno: errno))",
+                advice: "name a ledger in a directory that exists and can be written to")
+            return false
+        }
+        defer { close(descriptor) }
+        let free = SystemCall.freeByteCount(of: descriptor) ?? 0
+        let block = [UInt8](repeating: 0x5a, count: syncByteCount)
+        var times: [UInt64] = []
+        for _ in 0..<syncs {
+            let start = Clock.now().nanoseconds
+            guard SystemCall.write(descriptor, block.rawSpan) == block.count, fsync(descriptor) == 0
+            else {
+                report.add(
+                    "ledger disk", .failed, "\(parent): \(describe(errno: errno))",
+                    advice: "a ledger cannot be written there: free space, or name another disk")
+                return false
+            }
+            times.append(Clock.now().nanoseconds - start)
+        }
+        times.sort()
+        let sync = times[times.count / 2]
+        let isSlow = sync > slowSync
+        let isFull = free < leastFreeByteCount
+        report.add(
+            "ledger disk", isSlow || isFull ? .warning : .ok,
+            "\(byteCountText(free)) free in \(parent), a sync takes \(latencyText(sync))",
+            advice: isFull
+                ? "a row needs up to 24 bytes, one that is not accepted about 100: free some space"
+                : isSlow ? "reservations wait for such syncs: use a faster disk" : nil)
+        return true
+    }
+
+    /// `12.3 GiB`.
+    private static func byteCountText(_ count: UInt64) -> String {
+        var (value, unit) = (Double(count), "bytes")
+        for next in ["KiB", "MiB", "GiB", "TiB"] where value >= 1024 {
+            (value, unit) = (value / 1024, next)
+        }
+        return unit == "bytes" ? "\(count) bytes" : "\(decimal(value, places: 1)) \(unit)"
+    }
+}
