@@ -195,7 +195,7 @@ struct DoctorTests {
     func machine() throws {
         let server = try LocalAPNs()
         let arguments = [
-            Broadside.path(), "doctor", "--json", "--endpoint", server.endpoint, "--ca-file",
+            try Broadside.path(), "doctor", "--json", "--endpoint", server.endpoint, "--ca-file",
             authority.caFile, "--topic", Campaign.topic, "--auth-key", authority.authKey,
             "--key-id",
             Campaign.keyID, "--team-id", Campaign.teamID,
