@@ -141,7 +141,8 @@ struct LegacySendTests {
                 "--progress", "json", "--summary", "-", "--report", report, "--abort-after", "300",
             ])
         #expect(sent.exitCode == 0, "\(sent.errors)")
-        #expect(sent.errors.contains("legacy gateway, command 2\ntopic        "))
+        #expect(sent.errors.contains("legacy gateway, command 2\ncredential   "))
+        #expect(sent.errors.contains("\ntopic        "), "\(sent.errors)")
         #expect(sent.errors.contains(", by the certificate, priority 10\n"), "\(sent.errors)")
         #expect(!sent.errors.contains("push type") && !sent.errors.contains("streams each"))
         #expect(sent.errors.contains("the wait for the gateway's silence"), "\(sent.errors)")

@@ -44,6 +44,8 @@ package final class BlockingStream {
     /// Set at the stream's end where that was not said in order.
     package private(set) var endFailure: TLSError?
     private let deadline: UInt64
+    /// Times that a connect is continued.
+    private static let interruptions = 8
     private static let plainByteCount = 32_768
     /// Room for several records, and what a handshake says.
     private static let cipherByteCount = 98_304
@@ -69,10 +71,15 @@ package final class BlockingStream {
             throw .network("\(error)")
         }
         limitWaits(seconds: min(patience.connecting, patience.silence))
-        let code = Socket.connect(descriptor, to: address)
-        // A connect that ran into SO_SNDTIMEO says EINPROGRESS (socket(7)).
-        guard code == 0 else {
-            throw .connect(errno: code == EINPROGRESS ? ETIMEDOUT : code)
+        var code = Socket.connect(descriptor, to: address)
+        // The kernel interrupts it to finish a ring that was just closed: a second call waits on.
+        for _ in 0..<Self.interruptions where code == EINTR {
+            code = Socket.connect(descriptor, to: address)
+        }
+        // A connect that ran into SO_SNDTIMEO says EINPROGRESS (socket(7)), one that was continued
+        // EALREADY.
+        guard code == 0 || code == EISCONN else {
+            throw .connect(errno: code == EINPROGRESS || code == EALREADY ? ETIMEDOUT : code)
         }
         limitWaits(seconds: patience.silence)
     }

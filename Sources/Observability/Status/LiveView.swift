@@ -19,6 +19,11 @@ struct LiveView {
 
     let style: Style
 
+    /// From so many columns on there are pictures of rate and latency.
+    static let wideWidth = 100
+    /// The most columns of the latency's picture.
+    private static let latencyColumns = 24
+
     /// Reasons that are named; the others are summed up.
     static let reasonsLimit = 4
 
@@ -31,6 +36,7 @@ struct LiveView {
         ] {
             lines += wrap(group, width: width)
         }
+        if width >= Self.wideWidth { lines += pictures(snapshot, width: width) }
         return lines
     }
 
@@ -119,7 +125,7 @@ struct LiveView {
     private func state(_ snapshot: RunSnapshot) -> [Segment] {
         switch snapshot.phase {
         case .paused:
-            return [Segment(text: "paused: broadside control PATH resume", emphasis: .bad)]
+            return [Segment(text: "paused: broadside control --ledger DIR resume", emphasis: .bad)]
         case .stopping:
             return [Segment(text: "stopping: answers in flight are awaited", emphasis: .bad)]
         case .running, .finished:
@@ -136,6 +142,51 @@ struct LiveView {
             }
             return segments
         }
+    }
+
+    // MARK: Pictures
+
+    /// The course of the rate, how the latencies are spread, and when it began and will end.
+    private func pictures(_ snapshot: RunSnapshot, width: Int) -> [String] {
+        var clock = [
+            Segment(text: "started \(localDateAndTime(snapshot.startedAtMilliseconds).suffix(5))")
+        ]
+        if let eta = snapshot.etaSeconds, eta < Self.longestEta {
+            let end = snapshot.wallMilliseconds + UInt64(eta * 1000)
+            clock.append(Segment(text: "expected end \(localDateAndTime(end).suffix(5))"))
+        }
+        var lines = wrap(clock, width: width)
+        guard style.hasUnicode else { return lines }
+        if let peak = snapshot.recentRates.max(), peak > 0, snapshot.recentRates.count > 1 {
+            let label = "  at most \(rateText(peak))/s"
+            let shown = snapshot.recentRates.suffix(width - 5 - label.count)
+            lines.append(
+                "rate " + paint(Segment(text: Self.sparkline(shown, peak: peak), emphasis: .good))
+                    + paint(Segment(text: label, emphasis: .faint)))
+        }
+        let columns = snapshot.latencyCounts.columns(Self.latencyColumns)
+        if let first = columns.first, let last = columns.last, columns.count > 1 {
+            let counts = columns.map(\.count)
+            let picture = Self.sparkline(counts, peak: counts.max() ?? 0)
+            lines.append(
+                "latency " + paint(Segment(text: latencyText(first.upper), emphasis: .faint)) + " "
+                    + picture + " "
+                    + paint(Segment(text: latencyText(last.upper), emphasis: .faint)))
+        }
+        return lines
+    }
+
+    /// Of a later end the clock says nothing: ten days, in seconds.
+    private static let longestEta = 864_000.0
+
+    /// A column per value, as high as its share of the peak; what is not zero is seen.
+    static func sparkline(_ values: some Sequence<Double>, peak: Double) -> String {
+        let levels = Array(" ▁▂▃▄▅▆▇█")
+        return String(
+            values.map { value in
+                guard peak > 0, value > 0 else { return levels[0] }
+                return levels[max(1, min(8, Int((value / peak * 8).rounded())))]
+            })
     }
 
     // MARK: Laying out

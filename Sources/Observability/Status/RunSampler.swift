@@ -94,6 +94,9 @@ package struct RunSampler {
         if elapsed > 0 {
             let new = period.count + untimed - before.statistics.untimedAnswers
             snapshot.rateNow = Double(new) / elapsed
+            snapshot.recentRates.append(snapshot.rateNow)
+            let extra = snapshot.recentRates.count - RunSnapshot.recentRatesLimit
+            if extra > 0 { snapshot.recentRates.removeFirst(extra) }
         }
         if snapshot.elapsedSeconds > 0 {
             snapshot.rateAverage = Double(report.latency.count + untimed) / snapshot.elapsedSeconds

@@ -45,6 +45,8 @@ package struct RunSnapshot: Sendable {
     /// Answers a second: in the last second, and since the start.
     package var rateNow = 0.0
     package var rateAverage = 0.0
+    /// The rates of the last looks, a second each, the oldest first.
+    package var recentRates: [Double] = []
     package var latencyNow = Latency()
     package var latency = Latency()
     package var openConnections = 0
@@ -60,7 +62,15 @@ package struct RunSnapshot: Sendable {
     package var statistics = RunStatistics()
     package var latencyCounts = LatencyCounts()
 
+    /// Looks whose rates are kept.
+    static let recentRatesLimit = 120
+
     package init() {}
+
+    /// When this process began to send, milliseconds since 1970.
+    var startedAtMilliseconds: UInt64 {
+        wallMilliseconds - min(wallMilliseconds, UInt64(max(0, elapsedSeconds) * 1000))
+    }
 
     /// The part of the rows that is settled, 0 to 1; nil where the rows are not known.
     package var share: Double? {

@@ -46,6 +46,34 @@ import Testing
             ])
     }
 
+    @Test
+    func `a wide terminal shows when it ends, the course of the rate and how latencies are spread`()
+    {
+        var snapshot = Self.snapshot()
+        snapshot.wallMilliseconds = 1_795_433_467_419
+        snapshot.recentRates = [0, 1, 10_000, 20_000, 30_000, 41_200]
+        var histogram = LatencyHistogram()
+        for _ in 0..<900 { histogram.record(1_000_000) }
+        for _ in 0..<100 { histogram.record(64_000_000) }
+        snapshot.latencyCounts.add(histogram.counts)
+        let lines = Self.plain.lines(snapshot, width: 120)
+        let start = localDateAndTime(1_795_433_467_419 - 154_000).suffix(5)
+        let end = localDateAndTime(1_795_433_467_419 + 93_000).suffix(5)
+        #expect(lines.contains("started \(start) · expected end \(end)"), "\(lines)")
+        #expect(lines.contains("rate  ▁▂▄▆█  at most 41,200/s"), "\(lines)")
+        let latency = lines.first { $0.hasPrefix("latency ") && $0.contains("█") } ?? ""
+        #expect(latency.wholeMatch(of: /latency .+ms █ *▁ .+ms/) != nil, "\(latency)")
+        #expect(Self.plain.lines(snapshot, width: 99).allSatisfy { !$0.contains("▁") })
+        let ascii = LiveView(style: .init(hasColor: false, hasUnicode: false))
+        #expect(ascii.lines(snapshot, width: 120).joined().utf8.allSatisfy { $0 < 0x80 })
+    }
+
+    @Test func `what is not zero is seen in a picture, and nothing is higher than its peak`() {
+        #expect(LiveView.sparkline([0, 0.001, 4, 8, 9], peak: 8) == " ▁▄██")
+        #expect(LiveView.sparkline([0, 1], peak: 0) == "  ")
+        #expect(LiveView.sparkline([], peak: 1).isEmpty)
+    }
+
     @Test(arguments: [false, true]) func `no line is wider than the terminal`(hasUnicode: Bool) {
         var snapshot = Self.snapshot()
         snapshot.statistics.retries = 17
