@@ -54,6 +54,9 @@ extension MalformedRequest {
         // Names that other tools have.
         .init(["--passphrase", "x"], says: ["--passphrase-file FILE", "no secret"]),
         .init(["--password", "x"], says: ["--passphrase-file FILE"]),
+        .init(["--to-file", "x"], says: ["--tokens FILE"]),
+        .init(["--badge", "3"], says: ["--payload FILE"]),
+        .init(["--schedule", "19:00"], says: ["systemd-run --on-calendar=19:00"]),
         .init(["--sandbox"], says: ["--environment development"]),
         .init(["--bundle-id", "x"], says: ["--topic TOPIC"]),
         .init(["--ttl", "3600"], says: ["--expiration +2h"]),

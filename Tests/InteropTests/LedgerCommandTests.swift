@@ -76,6 +76,10 @@ struct LedgerCommandTests {
             #expect(try lines(reasons, ["--state", "accepted"]).isEmpty)
         }
         #expect(try lines(["unregistered"]).isEmpty, "as APNs spells it")
+        let slip = try campaign.ledger("export", ["--reason", "Unregisterd"])
+        #expect(slip.exitCode == 0 && slip.errors.contains("did you mean Unregistered?"))
+        let foreign = try campaign.ledger("export", ["--reason", "QuotaOfTheRelay"])
+        #expect(foreign.exitCode == 0 && foreign.errors.isEmpty, "\(foreign.errors)")
     }
 
     @Test("Merge touches nothing in a directory that is not a ledger")

@@ -1,3 +1,4 @@
+import APNs
 import Broadside
 import Support
 
@@ -124,10 +125,23 @@ enum LedgerCommand {
                 values.isJSON
                 ? String(decoding: statistics.json(), as: UTF8.self) : statistics.countsText
             print(text, terminator: "")
-        case "export": try export(ledger, values)
+        case "export":
+            warnOfUnknown(values.reasons)
+            try export(ledger, values)
         default: print(try ledger.verify())
         }
         return 0
+    }
+
+    /// A reason that APNs does not know may be a relay's own; one that is nearly APNs' is a slip.
+    private static func warnOfUnknown(_ reasons: [String]) {
+        for name in reasons where Reason(text: name) == nil {
+            let known = Reason.allCases.map(\.text)
+            guard let nearest = nearestName(to: name, among: known) else { continue }
+            standardErrorLine(
+                "broadside: warning: --reason '\(name)' is not a reason of APNs: did you mean "
+                    + "\(nearest)?")
+        }
     }
 
     private static func merge(

@@ -37,9 +37,9 @@ struct LikelyGuess {
             "sandbox development dev", "environment", "write --environment development"),
         .init("production prod", "environment", "write --environment production"),
         .init("device device-token", "to", "write --to TOKEN"),
-        .init("list file input csv devices", "tokens", "write --tokens FILE"),
+        .init("list file input csv devices to-file to-list", "tokens", "write --tokens FILE"),
         .init(
-            "message alert title body text notification", "payload",
+            "message alert title body text notification badge sound data", "payload",
             "write --payload FILE, a file of JSON like {\"aps\":{\"alert\":\"Hello\"}}"),
         .init("ttl expires expiry expire", "expiration", "write --expiration +2h"),
         .init("host server url gateway", "endpoint", "write --endpoint HOST:PORT"),
