@@ -29,7 +29,7 @@ public struct APNsError: Error, Equatable, Sendable {
     public var offset: Int
 
     /// Makes an error of this module.
-    public init(_ code: Code, at offset: Int) {
+    init(_ code: Code, at offset: Int) {
         self.code = code
         self.offset = offset
     }

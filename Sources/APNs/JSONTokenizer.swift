@@ -48,7 +48,7 @@ public struct JSONTokenizer: Sendable {
     }
 
     /// How deeply arrays and objects may be nested.
-    public static let maximumDepth = 128
+    static let maximumDepth = 128
 
     private enum Expectation {
         case value
@@ -60,7 +60,7 @@ public struct JSONTokenizer: Sendable {
     }
 
     /// The byte the next token is looked for at.
-    public private(set) var offset: Int
+    private(set) var offset: Int
     /// How many arrays and objects are open.
     public private(set) var depth = 0
     private var expectation = Expectation.value

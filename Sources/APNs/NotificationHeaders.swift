@@ -9,7 +9,7 @@ public struct NotificationHeaders: Sendable, Equatable {
     /// `apns-priority`.
     public var priority: Priority
     /// `apns-expiration`, Unix seconds, 0 for one attempt; not sent where nil.
-    public var expirationUnixSeconds: UInt64?
+    var expirationUnixSeconds: UInt64?
     /// `apns-collapse-id`, at most 64 bytes; not sent where nil.
     public var collapseID: String?
 

@@ -19,9 +19,9 @@ public struct NotificationID: Sendable, Hashable {
     /// Where in the text the row's digits start.
     public static let rowDigitsOffset = 24
     /// How many digits the row has.
-    public static let rowDigitCount = 12
+    static let rowDigitCount = 12
     /// The first row number that has no id.
-    public static let rowLimit: UInt64 = 1 << 48
+    static let rowLimit: UInt64 = 1 << 48
 
     /// - Parameters:
     ///   - campaign: The campaign's random bits.

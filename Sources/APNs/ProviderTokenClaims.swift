@@ -11,7 +11,7 @@ public struct ProviderTokenClaims: Sendable, Equatable {
     public var issuedAtUnixSeconds: UInt64
 
     /// The bytes of an ES256 signature: R and S, each padded to 32.
-    public static let signatureCount = 64
+    static let signatureCount = 64
 
     /// Claims for a token that is to be signed.
     public init(keyID: String, teamID: String, issuedAtUnixSeconds: UInt64) {

@@ -14,7 +14,7 @@ extension Reason {
     /// The reason that APNs spells as `text`; nil for texts of ours and for new ones.
     ///
     /// Our own words are left out so that a server cannot forge, say, a `Timeout`.
-    public init?(text: RawSpan) {
+    init?(text: RawSpan) {
         for reason in Reason.fromAPNs where reason.isSpelled(text) {
             self = reason
             return

@@ -12,7 +12,7 @@ public struct ReasonBody: Sendable, Equatable {
     /// When APNs established that the token is dead, Unix milliseconds.
     public var timestampMilliseconds: UInt64?
     /// Whether the body was a JSON object to its end.
-    public var isWellFormed: Bool
+    var isWellFormed: Bool
 
     /// Reads a body, at most 512 bytes in practice. No allocation.
     public static func parse(_ body: RawSpan) -> ReasonBody {

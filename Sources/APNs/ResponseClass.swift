@@ -118,7 +118,7 @@ public struct ResponseClass: Sendable, Equatable {
     /// A stream that the server did not act on (REFUSED_STREAM, or above a GOAWAY's last stream).
     ///
     /// RFC 9113 section 8.7: such a request "has not been processed" and is safe to send again.
-    public static var notProcessed: ResponseClass { .init(.retryNotCounted, .none, .none) }
+    static var notProcessed: ResponseClass { .init(.retryNotCounted, .none, .none) }
 
     /// Classifies an answer.
     ///

@@ -127,7 +127,7 @@ public enum TokenText {
     /// What a log may show of a token: its first eight digits and an ellipsis.
     ///
     /// A whole token in a log would let whoever reads it address the device.
-    public static func shortened(_ digits: RawSpan) -> String {
+    static func shortened(_ digits: RawSpan) -> String {
         var text = ""
         for offset in 0..<min(8, digits.byteCount) {
             text.unicodeScalars.append(Unicode.Scalar(byte(digits, offset)))

@@ -35,7 +35,7 @@ public struct DynamicTableMirror: Sendable {
     private var count = 0
 
     /// The bytes that the entries count for (RFC 7541 section 4.1).
-    public private(set) var size = 0
+    private(set) var size = 0
     /// The most that `size` may be.
     public private(set) var capacity: Int
     /// Changes whenever an index changes or a size update starts or stops being due, so that a block
@@ -43,7 +43,7 @@ public struct DynamicTableMirror: Sendable {
     public private(set) var generation: UInt32 = 0
     /// The new capacity that the next block has to start with, if the peer's decoder does not know
     /// it yet (RFC 7541 section 4.2).
-    public private(set) var pendingSizeUpdate: Int?
+    private(set) var pendingSizeUpdate: Int?
 
     private var names: UInt128 = 0
     private var tokenRevision: UInt32 = 0
@@ -63,7 +63,7 @@ public struct DynamicTableMirror: Sendable {
 
     /// The index that stands for the whole field, name and value; nil while its newest entry has
     /// another value, or there is none.
-    public func index(of name: RequestFieldName, revision: UInt32) -> Int? {
+    func index(of name: RequestFieldName, revision: UInt32) -> Int? {
         guard let position = position(of: name), entries[position].revision == revision else {
             return nil
         }
@@ -88,7 +88,7 @@ public struct DynamicTableMirror: Sendable {
     /// - Parameter revision: Which of the field's values over time it is; nil for a value that no
     ///   other request has.
     @discardableResult
-    public mutating func insert(
+    mutating func insert(
         _ name: RequestFieldName, valueCount: Int, revision: UInt32? = nil
     ) -> Bool {
         precondition(

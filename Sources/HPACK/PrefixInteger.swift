@@ -2,7 +2,7 @@
 public enum PrefixInteger {
     /// The largest value that is read. RFC 7541 section 5.1 asks implementations for a limit; this
     /// one is above any string or table that a peer of ours could mean.
-    public static let limit = 1 << 24
+    static let limit = 1 << 24
 
     /// Appends `value`, whose first byte has `pattern` in the bits above the lowest `prefixBits`.
     public static func encode(

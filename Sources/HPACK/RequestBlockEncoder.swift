@@ -14,17 +14,17 @@ public enum IndexingPolicy: String, Sendable, CaseIterable {
 /// A header block with room for the values that differ from request to request.
 public struct EncodedBlock: Sendable, Equatable {
     /// Where one value goes.
-    public struct Hole: Sendable, Equatable {
+    struct Hole: Sendable, Equatable {
         /// The field whose value it is.
-        public var name: RequestFieldName
+        var name: RequestFieldName
         /// The bytes of the value in the block, after its length.
-        public var range: Range<Int>
+        var range: Range<Int>
     }
 
     /// The block. Holes are filled with zeros until a request writes its own bytes there.
     public var bytes: [UInt8]
     /// The holes in the order of the block.
-    public var holes: [Hole]
+    var holes: [Hole]
 
     /// Where the value of `name` goes; nil if it is not a hole.
     public func hole(_ name: RequestFieldName) -> Range<Int>? {

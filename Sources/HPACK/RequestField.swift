@@ -90,7 +90,7 @@ public struct RequestField: Sendable, Equatable {
         case hole(count: Int)
 
         /// The bytes of the value, before any coding.
-        public var count: Int {
+        var count: Int {
             switch self {
             case .constant(let bytes): bytes.count
             case .hole(let count): count
@@ -99,12 +99,12 @@ public struct RequestField: Sendable, Equatable {
     }
 
     /// Which field.
-    public var name: RequestFieldName
+    var name: RequestFieldName
     /// Its value.
-    public var value: Value
+    var value: Value
     /// Which of the constants that the field has over time, one after the other: a provider token's
     /// version, 0 for what never changes. Equal revisions of a field have equal bytes.
-    public var revision: UInt32
+    var revision: UInt32
 
     /// A field of a request.
     public init(_ name: RequestFieldName, _ value: Value, revision: UInt32 = 0) {

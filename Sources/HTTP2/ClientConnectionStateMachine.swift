@@ -26,11 +26,11 @@ internal import Synchronization
     /// What a connection is made with.
     public struct Configuration: Sendable {
         /// The most streams we ever open at once, whatever the server allows: 1...16,384.
-        public var maxStreams: Int
+        var maxStreams: Int
         /// With provider tokens one request goes first; the others follow after any answer but 403.
-        public var gateUntilFirstAnswer: Bool
+        var gateUntilFirstAnswer: Bool
         /// The bytes of DATA that the server may send ahead on the connection: 65,535...2^31-1.
-        public var connectionReceiveWindow: Int
+        var connectionReceiveWindow: Int
         /// The bytes of control frames that may wait for `takeOutput`. A server that makes us
         /// exceed it, by not reading what it asked for, is disconnected.
         public var outputLimit: Int
@@ -219,5 +219,5 @@ internal import Synchronization
     }
 
     /// Whether a request was answered by anything but 403, or no such answer is waited for.
-    public var isGatePassed: Bool { isGateOpen }
+    var isGatePassed: Bool { isGateOpen }
 }

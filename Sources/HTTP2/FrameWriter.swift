@@ -1,5 +1,5 @@
 /// Writes frame headers (RFC 9113 section 4.1) in front of what the caller writes itself.
-public enum FrameWriter {
+enum FrameWriter {
     /// Appends the nine bytes of `header`. There must be room for them.
     @inlinable
     public static func write(_ header: FrameHeader, into output: inout OutputRawSpan) {
@@ -13,7 +13,7 @@ public enum FrameWriter {
     }
 
     /// The nine bytes of `header`, for a template.
-    public static func bytes(_ header: FrameHeader) -> [UInt8] {
+    static func bytes(_ header: FrameHeader) -> [UInt8] {
         let length = UInt32(header.length)
         let id = header.streamID
         return [

@@ -88,7 +88,7 @@ package final class TokenList: Sendable {
     package var identity: FileIdentity? { bytes.identity }
 
     /// Reads bytes from a place on; 0 only at the end.
-    package func read(
+    func read(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(BroadsideError) -> Int {
         // SAFETY: the caller's buffer is passed on as it is.

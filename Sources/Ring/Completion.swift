@@ -38,7 +38,7 @@ public struct Completion: Equatable, Sendable {
     // copied.
     @usableFromInline let storage: UnsafeMutablePointer<Completion>
     /// The most completions it takes at once.
-    public let capacity: Int
+    let capacity: Int
     /// How many it holds.
     public internal(set) var count = 0
 

@@ -19,7 +19,7 @@ public struct EventDescriptor: ~Copyable, Sendable {
     public func signal() { Self.signal(descriptor) }
 
     /// Adds one to the counter behind a descriptor; safe in a signal handler.
-    public static func signal(_ descriptor: Int32) {
+    static func signal(_ descriptor: Int32) {
         var one: UInt64 = 1
         // SAFETY: the kernel reads the eight bytes of `one`, a local, during the call.
         _ = unsafe Glibc.write(descriptor, &one, MemoryLayout<UInt64>.size)

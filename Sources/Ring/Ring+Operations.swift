@@ -74,7 +74,7 @@ extension Ring {
     }
 
     /// Shuts one direction down, or both: `SHUT_WR`, `SHUT_RDWR`. Result: 0 or minus an errno.
-    public mutating func shutdown(_ descriptor: Int32, how: Int32, userData: UInt64) {
+    mutating func shutdown(_ descriptor: Int32, how: Int32, userData: UInt64) {
         // SAFETY: the entry is this call's alone (see `queue`); it names no memory.
         queue(userData) { unsafe io_uring_prep_shutdown($0, descriptor, how) }
     }
@@ -142,7 +142,7 @@ extension Ring {
 
     /// Completes when the time has passed since submission. Result: minus ETIME, or minus
     /// ECANCELED.
-    public mutating func timeout(nanoseconds: UInt64, userData: UInt64) {
+    mutating func timeout(nanoseconds: UInt64, userData: UInt64) {
         // SAFETY: the entry is this thread's until the next submission, and its slot has 32 bytes,
         // more than a timespec, aligned to 16; the kernel copies the time when it takes the entry
         // (see `slot`).

@@ -30,7 +30,7 @@ import Glibc
     /// Bytes a buffer; one completion carries at most that many.
     public let bufferSize: Int
     /// Buffers that were reaped with a completion and not given back yet.
-    public internal(set) var lentBufferCount = 0
+    var lentBufferCount = 0
 
     /// Bytes of a scratch slot: the larger of a `sockaddr_in6` and a timespec, rounded up.
     private static let slotSize = 32
@@ -98,7 +98,7 @@ import Glibc
     // MARK: Submitting and waiting
 
     /// Operations that are queued and not submitted yet.
-    public var queuedCount: Int {
+    var queuedCount: Int {
         // SAFETY: `ring` is set up, and only this thread queues.
         unsafe Int(io_uring_sq_ready(ring))
     }

@@ -8,7 +8,7 @@ import Glibc
 /// errors of the ring: they arrive as a negative `Completion.result`.
 public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The system call, or group of them, that failed.
-    public enum Operation: String, Sendable {
+    enum Operation: String, Sendable {
         case setUp = "io_uring_setup"
         case registerBuffers = "io_uring_register"
         case submit = "io_uring_enter"
@@ -22,14 +22,14 @@ public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 
     /// What was attempted.
-    public var operation: Operation
+    var operation: Operation
     /// The positive `errno` value; for `.resolve` getaddrinfo's code.
     public var code: Int32
     /// The address or host name concerned, where there is one.
-    public var subject: String?
+    var subject: String?
 
     /// An error of an operation with its positive `errno` value.
-    public init(_ operation: Operation, code: Int32, subject: String? = nil) {
+    init(_ operation: Operation, code: Int32, subject: String? = nil) {
         self.operation = operation
         self.code = code
         self.subject = subject

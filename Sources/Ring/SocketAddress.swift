@@ -126,7 +126,7 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The address without its port: `127.0.0.1`, `::1`.
-    public var host: String {
+    var host: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN) + 1)
         switch self {
         case .v4(let bits, _):

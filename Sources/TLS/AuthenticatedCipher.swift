@@ -7,7 +7,7 @@ public struct AuthenticatedCipher: Sendable {
     /// Bytes of a nonce, which no two different messages of a key may share.
     public static let nonceCount = 12
     /// Bytes that sealing adds.
-    public static let tagCount = 16
+    static let tagCount = 16
 
     private let key: [UInt8]
 

@@ -23,13 +23,13 @@ public struct CertificateAuthority: Sendable {
     }
 
     /// An authority from what was stored of one.
-    public init(identity: TLSIdentity) throws(TLSError) {
+    init(identity: TLSIdentity) throws(TLSError) {
         certificate = try Certificate.all(pem: identity.certificateChain)[0]
         key = try identity.key
     }
 
     /// The authority as PEM, to be stored.
-    public var identity: TLSIdentity {
+    var identity: TLSIdentity {
         TLSIdentity(certificateChain: certificate.pem, key: key)
     }
 
@@ -81,9 +81,9 @@ public struct CertificateAuthority: Sendable {
 /// From when to when a certificate is valid, in seconds from now.
 public struct CertificateValidity: Equatable, Sendable {
     /// The first second; negative lies in the past.
-    public var from: Int
+    var from: Int
     /// The last second.
-    public var until: Int
+    var until: Int
 
     /// From an hour ago, against clocks that differ, for 365 days.
     public init(from: Int = -3600, until: Int = 365 * 86_400) {

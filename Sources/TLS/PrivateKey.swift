@@ -58,7 +58,7 @@ internal import COpenSSL
     }
 
     /// The key as unencrypted PKCS#8 PEM, the form of Apple's `.p8` files.
-    public var pem: [UInt8] {
+    var pem: [UInt8] {
         PEMText.write {
             // SAFETY: the BIO is open in the closure; nil stands for no cipher, passphrase and
             // callback.
@@ -67,7 +67,7 @@ internal import COpenSSL
     }
 
     /// The public half as PEM.
-    public var publicPEM: [UInt8] {
+    var publicPEM: [UInt8] {
         // SAFETY: the BIO is open in the closure.
         PEMText.write { unsafe PEM_write_bio_PUBKEY($0, pointer) }
     }

@@ -7,7 +7,7 @@ public enum ServerName: Equatable, Sendable {
     case address(String)
 
     /// The name or address as text.
-    public var text: String {
+    var text: String {
         switch self {
         case .host(let text), .address(let text): text
         }
@@ -15,7 +15,7 @@ public enum ServerName: Equatable, Sendable {
 }
 
 /// TLS versions that are spoken; older ones are not (RFC 9113 section 9.2).
-public enum TLSVersion: Sendable {
+enum TLSVersion: Sendable {
     case tls12
     case tls13
 }
@@ -38,7 +38,7 @@ public struct TLSIdentity: Sendable {
     }
 
     /// A chain as PEM text, and a key that was read already: no text of it is kept.
-    public init(certificateChain: [UInt8], key: PrivateKey) {
+    init(certificateChain: [UInt8], key: PrivateKey) {
         self.certificateChain = certificateChain
         secret = .read(key)
     }
@@ -52,7 +52,7 @@ public struct TLSIdentity: Sendable {
     }
 
     /// The key.
-    public var key: PrivateKey {
+    var key: PrivateKey {
         get throws(TLSError) {
             switch secret {
             case .pem(let text): try PrivateKey(pem: text)
@@ -73,7 +73,7 @@ public struct ClientConfiguration: Sendable {
     /// Offered by ALPN; one of them must be selected. Empty: nothing offered, nothing required.
     public var applicationProtocols = ["h2"]
     /// Versions, both included.
-    public var versions: (lowest: TLSVersion, highest: TLSVersion) = (.tls12, .tls13)
+    var versions: (lowest: TLSVersion, highest: TLSVersion) = (.tls12, .tls13)
 
     /// System roots, no client certificate, `h2`, TLS 1.2 and 1.3.
     public init() {}
@@ -93,14 +93,14 @@ public struct ServerConfiguration: Sendable {
     }
 
     /// The certificate that clients see.
-    public var identity: TLSIdentity
+    var identity: TLSIdentity
     /// In order of preference. A client whose ALPN has none of them is refused
     /// (no_application_protocol); a client without ALPN gets none. Empty: ALPN is ignored.
     public var applicationProtocols = ["h2"]
     /// Whether clients are asked for a certificate.
     public var clientCertificates = ClientCertificates.none
     /// Versions, both included.
-    public var versions: (lowest: TLSVersion, highest: TLSVersion) = (.tls12, .tls13)
+    var versions: (lowest: TLSVersion, highest: TLSVersion) = (.tls12, .tls13)
 
     /// `h2`, no client certificates, TLS 1.2 and 1.3.
     public init(identity: TLSIdentity) { self.identity = identity }

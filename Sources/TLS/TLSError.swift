@@ -58,7 +58,7 @@ public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {
     public var message: String
 
     /// An error with its one line.
-    public init(_ code: Code, _ message: String) {
+    init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }

@@ -220,7 +220,7 @@ internal import COpenSSL
     /// Gives back the two record buffers, about 33 of a session's 52 KiB, until they are needed
     /// again. For connections that fall idle: an active one would only allocate them anew. Does
     /// nothing while part of a record is held.
-    public mutating func releaseBuffers() {
+    mutating func releaseBuffers() {
         guard isEstablished, failure == nil else { return }
         ErrorQueue.clear()
         // SAFETY: `session` lives as long as this value; buffers in use stay.

@@ -1,4 +1,4 @@
-import APNs
+@testable import APNs
 import Testing
 
 /// The legacy gateway's and the feedback service's bytes, against vectors that were made elsewhere.

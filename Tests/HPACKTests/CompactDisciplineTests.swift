@@ -1,4 +1,4 @@
-import HPACK
+@testable import HPACK
 import Testing
 
 /// Constant fields and provider tokens in the table: exact bytes, renewals, and nghttp2's inflater

@@ -1,4 +1,4 @@
-import HPACK
+@testable import HPACK
 import Testing
 
 @Suite struct DynamicTableMirrorTests {

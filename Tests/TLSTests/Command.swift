@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import TLS
+@testable import TLS
 
 /// The `openssl` command: another user of the library than ours.
 final class Command {

@@ -1,4 +1,4 @@
-import TLS
+@testable import TLS
 import Testing
 
 /// Our sessions against the `openssl` command over loopback sockets.

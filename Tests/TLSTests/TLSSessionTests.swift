@@ -1,4 +1,4 @@
-import TLS
+@testable import TLS
 import Testing
 
 @Suite("Sessions, client against server") struct TLSSessionTests {

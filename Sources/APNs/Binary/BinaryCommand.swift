@@ -19,7 +19,7 @@ public enum BinaryCommand: UInt8, Sendable, CaseIterable {
     }
 
     /// True where errors name a notification, so that what followed it can be sent again.
-    public var hasIdentifier: Bool { self != .simple }
+    var hasIdentifier: Bool { self != .simple }
 
     /// The most bytes of a token in a frame's item.
     public static let tokenLimit = 100

@@ -9,7 +9,7 @@ public struct BinaryNotificationReader: Sendable {
 
     /// The most bytes of a frame's items; more is not a notification. A payload of any length that its
     /// item can say has room, so that one that is too long is told as such.
-    public static let frameLimit = 69_632
+    static let frameLimit = 69_632
     /// The command of the latest event; nil where it was none of the three.
     public private(set) var command: BinaryCommand?
 

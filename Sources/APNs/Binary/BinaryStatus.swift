@@ -78,7 +78,7 @@ public struct BinaryErrorPacket: Sendable, Equatable {
     /// Its length on the wire.
     public static let count = 6
     /// Its first byte.
-    public static let command: UInt8 = 8
+    static let command: UInt8 = 8
 
     /// The status as it came.
     public var status: UInt8

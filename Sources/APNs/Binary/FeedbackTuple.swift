@@ -30,7 +30,7 @@ public struct FeedbackReader: Sendable {
         public var tokenCount: Int
 
         /// A problem with a token of so many bytes.
-        public init(tokenCount: Int) {
+        init(tokenCount: Int) {
             self.tokenCount = tokenCount
         }
     }

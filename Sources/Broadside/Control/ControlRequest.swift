@@ -1,7 +1,7 @@
-package import Support
+import Support
 
 /// What the operator of a running send asks for: one line of text.
-package enum ControlRequest: Equatable, Sendable {
+enum ControlRequest: Equatable, Sendable {
     case status
     /// Requests a second; nil: unlimited.
     case rate(Double?)
@@ -10,12 +10,12 @@ package enum ControlRequest: Equatable, Sendable {
     case stop
 
     /// The words of the contract, for messages.
-    package static let words = "status, rate N, pause, resume or stop"
+    static let words = "status, rate N, pause, resume or stop"
 
     /// Reads a line.
     ///
     /// - Throws: One sentence that says what is wrong with it.
-    package init(_ line: String) throws(BroadsideError) {
+    init(_ line: String) throws(BroadsideError) {
         let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).map(String.init)
         switch (words.first, words.count) {
         case ("status", 1): self = .status

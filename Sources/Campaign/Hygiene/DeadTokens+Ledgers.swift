@@ -15,7 +15,7 @@ public struct VerdictLedger {
     public var acceptsBySilence: Bool { manifest.identity.acceptsBySilence }
 
     /// Whose tokens its verdicts are about.
-    public var scope: TokenScope { TokenScope(manifest.identity) }
+    var scope: TokenScope { TokenScope(manifest.identity) }
 
     /// Names a ledger.
     public init(manifest: Manifest, segments: [LedgerSegment]) {

@@ -45,7 +45,7 @@ public struct DeadTokens: ~Copyable {
     /// How many tokens there are, rescued ones included.
     public private(set) var count = 0
     /// How many of them a newer verdict rescued.
-    public private(set) var rescuedCount = 0
+    private(set) var rescuedCount = 0
     /// Whether a token found no room within the limit.
     public private(set) var isFull = false
 

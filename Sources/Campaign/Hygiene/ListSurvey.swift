@@ -13,7 +13,7 @@ public struct ListSurvey: ~Copyable {
     }
 
     /// How much is kept of what is not a token: enough to tell what it is instead.
-    public static let excerptByteCount = 1_024
+    static let excerptByteCount = 1_024
 
     /// What has been counted.
     public struct Counts: Sendable {
@@ -47,7 +47,7 @@ public struct ListSurvey: ~Copyable {
     }
 
     /// How many bad rows are kept with their places.
-    public static let keptBadRowCount = 10
+    static let keptBadRowCount = 10
 
     /// What has been counted so far.
     public private(set) var counts = Counts()

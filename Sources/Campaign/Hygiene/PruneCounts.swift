@@ -18,7 +18,7 @@ public struct PruneCounts: Sendable {
     public internal(set) var withoutToken: UInt64 = 0
 
     /// Nothing yet.
-    public init() {}
+    init() {}
 
     /// Whether more than so many percent of the rows were left out.
     public func exceeds(percent: Double) -> Bool {

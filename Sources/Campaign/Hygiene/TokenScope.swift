@@ -8,7 +8,7 @@ public struct TokenScope: Sendable, Equatable {
     public var environment: String?
 
     /// The scope of a campaign.
-    public init(_ identity: CampaignIdentity) {
+    init(_ identity: CampaignIdentity) {
         topic = identity.topic
         environment =
             identity.wireProtocol == CampaignIdentity.feedbackProtocol ? nil : identity.environment

@@ -5,11 +5,11 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     /// A part of a list (`--shard`).
     public struct Shard: Codable, Hashable, Sendable {
         /// Which part, from 1.
-        public var index: UInt32
+        var index: UInt32
         /// Of how many.
-        public var count: UInt32
+        var count: UInt32
         /// Whether rows are dealt out by their number; else the list is cut by bytes.
-        public var isByRow: Bool
+        var isByRow: Bool
 
         /// Names a part.
         public init(index: UInt32, count: UInt32, isByRow: Bool) {
@@ -26,25 +26,25 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     /// The columns in use, the token's first.
     public var columns: [String]
     /// SHA-256 of the payload, or of all payload files in an order of the caller's; hexadecimal.
-    public var payloadSHA256: String
+    var payloadSHA256: String
     /// The apns-topic.
-    public var topic: String?
+    var topic: String?
     /// The apns-push-type.
-    public var pushType: String
+    var pushType: String
     /// The apns-priority.
-    public var priority: Int
+    var priority: Int
     /// The apns-expiration as it was asked for, such as `+2h`.
-    public var expiration: String?
+    var expiration: String?
     /// The apns-collapse-id.
-    public var collapseID: String?
+    var collapseID: String?
     /// `production` or `development`.
     public var environment: String
     /// Which part of the list; nil for all of it.
-    public var shard: Shard?
+    var shard: Shard?
     /// SHA-256 of the list of opt-outs, decoded; hexadecimal.
-    public var suppressSHA256: String?
+    var suppressSHA256: String?
     /// What becomes of later copies of a token: `skip`; nil where they are sent.
-    public var duplicates: String?
+    var duplicates: String?
     /// What was spoken: `binary` to a legacy gateway, `feedback` where a feedback service was read;
     /// nil for the provider API.
     public var wireProtocol: String?
@@ -81,7 +81,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public static let feedbackProtocol = "feedback"
 
     /// The rows the campaign is about.
-    public var selection: RowSelection {
+    var selection: RowSelection {
         guard let shard, shard.isByRow, shard.count > 1, shard.index >= 1,
             shard.index <= shard.count
         else { return .all }

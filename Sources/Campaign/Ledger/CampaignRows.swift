@@ -32,14 +32,14 @@ public struct CampaignRows: Hashable, Sendable {
     }
 
     /// How many rows before `end` belong to it, by part, selection and limit.
-    public func count(upTo end: UInt64) -> UInt64 {
+    func count(upTo end: UInt64) -> UInt64 {
         let last = min(end, self.end)
         return selection.count(in: part.firstRow..<max(part.firstRow, last))
     }
 
     /// The rows between a chunk and a later one, or the end, that no run has reserved and that
     /// belong to it; nil if there are none.
-    public func open(
+    func open(
         after previous: ChunkReservation?, before next: ChunkReservation?
     ) -> ListGap? {
         guard var gap = ListGap(after: previous, before: next, within: part) else { return nil }
@@ -77,7 +77,7 @@ public struct RowSelection: Hashable, Sendable {
     }
 
     /// Whether the run is about that row.
-    public func contains(_ row: UInt64) -> Bool { divisor == 1 || row % divisor == remainder }
+    func contains(_ row: UInt64) -> Bool { divisor == 1 || row % divisor == remainder }
 
     /// How many rows of a range it is about.
     public func count(in rows: Range<UInt64>) -> UInt64 {

@@ -39,7 +39,7 @@ public struct ChunkReservation: Hashable, Sendable {
     public var rows: Range<UInt64> { firstRow..<(firstRow + UInt64(rowCount)) }
 
     /// Whether both describe the same rows of the same bytes, whatever they open again.
-    public func hasSameBounds(as other: ChunkReservation) -> Bool {
+    func hasSameBounds(as other: ChunkReservation) -> Bool {
         var copy = other
         copy.reopens = reopens
         return copy == self

@@ -28,7 +28,7 @@ public struct RowVerdict: Sendable {
     public internal(set) var token: Token = .none
     /// The text of a reason without a code, within `ChunkVerdicts`' storage; empty if there is
     /// none.
-    public internal(set) var reasonText: Range<Int> = 0..<0
+    var reasonText: Range<Int> = 0..<0
 
     /// Whether the run being replayed had it open.
     var isOpen = false

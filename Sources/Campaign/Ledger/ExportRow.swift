@@ -5,7 +5,7 @@ public struct ExportRow: Sendable {
     /// The 1-based line on which it starts; nil without the list.
     public var line: UInt64?
     /// Digits, or what the list has in their place; empty if it is not to be had.
-    public var token: [UInt8] = []
+    var token: [UInt8] = []
     /// The state.
     public var state: RowState = .remaining
     /// The HTTP status; nil if there was no answer.
@@ -22,7 +22,7 @@ public struct ExportRow: Sendable {
     public var settledAtMilliseconds: UInt64?
 
     /// An empty row.
-    public init() {}
+    init() {}
 
     /// The names of the columns.
     static let columns = [

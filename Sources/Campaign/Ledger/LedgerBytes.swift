@@ -38,7 +38,7 @@ public struct LedgerSegment {
 /// A segment's bytes in memory.
 public struct LedgerMemory: LedgerBytes, Sendable {
     /// The bytes.
-    public var bytes: [UInt8]
+    var bytes: [UInt8]
 
     /// Takes the bytes.
     public init(_ bytes: [UInt8]) { self.bytes = bytes }

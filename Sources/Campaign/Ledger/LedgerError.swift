@@ -43,7 +43,7 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The segment's file name; empty where the fault is in no segment.
     public var segment: String
     /// Byte offset in the segment.
-    public var offset: UInt64
+    var offset: UInt64
     /// What was found, in words; may be empty.
     public var detail: String
 
@@ -74,7 +74,7 @@ extension LedgerError.Code {
     }
 
     /// The fault in words, without its place.
-    public var words: String {
+    var words: String {
         switch self {
         case .inputOutput: "cannot be read or written"
         case .interrupted: "not read to its end: asked to stop"

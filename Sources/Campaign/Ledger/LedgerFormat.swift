@@ -17,17 +17,17 @@ public enum LedgerFormat {
     /// Bytes of a slot, the unit of which records are made.
     public static let slotByteCount = 16
     /// Most slots in a block: it stays below 64 KiB with its header.
-    public static let slotsPerBlockMax = 4095
+    static let slotsPerBlockMax = 4095
     /// Bytes of the longest block.
-    public static let blockByteCountMax = blockHeaderByteCount + slotsPerBlockMax * slotByteCount
+    static let blockByteCountMax = blockHeaderByteCount + slotsPerBlockMax * slotByteCount
     /// Rows are numbered below this.
     public static let rowLimit: UInt64 = 1 << 40
     /// Most rows in one chunk.
-    public static let rowsPerChunkMax = 1 << 16
+    static let rowsPerChunkMax = 1 << 16
     /// Most bytes of a token kept as text: the longest a token may be.
-    public static let tokenTextByteCountMax = 200
+    static let tokenTextByteCountMax = 200
     /// Most bytes of a reason kept as text.
-    public static let reasonTextByteCountMax = 64
+    static let reasonTextByteCountMax = 64
 
     /// Upper half of a block header's word: tells a block from other bytes when looking for one.
     static let blockMarker: UInt64 = 0xB10C

@@ -9,9 +9,9 @@ public struct LedgerPlace: Hashable, Sendable {
 /// The length of a segment, as the manifest keeps it for a run that ended or was taken up again.
 public struct SegmentLength: Hashable, Codable, Sendable {
     /// The reactor that wrote it.
-    public var reactor: UInt16
+    var reactor: UInt16
     /// Bytes up to the end of its last good block.
-    public var byteCount: UInt64
+    var byteCount: UInt64
 
     /// Notes a length.
     public init(reactor: UInt16, byteCount: UInt64) {
@@ -77,7 +77,7 @@ public struct LedgerIndex {
     public var rows: CampaignRows
     /// Places behind which segments hold nothing that was ever known to be synced: what a kill or a
     /// power cut left behind. No fault.
-    public internal(set) var tornTails: [LedgerPlace] = []
+    var tornTails: [LedgerPlace] = []
 
     /// The number of chunks.
     public var chunkCount: Int { chunkTable.count }

@@ -6,9 +6,9 @@ public struct LedgerSummary: Sendable {
     /// behind the limit that were never sent.
     public private(set) var reservedRowCount: UInt64 = 0
     /// Those of them that lie beyond the limit of the latest run.
-    public private(set) var beyondLimitCount: UInt64 = 0
+    private(set) var beyondLimitCount: UInt64 = 0
     /// Times a reserved row was sent, as far as the ledger knows.
-    public private(set) var attemptCount: UInt64 = 0
+    private(set) var attemptCount: UInt64 = 0
     /// Rows not accepted, by reason.
     public private(set) var reasons = ReasonCounts()
     /// Rows that were rejected with 410: their devices are gone.
@@ -43,7 +43,7 @@ public struct LedgerSummary: Sendable {
     }
 
     /// Adds the rows of a chunk.
-    public mutating func add(_ verdicts: borrowing ChunkVerdicts) {
+    mutating func add(_ verdicts: borrowing ChunkVerdicts) {
         for place in verdicts.rows.indices {
             let row = verdicts.rows[place]
             let number = verdicts.firstRow + UInt64(place)

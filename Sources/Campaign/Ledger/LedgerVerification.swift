@@ -5,7 +5,7 @@ public struct LedgerVerification: Sendable {
     /// What a kill or a power cut left behind.
     public var tornTails: [LedgerPlace]
     /// Whether the manifest says that all rows are settled, and they are.
-    public var isFinished: Bool
+    var isFinished: Bool
 
     /// Reads all of a ledger and checks it: every checksum, every row settled at most once a run
     /// and never without a reservation, no two reservations of a run for one row; of runs that

@@ -13,7 +13,7 @@ public struct LedgerWriter: ~Copyable {
     /// From how many bytes not yet written on the caller should stop sending.
     public static let highBacklogByteCount = 1 << 20
     /// Where a caller that did not stop is stopped: the most a buffer grows to.
-    public static let backlogByteCountMax = 256 << 20
+    static let backlogByteCountMax = 256 << 20
 
     static let blockWordCountMax = LedgerFormat.blockByteCountMax / 8
     static let initialWordCount = 2 * blockWordCountMax + 2

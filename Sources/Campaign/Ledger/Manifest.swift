@@ -11,7 +11,7 @@ internal import FoundationEssentials
 public struct Manifest: Codable, Hashable, Sendable {
     /// The version of the format that this code writes. It rises with each field that is added: a version
     /// that does not know it could not tell the checksum's fit.
-    public static let currentVersion = 2
+    static let currentVersion = 2
 
     /// One run of the campaign.
     public struct Epoch: Codable, Hashable, Sendable {
@@ -22,15 +22,15 @@ public struct Manifest: Codable, Hashable, Sendable {
         /// What it left, once it ended orderly or a later run took up its ledger; nil before.
         public var segments: [SegmentLength]?
         /// The row behind the last one that it was to look at; nil: all, or not known.
-        public var rowsLimit: UInt64?
+        var rowsLimit: UInt64?
         /// Whether each of its segments reserves rows in list order: not while a canary comes first;
         /// nil: not known.
-        public var isInListOrder: Bool?
+        var isInListOrder: Bool?
         /// How many segments it made before its first row; nil: not known.
-        public var segmentCount: UInt16?
+        var segmentCount: UInt16?
         /// Whether these segments are on disk, each with its header: nothing is reserved before, and
         /// from then on one that is not there is lost. nil: not known.
-        public var segmentsAreMade: Bool?
+        var segmentsAreMade: Bool?
         /// Why it ended; nil while it has not, and where an earlier version wrote it.
         public var stop: StopRecord?
 
@@ -51,11 +51,11 @@ public struct Manifest: Codable, Hashable, Sendable {
         public var connections: UInt64 = 0
 
         /// All zero.
-        public init() {}
+        init() {}
     }
 
     /// The format's version.
-    public private(set) var version = Manifest.currentVersion
+    private(set) var version = Manifest.currentVersion
     /// The campaign: 16 hexadecimal digits.
     public private(set) var campaign: String
     /// What makes it the same campaign.
@@ -217,7 +217,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     }
 
     /// What runs left, for `LedgerIndex`.
-    public var recordedLengths: [UInt32: [SegmentLength]] {
+    var recordedLengths: [UInt32: [SegmentLength]] {
         var lengths: [UInt32: [SegmentLength]] = [:]
         for epoch in epochs { lengths[epoch.number] = epoch.segments }
         return lengths

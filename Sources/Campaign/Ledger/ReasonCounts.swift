@@ -3,7 +3,7 @@ internal import Support
 /// Rows that were not accepted, by reason: counted alike by who sends and by who reads a ledger.
 public struct ReasonCounts: Sendable, Hashable {
     /// By the stable code of the reason; 0: none was given.
-    public private(set) var codes: [UInt8: UInt64] = [:]
+    private(set) var codes: [UInt8: UInt64] = [:]
     /// By the text of a reason without a code, as much of it as a ledger keeps.
     public private(set) var texts: [String: UInt64] = [:]
 

@@ -42,7 +42,7 @@ public struct ChunkWork: Sendable {
     /// Rows to be sent.
     public var sendCount: Int
     /// Rows in doubt that become `unknown`.
-    public var unknownCount: Int
+    var unknownCount: Int
 }
 
 /// What is left to do of a campaign, in list order, a chunk at a time.

@@ -18,7 +18,7 @@ public struct ShardSet: Sendable {
     /// The ledgers by the number of their shard: indices into what was given.
     public let order: [Int]
     /// Whether the shards are dealt out by row numbers.
-    public let isByRow: Bool
+    let isByRow: Bool
 
     /// Checks that manifests are those of all shards of a campaign.
     ///

@@ -9,22 +9,22 @@ public struct StopRecord: Codable, Hashable, Sendable {
     /// Of a refusal: its reason, as APNs spells it.
     public var reason: String?
     /// Of a refusal: the credential was refused, not the request.
-    public var isCredential: Bool?
+    var isCredential: Bool?
     /// Of trouble with connections: the step.
-    public var trouble: String?
+    var trouble: String?
     /// One line about what happened.
-    public var detail: String?
+    var detail: String?
     /// How many rows or responses a guard counted; seconds of silence.
-    public var count: UInt64?
+    var count: UInt64?
     /// Of how many.
-    public var total: UInt64?
+    var total: UInt64?
     /// The provider token came from `--auth-token-file`.
-    public var isSupplied: Bool?
+    var isSupplied: Bool?
     /// Whether the run received any response.
     public var wasAnswered: Bool
 
     /// Details are cut here.
-    public static let detailLimit = 500
+    static let detailLimit = 500
 
     /// Stores why a run ended.
     public init(_ cause: StopCause, wasAnswered: Bool) {

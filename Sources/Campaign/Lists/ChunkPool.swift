@@ -13,7 +13,7 @@ public final class ChunkPool: Sendable {
     private let state = Mutex(State())
 
     /// How many chunks there may be.
-    public let limit: Int
+    let limit: Int
 
     /// - Parameter limit: at least 2, because cutting a chunk off may need the next one.
     public init(limit: Int) {
@@ -22,7 +22,7 @@ public final class ChunkPool: Sendable {
     }
 
     /// An empty chunk; nil where all are out.
-    public func take() -> RowChunk? {
+    func take() -> RowChunk? {
         state.withLock { state in
             if let chunk = state.idle.popLast() { return chunk }
             if state.made == limit { return nil }

@@ -16,15 +16,15 @@
     /// How many rows it has; blank lines are none.
     public internal(set) var rowCount = 0
     /// How many bytes of the list it covers.
-    public internal(set) var byteCount: UInt64 = 0
+    var byteCount: UInt64 = 0
     /// How many lines it covers, blank ones and those inside quotes included.
-    public internal(set) var lineCount: UInt64 = 0
+    var lineCount: UInt64 = 0
     /// The hash of the covered bytes: `MixingHash` of the stored ones, extended by others.
     public internal(set) var hash: UInt64 = 0
     /// How many bytes are stored: `byteCount`, but the first ones only where the chunk is overlong.
-    public internal(set) var storedCount = 0
+    var storedCount = 0
     /// Whether it is a single row of more than `rowByteCountMax` bytes.
-    public internal(set) var isOverlong = false
+    var isOverlong = false
 
     /// For a resumed run: what is known of each row, one byte a row; nil for a new chunk.
     public var dispositions: [UInt8]?
@@ -73,7 +73,7 @@
     }
 
     /// The stored bytes.
-    public var bytes: RawSpan {
+    var bytes: RawSpan {
         @_lifetime(borrow self) get {
             // SAFETY: the memory lives as long as the chunk, and `storedCount` bytes are set.
             let span = unsafe RawSpan(_unsafeStart: storage, byteCount: storedCount)

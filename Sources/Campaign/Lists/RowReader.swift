@@ -18,7 +18,7 @@ internal import Support
         /// Where its bytes start in the chunk.
         public var start: Int
         /// Its bytes, without the line end.
-        public var count: Int
+        var count: Int
     }
 
     /// A field of the row read last: where its text lies in the chunk.
@@ -26,7 +26,7 @@ internal import Support
         /// Where its text starts: in the chunk, or among the decoded texts of the row.
         var start: Int
         /// Its bytes, without quotes round them and without escapes.
-        public var count: Int
+        var count: Int
         /// How to read it.
         public var form: Form
 
@@ -51,7 +51,7 @@ internal import Support
     }
 
     /// Which columns are read.
-    public let layout: RowLayout
+    let layout: RowLayout
 
     var chunk: RowChunk?
     // SAFETY: `end` bytes, alive until `close` or the next `open`: the storage of `chunk`, or what

@@ -84,7 +84,7 @@ public struct RowSplitter: ~Copyable {
     public var position: ListPosition { start }
 
     /// Whether the list ended inside quotes; known after `finish`.
-    public internal(set) var endedInsideQuotes = false
+    var endedInsideQuotes = false
 
     /// Where the list ended inside quotes, the line on which they open; known after `finish`.
     public internal(set) var unclosedQuoteLine: UInt64?

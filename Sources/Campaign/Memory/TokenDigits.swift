@@ -7,7 +7,7 @@ import Glibc
     // value.
     private let room: UnsafeMutableRawBufferPointer
     /// How many digits there are.
-    public private(set) var count = 0
+    private(set) var count = 0
 
     /// None yet.
     public init() {

@@ -62,7 +62,7 @@ public enum PayloadCheck {
     }
 
     /// Checks the size of a payload as it goes over the wire; exactly the limit is legal.
-    public static func sizeProblem(count: Int, pushType: PushType) -> Problem? {
+    static func sizeProblem(count: Int, pushType: PushType) -> Problem? {
         let limit = PayloadRules.maximumCount(for: pushType)
         if count <= limit { return nil }
         return Problem(

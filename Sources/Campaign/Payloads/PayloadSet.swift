@@ -36,7 +36,7 @@ public struct PayloadSet: Sendable {
     /// The payloads, at least one.
     public let templates: [PayloadTemplate]
     /// Which row gets which; nil: all get the first.
-    public let choice: Choice?
+    let choice: Choice?
     /// The apns-collapse-id where it differs from row to row.
     public let collapse: TextTemplate?
     /// The most bytes of a payload.

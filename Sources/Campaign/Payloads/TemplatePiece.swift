@@ -1,7 +1,7 @@
 /// A place in a template that each row fills in for itself.
-public struct Placeholder: Sendable, Equatable {
+struct Placeholder: Sendable, Equatable {
     /// What its value becomes.
-    public enum Kind: UInt8, Sendable {
+    enum Kind: UInt8, Sendable {
         /// Text inside a string.
         case text
         /// A JSON number in place of a string: a whole number of 64 bits.
@@ -11,13 +11,13 @@ public struct Placeholder: Sendable, Equatable {
     }
 
     /// The column whose value stands here.
-    public var column: String
+    var column: String
     /// What becomes of the value.
-    public var kind: Kind
+    var kind: Kind
     /// What stands here where a row has no value, as it is written out; nil: the row is invalid.
-    public var fallback: [UInt8]?
+    var fallback: [UInt8]?
     /// Where its braces open in the template's file.
-    public var offset: Int
+    var offset: Int
 }
 
 /// A template's text in parts, as `{{` and `}}` divide it.

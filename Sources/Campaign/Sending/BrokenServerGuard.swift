@@ -2,11 +2,11 @@
 /// a server that breaks one after the other must not get through the list.
 public struct BrokenServerGuard: Sendable {
     /// So many in a row without an accepted row in between are enough.
-    public static let inARowLimit = 3
+    static let inARowLimit = 3
     /// So many are enough, whatever came between, ...
-    public static let countLimit = 10
+    static let countLimit = 10
     /// ... within so long, nanoseconds.
-    public static let span: UInt64 = 60_000_000_000
+    static let span: UInt64 = 60_000_000_000
 
     private var inARow = 0
     /// When the last ones ended, monotonic nanoseconds, oldest first.

@@ -57,16 +57,16 @@ public struct ConcurrencyLimiter: Sendable {
     private var nextLook = UInt64.max
 
     /// The limit never falls below: about what one TLS record holds.
-    public static var floor: Int { 32 }
+    static var floor: Int { 32 }
     /// Answers that make a window.
-    public static var samplesMinimum: Int { 64 }
+    static var samplesMinimum: Int { 64 }
     /// No window is shorter, nanoseconds.
-    public static var shortestWindow: UInt64 { 100_000_000 }
+    static var shortestWindow: UInt64 { 100_000_000 }
     /// Half of what is always forgiven: jitter, and what stands in queues on the way.
-    public static var slack: UInt64 { 10_000_000 }
+    static var slack: UInt64 { 10_000_000 }
     /// Answers that take no longer are never a reason to begin, nanoseconds: a queue so short
     /// harms nobody, and keeps a busy server's batches full.
-    public static var unremarkable: UInt64 { 150_000_000 }
+    static var unremarkable: UInt64 { 150_000_000 }
     /// Where fewer are in flight, too little could be tried to tell anything.
     private static var leastTried: Int { floor + floor / 4 }
     private static var shortestPatience: Int { 2 }
@@ -82,13 +82,13 @@ public struct ConcurrencyLimiter: Sendable {
     ///
     /// - Parameter lag: How long the caller takes to look again, nanoseconds: its own part of a
     ///   latency, at both ends.
-    public func slowLatency(lag: UInt64) -> UInt64 { 2 * (base + Self.slack + lag) }
+    func slowLatency(lag: UInt64) -> UInt64 { 2 * (base + Self.slack + lag) }
 
     /// What a limit aims at; below, it grows.
-    public func aimLatency(lag: UInt64) -> UInt64 { base + base / 2 + Self.slack + lag }
+    func aimLatency(lag: UInt64) -> UInt64 { base + base / 2 + Self.slack + lag }
 
     /// True while fewer requests go out than the server allows.
-    public var isLimiting: Bool { limit < .max }
+    var isLimiting: Bool { limit < .max }
 
     // MARK: What happens
 

@@ -12,7 +12,7 @@ public struct ConnectionGrowth: Sendable {
     /// What one look finds. Counts and times cumulate over the run.
     public struct Look: Sendable, Equatable {
         /// When it is made, monotonic nanoseconds.
-        public var nanoseconds: UInt64
+        var nanoseconds: UInt64
         /// Answers so far.
         public var answers: UInt64 = 0
         /// Connections that are ready to send.
@@ -99,9 +99,9 @@ public struct ConnectionGrowth: Sendable {
     }
 
     /// Connections that the run keeps up.
-    public private(set) var connections: Int
+    private(set) var connections: Int
     /// Reactors among which they are divided.
-    public private(set) var reactors: Int
+    private(set) var reactors: Int
     private let connectionsMost: Int
     private let reactorsMost: Int
     private var phase: Phase?

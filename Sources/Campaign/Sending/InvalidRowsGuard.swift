@@ -23,7 +23,7 @@ public struct InvalidRowsGuard: Sendable {
         /// The row after which it is judged first.
         public var first: UInt64
         /// After so many further rows it is judged again.
-        public var interval: UInt64
+        var interval: UInt64
 
         /// Always the contract's, but in worlds whose lists are short.
         public init(first: UInt64 = firstJudgement, interval: UInt64 = 10_000) {
@@ -41,13 +41,13 @@ public struct InvalidRowsGuard: Sendable {
     public static let firstJudgement: UInt64 = 1_000
 
     /// The most rows in a hundred that may be invalid; 100: any number.
-    public let maximumPercent: Double
+    let maximumPercent: Double
     /// Rows that were read.
     public private(set) var rows: UInt64
     /// How many of them are invalid.
     public private(set) var invalid: UInt64
     /// What was found wrong first; nil while nothing was.
-    public private(set) var verdict: Verdict?
+    private(set) var verdict: Verdict?
     private let schedule: Schedule
     private var nextJudgement: UInt64
 
@@ -71,7 +71,7 @@ public struct InvalidRowsGuard: Sendable {
     public var rowsUntilJudgement: UInt64 { nextJudgement - rows }
 
     /// True where more rows are invalid than may be.
-    public var isExceeded: Bool { Double(invalid) * 100 > maximumPercent * Double(rows) }
+    var isExceeded: Bool { Double(invalid) * 100 > maximumPercent * Double(rows) }
 
     /// Takes note of rows.
     ///

@@ -15,7 +15,7 @@ public struct RateLimiter: Sendable {
     /// Requests in 1,000 seconds; nil for no limit, 0 for a pause.
     public private(set) var milliRate: UInt64?
     /// The most requests that go out at one instant.
-    public private(set) var burst: UInt64
+    private(set) var burst: UInt64
     /// So many requests, a millisecond's, are worth waking for: one by one they cost a record,
     /// a send and a turn each. `Int.max` without a limit.
     public private(set) var quantum: Int
@@ -41,7 +41,7 @@ public struct RateLimiter: Sendable {
     }
 
     /// The contract's burst: max(1, rate x 10 ms).
-    public static func burst(_ milliRate: UInt64?) -> UInt64 {
+    static func burst(_ milliRate: UInt64?) -> UInt64 {
         guard let milliRate else { return .max }
         precondition(milliRate <= maximumMilliRate, "the rate is beyond what can be reckoned with")
         return max(1, milliRate / 100_000)

@@ -19,16 +19,16 @@ public struct RefusalGuard: ~Copyable {
     }
 
     /// How many answers `--max-bad-tokens` looks back on.
-    public static var windowCount: Int { 10_000 }
+    static var windowCount: Int { 10_000 }
 
     /// `--abort-after`; 0 switches it off.
     public let abortAfter: Int
     /// The most BadDeviceToken there may be among the last 10,000 answers.
-    public let maximumBadTokens: Int
+    let maximumBadTokens: Int
     /// Whether any notification was accepted.
-    public private(set) var hasAccepted: Bool
+    private(set) var hasAccepted: Bool
     /// Why the campaign stops; nil while it goes on.
-    public private(set) var cause: Cause?
+    private(set) var cause: Cause?
 
     private var answerCount = 0
     private var refusedInARow = 0
@@ -52,7 +52,7 @@ public struct RefusalGuard: ~Copyable {
     }
 
     /// How many requests may be in flight in all until the first 200; nil for no limit.
-    public var inFlightLimit: Int? { hasAccepted || abortAfter == 0 ? nil : abortAfter }
+    var inFlightLimit: Int? { hasAccepted || abortAfter == 0 ? nil : abortAfter }
 
     /// Refusals that count towards `--abort-after` now: so many fewer requests are worth having in
     /// flight before the first 200.

@@ -1,13 +1,13 @@
 /// Whether a row is sent again, and when.
 public struct RetryPolicy: Sendable, Equatable {
     /// `--max-attempts`: how often a row is sent at least before it fails.
-    public var maximumAttempts: Int
+    var maximumAttempts: Int
     /// `--retry-for`: for how long a row is tried at least, from its first attempt, nanoseconds.
-    public var retryForNanoseconds: UInt64
+    var retryForNanoseconds: UInt64
     /// The delay before the second attempt, before jitter, nanoseconds.
-    public var firstDelayNanoseconds: UInt64
+    var firstDelayNanoseconds: UInt64
     /// The longest delay, before jitter, nanoseconds.
-    public var longestDelayNanoseconds: UInt64
+    var longestDelayNanoseconds: UInt64
 
     /// The contract's defaults are 5 attempts and 15 minutes.
     public init(
@@ -52,7 +52,7 @@ public struct RetryPolicy: Sendable, Equatable {
 
     /// The delay after so many attempts: doubled each time, capped, then between a half and the
     /// whole of that, so that rows refused together do not come back together.
-    public func delayNanoseconds(
+    func delayNanoseconds(
         afterAttempts attempts: Int, random: inout some RandomNumberGenerator
     ) -> UInt64 {
         let doublings = UInt64(max(0, min(attempts - 1, 62)))

@@ -6,12 +6,12 @@ public struct RetryQueue: ~Copyable {
     /// A row that waits.
     public struct Entry: Sendable, Equatable {
         /// When it is due, nanoseconds, monotonic.
-        public var dueNanoseconds: UInt64
+        var dueNanoseconds: UInt64
         /// What the caller knows the row by.
         public var tag: UInt32
 
         /// Makes an entry.
-        public init(dueNanoseconds: UInt64, tag: UInt32) {
+        init(dueNanoseconds: UInt64, tag: UInt32) {
             self.dueNanoseconds = dueNanoseconds
             self.tag = tag
         }
@@ -23,7 +23,7 @@ public struct RetryQueue: ~Copyable {
     }
 
     /// How many rows may wait.
-    public let capacity: Int
+    let capacity: Int
     /// How many rows wait.
     public private(set) var count = 0
     private var entries: FixedBuffer<Entry>
@@ -37,7 +37,7 @@ public struct RetryQueue: ~Copyable {
     }
 
     /// Whether no more rows may wait.
-    public var isFull: Bool { count == capacity }
+    var isFull: Bool { count == capacity }
 
     /// When the first row is due; nil where none waits.
     public var nextDue: UInt64? {

@@ -1,4 +1,4 @@
-public import APNs
+import APNs
 
 /// Campaign files are JSON5, as scenarios are.
-public typealias JSON5Reader = APNs.JSON5Reader
+typealias JSON5Reader = APNs.JSON5Reader

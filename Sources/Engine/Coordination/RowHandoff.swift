@@ -6,7 +6,7 @@ internal import Synchronization
 /// A row stays covered by the reservation of the reactor that read it; whoever sends it writes the
 /// verdict, into its own segment. Who leaves the run takes part in no exchange any more, and leaves
 /// only when nothing lies here, so that no row is handed to nobody.
-package final class RowHandoff: Sendable {
+final class RowHandoff: Sendable {
     /// A row on its way between reactors.
     struct Row: Sendable {
         var state: PendingRow
@@ -29,7 +29,7 @@ package final class RowHandoff: Sendable {
 
     /// The most rows that may lie here.
     let limit: Int
-    package static let rowsLimit = 65_536
+    static let rowsLimit = 65_536
     /// The most bytes of personal pieces that may lie here.
     static let piecesLimit = 8 << 20
 

@@ -26,7 +26,7 @@
     }
 
     /// Counts one answer.
-    package mutating func record(_ nanoseconds: UInt64) {
+    mutating func record(_ nanoseconds: UInt64) {
         // SAFETY: `bucket(of:)` is below `bucketCount` for every value: those from 2^40 on share
         // the last bucket.
         unsafe buckets[Self.bucket(of: nanoseconds)] &+= 1
@@ -36,7 +36,7 @@
     }
 
     /// Adds what another histogram counted.
-    package mutating func add(_ other: borrowing LatencyHistogram) {
+    mutating func add(_ other: borrowing LatencyHistogram) {
         for index in 0..<Self.bucketCount {
             // SAFETY: both have `bucketCount` counters.
             unsafe buckets[index] &+= other.buckets[index]
@@ -47,7 +47,7 @@
     }
 
     /// What it holds now, as a value for other threads.
-    package var counts: LatencyCounts {
+    var counts: LatencyCounts {
         // SAFETY: there are `bucketCount` counters.
         LatencyCounts(
             buckets: (0..<Self.bucketCount).map { unsafe buckets[$0] }, count: count,

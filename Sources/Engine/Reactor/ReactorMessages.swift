@@ -51,7 +51,7 @@ package enum ReactorCompletion {
 
 /// Why a name has no address.
 package struct ResolutionFailure: Error, Sendable {
-    package var message: String
+    var message: String
 
     package init(message: String) {
         self.message = message

@@ -32,7 +32,7 @@ package struct OccupancyGauge {
 
 /// What a reactor owns that could grow, each with its limit: for whoever looks whether it is kept.
 extension ReactorStateMachine where Records: ~Copyable {
-    package func forEachOccupancyGauge(_ body: (OccupancyGauge) -> Void) {
+    func forEachOccupancyGauge(_ body: (OccupancyGauge) -> Void) {
         func tell(_ kind: OccupancyGauge.Kind, _ count: Int, _ limit: Int) {
             body(OccupancyGauge(kind: kind, count: count, limit: limit))
         }
@@ -69,17 +69,17 @@ extension ReactorStateMachine where Records: ~Copyable {
     static var outgoingLimit: Int { 4 * Records.sealedCount(recordPlaintextLimit) + 4096 }
 
     /// Rows in each condition that a row in hand may be in.
-    package var rowsInHand: (all: Int, inFlight: Int, again: Int, waiting: Int) {
+    var rowsInHand: (all: Int, inFlight: Int, again: Int, waiting: Int) {
         (rows.slab.count, rows.inFlight, rows.requeued.count, rows.retries.count + rows.held.count)
     }
 
     /// Requests that were written to connections and are not answered.
-    package var openRequests: Int {
+    var openRequests: Int {
         (0..<connections.count).reduce(0) { $0 + connections[$1].openCount }
     }
 
     /// True where what waits for the disk keeps requests from being made.
-    package var isBacklogHigh: Bool {
+    var isBacklogHigh: Bool {
         recorder.ledger.pendingByteCount >= settings.limits.ledgerBacklog
     }
 }

@@ -1,11 +1,11 @@
 import APNs
 import Campaign
 import HTTP2
-package import Support
+import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// Takes received bytes in; they are looked at during this call only.
-    package mutating func received(connection index: Int, bytes: RawSpan, now: Now) {
+    mutating func received(connection index: Int, bytes: RawSpan, now: Now) {
         guard connections[index].isListening else { return }
         connections[index].lastReceived = now.nanoseconds
         connections[index].isSaturated = false

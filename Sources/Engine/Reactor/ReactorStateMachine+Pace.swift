@@ -4,11 +4,11 @@ import Support
 /// What a run found out of answers that slow down under load.
 package struct PaceTally: Sendable, Equatable {
     /// How often a connection was held to fewer requests in flight.
-    package var findings: UInt64 = 0
+    var findings: UInt64 = 0
     /// The one of the slowest answers.
     package var worst: ConcurrencyLimiter.Finding?
 
-    package init() {}
+    init() {}
 
     mutating func note(_ finding: ConcurrencyLimiter.Finding) {
         findings += 1

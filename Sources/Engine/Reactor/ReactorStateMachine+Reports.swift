@@ -24,7 +24,7 @@ package struct ReactorReport: Sendable {
     package var statistics = RunStatistics()
     package var latency = LatencyCounts()
     /// CPU time of the reactor's thread, and when it was read: nanoseconds.
-    package var threadUse = ThreadUse()
+    var threadUse = ThreadUse()
     /// By connection slot; the last one stands for all beyond the limit.
     package var connections: [ConnectionTally] = []
 
@@ -33,7 +33,7 @@ package struct ReactorReport: Sendable {
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// Everything that those who watch the run want to know.
-    package func report() -> ReactorReport {
+    func report() -> ReactorReport {
         var report = ReactorReport()
         report.statistics = snapshot()
         report.latency = metrics.latency.counts

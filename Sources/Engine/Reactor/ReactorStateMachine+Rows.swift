@@ -1,6 +1,6 @@
 import APNs
 import Campaign
-package import Support
+import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// True where rows are left that this reactor will send or wait for.
@@ -9,7 +9,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// True where a row could go out now.
-    package func hasRowReady(_ now: Now) -> Bool {
+    func hasRowReady(_ now: Now) -> Bool {
         if rows.hasRowInHand(synced: recorder.synced, now: now.nanoseconds) { return true }
         if rows.slab.isFull { return false }
         return run.resources.handoff.hasRows || hasListRow

@@ -1,11 +1,11 @@
 import APNs
 import Campaign
-package import Support
+import Support
 
 /// A reactor and its run: what came in goes out as effects, what the run says comes in as directives.
 extension ReactorStateMachine where Records: ~Copyable {
     /// Tells the run what came in since, and takes what holds from now on. A turn begins with it.
-    package mutating func exchangeWithRun(_ now: Now) {
+    mutating func exchangeWithRun(_ now: Now) {
         reportAccepted(now)
         if run.directives.isCanaryPending { run.report(metrics.takeCanaryProgress()) }
         run.exchange(permits: permitsWanted, inFlight: rows.inFlight, now)
@@ -13,7 +13,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Tells the run what the turn decided.
-    package mutating func finishTurn(_ now: Now) {
+    mutating func finishTurn(_ now: Now) {
         reportAccepted(now)
         if run.directives.isCanaryPending { run.report(metrics.takeCanaryProgress()) }
         run.finishTurn(inFlight: rows.inFlight, now)

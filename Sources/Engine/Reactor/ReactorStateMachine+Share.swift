@@ -30,8 +30,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Connections that the kernel made and that carry requests or soon will.
-    package var standingConnections: Int { connections.standingCount }
+    var standingConnections: Int { connections.standingCount }
 
     /// Connections that count towards the share.
-    package var activeConnections: Int { connections.activeCount }
+    var activeConnections: Int { connections.activeCount }
 }

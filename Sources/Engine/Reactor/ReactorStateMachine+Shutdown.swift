@@ -11,13 +11,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Connection slots that the driver has to provide for.
-    package var slotCount: Int { connections.capacity }
+    var slotCount: Int { connections.capacity }
 
     /// The segment's length once all is written.
-    package var ledgerByteCount: UInt64 { recorder.ledger.writtenPosition }
+    var ledgerByteCount: UInt64 { recorder.ledger.writtenPosition }
 
     /// The counters as others may see them now.
-    package func snapshot() -> RunStatistics {
+    func snapshot() -> RunStatistics {
         var snapshot = metrics.statistics
         snapshot.inFlight = rows.inFlight
         snapshot.pausedAddresses = connections.addresses.troubledCount

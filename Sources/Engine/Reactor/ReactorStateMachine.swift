@@ -1,9 +1,9 @@
 import APNs
-package import Campaign
+import Campaign
 import HPACK
 import HTTP2
 import Ring
-package import Support
+import Support
 import TLS
 
 /// The engine's heart: one thread's share of a run, as a machine. Completions and the time go in,
@@ -21,7 +21,7 @@ import TLS
 ///
 ///     running ---- word to stop ----> draining ---- answers in, or awaited long enough ----.
 ///        '---------- list at its end and every row settled -------------------------------> closing --> finished
-@safe package struct ReactorStateMachine<Records: RecordLayer & ~Copyable>: ~Copyable {
+@safe struct ReactorStateMachine<Records: RecordLayer & ~Copyable>: ~Copyable {
     enum Phase {
         case running
         case draining(since: UInt64)
@@ -49,7 +49,7 @@ import TLS
     // SAFETY: this machine's own, freed in `deinit`; used during one call of `received` at a time.
     let received: UnsafeMutableRawBufferPointer
 
-    package init(
+    init(
         settings: ReactorSettings, coordinator: RunCoordinator, reactor: Int,
         recipe: Records.Recipe,
         ledger: consuming LedgerWriter, chunkPool: ChunkPool, layout: RowLayout, seed: UInt64,
@@ -85,15 +85,15 @@ import TLS
     }
 
     /// True when nothing is left to do or to wait for.
-    package var isFinished: Bool {
+    var isFinished: Bool {
         if case .finished = phase { return true }
         return false
     }
 
     /// When the driver has to call again at the latest, monotonic nanoseconds.
-    package var nextDeadline: UInt64 { timers.nextDeadline }
+    var nextDeadline: UInt64 { timers.nextDeadline }
 
-    package var statistics: RunStatistics { metrics.statistics }
+    var statistics: RunStatistics { metrics.statistics }
 
     /// What is worth waiting for together after this turn; nil: the next completion.
     var batchWait: CompletionBatching.Wait? { batching.wait(inFlight: rows.inFlight) }
@@ -105,12 +105,12 @@ import TLS
     }
 
     /// The next thing to do in the outside world; nil when all was handed out.
-    package mutating func nextSubmission() -> ReactorSubmission? {
+    mutating func nextSubmission() -> ReactorSubmission? {
         submissions.popFirst()
     }
 
     /// Takes one completion in. Received bytes come by `received(connection:bytes:now:)`.
-    package mutating func completed(_ completion: ReactorCompletion, now: Now) {
+    mutating func completed(_ completion: ReactorCompletion, now: Now) {
         switch completion {
         case .resolved(let result): resolved(result, now: now)
         case .connected(let connection, let errno): connected(connection, errno: errno, now: now)
@@ -133,7 +133,7 @@ import TLS
 
     /// Decides what to do now. Called once after a batch of completions, between `exchangeWithRun` and
     /// `finishTurn`.
-    package mutating func turn(_ now: Now) {
+    mutating func turn(_ now: Now) {
         if case .finished = phase { return }
         timers.noteStall(now: now.nanoseconds)
         accountForTime(now)

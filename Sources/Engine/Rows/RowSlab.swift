@@ -2,31 +2,31 @@ import Campaign
 
 /// The number of a row's place in the slab while the row is being worked on; what a stream carries
 /// as its tag.
-package typealias RowTag = UInt32
+typealias RowTag = UInt32
 
 /// What the reactor remembers of a row between reading and settling it.
-package struct PendingRow {
+struct PendingRow {
     /// The row's number in the list, from 0.
-    package var row: UInt64 = 0
+    var row: UInt64 = 0
     /// When the row was first written to a connection, monotonic nanoseconds; 0 before.
-    package var firstSentNanoseconds: UInt64 = 0
+    var firstSentNanoseconds: UInt64 = 0
     /// When the request in flight was written.
-    package var sentNanoseconds: UInt64 = 0
+    var sentNanoseconds: UInt64 = 0
     /// The next place in whichever list the row waits in.
-    package var next: RowTag = .max
+    var next: RowTag = .max
     /// The version of the provider token that the request in flight carries.
-    package var authorizationVersion: UInt32 = 0
+    var authorizationVersion: UInt32 = 0
     /// Requests made for it that count against `--max-attempts`.
-    package var attempts: UInt16 = 0
+    var attempts: UInt16 = 0
     /// The status and the reason code of the last answer, 0 where none came.
-    package var lastStatus: UInt16 = 0
-    package var lastReason: UInt8 = 0
+    var lastStatus: UInt16 = 0
+    var lastReason: UInt8 = 0
     /// Hexadecimal digits in the token.
-    package var tokenCount: UInt8 = 0
+    var tokenCount: UInt8 = 0
     /// Whether InvalidProviderToken was met once already.
-    package var hadInvalidToken: Bool = false
+    var hadInvalidToken: Bool = false
     /// Whether some request for it was never answered: a server may have acted on it.
-    package var mayHaveBeenSent: Bool = false
+    var mayHaveBeenSent: Bool = false
     /// What the row's request has of its own, where rows have any: kept in the slab.
     var personal = PayloadRenderer.Shape()
     /// The first block of what did not fit behind the token.
@@ -38,11 +38,11 @@ package struct PendingRow {
 ///
 /// Each place holds a `PendingRow` and up to 200 digits of the token: 256 bytes. Behind the token
 /// stand the row's personal pieces; what does not fit there lies in blocks.
-@safe package struct RowSlab: ~Copyable {
+@safe struct RowSlab: ~Copyable {
     static let placeSize = 256
     static let tokenOffset = 56
     /// `--tokens` rows hold at most so many digits (100 bytes, the reference's upper bound).
-    package static let tokenDigitsLimit = 200
+    static let tokenDigitsLimit = 200
 
     // SAFETY: `capacity` places that never move, freed in `deinit`; one thread reaches them. A
     // place that `take` gave holds a `PendingRow`, for ever, and as many bytes of a token as that
@@ -50,8 +50,8 @@ package struct PendingRow {
     private let memory: UnsafeMutableRawPointer
     private var freeHead: RowTag = .max
     private var untouched: RowTag = 0
-    package let capacity: Int
-    package private(set) var count = 0
+    let capacity: Int
+    private(set) var count = 0
     var blocks: BlockArena
     /// Blocks that a row may need at most.
     let blocksPerRow: Int
@@ -59,7 +59,7 @@ package struct PendingRow {
     /// - Parameters:
     ///   - piecesLimit: The most bytes of a row's personal pieces; 0 where rows have none.
     ///   - blockCount: Blocks for what does not fit behind tokens.
-    package init(capacity: Int, piecesLimit: Int = 0, blockCount: Int = 0) {
+    init(capacity: Int, piecesLimit: Int = 0, blockCount: Int = 0) {
         blocksPerRow = BlockArena.blocks(for: piecesLimit)
         precondition(blockCount >= blocksPerRow)
         blocks = BlockArena(capacity: blockCount)
@@ -79,10 +79,10 @@ package struct PendingRow {
     }
 
     /// Whether another row may find no room.
-    package var isFull: Bool { count == capacity || blocks.freeCount < blocksPerRow }
+    var isFull: Bool { count == capacity || blocks.freeCount < blocksPerRow }
 
     /// Takes a free place. The slab must not be full.
-    package mutating func take() -> RowTag {
+    mutating func take() -> RowTag {
         precondition(count < capacity)
         count += 1
         if freeHead != .max {
@@ -98,7 +98,7 @@ package struct PendingRow {
     }
 
     /// Gives a place back; its row is settled or recorded as not sent.
-    package mutating func free(_ tag: RowTag) {
+    mutating func free(_ tag: RowTag) {
         precondition(count > 0)
         if self[tag].firstBlock != .max { freeBlocks(tag) }
         self[tag].next = freeHead
@@ -107,7 +107,7 @@ package struct PendingRow {
     }
 
     /// The state of a row. The memory never moves, and all of it that was ever taken is initialized.
-    package subscript(tag: RowTag) -> PendingRow {
+    subscript(tag: RowTag) -> PendingRow {
         // SAFETY: `state` checks the tag; a place that was taken holds a row, and stays where it
         // is.
         @inline(__always)
@@ -125,14 +125,14 @@ package struct PendingRow {
     }
 
     /// Room for the token's digits.
-    package func token(_ tag: RowTag) -> UnsafeMutableRawPointer {
+    func token(_ tag: RowTag) -> UnsafeMutableRawPointer {
         // SAFETY: the caller's tag is one that `take` gave, so below `capacity`; behind the offset
         // a place has `tokenDigitsLimit` bytes.
         unsafe memory + Int(tag) * Self.placeSize + Self.tokenOffset
     }
 
     /// The token's digits.
-    package func tokenBytes(_ tag: RowTag) -> UnsafeRawBufferPointer {
+    func tokenBytes(_ tag: RowTag) -> UnsafeRawBufferPointer {
         // SAFETY: `self[tag]` checks the tag, and `tokenCount` is what was set of the place's 200
         // bytes.
         unsafe UnsafeRawBufferPointer(
@@ -141,16 +141,16 @@ package struct PendingRow {
 }
 
 /// Rows waiting in order, threaded through the slab: no memory of its own.
-package struct RowQueue: Sendable {
+struct RowQueue: Sendable {
     private var head: RowTag = .max
     private var tail: RowTag = .max
-    package private(set) var count = 0
+    private(set) var count = 0
 
-    package init() {}
+    init() {}
 
-    package var isEmpty: Bool { head == .max }
+    var isEmpty: Bool { head == .max }
 
-    package mutating func append(_ tag: RowTag, in slab: borrowing RowSlab) {
+    mutating func append(_ tag: RowTag, in slab: borrowing RowSlab) {
         slab[tag].next = .max
         if tail == .max {
             head = tag
@@ -169,7 +169,7 @@ package struct RowQueue: Sendable {
         count += 1
     }
 
-    package mutating func popFirst(in slab: borrowing RowSlab) -> RowTag? {
+    mutating func popFirst(in slab: borrowing RowSlab) -> RowTag? {
         guard head != .max else { return nil }
         let tag = head
         head = slab[tag].next

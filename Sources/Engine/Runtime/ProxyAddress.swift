@@ -1,7 +1,7 @@
 /// An HTTP proxy, as `--proxy` names it.
 package struct ProxyAddress: Equatable, Sendable {
-    package var host: String
-    package var port: UInt16
+    var host: String
+    var port: UInt16
 
     /// `HOST:PORT`, for people and for messages.
     package var place: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }

@@ -14,7 +14,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         /// Where the tunnel leads, `HOST:PORT`: the name goes to the proxy, nobody here looks it up.
         package var target: String
         /// The value of Proxy-Authorization; nil: none is sent.
-        package var authorization: SecretBytes?
+        var authorization: SecretBytes?
 
         package init(proxy: String, target: String, authorization: SecretBytes?) {
             self.proxy = proxy
@@ -41,7 +41,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
     }
 
     /// The most that a proxy may say before its answer's end. Proxies add a few hundred bytes.
-    package static let answerLimit = 8192
+    static let answerLimit = 8192
 
     private let recipe: Recipe
     private var phase = Phase.unasked
@@ -52,7 +52,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
     }
 
     /// True once bytes come from the server and no longer from the proxy.
-    package var isOpen: Bool {
+    var isOpen: Bool {
         if case .open = phase { return true }
         return false
     }

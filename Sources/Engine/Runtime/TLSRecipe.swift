@@ -10,7 +10,7 @@ package final class TLSRecipe: Sendable {
         /// nil: straight to the server.
         package var tunnel: ProxyTunnelStateMachine.Recipe?
 
-        package init(
+        init(
             context: TLSContext, serverName: ServerName,
             tunnel: ProxyTunnelStateMachine.Recipe? = nil
         ) {

@@ -2,7 +2,7 @@ internal import TLS
 
 /// What stands between the bytes on the socket and the bytes of HTTP/2: TLS in earnest, nothing at
 /// all in the simulated world. A seam, so that a seed decides every byte there.
-package protocol RecordLayer: ~Copyable {
+protocol RecordLayer: ~Copyable {
     /// What one connection of this layer is made from.
     associatedtype Recipe: Sendable
 
@@ -36,7 +36,7 @@ package protocol RecordLayer: ~Copyable {
 }
 
 /// What became of received bytes.
-package enum RecordLayerResult: Sendable {
+enum RecordLayerResult: Sendable {
     /// All input was taken.
     case more
     /// `plaintext` is full; call again with a fresh one.
@@ -52,29 +52,29 @@ package struct RecordLayerError: Error, Sendable {
     /// One line that says what is wrong and how to mend it.
     package var message: String
     /// True where trying again can't help: a certificate refused, no HTTP/2, no TLS at all.
-    package var isLasting: Bool
+    var isLasting: Bool
     /// True where the message says already who is to blame.
-    package var namesPlace = false
+    var namesPlace = false
 
-    package init(message: String, isLasting: Bool) {
+    init(message: String, isLasting: Bool) {
         self.message = message
         self.isLasting = isLasting
     }
 }
 
 /// The most plaintext that one record carries (RFC 8446, section 5.1).
-package let recordPlaintextLimit = 16_384
+let recordPlaintextLimit = 16_384
 
 /// No record layer: the simulated world's, where bytes are what they are.
-package struct TransparentRecords: RecordLayer, ~Copyable {
-    package typealias Recipe = Void
+struct TransparentRecords: RecordLayer, ~Copyable {
+    typealias Recipe = Void
 
-    package let isEstablished = true
-    package var closedEarly: RecordLayerError? { nil }
+    let isEstablished = true
+    var closedEarly: RecordLayerError? { nil }
 
-    package init(recipe: Void) {}
+    init(recipe: Void) {}
 
-    package mutating func receive(
+    mutating func receive(
         _ input: RawSpan, at offset: inout Int, plaintext: inout OutputRawSpan,
         ciphertext: inout OutputRawSpan
     ) -> RecordLayerResult {
@@ -84,14 +84,14 @@ package struct TransparentRecords: RecordLayer, ~Copyable {
         return offset < input.byteCount ? .plaintextFull : .more
     }
 
-    package mutating func seal(_ plaintext: RawSpan, ciphertext: inout OutputRawSpan) -> Bool {
+    mutating func seal(_ plaintext: RawSpan, ciphertext: inout OutputRawSpan) -> Bool {
         copy(plaintext, into: &ciphertext)
         return true
     }
 
-    package mutating func close(ciphertext: inout OutputRawSpan) {}
+    mutating func close(ciphertext: inout OutputRawSpan) {}
 
-    package static func sealedCount(_ plaintextCount: Int) -> Int { plaintextCount }
+    static func sealedCount(_ plaintextCount: Int) -> Int { plaintextCount }
 
     private func copy(_ bytes: RawSpan, into output: inout OutputRawSpan) {
         // SAFETY: the room is checked here, and the output is memory that nothing else reaches

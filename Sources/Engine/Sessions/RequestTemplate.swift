@@ -21,7 +21,7 @@ import TLS
     private let rowDigitsOffset: Int
     /// How much of the tail belongs to the header block.
     private let blockTailCount: Int
-    package let payloadCount: Int
+    let payloadCount: Int
 
     static let pathPrefix: StaticString = "/3/device/"
     static let frameHeaderCount = 9

@@ -33,16 +33,16 @@ package struct ReactorLimits: Sendable {
 /// What a reactor needs to know of the campaign; the same for all reactors of a run.
 package struct ReactorSettings: Sendable {
     /// The campaign's number: the first part of every apns-id.
-    package var campaign: UInt64
+    var campaign: UInt64
     /// `:authority` of every request: the host name, and the port where it is not 443.
-    package var authority: [UInt8]
-    package var topic: [UInt8]?
-    package var pushType: [UInt8]
-    package var priority: [UInt8]?
-    package var expiration: [UInt8]?
+    var authority: [UInt8]
+    var topic: [UInt8]?
+    var pushType: [UInt8]
+    var priority: [UInt8]?
+    var expiration: [UInt8]?
     package var collapseIdentifier: [UInt8]?
     /// The payload where it is the same for all rows.
-    package var payload: [UInt8]
+    var payload: [UInt8]
     /// What rows get where they get different things; nil: the payload above.
     package var personal: PayloadSet?
     /// `HOST:PORT` at the other end of a proxy's tunnel; nil where connections go straight there.
@@ -57,27 +57,27 @@ package struct ReactorSettings: Sendable {
     /// `ConnectionTarget` says how many.
     package var connections: Int
     /// Cap on the streams a connection; the server's limit holds besides.
-    package var streamsPerConnection: Int
+    var streamsPerConnection: Int
     /// Requests in 1,000 seconds a connection; nil: as many as go.
-    package var milliRatePerConnection: UInt64?
+    var milliRatePerConnection: UInt64?
     /// Whether fewer requests are in flight where answers slow down under load.
     package var pace = PaceMode.fixed
     /// True where requests carry a provider token: one request goes first on each connection.
-    package var usesProviderToken: Bool
+    var usesProviderToken: Bool
 
-    package var onLost: LostAnswerPolicy
-    package var retryPolicy: RetryPolicy
+    var onLost: LostAnswerPolicy
+    var retryPolicy: RetryPolicy
     /// Durations in nanoseconds.
-    package var requestTimeout: UInt64
-    package var giveUpAfter: UInt64
+    var requestTimeout: UInt64
+    var giveUpAfter: UInt64
     /// True where the user gave `--give-up-after`: then a start without any reachable server waits
     /// as long as they said, else it ends within seconds.
-    package var giveUpAfterIsExplicit: Bool
-    package var abortAfter: Int
+    var giveUpAfterIsExplicit: Bool
+    var abortAfter: Int
     /// Number of reactors in the run; early limits are divided by it.
-    package var reactors: Int
+    var reactors: Int
     /// What jitter is drawn from.
-    package var seed: UInt64
+    var seed: UInt64
     /// What of rows a reactor holds at most.
     package var limits = ReactorLimits()
     /// The legacy gateway's protocol in place of HTTP/2; nil: HTTP/2.

@@ -16,7 +16,7 @@ public struct RunCommand: Codable, Hashable, Sendable {
     static let byteLimit = 16_384
 
     /// Options by which a connection is made: those that `doctor` has too.
-    package static let connectionOptions: Set<String> = [
+    static let connectionOptions: Set<String> = [
         "campaign", "auth-key", "key-id", "team-id", "auth-token-file", "certificate",
         "private-key", "passphrase-file", "environment", "port", "endpoint", "ca-file", "proxy",
         "proxy-auth-file", "topic", "push-type",

@@ -13,10 +13,10 @@ package struct RunSnapshot: Sendable {
 
     /// Times of answers, nanoseconds.
     package struct Latency: Sendable, Equatable {
-        package var p50: UInt64?
+        var p50: UInt64?
         package var p99: UInt64?
 
-        package init() {}
+        init() {}
 
         init(_ counts: LatencyCounts) {
             p50 = counts.quantile(0.5)
@@ -28,10 +28,10 @@ package struct RunSnapshot: Sendable {
     /// What people call it; nil: nothing.
     package var name: String?
     /// A legacy gateway is spoken to: what it says nothing of was accepted.
-    package var acceptsBySilence = false
+    var acceptsBySilence = false
     package var phase = Phase.running
     /// Since this process began to send.
-    package var elapsedSeconds = 0.0
+    var elapsedSeconds = 0.0
     /// Milliseconds since 1970.
     package var wallMilliseconds: UInt64 = 0
     /// Monotonic nanoseconds.
@@ -41,23 +41,23 @@ package struct RunSnapshot: Sendable {
     /// All rows of the list; nil before anything is known.
     package var rows: UInt64?
     /// True while `rows` is reckoned from how much of the list's bytes so many rows took.
-    package var isRowsEstimate = false
+    var isRowsEstimate = false
     /// Answers a second: in the last second, and since the start.
-    package var rateNow = 0.0
-    package var rateAverage = 0.0
+    var rateNow = 0.0
+    var rateAverage = 0.0
     /// The rates of the last looks, a second each, the oldest first.
     package var recentRates: [Double] = []
     package var latencyNow = Latency()
-    package var latency = Latency()
+    var latency = Latency()
     package var openConnections = 0
-    package var wantedConnections = 0
-    package var inFlight = 0
+    var wantedConnections = 0
+    var inFlight = 0
     /// Requests a second that `--rate` or the operator allows; nil: unlimited.
     package var rateLimit: Double?
     /// Shares of the last second by `LimitedBy`; all zero before the first.
-    package var limitedNow = [Double](repeating: 0, count: LimitedBy.allCases.count)
+    var limitedNow = [Double](repeating: 0, count: LimitedBy.allCases.count)
     /// Reason -> rows not accepted, the most frequent first; this process's.
-    package var reasons: [(name: String, count: UInt64)] = []
+    var reasons: [(name: String, count: UInt64)] = []
     /// What this process counted.
     package var statistics = RunStatistics()
     package var latencyCounts = LatencyCounts()
@@ -73,20 +73,20 @@ package struct RunSnapshot: Sendable {
     }
 
     /// The part of the rows that is settled, 0 to 1; nil where the rows are not known.
-    package var share: Double? {
+    var share: Double? {
         guard let rows, rows > 0 else { return nil }
         return min(1, Double(counts.settled) / Double(rows))
     }
 
     /// The bottleneck of the last second; nil while the run is too young to tell.
-    package var limitedBy: LimitedBy? {
+    var limitedBy: LimitedBy? {
         guard elapsedSeconds >= RunStatistics.shortestToJudgeSeconds else { return nil }
         return LimitedBy.allCases.filter { limitedNow[$0.rawValue] > 0 }
             .max { limitedNow[$0.rawValue] < limitedNow[$1.rawValue] }
     }
 
     /// Seconds until all is settled if it goes on like this; nil where that can't be said.
-    package var etaSeconds: Double? {
+    var etaSeconds: Double? {
         guard phase == .running, let rows, rateNow > 0 || rateAverage > 0 else { return nil }
         let left = Double(rows - min(rows, counts.settled))
         // Half of each: the present counts, but one slow second is not a trend.
@@ -99,7 +99,7 @@ extension LimitedBy {
     /// In words, to follow "bottleneck".
     ///
     /// - Parameter acceptsBySilence: Whether a legacy gateway is spoken to, which has no streams.
-    package func words(acceptsBySilence: Bool = false) -> String {
+    func words(acceptsBySilence: Bool = false) -> String {
         switch self {
         case .input: "reading the list"
         case .rate: "the rate limit"

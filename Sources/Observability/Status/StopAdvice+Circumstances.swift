@@ -1,12 +1,11 @@
 import APNs
-package import Campaign
+import Campaign
 package import Engine
 import Support
 
 extension StopAdvice.Circumstances {
     /// Those of a run that ended a while ago, perhaps elsewhere.
-    package init(_ manifest: Manifest, _ telemetry: Telemetry, _ summary: Summary?, ledger: String)
-    {
+    init(_ manifest: Manifest, _ telemetry: Telemetry, _ summary: Summary?, ledger: String) {
         let command = telemetry.command
         let isHere = command.map { $0.directory == RunCommand.workingDirectory } ?? true
         let run = telemetry.runs.last

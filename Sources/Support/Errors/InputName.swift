@@ -1,7 +1,7 @@
 /// A file that is read, as messages call it: with the option that names it, if one does.
 package struct InputName: Sendable, CustomStringConvertible {
     /// The option's long name, without dashes; nil if none names it.
-    package let option: String?
+    let option: String?
     package let description: String
 
     /// A file that an option names.

@@ -7,7 +7,7 @@ package struct LiveBlock {
     private var drawn: [Int] = []
 
     /// Shows lines in place of those that are shown.
-    package mutating func drawing(_ lines: [String]) -> String {
+    mutating func drawing(_ lines: [String]) -> String {
         let size = Self.size()
         // A block higher than the screen can't be taken back.
         let lines = lines.prefix(max(1, size.rows - 1))
@@ -16,7 +16,7 @@ package struct LiveBlock {
     }
 
     /// Takes the lines back and leaves the cursor where the first one was.
-    package mutating func erasing() -> String {
+    mutating func erasing() -> String {
         guard !drawn.isEmpty else { return "" }
         defer { drawn = [] }
         return eraseSequence(columns: Self.size().columns)

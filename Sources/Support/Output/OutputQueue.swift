@@ -23,7 +23,7 @@ package final class OutputQueue: @unchecked Sendable {
     package static let standardOutput = OutputQueue(STDOUT_FILENO)
 
     /// The most bytes that wait to be written.
-    package static let byteLimit = 256 * 1024
+    static let byteLimit = 256 * 1024
     /// How long an end waits for output that nobody takes.
     private static let patienceMilliseconds = 5_000
     /// A write is at most this long, so that progress can be seen.
@@ -46,7 +46,7 @@ package final class OutputQueue: @unchecked Sendable {
     private let writtenCount = Atomic<UInt64>(0)
     private let error = Atomic<Int32>(0)
 
-    package init(_ descriptor: Int32) {
+    init(_ descriptor: Int32) {
         self.descriptor = descriptor
     }
 

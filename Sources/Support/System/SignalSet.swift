@@ -11,14 +11,14 @@ package struct SignalSet {
     }
 
     /// Those that wait to be taken by this thread.
-    package static var pending: SignalSet {
+    static var pending: SignalSet {
         var set = SignalSet([])
         // SAFETY: the set is a local, which is set during the call.
         unsafe sigpending(&set.mask)
         return set
     }
 
-    package func contains(_ signal: Int32) -> Bool {
+    func contains(_ signal: Int32) -> Bool {
         var mask = mask
         // SAFETY: the mask is a local copy, which is read during the call.
         return unsafe sigismember(&mask, signal) == 1

@@ -105,7 +105,7 @@ package enum SystemCall {
     }
 
     /// `realpath(3)`: where a path leads; nil where it leads nowhere.
-    package static func realPath(_ path: String) -> String? {
+    static func realPath(_ path: String) -> String? {
         // SAFETY: realpath allocates a text that ends with a zero; it is copied, and freed when
         // this function ends.
         guard let resolved = unsafe realpath(path, nil) else { return nil }
@@ -208,7 +208,7 @@ package enum SystemCall {
     }
 
     /// `connect(2)` or `bind(2)`, with an address of any family.
-    package static func withAddress<Address: BitwiseCopyable>(
+    static func withAddress<Address: BitwiseCopyable>(
         _ address: Address,
         _ call: (UnsafePointer<sockaddr>?, socklen_t) -> Int32
     ) -> Int32 {

@@ -22,7 +22,7 @@ package func folded(_ text: String, indent: Int, for descriptor: Int32) -> Strin
 }
 
 /// The size of the terminal that a descriptor leads to, now; nil where there is none.
-package func terminalSize(_ descriptor: Int32) -> (columns: Int, rows: Int)? {
+func terminalSize(_ descriptor: Int32) -> (columns: Int, rows: Int)? {
     var size = winsize()
     // SAFETY: `size` is a local, what TIOCGWINSZ sets; ioctl keeps no address.
     guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
@@ -35,11 +35,11 @@ package func terminalSize(_ descriptor: Int32) -> (columns: Int, rows: Int)? {
 package enum Folding {
     /// Narrower terminals are written to as if they were as wide.
     package static let minimumWidth = 24
-    package static let leastRoom = 16
-    package static let narrowIndent = 4
+    static let leastRoom = 16
+    static let narrowIndent = 4
 
     /// A word that is longer than a line stays whole: names of files are copied.
-    package static func lines(of line: Substring, indent: Int, columns: Int) -> String {
+    static func lines(of line: Substring, indent: Int, columns: Int) -> String {
         var result = ""
         var rest = line
         var room = columns

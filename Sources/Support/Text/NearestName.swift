@@ -23,7 +23,7 @@ package enum NearestName {
     }
 
     /// The number of letters to insert, drop or change to get from one word to the other.
-    package static func distance(_ first: String, _ second: String) -> Int {
+    static func distance(_ first: String, _ second: String) -> Int {
         let target = Array(second.utf8)
         var row = Array(0...target.count)
         for (index, letter) in first.utf8.enumerated() {

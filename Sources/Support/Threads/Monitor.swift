@@ -3,12 +3,12 @@ internal import Glibc
 /// A lock, and a condition that its holder may wait for.
 ///
 /// What it guards belongs to its owner, which reaches it only in `locked`.
-@safe package final class Monitor: @unchecked Sendable {
+@safe final class Monitor: @unchecked Sendable {
     // SAFETY: both are made in `init` at a place that stays, and destroyed when nobody has this left.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
 
-    package init() {
+    init() {
         // SAFETY: each place has room for one, and is initialised at once; both stay where they
         // are.
         unsafe mutex = .allocate(capacity: 1)
@@ -26,7 +26,7 @@ internal import Glibc
     }
 
     /// Holds the lock for as long as `body` takes.
-    package func locked<Result>(_ body: () -> Result) -> Result {
+    func locked<Result>(_ body: () -> Result) -> Result {
         // SAFETY: `init` made the lock, and `self` keeps it; it is unlocked by the thread that
         // locked it.
         unsafe pthread_mutex_lock(mutex)
@@ -36,19 +36,19 @@ internal import Glibc
 
     /// Lets go of the lock until somebody says that something changed; called by its holder, which
     /// looks again whether it is what it waits for.
-    package func wait() {
+    func wait() {
         // SAFETY: `init` made both, and `self` keeps them; the caller holds the lock.
         unsafe pthread_cond_wait(condition, mutex)
     }
 
     /// Wakes one that waits.
-    package func signal() {
+    func signal() {
         // SAFETY: `init` made the condition, and `self` keeps it.
         unsafe pthread_cond_signal(condition)
     }
 
     /// Wakes all that wait.
-    package func broadcast() {
+    func broadcast() {
         // SAFETY: `init` made the condition, and `self` keeps it.
         unsafe pthread_cond_broadcast(condition)
     }

@@ -1,4 +1,4 @@
-import Campaign
+@testable import Campaign
 
 /// The generator of splitmix64: seeded, so that a failing case can be had again.
 struct SeededRandom: RandomNumberGenerator {

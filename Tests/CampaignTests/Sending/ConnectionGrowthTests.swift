@@ -1,4 +1,4 @@
-import Campaign
+@testable import Campaign
 import Support
 import Testing
 

@@ -1,4 +1,4 @@
-import Campaign
+@testable import Campaign
 import Testing
 
 @Suite struct RateLimiterTests {
