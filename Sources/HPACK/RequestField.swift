@@ -99,9 +99,9 @@ public struct RequestField: Sendable, Equatable {
     }
 
     /// Which field.
-    var name: RequestFieldName
+    public var name: RequestFieldName
     /// Its value.
-    var value: Value
+    public var value: Value
     /// Which of the constants that the field has over time, one after the other: a provider token's
     /// version, 0 for what never changes. Equal revisions of a field have equal bytes.
     var revision: UInt32

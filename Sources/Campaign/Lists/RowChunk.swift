@@ -16,7 +16,7 @@
     /// How many rows it has; blank lines are none.
     public internal(set) var rowCount = 0
     /// How many bytes of the list it covers.
-    var byteCount: UInt64 = 0
+    public internal(set) var byteCount: UInt64 = 0
     /// How many lines it covers, blank ones and those inside quotes included.
     var lineCount: UInt64 = 0
     /// The hash of the covered bytes: `MixingHash` of the stored ones, extended by others.

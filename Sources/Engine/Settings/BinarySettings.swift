@@ -2,11 +2,11 @@ package import APNs
 
 /// How a campaign goes to a legacy gateway.
 package struct BinarySettings: Sendable {
-    var command: BinaryCommand
+    package var command: BinaryCommand
     /// Unix seconds; nil: as long as the gateway keeps notifications.
-    var expiration: UInt32?
+    package var expiration: UInt32?
     /// 10 or 5; only a frame carries it.
-    var priority: UInt8
+    package var priority: UInt8
     /// The gateway says nothing of what it took: a notification of which it has said nothing for so
     /// long, nanoseconds, counts as accepted.
     var silence: UInt64

@@ -63,7 +63,7 @@ package struct ReactorSettings: Sendable {
     /// Whether fewer requests are in flight where answers slow down under load.
     package var pace = PaceMode.fixed
     /// True where requests carry a provider token: one request goes first on each connection.
-    var usesProviderToken: Bool
+    package var usesProviderToken: Bool
 
     var onLost: LostAnswerPolicy
     var retryPolicy: RetryPolicy

@@ -99,7 +99,7 @@ extension LimitedBy {
     /// In words, to follow "bottleneck".
     ///
     /// - Parameter acceptsBySilence: Whether a legacy gateway is spoken to, which has no streams.
-    func words(acceptsBySilence: Bool = false) -> String {
+    package func words(acceptsBySilence: Bool = false) -> String {
         switch self {
         case .input: "reading the list"
         case .rate: "the rate limit"
