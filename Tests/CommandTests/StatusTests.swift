@@ -22,9 +22,9 @@ struct StatusTests {
     private func status(_ arguments: [String], in directory: TemporaryDirectory) throws -> Finished
     {
         let script = "cd '\(directory.path)' && exec \"$@\""
-        return try Subprocess.run(
-            "sh", ["-c", script, "sh", Broadside.path(), "status"] + arguments, in: directory,
-            limit: 60)
+        return try Subprocess(
+            "sh", ["-c", script, "sh", Broadside.path(), "status"] + arguments, in: directory
+        ).wait(limit: 60)
     }
 
     private func lines(_ finished: Finished) throws -> [String: Line] {
