@@ -6,7 +6,7 @@ public struct APNsError: Error, Equatable, Sendable {
         case unexpectedEnd = "the text ends too early"
         /// A byte that cannot stand where it stands.
         case unexpectedCharacter =
-            "this character can't stand here: look for a comma too many or too few, or another kind of quote"
+            "this character is not allowed here: look for a comma too many or too few, or another kind of quote"
         /// Text after the value's end.
         case trailingText = "text after the end of the JSON value"
         /// RFC 8259 section 7: characters below U+0020 are escaped in a string.

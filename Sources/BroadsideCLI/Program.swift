@@ -23,8 +23,8 @@ enum Program {
     /// The page that names every command.
     static func overview() -> String {
         var page = """
-            Broadside sends a campaign to millions of Apple devices in one run, knows afterwards what
-            became of every single one, and cleans the token list with what it learned.
+            Broadside sends a campaign to millions of Apple devices in one run, records the outcome of
+            every notification, and removes dead tokens from the list afterwards.
 
             Usage: broadside COMMAND [OPTIONS]
 

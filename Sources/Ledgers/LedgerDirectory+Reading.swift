@@ -23,7 +23,7 @@ extension LedgerDirectory {
             close(descriptor)
             throw .usage(
                 "ledger",
-                "\(path)/\(name) is not a regular file, so no run made it: look who did, and remove "
+                "\(path)/\(name) is not a regular file, so no run made it: find out who did, and remove "
                     + "it")
         }
         return descriptor
@@ -75,7 +75,7 @@ extension LedgerDirectory {
     func isLink(_ name: String) -> BroadsideError {
         .usage(
             "ledger",
-            "\(path)/\(name) is a symbolic link, which no run made: look who did, and put the file "
+            "\(path)/\(name) is a symbolic link, which no run made: find out who did, and put the file "
                 + "itself there")
     }
 

@@ -27,7 +27,7 @@ extension LedgerDirectory {
                 "ledger",
                 "\(path) can be written to by others (mode "
                     + "\(String(information.st_mode & 0o7777, radix: 8))): chmod go-w "
-                    + "\(shellWord(path)), after a look at what is in it")
+                    + "\(shellWord(path)), after checking what is in it")
         }
     }
 

@@ -25,7 +25,7 @@ public struct FoundRow: Sendable {
             text += ", settled at \(settled) (\(universalTime(settled)))"
         }
         if let timestamp = row.timestamp {
-            text += ", APNs says \(timestamp) (\(universalTime(timestamp)))"
+            text += ", APNs reports \(timestamp) (\(universalTime(timestamp)))"
         }
         return text
     }

@@ -67,7 +67,7 @@ public struct OutputRule {
         if LedgerDirectory.isLedger(directory) {
             throw .usage(
                 option,
-                "\(path) lies in the ledger \(directory), whose files are never written "
+                "\(path) is in the ledger \(directory), whose files are never written "
                     + "over: name another place")
         }
     }

@@ -227,7 +227,7 @@ package struct ExclusionScan {
         }
         standardErrorLine(
             "broadside: warning: \(list.name): \(counts.invalid) of \(counts.rows) rows hold no "
-                + "device token, the first on line \(bad.line): who is meant there gets the push")
+                + "device token, the first on line \(bad.line): these devices get the push")
     }
 }
 

@@ -133,7 +133,7 @@ struct ListHeader {
     private func headless(_ columns: [String], tokenPlace: Int, _ format: ListFormat) -> String {
         let start = "\(name) has no header: the first line looks like a token"
         guard columns.count > 1 else {
-            return "\(start): add a first line that says token, or --format lines"
+            return "\(start): add a first line with the word token, or --format lines"
         }
         let separator = format == .tsv ? " (with tabs) " : String(Unicode.Scalar(format.separator!))
         let names = columns.indices.prefix(8).map { $0 == tokenPlace ? "token" : "column\($0 + 1)" }

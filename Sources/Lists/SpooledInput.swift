@@ -59,7 +59,7 @@ package enum SpooledInput {
         standardErrorLine(
             "broadside: warning: standard input is open, and nothing came in "
                 + "\(patienceMilliseconds / 1000) seconds: this continues with the list that was kept, "
-                + "and what comes later is not looked at")
+                + "and what comes later is not read")
         return false
     }
 

@@ -20,7 +20,7 @@ struct FailureReport {
         TLSError(
             .noALPN,
             "the \(peer)\(server) speaks HTTP/1.1 only (it selected no h2 by ALPN): "
-                + "check the host and port, and any proxy between that takes TLS apart")
+                + "check the host and port, and any proxy in between that decrypts TLS")
     }
 
     private var noCertificate: TLSError {

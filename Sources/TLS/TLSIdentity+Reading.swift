@@ -83,7 +83,7 @@ extension TLSIdentity {
         throw TLSError(
             .certificateUnreadable,
             "encrypted with a cipher of OpenSSL's legacy provider, which is not installed here: "
-                + "where it is, convert the file with 'openssl pkcs12 -legacy -in FILE -out ALL.pem' "
+                + "where that is installed, convert the file with 'openssl pkcs12 -legacy -in FILE -out ALL.pem' "
                 + "and give ALL.pem")
     }
 

@@ -175,7 +175,7 @@ struct AdviceCauseTests: AdviceReading {
         default:
             endpoint = try scene.hostile("rst-each")
             more = ["--canary", "10"]
-            (says, resumed) = ("too few of the canary's rows were answered", 6)
+            (says, resumed) = ("too few of the canary's rows got a response", 6)
         }
         return Ending(
             run: try scene.campaign.send(to: endpoint, more), says: says, exitCode: 1,
@@ -194,7 +194,7 @@ struct AdviceCauseTests: AdviceReading {
             run: try scene.campaign.send(to: endpoint, ["--key-id", "ZZZZZZZZZZ"]),
             says: cause == .refused
                 ? "refuses one request after the other: 403 InvalidProviderToken"
-                : "rows were refused for the credential's sake",
+                : "rows were refused because of the credential",
             exitCode: 4, looks: (4, "InvalidProviderToken"), resumed: nil)
     }
 
@@ -204,7 +204,7 @@ struct AdviceCauseTests: AdviceReading {
         case .tooManyBadTokens:
             return Ending(
                 run: try campaign.send(to: try scene.local(["--bad-token", "0.6"])),
-                says: "of the last 10,000 answers are BadDeviceToken", exitCode: 4,
+                says: "of the last 10,000 responses are BadDeviceToken", exitCode: 4,
                 looks: (0, "rejected,400,BadDeviceToken"))
         case .tooManyInvalid:
             let tokens = (0..<12_000).map { $0 < 9000 ? campaign.tokens.token($0) : "no token" }

@@ -91,7 +91,7 @@ extension MalformedCall {
             says: ["takes no word", "did you mean --ledger /", "/strange?"]),
         .init(
             ["ledger", "stats", "--ledger", "x", "--tokens", "y"],
-            says: ["--tokens", "ledger stats", "take it out"]),
+            says: ["--tokens", "ledger stats", "remove it"]),
         .init(["ledger", "verify", "--ledger", "x", "--json"], says: ["--json", "ledger verify"]),
         .init(["ledger", "merge", "--ledger", "x"], says: ["--ledger", "ledger merge"]),
         .init(

@@ -17,7 +17,7 @@ extension MalformedCall {
     static let all = lists + ledgers + payloads + connections + simulators
 
     static let lists: [MalformedCall] = [
-        .init(["tokens"], says: ["tokens wants one of", "check"]),
+        .init(["tokens"], says: ["tokens needs one of", "check"]),
         .init(["tokens", "chekc", "--tokens", "@list"], says: ["'chekc'", "check"]),
         .init(["tokens", "check"], says: ["--tokens is missing"]),
         .init(["tokens", "check", "--tokens", "@nothing"], says: ["@nothing", "No such file"]),
@@ -86,7 +86,7 @@ extension MalformedCall {
     ]
 
     static let payloads: [MalformedCall] = [
-        .init(["payload"], says: ["payload wants one of", "check"]),
+        .init(["payload"], says: ["payload needs one of", "check"]),
         .init(["payload", "chek"], says: ["'chek'", "check"]),
         .init(["payload", "check"], says: ["--payload is missing"]),
         .init(["payload", "check", "--payload", "@nothing"], says: ["@nothing", "No such file"]),

@@ -39,7 +39,7 @@ struct ReportTests {
             #expect(text.contains("All 3,000 rows are settled after"))
             #expect(text.contains("and refused \(refused)."))
             for part in [
-                "Rows settled per second", "How long answers took", "Answers by the time they took",
+                "Rows settled per second", "Response times", "Responses by response time",
                 "Unregistered", "Connections of the latest run",
                 "Settings of the latest run", "broadside prune --ledger", ">run 2<",
             ] {

@@ -136,7 +136,7 @@ struct DoctorFindingsTests {
         #expect(swallowed.exitCode == 1)
         let words = try failure(swallowed)
         #expect(words.hasPrefix("connect"))
-        #expect(words.contains("a firewall swallows the packets"), "\(words)")
+        #expect(words.contains("a firewall drops the packets"), "\(words)")
     }
 
     @Test("The findings are JSON too where the request itself is wrong")

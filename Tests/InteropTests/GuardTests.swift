@@ -89,7 +89,7 @@ struct GuardTests {
         #expect(sent.exitCode == 3, "\(sent.errors)")
         #expect(sent.errorLines.count == 1, "\(sent.errors)")
         for words in [
-            "no answer for 5 s", "503 ServiceUnavailable", "Retry-After: 90 s",
+            "no response for 5 s", "503 ServiceUnavailable", "Retry-After: 90 s",
             "--resume continues",
         ] {
             #expect(sent.errors.contains(words), "\(sent.errors)")

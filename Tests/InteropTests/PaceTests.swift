@@ -33,12 +33,12 @@ struct PaceTests {
     @Test("A connection whose answers slow down is held to fewer requests in flight")
     func adaptive() throws {
         let log = try send("adaptive", rows: 2000)
-        #expect(log.contains("answers slow down under load"), "\(log)")
+        #expect(log.contains("responses slow down under load"), "\(log)")
         #expect(log.contains("with 300 in flight: held to"), "\(log)")
     }
 
     @Test func fixed() throws {
         let log = try send("fixed", rows: 2000)
-        #expect(!log.contains("answers slow down"), "\(log)")
+        #expect(!log.contains("responses slow down"), "\(log)")
     }
 }

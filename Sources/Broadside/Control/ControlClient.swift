@@ -65,7 +65,7 @@ public enum ControlClient {
             guard directory.isInUse || !isGone else {
                 throw BroadsideError(
                     "no run is writing \(path): broadside ledger stats --ledger \(shellWord(path)) "
-                        + "says how the last one ended", exitCode: 1)
+                        + "shows how the last one ended", exitCode: 1)
             }
             throw BroadsideError(
                 "the run that writes \(path) cannot be reached (\(describe(errno: code))): it may "

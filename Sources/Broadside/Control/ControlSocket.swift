@@ -153,7 +153,8 @@ final class ControlSocket {
             answered += 1
             guard line.count <= lineLimit, answered <= requestsAtOnce else {
                 _ = reply(
-                    "{\"ok\":false,\"error\":\"too much at once: one line a request\"}", to: client)
+                    "{\"ok\":false,\"error\":\"too much at once: send one line per request\"}",
+                    to: client)
                 return (false, true)
             }
             let text = answer(String(decoding: line, as: UTF8.self))

@@ -109,7 +109,7 @@ public enum DoctorRun {
         } catch BlockingConnection.Failure.proxy(let error) {
             report.add(
                 "proxy", .failed, error.message,
-                advice: "nothing reached APNs: this is the proxy's own answer")
+                advice: "nothing reached APNs: this is the proxy's own response")
         } catch BlockingConnection.Failure.network(let message) {
             report.add(
                 "connection", .failed, message,

@@ -25,7 +25,7 @@ enum DoctorVerdict {
         case (let status?, _) where status == 429 || status >= 500:
             report.add(
                 "request", .warning, words,
-                advice: "APNs is busy or in trouble, which says nothing about you: try again later")
+                advice: "APNs is overloaded or has an internal error: try again later")
             return 1
         default: break
         }
@@ -89,7 +89,7 @@ enum DoctorVerdict {
                     + "type's suffix, and whose team it is"
             )
         default:
-            return ("request", "an answer that was not expected: is this APNs?")
+            return ("request", "this response was not expected: is this APNs?")
         }
     }
 
@@ -101,9 +101,9 @@ enum DoctorVerdict {
             return "nothing listens there, or a firewall refuses it: check host and port; "
                 + (isProxy ? "is the proxy running?" : port)
         case ETIMEDOUT:
-            return "no word came back: a firewall swallows the packets; \(port)"
+            return "no reply: a firewall drops the packets; \(port)"
         case ENETUNREACH, EHOSTUNREACH:
-            return "this machine has no way there: check its network and routes; \(port)"
+            return "this machine has no route to it: check its network and routes; \(port)"
         default:
             return "the port is closed or a firewall blocks it: \(port)"
         }
@@ -121,7 +121,7 @@ enum DoctorVerdict {
                 + "\(token.claims.teamID) do not belong together, or the clock where it was made "
                 + "is fast"
         case .certificate:
-            "a proxy between seems to take TLS apart: APNs saw no certificate"
+            "a proxy in between seems to decrypt TLS: APNs saw no certificate"
         }
     }
 }

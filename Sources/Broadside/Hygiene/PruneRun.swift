@@ -96,8 +96,8 @@ public enum PruneRun {
             ? ("topics", \.topic) : ("environments", \.environment)
         let found = [values(other), values(second)].compactMap { $0 }.joined(separator: " and ")
         return
-            "the ledgers are of different \(name), \(found): what one accepted keeps no token that "
-            + "another calls dead; a list for each app and environment is pruned with its own"
+            "the ledgers are of different \(name), \(found): a token accepted in one can still be "
+            + "dead in another: prune the list of each app and environment with its own ledgers"
     }
 
     private static func prune(
@@ -157,7 +157,7 @@ public enum PruneRun {
         }
         if hasSilence, options.registeredColumn == nil {
             text += "\n  not counted: what a legacy gateway accepted by silence; only "
-            text += "--registered-column tells tokens that were registered again"
+            text += "--"
         }
         if counts.withoutToken > 0 {
             text += "\n  without a device token: \(counts.withoutToken)"

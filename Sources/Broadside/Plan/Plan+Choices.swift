@@ -77,7 +77,7 @@ struct RunShape: Equatable {
     func words(_ options: SendOptions) -> String {
         let chosen =
             options.connections != nil
-            ? "" : grows ? " (up to \(connectionsMost) where they pay)" : " (chosen)"
+            ? "" : grows ? " (up to \(connectionsMost) if that is faster)" : " (chosen)"
         let threads =
             reactors > reactorsAtFirst
             ? "\(reactorsAtFirst) reactor\(reactorsAtFirst == 1 ? "" : "s") (up to \(reactors))"

@@ -37,17 +37,17 @@ extension Plan {
         let threads = shape.reactorsAtFirst
         add("reactors", "\(threads)" + (shape.reactors > threads ? " to \(shape.reactors)" : ""))
         add(
-            binaryWait == nil ? "streams a connection" : "notifications out on a connection",
+            binaryWait == nil ? "streams per connection" : "in flight per connection",
             "at most \(streamsPerConnection)")
         add("rate", options.rate.map { "\(rateText($0)) requests per second" } ?? "unlimited")
         add(
-            "rate a connection",
+            "rate per connection",
             options.ratePerConnection.map { "\(rateText($0)) requests per second" })
         if options.wireProtocol == .http2 { add("pace", options.pace.rawValue) }
         add(
             "attempts",
             "\(options.maxAttempts), for \(durationText(Double(options.retryFor) / 1e9))")
-        add("lost answers", options.onLost == .record ? "recorded as unknown" : "sent again")
+        add("lost responses", options.onLost == .record ? "recorded as unknown" : "sent again")
         add("deadline", options.deadline.map { durationText(Double($0) / 1e9) })
         add("limit", options.limit.map { "\(grouped($0)) rows" })
         return settings

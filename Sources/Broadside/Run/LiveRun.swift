@@ -294,7 +294,7 @@ struct LiveRun {
     }
 
     private func wrongList(_ cause: StopCause) -> String {
-        "\(cause.message(place: plan.place)), and nothing was sent: look at the list with broadside "
+        "\(cause.message(place: plan.place)), and nothing was sent: check the list with broadside "
             + "tokens check, or raise --max-invalid"
     }
 

@@ -109,7 +109,7 @@ final class BenchChild {
 
     /// The last line that it wrote to stderr, without the program's name.
     var lastWords: String {
-        let line = BenchFiles.text(errorsPath).split(separator: "\n").last ?? "it said nothing"
+        let line = BenchFiles.text(errorsPath).split(separator: "\n").last ?? "it printed nothing"
         return String(line.hasPrefix("broadside: ") ? line.dropFirst(11) : line)
     }
 }

@@ -115,7 +115,7 @@ struct BenchRun {
         let measured = try send(rows: rows, name: name, milliseconds: milliseconds, more: more)
         guard measured.answered > 0 else {
             throw BroadsideError(
-                "no answer came in the \(name) run: look at the endpoint", exitCode: 1)
+                "no response came in the \(name) run: check the endpoint", exitCode: 1)
         }
         return measured
     }

@@ -8,16 +8,16 @@ enum BenchCommand {
         summary: "throughput of this machine against the simulator, or against an endpoint",
         usage: "[OPTIONS]",
         discussion: """
-            Needs no files: a simulated APNs is started as a process of its own, device tokens and a
-            payload are made, 'broadside send' with its ledger sends them, and everything is removed
-            again; meanwhile it is in TMPDIR, a list of at most 20 million rows (1.3 GB) and ledgers.
-            Simulator and engine share this machine's cores; what the simulator costs is shown
-            apart. With --endpoint another server is measured, never Apple's: the tokens are made up.
+            Needs no files: it starts a simulator in a separate process, generates device tokens and a
+            payload, runs 'broadside send' with a ledger, and removes everything afterwards. Until then
+            the files are in TMPDIR: a list of at most 20 million rows (1.3 GB) and ledgers. Simulator
+            and engine share this machine's cores; the simulator's CPU time is shown separately. With
+            --endpoint it measures another server, never Apple's, because the tokens are made up.
 
-            A warm-up of at most a second and four times the latency finds the rate from which the
-            rows for --duration are computed; the run takes about so long, not exactly. Where it takes
-            less than half of that it is made again with more rows, twice at most. Bytes are those
-            of HEADERS and DATA frames, without TLS, counted on a short run of its own.
+            A warm-up of at most one second plus four times the latency measures the rate, from which
+            the number of rows for --duration follows, so the duration is approximate. A run that takes
+            less than half of it is repeated with more rows, at most twice. Bytes are those of HEADERS
+            and DATA frames, without TLS, counted in a separate short run.
             """,
         sections: [
             howMuch.section, againstWhat.section, CredentialOptions.credentials.section,
@@ -28,16 +28,16 @@ enum BenchCommand {
         examples: [
             .init("The throughput of this machine", "broadside bench"),
             .init(
-                "The same where each answer takes 200 ms, as JSON",
+                "The same if each response takes 200 ms, as JSON",
                 "broadside bench --latency 200ms --connections 50 --json"),
         ],
         run: { (arguments) throws(BroadsideError) in try run(arguments) })
 
     private static let howMuch = OptionGroup<BenchOptions>(
-        title: "How much",
+        title: "Load",
         options: [
             .custom(
-                "duration", .text, "D", "about how long the measured run takes (default: 5s)"
+                "duration", .text, "D", "approximate duration of the measured run (default: 5s)"
             ) { (text, options) throws(BroadsideError) in
                 guard let duration = parseDuration(text) else {
                     throw .usage("duration", ParsedArguments.noDuration(text))
@@ -55,25 +55,25 @@ enum BenchCommand {
                 "connections in all (default: \(BenchOptions.defaultConnections))"),
             .integer(
                 "streams", 1...100_000, \.streams,
-                "streams a connection (default: the server's limit)"),
+                "streams per connection (default: the server's limit)"),
             .integer("reactors", 1...256, \.reactors, "event-loop threads (default: chosen)"),
         ])
 
     private static let againstWhat = OptionGroup<BenchOptions>(
-        title: "Against what",
+        title: "Server",
         options: [
             .duration(
-                "latency", \.latencyNanoseconds, "from a request to the simulator's answer"),
+                "latency", \.latencyNanoseconds, "time from a request to the simulator's response"),
             // Handed on to `send`.
             .custom(
                 "endpoint", .text, "HOST[:PORT]",
-                "another server, not Apple's (default: a simulator that is started)"
+                "another server, not Apple's (default: bench starts a simulator)"
             ) { (_, _) throws(BroadsideError) in },
             .custom(
                 "ca-file", .file(.read), "FILE",
-                "certificates to trust there; goes with --endpoint"
+                "certificates to trust; goes with --endpoint"
             ) { (_, _) throws(BroadsideError) in },
-            .custom("topic", .text, "TOPIC", "apns-topic there; goes with --endpoint") {
+            .custom("topic", .text, "TOPIC", "apns-topic; goes with --endpoint") {
                 (_, _) throws(BroadsideError) in
             },
         ])

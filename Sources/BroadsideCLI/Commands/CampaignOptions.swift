@@ -10,11 +10,11 @@ enum CampaignOptions {
         options: [
             .init(
                 "campaign", .file(.read), "FILE",
-                "JSON5 with any of these options by their long names; paths are relative to it; a flag here overrides it"
+                "JSON5 file with any of these options by their long names; paths are relative to the file; an option on the command line overrides it"
             ),
             .init(
                 "print-campaign", .flag, nil,
-                "write the campaign as it would be sent, as such a file, and send nothing"),
+                "print the campaign as a campaign file, and send nothing"),
         ])
 
     /// `--campaign` of a command that needs only some of a campaign.
@@ -94,7 +94,7 @@ enum CampaignOptions {
         }
         if command.name != SendCommand.description.name, isOfSend(entry) {
             return "\(entry.namePlace): '\(entry.name)' is for send, and changes what a "
-                + "\(command.name) would do: take it out, or give the \(command.name) a file of its own"
+                + "\(command.name) would do: remove it, or give the \(command.name) a file of its own"
         }
         let advice =
             nearestName(to: entry.name, among: names).map { "did you mean \($0)?" }

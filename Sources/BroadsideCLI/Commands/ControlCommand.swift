@@ -9,17 +9,17 @@ enum ControlCommand {
         usage: "--ledger DIR REQUEST [--json]",
         discussion: """
             Sends one request to the run that is writing the ledger in DIR, and prints its response.
-            A run listens from its first request on; nothing has to be prepared. Requests:
+            Every run listens as soon as it sends; no option is needed. Requests:
 
-            status   how far it is
-            rate N   at most N requests per second from now on; rate unlimited
-            pause    no new requests; responses to those in flight are awaited
+            status   show the progress
+            rate N   from now on at most N requests per second; rate unlimited removes the limit
+            pause    send no new requests; responses to requests in flight are still recorded
             resume   continue after a pause
-            stop     end in order, as after Ctrl-C: responses are awaited, and
+            stop     end in order, as after Ctrl-C: wait for responses in flight;
                      send --resume continues later
 
-            A socket's path takes the place of --ledger DIR: for a simulator, or a send, that was
-            started with --control PATH.
+            Instead of --ledger DIR you can name the socket of a simulator or a send that was started
+            with --control PATH.
 
             Exit codes: 0 done; 1 no run is writing DIR, or nothing listens on PATH; 2 the request is
             wrong, or DIR is not a ledger.
@@ -30,7 +30,7 @@ enum ControlCommand {
                 options: [
                     .init("ledger", .file(.ledger), "DIR", "the run that writes this ledger"),
                     .init(
-                        "json", .flag, nil, "print the response as it came: one line of JSON"),
+                        "json", .flag, nil, "print the response as one line of JSON"),
                 ])
         ],
         examples: [

@@ -9,10 +9,10 @@ enum DoctorCommand {
         summary: "a check before the campaign: this machine, and one connection to APNs",
         usage: "--topic TOPIC CREDENTIAL [OPTIONS]",
         discussion: """
-            A check before the campaign. Looks at this machine (io_uring, open files, locked memory,
-            room and speed of the ledger's disk), then resolves, connects, shakes hands, and sends one
-            request to a device token that no device can have. From the response it says whether
-            credential, topic, environment and clock are right, and how to fix what is not. No device
+            Checks this machine (io_uring, open files, locked memory, room and speed of the ledger's
+            disk), then resolves the host, connects, does the TLS handshake, and sends one request to a
+            device token that no device can have. The response shows whether credential, topic,
+            environment and clock are right; for each that is wrong, doctor says what to do. No device
             gets anything.
 
             Exit codes: 0 all is in order; 1 APNs can't be reached, or this machine can't run a
@@ -20,7 +20,7 @@ enum DoctorCommand {
             """,
         sections: [
             OptionSection(
-                title: "What to ask",
+                title: "What to check",
                 options: [CampaignOptions.file("credential, topic and endpoint")]
                     + [topic, SendCommand.pushType].map(\.description) + [
                         .init(
@@ -29,14 +29,14 @@ enum DoctorCommand {
                         .init("json", .flag, nil, "the findings as JSON"),
                         .init(
                             "print-token", .flag, nil,
-                            "print the provider token, for other tools, and connect nowhere"),
+                            "print the provider token, for other tools, without connecting"),
                     ]),
             CredentialOptions.credentials.section,
             CredentialOptions.endpoint.section,
         ],
         examples: [
             .init(
-                "Ask before the first night whether APNs takes key, team, topic and environment",
+                "Check before the first campaign that APNs accepts key, team, topic and environment",
                 #"""
                 broadside doctor --environment development --topic com.example.MyApp \
                     --auth-key AuthKey_XXXXXXXXXX.p8 --key-id XXXXXXXXXX \

@@ -5,21 +5,21 @@ import Support
 enum FeedbackCommand {
     static let description: CommandDescription = CommandDescription(
         name: "feedback",
-        summary: "read a legacy feedback service into a ledger that prune takes",
+        summary: "read a legacy feedback service into a ledger that prune reads",
         usage: "--endpoint HOST[:PORT] --certificate FILE --ledger DIR [OPTIONS]",
         discussion: """
-            Reads the list of tokens whose app is gone, to its end, and records each as Unregistered
-            with the service's own time; broadside prune --ledger DIR then uses it. Reading clears
-            the list at the service, so what arrived is synced to disk as it comes: where the
-            connection breaks, all whole tuples before are in the ledger.
+            Reads the whole list of tokens whose app was removed, and records each token as Unregistered
+            with the service's timestamp; broadside prune --ledger DIR then uses it. The service clears
+            its list as it is read, so each tuple is synced to disk as it arrives: if the connection
+            breaks, all complete tuples are in the ledger.
 
-            Exit codes: 0 read to the end; 1 the service can't be reached, or the list is torn; 2
+            Exit codes: 0 read to the end; 1 the service can't be reached, or the list is incomplete; 2
             the request is wrong; 5 a disk error.
             """,
         sections: groups.map(\.section),
         examples: [
             .init(
-                "Read which devices are gone; prune then takes them out",
+                "Read which tokens are dead; prune then removes them",
                 #"""
                 broadside feedback --endpoint 127.0.0.1:2196 \
                     --ca-file relay/ca.pem --certificate relay/client.pem \
@@ -40,11 +40,11 @@ enum FeedbackCommand {
 
     private static let groups = [
         OptionGroup<SendOptions>(
-            title: "Where from",
+            title: "Service",
             options: [
                 .text(
                     "endpoint", "HOST[:PORT]", \.endpoint, "the service (default port: 2196)"),
-                .file("ca-file", \.caFile, "certificates to trust there (default: the system's)"),
+                .file("ca-file", \.caFile, "certificates to trust (default: the system's)"),
                 .file(
                     "certificate", \.certificate,
                     "client certificate: PEM, with or without its key, or PKCS#12"),
@@ -58,7 +58,7 @@ enum FeedbackCommand {
             options: [
                 .file(
                     "ledger", \.ledger, use: .ledger, placeholder: "DIR",
-                    "where the tokens go; must not exist")
+                    "new ledger for the tokens; must not exist")
             ]),
     ]
 }

@@ -6,35 +6,35 @@ import Support
 enum LedgerCommand {
     static let description: CommandDescription = CommandDescription(
         name: "ledger",
-        summary: "stats | export | verify | find | merge | repair: read what a run left",
+        summary: "stats | export | verify | find | merge | repair: read the results of runs",
         usage:
             "stats|export|verify|find|repair --ledger DIR [OPTIONS] | merge DIR...",
         discussion: """
             stats   counts of rows by state and reason; --json for programs
             export  the rows in list order, with state, status, reason, apns-id
-            verify  checks every checksum and that every row is settled once; exit 5 names the first
-                    bad place
-            find    one row by --apns-id, or the rows of a --token, in one ledger or several; exit 1
+            verify  checks every checksum, and that every row is settled once; exit 5 names the first
+                    bad record
+            find    one row by --apns-id, or the rows of a --token, in one or several ledgers; exit 1
                     if there is none
-            merge   copies the ledgers of all shards of a campaign into one, once each is verified and
-                    found to be of the same list
-            repair  copies what is provably sound of a damaged ledger; all else becomes in doubt
+            merge   copies the ledgers of all shards of a campaign into one, after verifying each and
+                    checking that they belong to the same list
+            repair  copies the provably intact part of a damaged ledger; all other rows become in doubt
 
-            The list is looked for where the run read it, or at --tokens; without it the lines and
-            the tokens of accepted rows are empty.
+            The list is read from where the run read it, or from --tokens; without it, exports lack
+            line numbers and the tokens of accepted rows.
             """,
         sections: [group.section],
         examples: [
             .init("Count rows by state and reason", "broadside ledger stats --ledger tonight"),
             .init(
-                "Write the rows that are in doubt or were given up",
+                "Export the rows that are unknown or failed",
                 #"""
                 broadside ledger export --ledger tonight --state unknown \
                     --state failed --output left.csv
                 """#
             ),
             .init(
-                "Make one ledger of those of all shards",
+                "Merge the ledgers of all shards into one",
                 "broadside ledger merge --output whole part1 part2 part3"),
         ],
         subcommands: ["stats", "export", "verify", "find", "merge", "repair"],
@@ -66,19 +66,19 @@ enum LedgerCommand {
             .repeated(
                 "ledger", .file(.ledger), "DIR", \.ledgers,
                 "the ledger's directory; find: may be repeated"),
-            .flag("json", \.isJSON, "stats, find: as JSON"),
+            .flag("json", \.isJSON, "stats, find: print JSON"),
             .file("tokens", \.tokens, "export, find, merge, repair: the list that was sent"),
-            .choice("format", \.format, "export: how it is written"),
+            .choice("format", \.format, "export: output format"),
             .repeated(
                 "state", .choice(LedgerReader.stateNames), "STATE", \.states,
-                "export: only rows of this state; may be repeated; remaining and in-doubt too (default: all settled)"
+                "export: only rows in this state, including remaining and in-doubt; may be repeated (default: all settled)"
             ),
             .repeated(
                 "reason", .text, "REASON", \.reasons,
                 "export: only rows with this reason, as APNs spells it; may be repeated"),
             .file(
                 "output", \.output, use: .written,
-                "export: where to, .gz and .zst compressed (default: standard output); merge, repair: the new directory"
+                "export: output file, compressed if it ends with .gz or .zst (default: standard output); merge, repair: the new directory"
             ),
             .text("apns-id", "ID", \.notificationID, "find: the row with this apns-id"),
             .text("token", "TOKEN", \.token, "find: the rows with this device token"),
@@ -99,7 +99,7 @@ enum LedgerCommand {
         for option in description.options where arguments.has(option.name) {
             guard own.contains(option.name) else {
                 throw .usage(
-                    option.name, "is not an option of ledger \(subcommand): take it out")
+                    option.name, "is not an option of ledger \(subcommand): remove it")
             }
         }
         var values = Values.defaults
@@ -149,7 +149,7 @@ enum LedgerCommand {
     ) throws(BroadsideError) -> Int32 {
         let output = try arguments.required("output", "DIR")
         guard !ledgers.isEmpty else {
-            throw .request("merge wants the ledgers of all shards: merge --output DIR DIR...")
+            throw .request("merge needs the ledgers of all shards: merge --output DIR DIR...")
         }
         print(try LedgerMerge.run(output: output, ledgers: ledgers, tokens: values.tokens))
         return 0
@@ -169,7 +169,7 @@ enum LedgerCommand {
 
     private static func find(_ values: Values) throws(BroadsideError) -> Int32 {
         guard (values.notificationID == nil) != (values.token == nil) else {
-            throw .request("find wants one of --apns-id ID and --token TOKEN")
+            throw .request("find needs either --apns-id ID or --token TOKEN")
         }
         var rows: [FoundRow] = []
         let ledgers = try values.ledgers.map { (path) throws(BroadsideError) in

@@ -9,21 +9,21 @@ enum PayloadCommand {
         summary: "check: validate a payload, its size and its keys against Apple's rules",
         usage: "check --payload FILE | --payload-by COLUMN=DIR [OPTIONS]",
         discussion: """
-            Names the line and column of what is wrong: the JSON itself, keys that are there twice,
-            the size, keys and types of aps and alert, content that the push type does not allow, and
-            keys that look like misspelt ones. What only looks strange is a warning.
+            Reports problems with line and column: invalid JSON, duplicate keys, the size, wrong keys and
+            types in aps and alert, content that the push type does not allow, and keys that look
+            misspelt. Anything that is only suspicious is a warning.
 
-            Nothing is sent. Exit codes: 0 it can be sent; 2 it must not be.
+            Nothing is sent. Exit codes: 0 it can be sent; 2 it can't be sent.
             """,
         sections: [
             group.section.adding([CampaignOptions.file("payload, push type and topic")])
         ],
         examples: [
             .init(
-                "Look at one payload",
+                "Check one payload",
                 "broadside payload check --payload payload.json --push-type alert"),
             .init(
-                "Look at a payload for each language, and at the one for all others",
+                "Check a payload for each language, and the one for all others",
                 "broadside payload check --payload-by lang=texts --payload payload.json"),
         ],
         subcommands: ["check"],
@@ -59,13 +59,13 @@ enum PayloadCommand {
             .file("payload", \.payload, "the JSON payload"),
             .custom(
                 "payload-by", .columnDirectory, "COLUMN=DIR",
-                "every payload of a directory, as send would choose among them"
+                "check every payload in a directory, as send --payload-by uses it"
             ) { (text, values) throws(BroadsideError) in values.payloadBy = text },
             .choice(
                 "push-type", \.pushType, placeholder: "TYPE",
-                "the apns-push-type it is sent with"),
-            .text("topic", "TOPIC", \.topic, "the apns-topic, compared with the push type"),
-            .flag("json", \.isJSON, "print what was found as JSON, a line a file"),
+                "apns-push-type to check against"),
+            .text("topic", "TOPIC", \.topic, "apns-topic to compare with the push type"),
+            .flag("json", \.isJSON, "print the findings as JSON, one line per file"),
         ])
 
     private static func reports(_ values: Values) throws(BroadsideError) -> [PayloadReport] {

@@ -14,9 +14,9 @@ enum ProbeCommand {
             "--tokens FILE --topic TOPIC CREDENTIAL --ledger DIR [OPTIONS]",
         discussion: """
             Sends a background push of priority 5 that is never stored (expiration 0) to every token:
-            nothing is shown, and APNs says which tokens are dead. Ledger, resume and exit codes are
-            those of send. A campaign file may be the same that send reads, but for its ledger:
-            payload and headers in it are passed over.
+            devices show nothing, and APNs reports which tokens are dead. Ledger, resume and exit codes
+            work as in send. You can use the campaign file of a send, but name another ledger; its
+            payload and headers are ignored.
             """,
         sections: [whatToProbe.section, ListOptions.whichRows.section] + SendCommand.commonSections,
         examples: [
@@ -54,7 +54,7 @@ enum ProbeCommand {
             // Read once the probe has ended.
             .custom(
                 "then-prune", .file(.written), "OUTPUT",
-                "once the probe is complete, write the list without its dead tokens here"
+                "when the probe is complete, write the list without the dead tokens here"
             ) { (_, _) throws(BroadsideError) in },
         ])
 

@@ -6,27 +6,27 @@ import Support
 enum PruneCommand {
     static let description: CommandDescription = CommandDescription(
         name: "prune",
-        summary: "write a token list without the dead tokens that ledgers name",
+        summary: "remove the dead tokens that ledgers name from a token list",
         usage: "--ledger DIR [--ledger DIR]... --tokens FILE --output FILE [OPTIONS]",
         discussion: """
-            Copies a list byte for byte, except the rows whose token APNs called dead. The newest
-            answer on a token counts, over all ledgers: dead on Monday, accepted on Tuesday stays. The
-            list may be another than was sent. What a legacy gateway accepted by saying nothing
-            (send --protocol binary) proves nothing of a token and keeps none; it takes dead ones, too.
+            Copies a list byte for byte, except the rows whose token APNs reported as dead. For each
+            token the newest response in all ledgers counts: dead on Monday, accepted on Tuesday is
+            kept. The list need not be the one that was sent. A legacy gateway (send --protocol binary)
+            also accepts dead tokens, so a row that it accepted does not prove that a token is alive.
 
-            The output appears whole or not at all, and never over the list that is read. Exit codes:
-            0 done; 2 the request is wrong, or too many rows would go; 5 a file or disk error.
+            The output is written completely or not at all, and never replaces the input. Exit codes:
+            0 done; 2 the request is wrong, or too many rows would be removed; 5 a file or disk error.
             """,
         sections: [group.section.adding([CampaignOptions.file("the list and the ledger")])],
         examples: [
             .init(
-                "Take out the tokens that a run found dead, and keep them apart",
+                "Remove the tokens that a run found dead, and write them to a file",
                 #"""
                 broadside prune --ledger tonight --tokens tokens.txt \
                     --output tokens.clean.txt --removed dead.txt
                 """#),
             .init(
-                "The same with two runs; a token that was registered later stays",
+                "The same with two runs; keep tokens that were registered again later",
                 #"""
                 broadside prune --ledger monday --ledger tuesday --tokens tokens.csv \
                     --output tokens.clean.csv --registered-column registered_at
@@ -44,29 +44,29 @@ enum PruneCommand {
         options: [
             .repeated(
                 "ledger", .file(.ledger), "DIR", \.ledgers,
-                "a ledger whose answers count; may be repeated"),
+                "a ledger to read; may be repeated"),
             .custom("tokens", .file(.read), "FILE", "the token list") {
                 (text, options) throws(BroadsideError) in options.tokens = text
             },
             .format,
             .tokenColumn,
-            .custom("output", .file(.written), "FILE", "where the pruned list goes") {
+            .custom("output", .file(.written), "FILE", "write the pruned list here") {
                 (text, options) throws(BroadsideError) in options.output = text
             },
             .file(
                 "removed", \.removed, use: .written,
-                "where the rows go that are taken out, below the list's header"),
+                "write the removed rows here, below the list's header"),
             .custom(
                 "reasons", .text, "R,R",
-                "the reasons that call a token dead (default: Unregistered,ExpiredToken)"
+                "reasons that mark a token as dead (default: Unregistered,ExpiredToken)"
             ) { (text, options) throws(BroadsideError) in options.reasons = try reasons(text) },
             .text(
                 "registered-column", "NAME", \.registeredColumn,
-                "when a token was registered (Unix seconds, milliseconds, ISO 8601): registered after APNs' own timestamp, it stays; so does what can't be read"
+                "column with the time of registration (Unix seconds, milliseconds, ISO 8601): a row is kept if it is later than APNs' timestamp, or can't be read"
             ),
             .percentage(
                 "max-removed", \.maxRemovedPercent,
-                "of 1,000 rows or more at most P percent may go"),
+                "fail if more than P percent of 1,000 or more rows would be removed"),
         ])
 
     static func options(from arguments: ParsedArguments) throws(BroadsideError) -> PruneOptions {

@@ -8,18 +8,18 @@ enum ReportCommand {
         summary: "a page about a ledger: outcome, curves, reasons, connections; or one about many",
         usage: "--ledger DIR [--output FILE.html] | --all DIR... [--output FILE.html]",
         discussion: """
-            Writes one HTML page about a campaign, over all its runs: the outcome in a sentence,
-            curves, reasons, connections, what limited it, what to do next. It needs nothing from
-            elsewhere, and may be made at any time, while the campaign is still running too.
+            Writes one HTML page about a campaign, over all its runs: the outcome in one sentence,
+            curves, reasons, connections, the bottleneck, what to do next. The page loads nothing else.
+            It can be written at any time, also while the campaign is running.
 
-            With --all, the page is about many nights: a row for each, newest first, and how list,
+            With --all, the page is about many nights: one row for each, newest first, and how list,
             dead tokens, speed, duration and failures changed. Each DIR is a ledger, or a directory with
-            ledgers immediately below it; other directories there are left out, and named. At most
-            4,096 ledgers. A night is linked to its own page if the last run wrote one with --report,
-            or if one is there: report.html in the ledger's directory, or DIR.html beside DIR.
+            ledgers immediately below it; other directories are named and ignored. At most 4,096
+            ledgers. A night is linked to its own page if the last run wrote one with --report, or if
+            there is a report.html in the ledger's directory, or a DIR.html beside DIR.
 
-            A ledger that can't be read is a row that says why; the page is written, and the exit
-            code is 5. A DIR without any ledger is 2.
+            The row of a ledger that can't be read gives the cause; the page is still written, and the
+            exit code is 5. It is 2 if a DIR holds no ledger.
             """,
         sections: [
             OptionSection(
@@ -27,7 +27,8 @@ enum ReportCommand {
                 options: [
                     .init("ledger", .file(.ledger), "DIR", "the ledger's directory"),
                     .init("all", .flag, nil, "one page about the ledgers of all DIRs that follow"),
-                    .init("output", .file(.written), "FILE", "where to (default: standard output)"),
+                    .init(
+                        "output", .file(.written), "FILE", "output file (default: standard output)"),
                 ])
         ],
         examples: [

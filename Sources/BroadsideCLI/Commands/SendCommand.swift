@@ -9,9 +9,9 @@ enum SendCommand {
         summary: "send a campaign: tokens + payload -> APNs -> ledger",
         usage: "--tokens FILE --payload FILE --topic TOPIC CREDENTIAL --ledger DIR [OPTIONS]",
         discussion: """
-            Sends one notification to every device token of a list and records in the ledger what
-            became of each. Safe to kill at any instant: --resume continues where it ended. Durations
-            are written 500ms, 30s, 15m, 2h, 1d.
+            Sends one notification to every device token in a list, and records the outcome of each row
+            in the ledger. It is safe to kill at any time: --resume continues where it stopped.
+            Durations are written 500ms, 30s, 15m, 2h, 1d.
 
             Exit codes: 0 no row is remaining, failed or unknown; 1 could not be done; 2 the request
             is wrong, nothing was sent; 3 rows remain, --resume continues; 4 the campaign as a whole
@@ -21,7 +21,7 @@ enum SendCommand {
         sections: ownGroups.map(\.section) + commonSections,
         examples: [
             .init(
-                "Look first; nothing is connected, nothing is written",
+                "Check everything first, without connecting or writing",
                 #"""
                 broadside send --environment development --topic com.example.MyApp \
                     --auth-key AuthKey_XXXXXXXXXX.p8 --key-id XXXXXXXXXX \
@@ -29,14 +29,14 @@ enum SendCommand {
                     --payload payload.json --dry-run
                 """#),
             .init(
-                "Send what a campaign file describes, to 1,000 rows first; write a page about it",
+                "Send what a campaign file describes, first to 1,000 rows; write a page about it",
                 #"""
                 broadside send --campaign evening.json5 --canary 1000 \
                     --ledger tonight --report tonight.html
                 """#
             ),
             .init(
-                "Go on after a stop, a crash, a power cut",
+                "Continue after a stop, a crash or a power cut",
                 "broadside send --campaign evening.json5 --ledger tonight --resume"),
         ],
         essentials: [
@@ -67,7 +67,7 @@ enum SendCommand {
             },
             .file(
                 "payload", \.payload,
-                "JSON payload; {{column}} in its strings is replaced per row, a string that is just {{column:int}} or {{column:bool}} becomes one, {{column|text}} has a default, {{{{ writes {{"
+                "JSON payload; {{column}} in its strings is replaced per row; a string that is only {{column:int}} or {{column:bool}} becomes a number or a boolean; {{column|text}} has a default; {{{{ writes {{"
             ),
             .custom(
                 "payload-by", .columnDirectory, "COLUMN=DIR",
@@ -88,7 +88,7 @@ enum SendCommand {
             },
             .custom(
                 "expiration", .number, "WHEN",
-                "apns-expiration: 0, Unix seconds, a date (ISO 8601, in UTC unless it says otherwise), or +90s, +2h from the first start"
+                "apns-expiration: 0, Unix seconds, a date (ISO 8601, UTC unless it has an offset), or +90s, +2h after the first start"
             ) { (text, options) throws(BroadsideError) in
                 guard let value = Broadside.expiration(text) else {
                     throw .usage(
@@ -145,24 +145,24 @@ enum SendCommand {
             .integer(
                 "connections", 1...10_000, \.connections,
                 "connections in all (default: 4, or 1 for short lists and slow rates; up to 64 "
-                    + "while more pay)"),
+                    + "if more are faster)"),
             .integer(
                 "max-streams", 1...100_000, \.maxStreams,
-                "most requests in flight a connection; the server's limit always holds"),
+                "most requests in flight per connection; the server's limit always applies"),
             .integer(
                 "reactors", 1...256, \.reactors,
-                "event-loop threads (default: 1, and more while they pay)"),
+                "event-loop threads (default: 1, and more if that is faster)"),
             .rate(
                 "rate", \.rate, "requests per second in all, retries counted (default: unlimited)"),
             .rate("rate-per-connection", \.ratePerConnection, "requests per second per connection"),
             .choice(
                 "pace", \.pace,
-                "adaptive: fewer requests in flight where answers slow down under load; not with "
-                    + "--protocol binary, which has no answers"),
+                "adaptive: fewer requests in flight if responses slow down under load; not with "
+                    + "--protocol binary, which has no responses"),
             .choice(
                 "hpack", \.headerIndexing,
-                "headers put into APNs' table: apns-id, -expiration and -collapse-id once; or "
-                    + "constant headers and the provider token too"),
+                "headers to put into APNs' HPACK table: apns-id, -expiration and -collapse-id once; "
+                    + "or constant headers and the provider token too"),
         ])
 
     private static let whenThingsGoWrong = OptionGroup<SendOptions>(
@@ -170,52 +170,52 @@ enum SendCommand {
         options: [
             .integer(
                 "max-attempts", 1...1000, \.maxAttempts,
-                "a row ends as failed after so many attempts, once --retry-for is over"),
+                "a row ends as failed after N attempts, but not before --retry-for has passed"),
             .duration(
                 "retry-for", \.retryFor,
-                "how long after its first attempt a row is tried at least"),
+                "retry a row for at least this long after its first attempt"),
             .choice(
                 "on-lost", \.onLost,
                 "a row whose response was lost: record it as unknown, or send it again"),
             .duration(
                 "request-timeout", \.requestTimeout, least: 1,
-                "longest wait for a row's response, then it is lost"),
+                "longest wait for a response; after that it counts as lost"),
             .duration(
                 "give-up-after", \.giveUpAfter, default: SendOptions.defaultGiveUpAfter,
-                "stop after so long without an answer to any row"),
+                "stop if no row gets a response for this long"),
             .integer(
                 "abort-after", 1...1_000_000, \.abortAfter,
                 "stop after N refusals in a row; until the first success at most N requests are in flight"
             ),
             .percentage(
                 "max-bad-tokens", \.maxBadTokens,
-                "stop when more than P percent of the last 10,000 answers are BadDeviceToken"),
+                "stop when more than P percent of the last 10,000 responses are BadDeviceToken"),
             .percentage(
                 "max-invalid", \.maxInvalid,
-                "stop when more than P percent of the rows read so far are invalid, looked at after 1,000 rows before anything is sent, then every 10,000 and at the end; 100: never"
+                "stop when more than P percent of the rows read so far are invalid; checked after 1,000 rows before anything is sent, then every 10,000 rows and at the end; 100: never"
             ),
             .integer(
                 "canary", 1...1_000_000, \.canary,
-                "send N rows first, spread over a plain file, and wait for their answers"),
+                "send N rows first, spread over a plain file, and wait for their responses"),
             .percentage(
                 "canary-max-rejected", \.canaryMaxRejected,
-                "stop when more than P percent of the canary's rows are refused, invalid or not answered, 410 not counted"
+                "stop when more than P percent of the canary's rows are refused, invalid or without a response; 410 does not count"
             ),
             .duration(
                 "deadline", \.deadline,
-                "stop so long after the first start; --resume without it continues"),
+                "stop this long after the first start; --resume without it continues"),
             .choice(
                 "payload-check", \.payloadCheck,
-                "error: what payload check calls an error is not sent, warnings go to stderr"),
+                "error: do not send a payload that payload check rejects; warnings go to stderr"),
             .integer(
                 "preview", 1...SendOptions.previewLimit, \.preview,
-                "print the first N requests as they would be sent, of each payload; connect nowhere, write nothing"
+                "print the first N requests for each payload, without connecting or writing"
             ),
             .flag(
-                "dry-run", \.isDryRun, "read and check everything, connect nowhere, write nothing"),
+                "dry-run", \.isDryRun, "read and check everything, without connecting or writing"),
             .flag(
                 "yes", \.isConfirmed,
-                "do not ask at a terminal before a run against Apple's production"),
+                "do not ask for confirmation at a terminal before a run against Apple's production"),
         ])
 
     private static let results = OptionGroup<SendOptions>(
@@ -223,15 +223,16 @@ enum SendCommand {
         options: [
             .file(
                 "ledger", \.ledger, use: .ledger, placeholder: "DIR",
-                "where results go; must not exist, except with --resume"),
+                "directory for the results; must not exist, except with --resume"),
             .flag(
                 "resume", \.resumes, "continue DIR's run: settled rows are not sent again"),
             .flag(
                 "must-resume", \.mustResume,
-                "as --resume, but exit 2 if DIR holds no ledger, instead of a campaign sent twice"),
+                "like --resume, but exit 2 if DIR holds no ledger, so that no campaign is sent twice"
+            ),
             .custom(
                 "retry", .choice(["failed", "unknown", "failed,unknown"]), "STATES",
-                "with --resume: send rows again that ended so: failed, unknown, or failed,unknown"
+                "with --resume: send again the rows in these states: failed, unknown, or failed,unknown"
             ) { (text, options) throws(BroadsideError) in
                 for state in text.split(separator: ",").map(String.init) {
                     guard state == "failed" || state == "unknown" else {
@@ -246,7 +247,7 @@ enum SendCommand {
                 "write the summary as JSON; - for standard output"),
             .custom(
                 "name", .text, "TEXT",
-                "what people call the campaign: shown in report, metrics, log and summary"
+                "name of the campaign, shown in report, metrics, log and summary"
             ) { (text, options) throws(BroadsideError) in
                 guard !text.isEmpty, text.utf8.count <= SendOptions.nameByteLimit,
                     !text.unicodeScalars.contains(where: ForeignText.isInvisible)

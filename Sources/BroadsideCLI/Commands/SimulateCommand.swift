@@ -7,27 +7,27 @@ import Support
 enum SimulateCommand {
     static let description: CommandDescription = CommandDescription(
         name: "simulate",
-        summary: "a local APNs to send to, with faults where you want them",
+        summary: "a local APNs to send to, with faults on demand",
         usage: "--listen ADDRESS:PORT --state DIR [OPTIONS]",
         discussion: """
-            Answers like APNs on a port of this machine. Prints one line, 'listening on HOST:PORT',
-            once it accepts connections, then the 'broadside send' line that talks to it. SIGTERM or
-            SIGINT end it with exit code 0; what it saw and said then goes to stderr.
+            Responds like APNs on a port of this machine. Once it accepts connections, it prints the
+            line 'listening on HOST:PORT', then the 'broadside send' line that connects to it. SIGTERM or
+            SIGINT end it with exit code 0; a summary of requests and responses then goes to stderr.
 
-            What becomes of a token can be computed: h = splitmix64(first 8 bytes of the token,
-            big-endian, padded with zeros at the end, XOR seed), u = h / 2^64; BadDeviceToken where
-            u < bad-token, Unregistered where u < bad-token + unregistered, else 200.
+            The response for a token can be computed: h = splitmix64(first 8 bytes of the token,
+            big-endian, padded with zeros at the end, XOR seed), u = h / 2^64; BadDeviceToken if
+            u < bad-token, Unregistered if u < bad-token + unregistered, else 200.
             """,
         sections: groups.map(\.section),
         examples: [
             .init(
-                "An APNs with 10,000 devices, 2% of them gone",
+                "An APNs with 10,000 device tokens, 2% of them dead",
                 #"""
                 broadside simulate --listen 127.0.0.1:2197 --state apns \
                     --issue-tokens 10000 --unregistered 0.02
                 """#),
             .init(
-                "One that answers after 50 ms and ends each connection after 500 requests",
+                "One that responds after 50 ms and ends each connection after 500 requests",
                 #"""
                 broadside simulate --listen 127.0.0.1:2197 --state apns \
                     --latency 50ms --scenario goaway
@@ -77,35 +77,36 @@ enum SimulateCommand {
 
     private static let groups: [OptionGroup<SimulatorOptions>] = [
         OptionGroup(
-            title: "Where",
+            title: "Addresses and files",
             options: [
                 .text(
-                    "listen", "ADDRESS:PORT", \.listen, "numeric address; port 0 picks one"),
+                    "listen", "ADDRESS:PORT", \.listen, "numeric address; port 0 picks a free port"),
                 .custom(
                     "state", .file(.read), "DIR",
                     "certificates and keys; filled on first use, then reused"
                 ) { (text, options) throws(BroadsideError) in options.state = text },
                 .text(
                     "binary-listen", "ADDRESS:PORT", \.binaryListen,
-                    "a legacy binary gateway too; port 0 picks one"),
+                    "also run a legacy binary gateway; port 0 picks a free port"),
                 .text(
                     "feedback-listen", "ADDRESS:PORT", \.feedbackListen,
-                    "a feedback service too, of what the gateway learned"),
+                    "also run a feedback service, which lists the dead tokens that the gateway saw"),
             ]),
         OptionGroup(
-            title: "How it answers",
+            title: "Responses",
             options: [
-                .duration("latency", \.latencyNanoseconds, "from a request to its answer"),
+                .duration("latency", \.latencyNanoseconds, "time from a request to its response"),
                 .duration(
                     "latency-jitter", \.latencyJitterNanoseconds,
-                    "answers come up to this much earlier or later"),
+                    "responses come up to this much earlier or later"),
                 .integer(
                     "max-streams", 1...1_000_000, \.maxStreams,
-                    "streams a connection; one until the first authenticated answer"),
+                    "streams per connection; one until the first authenticated response"),
                 .share("unregistered", \.unregistered, "share of unregistered tokens"),
                 .share("bad-token", \.badToken, "share of bad tokens"),
                 .custom(
-                    "seed", .number, "N", "turns the same tokens into other fates (default: 0)"
+                    "seed", .number, "N",
+                    "another seed gives the same tokens other responses (default: 0)"
                 ) { (text, options) throws(BroadsideError) in
                     guard let seed = UInt64(text) else {
                         throw .usage(
@@ -117,11 +118,11 @@ enum SimulateCommand {
                 },
                 .choice(
                     "environment", \.environment,
-                    "tokens, keys and certificates of the other are refused"),
+                    "tokens, keys and certificates of the other environment are refused"),
                 .custom(
                     "scenario", .file(.read), "FILE|NAME",
                     "faults: GOAWAY, resets, stalls, bursts of 503 and so on; 'list' shows "
-                        + "what ships (default: none)"
+                        + "the built-in ones (default: none)"
                 ) { (text, options) throws(BroadsideError) in
                     options.scenario = try scenario(named: text)
                 },
@@ -131,14 +132,14 @@ enum SimulateCommand {
             options: [
                 .integer(
                     "issue-tokens", 0...10_000_000, \.issuedTokens,
-                    "write N device tokens to DIR/tokens.txt; no others are good"),
+                    "write N device tokens to DIR/tokens.txt; only these are valid"),
                 .file(
                     "offline", \.offline, placeholder: "SHARE|FILE",
-                    "devices that are offline: a share of all, or a token a line "
+                    "devices that are offline: a share of all, or a file with one token per line "
                         + "(default: none)"),
                 .duration(
                     "store-for", \.storeNanoseconds,
-                    "how long a notification is kept for a device that is offline"),
+                    "how long a notification is stored for an offline device"),
                 .choice(
                     "store-by", \.storeRule,
                     "keep the newest notification of each app, or of each app and collapse "
@@ -147,10 +148,10 @@ enum SimulateCommand {
                     "saving-power", \.savingPower, placeholder: "SHARE|FILE",
                     "devices that save power: priority 10 reaches them at once, 5 late and in "
                         + "groups, 1 with others (default: none)"),
-                .duration("group-for", \.groupNanoseconds, "how late such a group is"),
+                .duration("group-for", \.groupNanoseconds, "delay of such a group"),
                 .file(
                     "deliveries", \.deliveries, use: .written,
-                    "a line for each notification that a device got: "
+                    "one line per notification that reached a device: "
                         + "t_us,token,topic,apns_id,collapse_id,expiration,from"),
             ]),
         OptionGroup(
@@ -159,28 +160,28 @@ enum SimulateCommand {
                 .integer("threads", 1...256, \.threads, "event-loop threads"),
                 .file(
                     "control", \.control, use: .socket, placeholder: "PATH",
-                    "socket that takes a command a line: status, scenario NAME, online TOKEN, "
+                    "socket that reads one command per line: status, scenario NAME, online TOKEN, "
                         + "offline TOKEN, saving-power TOKEN, awake TOKEN"),
                 .flag(
                     "fast", \.isFast,
-                    "answer as cheaply as possible: no journal, no scenario, nothing stored, all "
-                        + "streams at once, no payload looked at, no HPACK lint unless asked for"),
+                    "respond as fast as possible: no journal, no scenario, nothing stored, all "
+                        + "streams at once, no payload checks, HPACK lint only if asked for"),
             ]),
         OptionGroup(
             title: "What it reports",
             options: [
                 .file(
                     "journal", \.journal, use: .written,
-                    "a line a request: t_us,connection,stream,apns_id,token,status,reason"),
+                    "one line per request: t_us,connection,stream,apns_id,token,status,reason"),
                 .choice(
                     "hpack-lint", \.lint,
-                    "deviations from the HPACK discipline: count them, answer them with "
-                        + "GOAWAY, do not look"),
-                .choice("hpack-lint-profile", \.lintProfile, "which discipline"),
+                    "deviations from the HPACK indexing policy: count them, respond with "
+                        + "GOAWAY, or ignore them"),
+                .choice("hpack-lint-profile", \.lintProfile, "which indexing policy"),
                 .choice(
                     "payload-lint", \.payloadLint,
                     "bodies that are compressed or are not JSON dictionaries: count them, "
-                        + "refuse them with PayloadEmpty, do not look"),
+                        + "refuse them with PayloadEmpty, or ignore them"),
             ]),
     ]
 

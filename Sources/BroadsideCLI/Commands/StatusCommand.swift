@@ -8,32 +8,32 @@ enum StatusCommand {
         summary: "runs at a glance: state, progress, rate, bottleneck, time left",
         usage: "[DIR...] [--json]",
         discussion: """
-            Prints a line for each ledger: what its run is doing now, or how the last one ended. Each
-            DIR is a ledger, or a directory with ledgers immediately below it; without any, the
-            current directory is. Nothing has to be prepared, and nothing is disturbed.
+            Prints one line per ledger: what its run is doing now, or how the last run ended. Each DIR
+            is a ledger, or a directory with ledgers immediately below it (default: the current
+            directory). It works for every run and changes nothing.
 
             running      rows are being sent
             paused       by broadside control; resume continues
-            stopping     responses are awaited, then the run ends
-            busy         a process has just begun with the ledger, or is about to end
-            complete     every row is settled; ledger stats says how
+            stopping     the run waits for responses in flight, then ends
+            busy         a process has just opened the ledger, or is about to close it
+            complete     every row is settled; ledger stats shows the outcome
             stopped      rows remain: send --resume continues
             interrupted  the run was killed: send --resume continues
             aborted      APNs refused the campaign as a whole
             error        a file, a disk or the network failed
 
-            Exit codes: 0 done; 2 a DIR holds no ledger; 5 a ledger can't be read, its line says why.
+            Exit codes: 0 done; 2 a DIR holds no ledger; 5 a ledger can't be read.
             """,
         sections: [
             OptionSection(
                 title: "Options",
                 options: [
-                    .init("json", .flag, nil, "one line of JSON for each ledger")
+                    .init("json", .flag, nil, "one line of JSON per ledger")
                 ])
         ],
         examples: [
-            .init("Look at all runs in this directory", "broadside status"),
-            .init("Look at one, for a program", "broadside status --json tonight"),
+            .init("Show all runs in this directory", "broadside status"),
+            .init("Show one run as JSON", "broadside status --json tonight"),
         ],
         run: { (arguments) throws(BroadsideError) in
             guard !arguments.words.contains("") else {

@@ -5,22 +5,21 @@ import Support
 enum TokensCommand {
     static let description: CommandDescription = CommandDescription(
         name: "tokens",
-        summary: "check | dedupe: look at a token list before it is sent",
+        summary: "check | dedupe: check a token list before it is sent",
         usage: "check|dedupe --tokens FILE [OPTIONS]",
         discussion: """
-            check   reads a list once and counts rows, tokens, invalid rows and their line numbers, digits,
-                    capitals; what send would make of it
-            dedupe  writes the list with one row a token: its first, or its newest; order and bytes
-                    stay, rows without a token too
+            check   reads a list once, and reports rows, tokens, digits, capitals, and invalid rows with
+                    their line numbers, as send would see them
+            dedupe  writes the list with one row per token, its first or its newest; keeps the order,
+                    all bytes, and rows without a token
 
-            Nothing is sent. Exit codes: 0 done; 2 it could not be read as a list, or check found
-            what send refuses: no valid row, or more than --max-invalid of them invalid; 5 a file
-            or disk error.
+            Nothing is sent. Exit codes: 0 done; 2 the list can't be read, or send would refuse it: no
+            valid row, or more than --max-invalid percent invalid rows; 5 a file or disk error.
             """,
         sections: [group.section.adding([CampaignOptions.file("check: the list")])],
         examples: [
             .init(
-                "Look at a list, and count what is in it twice",
+                "Check a list, and count duplicates",
                 "broadside tokens check --tokens tokens.csv --duplicates"),
             .init(
                 "Keep the newest row of each token",
@@ -85,20 +84,20 @@ enum TokensCommand {
             .tokenColumn,
             .flag(
                 "duplicates", \.countsDuplicates,
-                "check: count later copies of a token, exactly; beyond a million tokens it spills 32 bytes per row to TMPDIR (default: /var/tmp)"
+                "check: count duplicate tokens exactly; above a million tokens this writes 32 bytes per row to TMPDIR (default: /var/tmp)"
             ),
             .percentage(
                 "max-invalid", \.maxInvalid,
-                "check: exit 2 where more than P percent of the rows are invalid, judged as send does; 100: never"
+                "check: exit 2 if more than P percent of the rows are invalid, checked as in send; 100: never"
             ),
             .file(
                 "output", \.output, use: .written,
-                "dedupe: where the list goes; it appears whole or not at all"),
+                "dedupe: write the list here, completely or not at all"),
             .text(
                 "registered-column", "NAME", \.registeredColumn,
-                "dedupe: when a token was registered (Unix seconds, milliseconds, ISO 8601): the newest row stays; what can't be read is the oldest"
+                "dedupe: column with the time of registration (Unix seconds, milliseconds, ISO 8601): keep the newest row of each token; unreadable times count as the oldest"
             ),
-            .flag("json", \.isJSON, "check: print what was found as JSON"),
+            .flag("json", \.isJSON, "check: print the findings as JSON"),
         ])
 
     /// An option of the other work would be ignored, and nobody would know.
@@ -109,7 +108,7 @@ enum TokensCommand {
             word == "check"
             ? ["output", "registered-column"] : ["campaign", "duplicates", "json", "max-invalid"]
         for name in others where arguments.has(name) {
-            throw .usage(name, "is not an option of tokens \(word): take it out")
+            throw .usage(name, "is not an option of tokens \(word): remove it")
         }
     }
 }

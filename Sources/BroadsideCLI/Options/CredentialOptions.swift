@@ -5,7 +5,7 @@ import Support
 /// The options that say who connects and where to: the same in every command that connects.
 enum CredentialOptions {
     static let credentials = OptionGroup<SendOptions>(
-        title: "Credentials, one of the kinds",
+        title: "Credentials, one kind of them",
         options: [
             .file(
                 "auth-key", \.authKey,
@@ -14,16 +14,16 @@ enum CredentialOptions {
             .text("team-id", "ID", \.teamID, "the team's ID, 10 characters"),
             .file(
                 "auth-token-file", \.authTokenFile,
-                "a provider token made elsewhere, reread when it changes"),
+                "file with a provider token from another program, reread when it changes"),
             .file(
                 "certificate", \.certificate,
                 "client certificate: PEM, with or without its key, or PKCS#12"),
             .file(
                 "private-key", \.privateKey,
-                "the certificate's key, PEM, where it has its own file"),
+                "the certificate's key (PEM), if it is in a separate file"),
             .file(
                 "passphrase-file", \.passphraseFile,
-                "the first line opens a protected key or PKCS#12"),
+                "file whose first line is the passphrase of the key or PKCS#12 file"),
         ])
 
     static let endpoint = OptionGroup<SendOptions>(
@@ -33,15 +33,15 @@ enum CredentialOptions {
             port,
             .text(
                 "endpoint", "HOST[:PORT]", \.endpoint,
-                "another server than Apple's: a simulator, a test bench, a relay"),
-            .file("ca-file", \.caFile, "certificates to trust there (default: the system's)"),
+                "a server other than Apple's: a simulator, a test bench, a relay"),
+            .file("ca-file", \.caFile, "certificates to trust (default: the system's)"),
             .flag(
                 "content-length", \.sendsContentLength,
-                "send this header with each request, for relays that insist on it (status 411)"),
+                "send this header with each request, for relays that require it (status 411)"),
             .text("proxy", "URL", \.proxy, "HTTP proxy to go through: http://HOST:PORT"),
             .file(
                 "proxy-auth-file", \.proxyAuthFile,
-                "the first line is user:password for the proxy"),
+                "file whose first line is user:password for the proxy"),
         ])
 
     private static let port = Option<SendOptions>(

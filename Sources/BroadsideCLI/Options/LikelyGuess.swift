@@ -58,10 +58,11 @@ struct LikelyGuess {
         .init("collapse", "collapse-id", "write --collapse-id ID"),
         .init("verbose debug", "log", "write --log text"),
         .init("quiet silent", "progress", "write --progress none"),
-        .init("output out results", "ledger", "write --ledger DIR, where results go"),
+        .init(
+            "output out results", "ledger", "write --ledger DIR, a new directory for the results"),
         .init(
             "at schedule send-at start-at when", "deadline",
-            "a run starts when it is called: systemd-run --on-calendar=19:00, or cron, calls it later"
+            "a run starts at once: use systemd-run --on-calendar=19:00, or cron, to start it later"
         ),
     ]
 }

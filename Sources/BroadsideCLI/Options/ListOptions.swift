@@ -13,13 +13,13 @@ extension Option where Values: ListValues {
     static var format: Option {
         .choice(
             "format", \.format,
-            "how the list is written (default: as its name and first bytes say)")
+            "format of the list (default: from its name and first bytes)")
     }
 
     static var tokenColumn: Option {
         .text(
             "token-column", "NAME", \.tokenColumn,
-            "the column or key that holds the token, or the path of a key such as device.token (default: token)"
+            "column or key that holds the token, or the path of a key, such as device.token (default: token)"
         )
     }
 }
@@ -30,7 +30,7 @@ enum ListOptions {
     static let list: [Option<SendOptions>] = [
         .custom(
             "tokens", .file(.read), "FILE",
-            "token list: a device token a line, CSV or TSV with a header, JSON Lines; .gz and .zst as they are; - for standard input"
+            "token list: one device token per line, CSV or TSV with a header, JSON Lines; also compressed as .gz or .zst; - for standard input"
         ) { (text, options) throws(BroadsideError) in
             guard options.tokens == nil else {
                 throw .usage("tokens", "and --to exclude each other: drop one")
@@ -49,7 +49,7 @@ enum ListOptions {
         options: [
             .custom(
                 "shard", .text, "K/N",
-                "only the Kth of N parts of the list, every row in exactly one"
+                "send only the Kth of N parts of the list; every row is in exactly one part"
             ) { (text, options) throws(BroadsideError) in
                 guard let shard = ListShard(text) else {
                     throw .usage(
@@ -60,7 +60,8 @@ enum ListOptions {
             },
             .file(
                 "suppress", \.suppress,
-                "opt-outs, a token list in any format: their rows end as skipped, Suppressed"),
+                "suppression list, in any list format: rows with these tokens end as skipped, Suppressed"
+            ),
             duplicates,
         ])
 
@@ -73,7 +74,7 @@ enum ListOptions {
     private static let duplicates = Option<SendOptions>(
         OptionDescription(
             "duplicates", .choice(DuplicatePolicy.allCases.map(\.rawValue)), "send|skip",
-            "skip: later copies of a token end as skipped, Duplicate (default: send)")
+            "skip: later rows with the same token end as skipped, Duplicate (default: send)")
     ) { (arguments, options) throws(BroadsideError) in
         if let policy = try arguments.choice("duplicates", DuplicatePolicy.self) {
             options.skipsDuplicates = policy == .skip

@@ -12,7 +12,7 @@ extension ParsedArguments {
         let names = command.subcommands.joined(separator: ", ")
         guard let word = words.first else {
             throw .request(
-                "\(command.name) wants one of \(names): broadside \(command.name) --help says more")
+                "\(command.name) needs one of \(names): see broadside \(command.name) --help")
         }
         guard command.subcommands.contains(word) else {
             let nearest = nearestName(to: word, among: command.subcommands)

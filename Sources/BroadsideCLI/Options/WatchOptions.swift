@@ -8,24 +8,25 @@ enum WatchOptions {
         options: [
             .choice(
                 "progress", \.progress,
-                "lines redrawn on a terminal, else one now and then; a JSON line per second"),
+                "auto: a live view on a terminal, else a line now and then; json: one JSON line per second"
+            ),
             .choice(
                 "log", \.log,
-                "all events on stderr, a line each (default: text, what matters, with --progress auto)"
+                "all events on stderr, one per line (default: text, important events only, with --progress auto)"
             ),
             .file(
                 "report", \.report, use: .written, placeholder: "FILE.html",
                 "write a page about the run: curves, reasons, connections"),
             .custom(
                 "metrics", .fileOrEndpoint, "FILE|HOST:PORT",
-                "Prometheus text: a file replaced every second, or an endpoint; :PORT is loopback's"
+                "Prometheus metrics: a file that is replaced every second, or an HTTP endpoint; :PORT listens on loopback"
             ) { (text, options) throws(BroadsideError) in options.metrics = text },
             .file(
                 "trace-frames", \.traceFrames, use: .written,
-                "write each HTTP/2 frame as a line of JSON, secrets masked; at most 256 MiB"),
+                "write each HTTP/2 frame as a line of JSON, with secrets masked; at most 256 MiB"),
             .file(
                 "control", \.control, use: .socket, placeholder: "PATH",
-                "a second control socket here, besides the ledger's own: broadside control PATH talks to it"
+                "open a second control socket here, besides the ledger's: broadside control PATH connects to it"
             ),
         ])
 }

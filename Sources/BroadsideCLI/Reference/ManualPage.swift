@@ -10,8 +10,8 @@ enum ManualPage {
         page += ".SH SYNOPSIS\n\\fBbroadside\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n"
         page += """
             .SH DESCRIPTION
-            Sends one campaign to millions of Apple devices in one run, knows afterwards what became
-            of every single one, and cleans the token list with what it learned.
+            Sends one campaign to millions of Apple devices in one run, records the outcome of every
+            notification, and removes dead tokens from the list afterwards.
             .PP
             Options are written \\fB\\-\\-name\\fR \\fIvalue\\fR or \\fB\\-\\-name=\\fR\\fIvalue\\fR.
             Durations are written 500ms, 30s, 15m, 2h, 1d.

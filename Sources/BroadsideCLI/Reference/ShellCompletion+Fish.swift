@@ -46,7 +46,7 @@ extension ShellCompletion {
                 }
                 script += " -d \(fishQuoted(option.help))\n"
             }
-            script += "\(start) -l help -d 'say more'\n"
+            script += "\(start) -l help -d 'show all options'\n"
         }
         let help = "complete -c broadside -n '__broadside_command help'"
         script += "\(help) -a '\(names.joined(separator: " "))'\n"

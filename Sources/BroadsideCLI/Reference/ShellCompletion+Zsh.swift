@@ -22,7 +22,7 @@ extension ShellCompletion {
             """
         for command in Program.commands {
             var specifications = command.options.map(zshOption)
-            specifications.append("'--help[say more]'")
+            specifications.append("'--'")
             if !command.subcommands.isEmpty {
                 specifications.append("'1:word:(\(command.subcommands.joined(separator: " ")))'")
             }

@@ -73,7 +73,7 @@ extension PayloadLint {
                 } else if document.members.isEmpty {
                     warn(nil, "is empty, which only a Wallet pass update is: add aps")
                 } else {
-                    error(nil, "has no 'aps': add it, keys of your own stand beside it")
+                    error(nil, "has no 'aps': add it, keys of your own go beside it")
                 }
             default: warn(nil, "has no 'aps', which Apple asks of every payload: add it")
             }

@@ -191,8 +191,8 @@ extension RunCoordinator.State {
             .gaveUp(
                 ConnectionTrouble(
                     .tokenUpdates,
-                    "every answer for \(waited / (60 * second)) minutes was "
-                        + "TooManyProviderTokenUpdates, as where other senders make tokens of the "
+                    "every response for \(waited / (60 * second)) minutes was "
+                        + "TooManyProviderTokenUpdates, as if other senders make tokens of the "
                         + "same key")))
     }
 }

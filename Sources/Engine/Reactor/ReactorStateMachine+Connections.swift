@@ -247,7 +247,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func flush(_ index: Int, now: Now) {
         tell(
             .connectionClosed, .info, connection: index,
-            "\(connections.peer(index)): closed after \(connections[index].answers) answers",
+            "\(connections.peer(index)): closed after \(connections[index].answers) responses",
             now: now)
         connections[index].session.shutDown()
         connections[index].enter(.flushing, now: now.nanoseconds)

@@ -63,7 +63,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let address = connections.addresses.entries[connections[index].address].address
         let trouble = ConnectionTrouble(
             .protocol, with: "\(address)",
-            "the server says what is not an error packet of a gateway")
+            "the server sends what is not a gateway's error packet")
         noteBroken(index, trouble, now: now)
         fail(index, trouble, isLasting: false, now: now)
     }

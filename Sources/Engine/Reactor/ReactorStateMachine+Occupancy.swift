@@ -21,7 +21,7 @@ package struct OccupancyGauge {
         case streams
         case control = "control bytes"
         case parts = "requests in parts"
-        case bodies = "bodies of answers"
+        case bodies = "response bodies"
     }
 
     package let kind: Kind

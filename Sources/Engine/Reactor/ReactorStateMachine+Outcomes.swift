@@ -113,7 +113,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             rows.inFlight -= 1
             lose(tag, reason: .timeout, now: now)
             if connections[index].lastAnswered <= sent {
-                replaceUnresponsive(index, "no request is answered in time", now: now)
+                replaceUnresponsive(index, "no response comes in time", now: now)
             }
         case .goAway(let code): followGoAway(index, code: code, now: now)
         case .violation(let error): failViolation(index, error, now: now)

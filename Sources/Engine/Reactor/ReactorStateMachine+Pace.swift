@@ -73,7 +73,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].nextPaceWord = now.nanoseconds + LatencyMonitor.tellInterval
         tell(
             .pace, .info, connection: index,
-            "\(connections.peer(index)): answers slow down under load, \(finding.words)", now: now)
+            "\(connections.peer(index)): responses slow down under load, \(finding.words)", now: now
+        )
     }
 
     /// Where the reactor did not run although it was time, latencies are not the server's.

@@ -80,7 +80,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let isOrderly = code == .noError && connections[index].answers > 0
         tell(
             .goAway, isOrderly ? .notice : .warning, connection: index,
-            "\(connections.peer(index)): GOAWAY \(text) after \(connections[index].answers) answers",
+            "\(connections.peer(index)): GOAWAY \(text) after \(connections[index].answers) responses",
             reason: reason, now: now)
     }
 
@@ -90,7 +90,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard connections[index].phase == .open else { return }
         tell(
             .connectionDrained, .notice, connection: index,
-            "\(connections.peer(index)): drained after \(connections[index].answers) answers because of "
+            "\(connections.peer(index)): drained after \(connections[index].answers) responses because of "
                 + "\(status) \(reason?.text ?? "without a known reason")",
             status: status, reason: reason?.text, now: now)
     }

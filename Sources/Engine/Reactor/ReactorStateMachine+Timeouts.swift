@@ -134,7 +134,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             if connections[index].lastReceived >= pinged {
                 connections[index].pingSent = nil
             } else if now.nanoseconds - pinged > Self.silenceLimit {
-                failSilent(index, "no answer to PING within 10 s", now: now)
+                failSilent(index, "no response to PING within 10 s", now: now)
             }
             return
         }

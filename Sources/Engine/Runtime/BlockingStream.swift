@@ -157,11 +157,11 @@ package final class BlockingStream {
     private func read(limit: Int) throws(Failure) -> [UInt8] {
         var room = [UInt8](repeating: 0, count: limit)
         while true {
-            guard Clock.now().nanoseconds < deadline else { throw .network("no answer in time") }
+            guard Clock.now().nanoseconds < deadline else { throw .network("no response in time") }
             let count = SystemCall.read(descriptor, &room)
             if count >= 0 { return Array(room[..<count]) }
             if errno == EINTR { continue }
-            throw .network(errno == EAGAIN ? "no answer in time" : describe(errno: errno))
+            throw .network(errno == EAGAIN ? "no response in time" : describe(errno: errno))
         }
     }
 

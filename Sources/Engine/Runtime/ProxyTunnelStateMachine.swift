@@ -76,7 +76,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
             head.append(byte)
             if byte == 0x0a { endLine() }
             if case .asked = phase, head.count >= Self.answerLimit {
-                refuse("answers with more than \(Self.answerLimit) bytes: \(Self.wrongPort)")
+                refuse("responds with more than \(Self.answerLimit) bytes: \(Self.wrongPort)")
             }
         }
         switch phase {
@@ -88,7 +88,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
 
     /// What it means that the proxy closed the connection before its answer.
     package var closedEarly: RecordLayerError {
-        error("closed the connection without an answer to CONNECT: \(Self.wrongPort)")
+        error("closed the connection without a response to CONNECT: \(Self.wrongPort)")
     }
 
     private var request: [UInt8] {
@@ -116,7 +116,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
             $0.last == 0x0d ? $0.dropLast() : $0
         }
         guard let first = lines.first, let status = Self.status(first) else {
-            refuse("does not answer as a proxy does: \(Self.wrongPort)")
+            refuse("does not respond as a proxy does: \(Self.wrongPort)")
             return
         }
         guard lines.count > 1, lines.last?.isEmpty == true else { return }

@@ -44,7 +44,7 @@ struct TLSRecords: RecordLayer, ~Copyable {
         case .ciphertextFull:
             return .failed(
                 RecordLayerError(
-                    message: "the server asks for more handshakes than it takes answers",
+                    message: "the server requests more handshakes than it reads responses",
                     isLasting: false))
         case .closed: return .closed
         case .failed(let error): return .failed(RecordLayerError(error))

@@ -100,7 +100,7 @@ internal import Synchronization
         to method: String, _ path: String, _ page: Page
     ) -> (status: UInt32, text: [UInt8]) {
         guard method == "GET" || method == "HEAD" else { return (405, Array("only GET\n".utf8)) }
-        guard path == "/metrics" else { return (404, Array("look at /metrics\n".utf8)) }
+        guard path == "/metrics" else { return (404, Array("see /metrics\n".utf8)) }
         return (200, page.text.withLock { $0 })
     }
 }

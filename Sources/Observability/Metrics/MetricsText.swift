@@ -66,7 +66,7 @@ package struct MetricsText {
         sample("requests_total", [:], "\(statistics.requests)")
         family("retries_total", .counter, "Requests beyond each row's first.")
         sample("retries_total", [:], "\(statistics.retries)")
-        family("requests_in_flight", .gauge, "Requests that wait for their answer.")
+        family("requests_in_flight", .gauge, "Requests that wait for their response.")
         sample("requests_in_flight", [:], "\(snapshot.inFlight)")
         family(
             "rate_limit_requests_per_second", .gauge,
@@ -84,7 +84,7 @@ package struct MetricsText {
         sample("connections_wanted", [:], "\(snapshot.wantedConnections)")
         family("connections_opened_total", .counter, "Connections made.")
         sample("connections_opened_total", [:], "\(statistics.connectionsOpened)")
-        family("reconnects_total", .counter, "Connections that took another's place.")
+        family("reconnects_total", .counter, "Connections that replaced another.")
         sample("reconnects_total", [:], "\(statistics.reconnects)")
         family("goaways_total", .counter, "GOAWAY frames received.")
         sample("goaways_total", [:], "\(statistics.goAways)")
@@ -100,7 +100,7 @@ package struct MetricsText {
 
     private mutating func addLatency(_ counts: LatencyCounts) {
         let name = "answer_latency_seconds"
-        family(name, .histogram, "Time from a request to its answer.")
+        family(name, .histogram, "Time from a request to its response.")
         for bound in Self.latencyBounds {
             let count = counts.count(upTo: UInt64(bound * 1e9))
             sample(name + "_bucket", ["le": number(bound)], "\(count)")

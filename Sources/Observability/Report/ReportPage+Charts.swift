@@ -48,7 +48,7 @@ extension ReportPage {
             edges: edges(points.map(\.start), end: points.last.map { $0.start + $0.duration }),
             series: series, ticks: timeTicks, marks: runMarks, unit: "rows per second",
             table: tableHTML(
-                ["From", "Accepted", "Refused", "Others", "A second"], rows))
+                ["From", "Accepted", "Refused", "Others", "Per second"], rows))
     }
 
     private var latencyChart: Chart? {
@@ -66,7 +66,7 @@ extension ReportPage {
             ]
         }
         return Chart(
-            identifier: "latency", title: "How long answers took",
+            identifier: "latency", title: "Response times",
             description: "The median and the 99th percentile of each stretch of time; the highest "
                 + "99th percentile is \(latencyText(worst * 1000)).",
             edges: edges(points.map(\.start), end: points.last.map { $0.start + $0.duration }),
@@ -80,7 +80,7 @@ extension ReportPage {
             ],
             ticks: timeTicks, marks: runMarks, unit: "milliseconds",
             table: tableHTML(
-                ["From", "Median", "99% within", "Answers", "In flight"], rows))
+                ["From", "Median", "99% within", "Responses", "In flight"], rows))
     }
 
     /// Answers by the time they took, on a logarithmic axis.
@@ -111,18 +111,18 @@ extension ReportPage {
             ]
         }
         return Chart(
-            identifier: "distribution", title: "Answers by the time they took",
+            identifier: "distribution", title: "Responses by response time",
             description: [("half", 0.5), ("99 percent", 0.99), ("all", 1.0)].map { name, share in
                 "\(name) within \(latencyText(latency.quantile(share) ?? 0))"
             }.joined(separator: ", ") + ".",
             edges: edges,
             series: [
                 Chart.Series(
-                    name: "answers", color: "first", shape: .area, values: shares.map { $0 })
+                    name: "responses", color: "first", shape: .area, values: shares.map { $0 })
             ],
             ticks: ticks, marks: areMarksApart ? marks : Array(marks.suffix(1)),
-            unit: "% of answers",
-            table: tableHTML(["Up to", "Answers", "Of all, so far"], rows))
+            unit: "% of responses",
+            table: tableHTML(["Up to", "Responses", "Of all, so far"], rows))
     }
 
     // MARK: The axis of time

@@ -22,17 +22,17 @@ extension ReportPage {
         if (summary.reasons["Unregistered"] ?? 0) + (summary.reasons["ExpiredToken"] ?? 0) > 0 {
             let list = data.listPath.map(shellWord) ?? "TOKENS"
             add(
-                "Take the dead tokens out of the list.",
+                "Remove the dead tokens from the list.",
                 "broadside prune --ledger \(ledger) --tokens \(list) --output tokens.clean.txt")
         }
         if summary.acceptsBySilence {
             add(
-                "A gateway takes notifications for apps that are gone, too. Its feedback service "
-                    + "tells which tokens those are.",
+                "A gateway also accepts notifications for apps that were removed. Its feedback service "
+                    + "lists those tokens.",
                 "broadside feedback --endpoint HOST --certificate FILE --ledger gone")
         }
         add(
-            "See what became of each row.",
+            "Export the outcome of each row.",
             "broadside ledger export --ledger \(ledger) --output outcomes.csv")
         return "<h2>What to do next</h2>\n<div class=\"box\">\(html)</div>\n"
     }

@@ -13,8 +13,8 @@ extension ReportPage {
         switch cause {
         case .streams:
             return
-                "Each notification is out until the gateway was silent about it for long enough: "
-                + "with more --connections, or a higher --max-streams, more are out at a time."
+                "Each notification is in flight until the gateway was silent about it for long enough: "
+                + "with more --connections, or a higher --max-streams, more are in flight at a time."
         case .retry: return "A gateway ends a connection with each notification that it refuses."
         default: return cause.advice
         }
@@ -23,15 +23,15 @@ extension ReportPage {
     static func meaning(of reason: String) -> String {
         switch reason {
         case "Unregistered", "ExpiredToken": "the app is gone from the device: prune the token"
-        case "BadDeviceToken": "no token of this environment: check where the list comes from"
+        case "BadDeviceToken": "not a token of this environment: check where the list comes from"
         case "DeviceTokenNotForTopic": "a token of another app"
-        case "Timeout": "no answer came in time"
-        case "ConnectionLost": "the connection ended before the answer"
+        case "Timeout": "no response came in time"
+        case "ConnectionLost": "the connection ended before the response"
         case "MalformedToken": "not an even number of hexadecimal digits: never sent"
         case "MissingColumn": "the row lacks a column: never sent"
-        case "PayloadTooLarge": "the payload is larger than APNs takes"
-        case "InvalidTokenSize": "no length that a token has"
-        case "MissingTopic", "InvalidTopicSize": "the credential does not say for which app"
+        case "PayloadTooLarge": "the payload is larger than APNs accepts"
+        case "InvalidTokenSize": "not the length of a token"
+        case "MissingTopic", "InvalidTopicSize": "the credential does not name the app"
         case "ProcessingError", "UnknownError": "trouble at the gateway"
         case "ProtocolError": "the gateway could not read it"
         case "TooManyRequests": "too many pushes to one device in a row"

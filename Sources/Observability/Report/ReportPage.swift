@@ -64,7 +64,7 @@ package struct ReportPage {
             tiles.append((rateText(settledRate), "per second on average"))
         }
         if data.peakRate > 0 { tiles.append((rateText(data.peakRate), "per second at the peak")) }
-        for (name, share) in [("median answer", 0.5), ("99% answered within", 0.99)] {
+        for (name, share) in [("median response time", 0.5), ("99% of responses within", 0.99)] {
             if let value = data.latency.quantile(share) { tiles.append((latencyText(value), name)) }
         }
         let items = tiles.map {
@@ -109,7 +109,7 @@ package struct ReportPage {
         case .complete:
             if settledCount == 0 { return "The list has no rows: nothing was sent." }
             var text = "All \(rows ?? grouped(settledCount)) rows are settled after \(time): "
-            text += summary.acceptsBySilence ? "the gateway took " : "APNs accepted "
+            text += summary.acceptsBySilence ? "the gateway accepted " : "APNs accepted "
             text += grouped(summary.accepted)
             text += summary.rejected > 0 ? " and refused \(grouped(summary.rejected))." : "."
             if summary.invalid > 0 {

@@ -127,7 +127,7 @@ struct LiveView {
         case .paused:
             return [Segment(text: "paused: broadside control --ledger DIR resume", emphasis: .bad)]
         case .stopping:
-            return [Segment(text: "stopping: answers in flight are awaited", emphasis: .bad)]
+            return [Segment(text: "stopping: waiting for responses in flight", emphasis: .bad)]
         case .running, .finished:
             guard let cause = snapshot.limitedBy else { return [] }
             let share = percentText(snapshot.limitedNow[cause.rawValue])

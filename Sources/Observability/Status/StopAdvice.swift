@@ -91,7 +91,7 @@ package struct StopAdvice {
     package init(wrongList circumstances: Circumstances) {
         self.circumstances = circumstances
         add(
-            "look at the list, or raise --max-invalid",
+            "check the list, or raise --max-invalid",
             circumstances.command.flatMap { command in
                 command.value("tokens").map {
                     command.calling(["tokens", "check", "--tokens", $0])
@@ -107,14 +107,14 @@ package struct StopAdvice {
         guard outcome == Summary.Outcome.aborted.rawValue else {
             resume(
                 outcome == nil
-                    ? "the latest run left no word about its end: it was killed, or its disk took no "
-                        + "more; once there is room, the same command line with --resume continues"
+                    ? "the latest run did not record its end: it was killed, or its disk was full; "
+                        + "once there is room, the same command line with --resume continues"
                     : "continue where it ended: the same command line with --resume")
             return
         }
         // What refused the campaign once would do so again.
         export(
-            "fix first what the run said at its end"
+            "first fix what the run reported at its end"
                 + (message.map { " (\($0))" } ?? "") + "; see which rows were refused",
             ["--state", "rejected"])
     }
@@ -174,13 +174,13 @@ package struct StopAdvice {
         case .resolve, .connect, .proxy:
             doctor(
                 circumstances.hasEndpoint
-                    ? "check --endpoint, and that a server listens there; doctor says more"
-                    : "does a firewall let --port through, or is a --proxy needed? doctor says more"
+                    ? "check --endpoint, and that a server listens there; doctor shows more"
+                    : "does a firewall let --port through, or is a --proxy needed? doctor shows more"
             )
         case .tls, .protocol:
-            doctor("check --endpoint, --ca-file and what is between; doctor says more")
+            doctor("check --endpoint, --ca-file and what is in between; doctor shows more")
         case .silent, .lost, .refused, .longWait, .tokenUpdates, .other:
-            doctor("doctor says more")
+            doctor("doctor shows more")
         }
         resume("nothing was accepted or refused: once that is fixed, --resume continues")
     }
@@ -189,27 +189,27 @@ package struct StopAdvice {
 
     /// For relays that want what APNs does not.
     static let lengthRequired =
-        "this server insists on a content-length header, which --content-length sends"
+        "this server requires a content-length header, which --content-length sends"
 
     /// What APNs refuses in every request is in the options: what they say now would be refused again.
     private mutating func afterRefusal(_ refusal: StopCause.Refusal?) {
         if refusal?.status == LengthRequired.status {
             add(
-                Self.lengthRequired + "; what was refused so far stays so, so begin a new ledger",
+                Self.lengthRequired + "; rows refused so far stay rejected, so begin a new ledger",
                 circumstances.command?.beginningAnew(ledger: circumstances.ledger)
                     .withFlag("content-length"))
             return
         }
         if let refusal, ResponseClass.isStrangeSuccess(refusal.status) {
             export(
-                "is this APNs? put --endpoint right, and --resume continues; see which rows may have "
+                "is this APNs? fix --endpoint, and --resume continues; see which rows may have "
                     + "been sent", ["--state", "unknown"])
             return
         }
         guard let refusal, refusal.isCredential else {
             export(
-                "\(Self.refusedOption(refusal?.reason)), and begin a new ledger: what was refused so "
-                    + "far stays so; see which rows these are", ["--state", "rejected"])
+                "\(Self.refusedOption(refusal?.reason)), and begin a new ledger: rows refused so far "
+                    + "stay rejected; see which rows these are", ["--state", "rejected"])
             return
         }
         switch refusal.reason {
@@ -288,15 +288,15 @@ package struct StopAdvice {
     /// Which option a refused request leads to.
     private static func refusedOption(_ reason: Reason?) -> String {
         switch reason {
-        case .badCollapseID: "put --collapse-id right"
-        case .badExpirationDate: "put --expiration right"
-        case .badPriority: "put --priority right"
-        case .badTopic, .missingTopic: "put --topic right"
-        case .invalidPushType: "put --push-type right"
-        case .payloadEmpty: "put --payload right"
-        case .payloadTooLarge: "make the payload shorter than this server takes"
-        case .badPath, .methodNotAllowed: "is this APNs? put --endpoint right"
-        default: "put the request's headers right"
+        case .badCollapseID: "fix --collapse-id"
+        case .badExpirationDate: "fix --expiration"
+        case .badPriority: "fix --priority"
+        case .badTopic, .missingTopic: "fix --topic"
+        case .invalidPushType: "fix --push-type"
+        case .payloadEmpty: "fix --payload"
+        case .payloadTooLarge: "make the payload shorter, as this server's limit is lower"
+        case .badPath, .methodNotAllowed: "is this APNs? fix --endpoint"
+        default: "fix the request's headers"
         }
     }
 }

@@ -16,31 +16,31 @@ extension StopCause {
         case .gaveUp(let trouble): Self.gaveUp(trouble, place: place)
         case .noResponse(let seconds, let last):
             Self.gaveUp(
-                "no answer for \(seconds) s" + (last.map { " (\($0.sentence))" } ?? ""), place)
+                "no response for \(seconds) s" + (last.map { " (\($0.sentence))" } ?? ""), place)
         case .brokenServer(let trouble):
             Self.gaveUp("one connection after the other breaks: \(trouble.sentence)", place)
         case .refused(let refusal) where ResponseClass.isStrangeSuccess(refusal.status):
-            "the server says \(refusal.status) to one request after the other, which APNs never does: "
-                + "what became of these rows is unknown"
+            "the server responds \(refusal.status) to one request after the other, which APNs never does: "
+                + "the outcome of these rows is unknown"
         case .refused(let refusal):
             refusal.status == 0
                 ? "APNs refuses the credential (\(refusal.text))"
                 : "APNs refuses one request after the other: \(refusal.text)"
         case .heldBack(let rows, let refusal):
-            "\(rows) rows were refused for the credential's sake, and stay for --resume"
+            "\(rows) rows were refused because of the credential, and remain for --resume"
                 + (refusal.map { ": \($0.text)" } ?? "")
         case .onlyBadTokens(let refusal):
-            "APNs knows none of the first tokens (\(refusal.text))"
-        case .tooManyBadTokens: "too many of the last 10,000 answers are BadDeviceToken"
+            "APNs accepts none of the first tokens (\(refusal.text))"
+        case .tooManyBadTokens: "too many of the last 10,000 responses are BadDeviceToken"
         case .tooManyInvalid(let count, let rows):
             "\(grouped(count)) of the first \(grouped(rows)) rows are invalid"
         case .canaryRefused(let count, let answered):
             "\(count) of the canary's \(answered) rows are refused or invalid"
-        case .canaryUnanswered: "too few of the canary's rows were answered"
+        case .canaryUnanswered: "too few of the canary's rows got a response"
         case .expiredToken(let isSupplied):
             isSupplied
                 ? "the provider token of --auth-token-file has expired"
-                : "APNs calls a fresh provider token expired"
+                : "APNs reports a fresh provider token as expired"
         case .signingFailed: "the signing key can't sign any more"
         case .ledgerFailed(let detail): "the ledger can't be written: \(detail)"
         case .listFailed(let detail), .listChanged(let detail), .failed(let detail): detail

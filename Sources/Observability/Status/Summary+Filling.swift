@@ -77,7 +77,7 @@ extension Summary {
         if latency.count > 0 {
             self.latency.max = Latency.milliseconds(latency.maximumNanoseconds)
         }
-        paced = statistics.pace.worst.map { "answers slow down under load, \($0.words)" }
+        paced = statistics.pace.worst.map { "responses slow down under load, \($0.words)" }
         let total = statistics.limited.reduce(0, +)
         // Where nothing was measured nothing is known.
         guard total > 0 else {

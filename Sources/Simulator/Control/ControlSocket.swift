@@ -60,7 +60,7 @@ final class ControlSocket: Sendable {
         // What a simulator that was killed left behind answers nobody; anything else stays.
         if SystemCall.connect(descriptor, address) == 0 {
             _ = close(descriptor)
-            throw failure("somebody listens there already: name another path")
+            throw failure("another process listens there already: name another path")
         }
         if errno == ECONNREFUSED {
             // Linux says the same of a file that is not a socket.

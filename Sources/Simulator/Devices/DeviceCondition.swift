@@ -78,7 +78,7 @@ struct DeviceCondition: Sendable {
             if digits.isEmpty { continue }
             guard let token = Self.normalized(Array(digits)) else {
                 throw SimulatorError(
-                    "\(kind.option) \(path), line \(line): no device token: write a token a line",
+                    "\(kind.option) \(path), line \(line): not a device token: write one token per line",
                     exitCode: 2)
             }
             guard say(token, true) else {

@@ -18,7 +18,7 @@ extension SimulatorOptions {
         }
         guard latencyJitterNanoseconds <= latencyNanoseconds else {
             throw SimulatorError(
-                "--latency-jitter is above --latency: answers can't come before their requests",
+                "--latency-jitter is above --latency: responses can't come before their requests",
                 exitCode: 2)
         }
         guard (0...1).contains(badToken), (0...1).contains(unregistered),
@@ -40,7 +40,7 @@ extension SimulatorOptions {
         }
         if isFast, payloadLint == .refuse {
             throw SimulatorError(
-                "--fast looks at no payload: drop --payload-lint, or --fast", exitCode: 2)
+                "-- --payload-lint, or --fast", exitCode: 2)
         }
         if isFast {
             for (option, value) in [

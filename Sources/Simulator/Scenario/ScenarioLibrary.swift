@@ -70,7 +70,7 @@ enum ScenarioLibrary {
             "reset-streams",
             """
             {
-              description: "20 requests are acted on, their answers lost: RST_STREAM",
+              description: "20 requests are processed, their responses lost: RST_STREAM",
               faults: [{ do: "reset_stream", every: 50, limit: 20, code: "INTERNAL_ERROR" }],
             }
             """
@@ -160,7 +160,7 @@ enum ScenarioLibrary {
             "split-answers",
             """
             {
-              description: "answers in four header frames and DATA of 5 bytes, all padded",
+              description: "responses in four header frames and DATA of 5 bytes, all padded",
               answers: { header_frames: 4, data_octets: 5, padding: 30 },
             }
             """
@@ -243,7 +243,7 @@ enum ScenarioLibrary {
             "varying-latency",
             """
             {
-              description: "half of the answers take up to 10 ms, few very long",
+              description: "half of the responses take up to 10 ms, few very long",
               latency: {
                 distribution: "lognormal", median: "10ms", sigma: 1, at_most: "500ms",
               },

@@ -25,7 +25,7 @@ package struct FileStamp: Equatable, Sendable {
     /// - Parameter path: where it was opened; another file in its place is a change, its name gone is
     ///   none: the file is there as long as it is open.
     package func change(descriptor: Int32, path: String?) -> String? {
-        guard let now = FileStamp(descriptor: descriptor) else { return "it can't be looked at" }
+        guard let now = FileStamp(descriptor: descriptor) else { return "it can't be checked" }
         if now.byteCount != byteCount {
             let how = now.byteCount < byteCount ? "shorter" : "longer"
             return "it is \(how), \(now.byteCount) bytes, not \(byteCount)"
@@ -34,6 +34,6 @@ package struct FileStamp: Equatable, Sendable {
         guard let path else { return nil }
         guard let information = SystemCall.status(path) else { return nil }
         let isOurs = UInt64(information.st_dev) == device && UInt64(information.st_ino) == inode
-        return isOurs ? nil : "another file took its place"
+        return isOurs ? nil : "another file has replaced it"
     }
 }

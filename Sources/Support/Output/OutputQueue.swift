@@ -131,7 +131,7 @@ package final class OutputQueue: @unchecked Sendable {
             }
             if droppedCount > 0 {
                 texts.append(
-                    "broadside: \(droppedCount) lines were dropped here: nothing took them\n")
+                    "broadside: \(droppedCount) lines were dropped here: nothing read them\n")
             }
             return (texts, frame, erasesFrame)
         }

@@ -122,7 +122,7 @@ struct CredentialAnswerTests {
             return
         }
         let message = run.lastLine(cause)
-        #expect(message.contains("every answer for 21 minutes was TooManyProviderTokenUpdates"))
+        #expect(message.contains("every response for 21 minutes was TooManyProviderTokenUpdates"))
         #expect(run.isFinished && (otherAt > 0) == (other > 0))
         let waited = run.time - otherAt
         #expect(waited > 1290 * second && waited < 1295 * second, "\(waited / second)")

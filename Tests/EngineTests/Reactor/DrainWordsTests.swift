@@ -35,7 +35,7 @@ struct DrainWordsTests {
         try #require(told.count == 1)
         #expect(run.requests.count { $0.connection == 0 } > 4)
         #expect(
-            told[0].message == "10.0.0.1:443: drained after 3 answers because of \(one.words)")
+            told[0].message == "10.0.0.1:443: drained after 3 responses because of \(one.words)")
         #expect(told[0].connection == 1 && told[0].level == .notice)
         // What it carried is nobody's business.
         for request in run.requests {

@@ -108,7 +108,7 @@ struct StoppingTests {
             return
         }
         let message = run.lastLine(cause)
-        #expect(message.contains("no answer for 40 s"))
+        #expect(message.contains("no response for 40 s"))
         #expect(run.time >= 40 * second && run.time <= 40 * second + Self.slack)
         #expect(run.coordinator.lastAnswer == nil)
         run.run()
@@ -140,7 +140,8 @@ struct StoppingTests {
             return
         }
         let message = run.lastLine(cause)
-        #expect(message.contains("no answer for 40 s (10.0.0.1:443: \(status) with "), "\(message)")
+        #expect(
+            message.contains("no response for 40 s (10.0.0.1:443: \(status) with "), "\(message)")
         #expect(message.contains("Retry-After: 90 s, which is longer than --give-up-after"))
         let last = try #require(run.requests.last)
         #expect(run.time >= last.time + 40 * second && run.time < last.time + 43 * second)

@@ -93,8 +93,8 @@ struct ProxyTunnelTests {
             isLasting: true)
         expect("HTTP/1.1 403 Denied\r\n\r\n", "refused CONNECT to api.push", isLasting: true)
         expect("HTTP/1.1 503 Busy\u{1b}[31m\r\n\r\n", "(503 Busy[31m)", isLasting: false)
-        expect("SSH-2.0-OpenSSH\r\n", "does not answer as a proxy", isLasting: false)
-        expect("HTTP/1.1 99 x\r\n", "does not answer as a proxy", isLasting: false)
+        expect("SSH-2.0-OpenSSH\r\n", "does not respond as a proxy", isLasting: false)
+        expect("HTTP/1.1 99 x\r\n", "does not respond as a proxy", isLasting: false)
         expect(String(repeating: "x", count: 9000), "more than 8192 bytes", isLasting: false)
         expect(
             "HTTP/1.1 200 OK\r\n" + String(repeating: "A: b\r\n", count: 2000),

@@ -130,7 +130,7 @@ import Testing
         #expect(advice.steps.count == 1 && advice.steps[0].text.hasPrefix("is this APNs?"))
         #expect(
             advice.steps[0].command == "broadside ledger export --ledger tonight --state unknown")
-        #expect(StopCause.refused(refusal).message.hasPrefix("the server says 202 "))
+        #expect(StopCause.refused(refusal).message.hasPrefix("the server responds 202 "))
     }
 
     @Test func `Of a run that left no word it is said what may have ended it`() {
@@ -142,7 +142,7 @@ import Testing
         #expect(advice.steps.map(\.command) == [Self.resume])
         #expect(
             advice.steps[0].text.contains("was killed")
-                && advice.steps[0].text.contains("its disk took no more"))
+                && advice.steps[0].text.contains("its disk was full"))
     }
 
     @Test func `Without the run's command line the words still say what to do`() {

@@ -112,7 +112,8 @@ import Testing
         #expect(snapshot.etaSeconds == nil)
         snapshot.phase = .stopping
         #expect(
-            Self.plain.lines(snapshot, width: 80).last == "stopping: answers in flight are awaited")
+            Self.plain.lines(snapshot, width: 80).last
+                == "stopping: waiting for responses in flight")
         #expect(LiveView.plainLine(snapshot).hasSuffix("connections, stopping"))
     }
 
