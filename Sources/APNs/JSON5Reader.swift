@@ -19,7 +19,7 @@ public struct JSON5Reader {
         let value = try reader.value()
         try reader.skipBlanks()
         if reader.current != nil {
-            throw reader.problem("something follows the value: take it out")
+            throw reader.problem("something follows the value: remove it")
         }
         return value
     }

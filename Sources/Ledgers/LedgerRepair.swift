@@ -147,7 +147,7 @@ private struct Repair {
         guard let path = tokens ?? spool ?? manifest.listPath, fileExists(path) else {
             throw .usage(
                 "ledger",
-                "\(directory.path): which rows may have been sent can only be told with the "
+                "\(directory.path): which rows may have been sent can only be determined with the "
                     + "list: name it with --tokens")
         }
         let list = try manifest.openList(at: path)

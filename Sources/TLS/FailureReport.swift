@@ -27,7 +27,7 @@ struct FailureReport {
         TLSError(
             .clientCertificateRequired,
             "the server\(server) demands a client certificate: name one with its key, "
-                + "or connect to an endpoint that takes provider tokens")
+                + "or connect to an endpoint that accepts provider tokens")
     }
 
     private var notTLS: TLSError {

@@ -162,7 +162,7 @@ enum KeyKind {
         guard curve == "prime256v1" || curve == "P-256" else {
             throw TLSError(
                 .keyWrongCurve,
-                "the key is on the curve \(curve) and APNs takes P-256 only: "
+                "the key is on the curve \(curve) and APNs accepts only P-256: "
                     + "name the .p8 file of an APNs key")
         }
     }

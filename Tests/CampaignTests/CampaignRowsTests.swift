@@ -88,7 +88,7 @@ import Testing
                 ({ $0.shard = .init(index: 1, count: 3, isByRow: false) }, "now it is 1/3"),
                 (
                     { $0.duplicates = "skip" },
-                    "what becomes of duplicates was not set, now it is skip"
+                    "the rule for duplicates was not set, now it is skip"
                 ),
             ]
 

@@ -57,14 +57,14 @@ struct ExternalProviderToken: Sendable {
         }
         if parsed.hasTextualIssueTime {
             warnings.append(
-                "--auth-token-file \(path): iat is a string: APNs takes it, RFC 7519 asks for a "
+                "--auth-token-file \(path): iat is a string: APNs accepts it, RFC 7519 requires a "
                     + "number")
         }
         let issuedAt = parsed.claims.issuedAtUnixSeconds
         if issuedAt + ProviderTokenAge.expirySeconds < nowSeconds {
             warnings.append(
                 "--auth-token-file \(path) is \((nowSeconds - issuedAt) / 60) minutes old: APNs "
-                    + "takes tokens for an hour, so make a new one")
+                    + "accepts tokens for an hour, so make a new one")
         } else if issuedAt > nowSeconds + ProviderTokenAge.expirySeconds {
             warnings.append(
                 "--auth-token-file \(path) was made \((issuedAt - nowSeconds) / 60) minutes in "

@@ -96,7 +96,7 @@ import TLS
         if let answer, answer.status == nil { return answer }
         answer = nil
         guard http.requestCapacity(payloadCount: payload.count) > 0 else {
-            throw .http2("the server takes no request: its SETTINGS allow no stream")
+            throw .http2("the server accepts no request: its SETTINGS allow no stream")
         }
         mirror.limit(capacity: Int(http.headerTableSize))
         let block = RequestBlockEncoder.encode(fields, mirror: &mirror, huffman: false).bytes

@@ -32,7 +32,7 @@ enum DoctorVerdict {
         if isFast {
             report.add(
                 "clock", .failed, words,
-                advice: "APNs takes a token dated two hours back: this machine's clock is one to "
+                advice: "APNs accepts a token dated two hours back: this machine's clock is one to "
                     + "three hours fast, so set it right")
             return 4
         }

@@ -42,7 +42,7 @@ extension Plan {
     var silenceWords: String {
         guard let binaryWait else { return "" }
         let wait = decimal(Double(binaryWait) / 1e9, places: 1)
-        return "\nsilence      accepted is what the gateway says nothing of for \(wait) s"
+        return "\nsilence      a row counts as accepted after \(wait) s without an error"
     }
 
     /// How a campaign goes to a legacy gateway; nil where it goes over HTTP/2.

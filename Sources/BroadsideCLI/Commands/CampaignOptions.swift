@@ -18,10 +18,11 @@ enum CampaignOptions {
         ])
 
     /// `--campaign` of a command that needs only some of a campaign.
-    static func file(_ what: String) -> OptionDescription {
+    static func file(_ what: String, of subcommand: String? = nil) -> OptionDescription {
         .init(
             "campaign", .file(.read), "FILE",
-            "take \(what) from the campaign file of a send; an option here overrides it")
+            (subcommand.map { "\($0): " } ?? "")
+                + "read \(what) from the campaign file of a send; an option here overrides it")
     }
 
     /// Options of which one makes others meaningless: a flag drops the file's others.

@@ -16,7 +16,7 @@ enum TokensCommand {
             Nothing is sent. Exit codes: 0 done; 2 the list can't be read, or send would refuse it: no
             valid row, or more than --max-invalid percent invalid rows; 5 a file or disk error.
             """,
-        sections: [group.section.adding([CampaignOptions.file("check: the list")])],
+        sections: [group.section.adding([CampaignOptions.file("the list", of: "check")])],
         examples: [
             .init(
                 "Check a list, and count duplicates",

@@ -19,7 +19,7 @@ extension ParsedArguments {
             throw .request(
                 "unknown word '\(word)': "
                     + (nearest.map { "did you mean \($0)?" }
-                        ?? "\(command.name) wants one of \(names) in this place"))
+                        ?? "\(command.name) needs one of \(names) here"))
         }
         if words.count > 1, !takesMore.contains(word) {
             throw .request(Self.strange(words[1], after: "\(command.name) \(word)", in: command))

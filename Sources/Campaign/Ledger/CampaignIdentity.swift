@@ -117,7 +117,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             ?? differ("the collapse id", \.collapseID)
             ?? differ("the environment", \.environment)
             ?? differ("the shard", \.shard)
-            ?? differ("what becomes of duplicates", \.duplicates)
+            ?? differ("the rule for duplicates", \.duplicates)
     }
 
     private func words<Value>(_ value: Value) -> String {

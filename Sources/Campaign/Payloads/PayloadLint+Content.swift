@@ -68,7 +68,7 @@ extension PayloadLint {
                 }) {
                     error(
                         member.keyOffset,
-                        "has no 'aps' but '\(member.key)', as Firebase's messages do: APNs wants "
+                        "has no 'aps' but '\(member.key)', as Firebase's messages do: APNs needs "
                             + "{\"aps\":{\"alert\":{\"title\":..., \"body\":...}}}")
                 } else if document.members.isEmpty {
                     warn(nil, "is empty, which only a Wallet pass update is: add aps")
@@ -138,7 +138,7 @@ extension PayloadLint {
             guard let member = document.member(["aps"], key) else { continue }
             error(
                 member.keyOffset,
-                "a background push has no '\(key)': take it out, or send with push type alert")
+                "a background push has no '\(key)': remove it, or send with push type alert")
         }
         guard let flag = document.member(["aps"], "content-available") else {
             return error(

@@ -80,7 +80,7 @@ public struct PayloadLint {
                     "'\(member.key)' is not a key of \(name): did you mean \(nearest)?")
             } else {
                 let advice =
-                    name == "aps" ? "put keys of your own beside aps" : "take it out"
+                    name == "aps" ? "put keys of your own beside aps" : "remove it"
                 warn(
                     member.keyOffset,
                     "'\(member.key)' is not a key of \(name), devices ignore it: \(advice)")

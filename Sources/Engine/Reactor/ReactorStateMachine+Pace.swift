@@ -100,7 +100,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 }
 
 extension ConcurrencyLimiter.Finding {
-    /// In words, to follow "answers slow down under load".
+    /// In words, to follow "responses slow down under load".
     package var words: String {
         "\(latencyText(aloneNanoseconds)) alone, \(latencyText(loadedNanoseconds)) with "
             + "\(grouped(inFlight)) in flight: held to \(grouped(limit))"

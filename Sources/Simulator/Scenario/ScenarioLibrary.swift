@@ -49,7 +49,7 @@ enum ScenarioLibrary {
             "goaway-abrupt",
             """
             {
-              description: "four connections end in the midst: GOAWAY, open streams unanswered",
+              description: "four connections end in the middle: GOAWAY, open streams unanswered",
               latency: "5ms",
               faults: [
                 { do: "goaway", at: 500, limit: 4, code: "INTERNAL_ERROR", abrupt: true },
