@@ -75,7 +75,6 @@ struct BlockReader: ~Copyable {
         self.clock = clock
         latestSyncedPosition = 0
         blockByteCount = 0
-        recordOffset = 0
     }
 
     /// The words of the segment's header; nil if it is shorter.
@@ -93,7 +92,6 @@ struct BlockReader: ~Copyable {
     /// - Throws: `inputOutput` only.
     mutating func nextBlock() throws(LedgerError) -> Step {
         blockByteCount = 0
-        recordOffset = 0
         guard position < end else { return .end }
         guard let count = try plausibleBlock(at: position), checksumHolds(at: position, count)
         else { return .bad }

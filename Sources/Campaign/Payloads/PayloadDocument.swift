@@ -18,9 +18,9 @@ struct PayloadDocument {
         /// The kinds of an array's elements.
         var elements: PayloadKey.Kinds = []
         /// Whether the same object had this key before.
-        var isRepeated = false
+        var isRepeated: Bool
         /// Whether rows fill in a part of the text that has no default.
-        var isTemplate = false
+        var isTemplate: Bool
     }
 
     private(set) var members: [Member] = []
