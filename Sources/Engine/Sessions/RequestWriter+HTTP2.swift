@@ -197,12 +197,8 @@ extension RequestWriter {
         recordCount += unsafe template.write(
             token: slab.tokenBytes(tag), row: slab[tag].row, collapse: collapse,
             streamID: streamID, dataCount: dataCount, payloadCount: payloadCount, to: recordEnd)
-        if dataCount == payloadCount {
-            unsafe writePayload(shape, pieces: pieces, to: recordEnd)
-        } else {
-            let payload = unsafe payload(of: tag, in: slab)
-            unsafe recordEnd.copyMemory(from: payload.baseAddress!, byteCount: dataCount)
-        }
+        // What the windows do not let go yet is written over by what follows in the record.
+        unsafe writePayload(shape, pieces: pieces, to: recordEnd)
         recordCount += dataCount
         return .written
     }
