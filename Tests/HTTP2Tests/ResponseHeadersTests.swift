@@ -53,6 +53,20 @@ import Testing
         }
     }
 
+    @Test(arguments: 1...40, [0x00, 0x0a, 0x0d] as [UInt8])
+    func aForbiddenByteIsFoundWhereverItIs(count: Int, byte: UInt8) throws {
+        for place in 0..<count {
+            var value = [UInt8](repeating: UInt8(ascii: "x"), count: count)
+            value[place] = byte
+            var block: [UInt8] = [0x88, 0x00]
+            Self.append("server", false, to: &block)
+            Self.append(String(decoding: value, as: UTF8.self), false, to: &block)
+            var headers = ResponseHeaders()
+            let isRead = try headers.read(block.span.bytes)
+            #expect(isRead && headers.isMalformed, "at \(place)")
+        }
+    }
+
     private func outcome(
         _ block: [UInt8],
         _ read: (inout ResponseHeaders, RawSpan) throws(HPACKError) -> Bool
