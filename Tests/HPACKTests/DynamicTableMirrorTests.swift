@@ -71,4 +71,20 @@ import Testing
         third.insert(.expiration, valueCount: 1)
         #expect(third.layout == one.layout)
     }
+
+    @Test func anEmptyTableHasALayoutOfItsOwn() {
+        let empty = DynamicTableMirror().layout
+        for name in RequestFieldName.allCases {
+            var mirror = DynamicTableMirror()
+            mirror.insert(name, valueCount: 1)
+            #expect(mirror.layout != empty, "\(name)")
+        }
+        // Whether nothing was ever inserted or the peer's limit dropped it.
+        var emptied = DynamicTableMirror()
+        emptied.insert(.identifier, valueCount: 36)
+        emptied.limit(capacity: 0)
+        _ = RequestBlockEncoder.encode(
+            [RequestField(.method, "POST")], mirror: &emptied, huffman: false)
+        #expect(emptied.layout == empty)
+    }
 }
