@@ -37,6 +37,18 @@ import Testing
         #expect(states[13] == .inDoubt)
     }
 
+    @Test func `what one chunk needed is forgotten with the next, however many there are`() throws {
+        let draft = testDraft()
+        for row in 0..<50 as Range<UInt64> {
+            draft.writer.reserve(testChunk(row, 1), nowMilliseconds: testTime)
+            draft.writer.settled(row: row, .rejected, token: Array("00000000000000ab".utf8))
+        }
+        draft.write()
+        let tokens = try allVerdicts(testIndex([draft])).values.map(\.token)
+        let places = tokens.map { if case .bytes(let range) = $0 { range } else { 0..<0 } }
+        #expect(places == Array(repeating: 0..<8, count: 50))
+    }
+
     @Test func `a later run opens what is open and what it names, and nothing else`() throws {
         let first = testDraft(1)
         first.writer.reserve(testChunk(0, 8), nowMilliseconds: testTime)

@@ -3,6 +3,26 @@ import Testing
 
 @testable import Campaign
 
+/// Reads on behind the end of a gap.
+private struct EagerList: LedgerListReader {
+    private var list = TestList()
+    var isAvailable: Bool { true }
+
+    mutating func load(_ chunk: ChunkReservation) throws(LedgerError) { try list.load(chunk) }
+
+    mutating func loadNext(of gap: ListGap) throws(LedgerError) -> ChunkReservation? {
+        var gap = gap
+        gap.endRow = nil
+        return try list.loadNext(of: gap)
+    }
+
+    func line(ofRow index: Int) -> UInt64 { list.line(ofRow: index) }
+
+    func appendToken(ofRow index: Int, to output: inout [UInt8]) {
+        list.appendToken(ofRow: index, to: &output)
+    }
+}
+
 /// `ledger find`: rows by their number or token, reserved or not.
 @Suite struct LedgerSearchTests {
     /// Rows 3 to 8 and 12 to 13 of 21 are reserved.
@@ -88,6 +108,14 @@ import Testing
         #expect(try find(byToken(21), TestList()).isEmpty)
         let text = LedgerSearch.Wanted.token(Array("oops".utf8), fingerprint: 1)
         #expect(try find(text, NoLedgerList()).map(\.row) == [6])
+    }
+
+    @Test(arguments: 0..<21)
+    func `A row that a run reserved is not found a second time among those before it`(
+        row: Int
+    ) throws {
+        let found = try find(byToken(row), EagerList()).map(\.row)
+        #expect(try found == find(byToken(row), TestList()).map(\.row))
     }
 
     @Test func `What a row is stands as in an export`() throws {

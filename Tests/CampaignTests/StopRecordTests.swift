@@ -31,6 +31,16 @@ import Testing
         #expect(read == record && read.cause == cause && read.wasAnswered)
     }
 
+    @Test func `Of what happened 500 characters are kept`() {
+        let long = String(repeating: "é", count: 501)
+        for cause in [
+            .failed(detail: long), .ledgerFailed(detail: long), .gaveUp(.init(.resolve, long)),
+        ] as [StopCause] {
+            let record = StopRecord(cause, wasAnswered: true)
+            #expect(record.detail == String(long.dropLast()))
+        }
+    }
+
     @Test func `A manifest keeps the cause of each run, and one without any is read`() throws {
         var manifest = Manifest(
             campaign: 7,

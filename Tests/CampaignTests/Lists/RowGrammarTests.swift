@@ -104,18 +104,20 @@ import Testing
         }
     }
 
-    @Test(arguments: ["\n", "\r\n"])
-    func `A line of JSON Lines that is not an object is told without its end`(end: String) throws {
+    @Test(arguments: ["\n", "\r\n"], [ListFormat.lines, .jsonl])
+    func `A row is all of its line but the end, whatever it says`(
+        end: String, format: ListFormat
+    ) throws {
         let lines = [#"{"token":"aa"}"#, "oops", #"["x"]"#]
         let pool = ChunkPool(limit: 2)
-        var cutter = RowSplitter(format: .jsonl, pool: pool)
+        var cutter = RowSplitter(format: format, pool: pool)
         var texts: [String] = []
         let list = Array(lines.joined(separator: end).utf8) + Array(end.utf8)
         cut(&cutter, pool: pool, pieces: [list]) { chunk in
-            var reader = RowReader(layout: try! RowLayout(format: .jsonl, names: ["token"]))
+            var reader = RowReader(layout: try! RowLayout(format: format, names: ["token"]))
             reader.open(chunk)
             while let row = reader.next() {
-                let bytes = array(chunk.bytes)[row.start..<(row.start + row.count)]
+                let bytes = array(chunk.bytes).dropFirst(row.start).prefix(row.count)
                 texts.append(String(decoding: bytes, as: UTF8.self))
             }
             _ = reader.close()
