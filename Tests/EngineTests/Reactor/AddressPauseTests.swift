@@ -102,6 +102,16 @@ struct AddressPauseTests {
         #expect(pause >= second / 4 * 3 && pause <= second + Self.slack)
     }
 
+    @Test func `At the list's end nobody waits for its end, and turns cost nothing`() throws {
+        let run = try ScriptedRun(rows: 1, connections: 2) { $0.requestTimeout = 3600 * second }
+        run.opening = { $0 == 1 ? .fails(errno: 111) : .open }
+        run.reply = { _ in .silence }
+        run.run { run.requests.count == 1 }
+        let before = run.turns
+        run.run(for: 10 * second) { run.turns - before >= 500 }
+        #expect(run.links.count == 2 && run.turns - before < 500)
+    }
+
     @Test func `Another address is used meanwhile`() throws {
         let run = try ScriptedRun(rows: 10)
         run.addressCount = 2
