@@ -102,6 +102,8 @@ final class ScriptedRun {
     var opening: (Int) -> Opening = { _ in .open }
     /// The limit that servers announce.
     var maxStreams: UInt32? = 1000
+    /// The window of each stream that servers announce; nil: the default.
+    var streamWindow: UInt32?
     var addressCount = 1
     /// Changes each chunk of the list before a reactor gets it, as an earlier run's rows would.
     var adjustChunk: (RowChunk) -> Void = { _ in }
@@ -282,7 +284,9 @@ final class ScriptedRun {
         case .receive(let slot):
             let link = reactor.linkOfSlot[slot]!
             if case .open = opening(link), !isBinary {
-                say(ScriptedServer.settings(maxStreams: maxStreams), on: link)
+                say(
+                    ScriptedServer.settings(maxStreams: maxStreams, streamWindow: streamWindow),
+                    on: link)
             }
         case .send(let slot, let bytes):
             let link = reactor.linkOfSlot[slot]!

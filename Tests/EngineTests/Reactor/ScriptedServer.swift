@@ -115,15 +115,20 @@ final class ScriptedServer {
         [24, 16, 8, 0].map { UInt8(value >> $0 & 255) }
     }
 
-    static func settings(maxStreams: UInt32?) -> [UInt8] {
-        frame(type: 4, maxStreams.map { [0, 3] + word($0) } ?? [])
+    static func settings(maxStreams: UInt32?, streamWindow: UInt32? = nil) -> [UInt8] {
+        frame(
+            type: 4,
+            (maxStreams.map { [0, 3] + word($0) } ?? [])
+                + (streamWindow.map { [0, 4] + word($0) } ?? []))
     }
 
     static let settingsAcknowledgement = frame(type: 4, flags: 1, [])
 
     static func pong(_ opaque: [UInt8]) -> [UInt8] { frame(type: 6, flags: 1, opaque) }
 
-    static func windowUpdate(_ count: Int) -> [UInt8] { frame(type: 8, word(UInt32(count))) }
+    static func windowUpdate(_ count: Int, stream: UInt32 = 0) -> [UInt8] {
+        frame(type: 8, stream: stream, word(UInt32(count)))
+    }
 
     static func reset(_ stream: UInt32, code: UInt32) -> [UInt8] {
         frame(type: 3, stream: stream, word(code))

@@ -219,6 +219,18 @@ struct StoppingTests {
         }
     }
 
+    @Test func `The one request that --abort-after 1 lets go may go in parts`() throws {
+        let run = try ScriptedRun(rows: 3, abortAfter: 1)
+        run.streamWindow = 4
+        for streams in [[1], [3, 5]] as [[UInt32]] {
+            run.run(for: second)
+            for stream in streams { run.say(ScriptedServer.windowUpdate(6, stream: stream), on: 0) }
+        }
+        run.run(for: second)
+        #expect(run.isFinished && Set(run.requests.map(\.stream)) == [1, 3, 5])
+        #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+    }
+
     @Test func `The last rows of a list go out although none before them was accepted`() throws {
         // More rows than two reactors take at the start, and requests for two at a time: the third
         // reactor's go out because the others give their leave back.
