@@ -36,6 +36,9 @@ enum ListSize: Equatable {
     /// Counts the rows of a plain file, or of one device; estimates those of other lists.
     static func count(_ plan: Plan, _ list: TokenList) throws(BroadsideError) -> ListSize {
         guard list.isCutByBytes else { return try estimate(plan, list) }
+        if let byteCount = list.byteCount, byteCount > longToCount {
+            standardErrorLine("broadside: counting the rows of \(list.name)")
+        }
         let part = try list.part(of: plan.options.shard)
         let source = try ListSource(
             plan, list: list, part: part, pool: ChunkPool(limit: 3), skips: nil)
@@ -43,6 +46,8 @@ enum ListSize: Equatable {
         return .exact(min(end - min(end, part.firstRow), plan.options.limit ?? .max))
     }
 
+    /// A list of more bytes takes a while to be counted.
+    private static var longToCount: UInt64 { 1 << 30 }
     /// Chunks from which an estimate is made: 4 MiB, so that what a decompressor reads ahead counts little.
     private static var chunksLimit: Int { 64 }
 
