@@ -23,7 +23,9 @@ public struct NightsReport {
 
     /// Writes the page.
     ///
-    /// - Parameter path: Where `output` goes: links count from there; nil: from the working directory.
+    /// - Parameters:
+    ///   - output: Takes the page's bytes.
+    ///   - path: Where `output` goes: links count from there; nil: from the working directory.
     public func write(to output: OutputFile, at path: String?) throws(BroadsideError) {
         var folder = "."
         if let path, path != "-", let parts = path.parts(atLast: "/") {
