@@ -1,5 +1,5 @@
 import APNs
-import Campaign
+@testable import Campaign
 import Foundation
 import Testing
 
