@@ -18,7 +18,7 @@ enum ListSize: Equatable {
             list: list, pool: pool, plan: nil, rowsLimit: plan.options.limit)
         var bytes: UInt64 = 0
         var rows: UInt64 = 0
-        for _ in 0..<chunksLimit {
+        for _ in 0..<(list.isCutByBytes ? plainChunks : compressedChunks) {
             guard let chunk = try source.next(rowLimit: .max) else {
                 guard shard != nil else { return .exact(rows) }
                 break
@@ -48,8 +48,10 @@ enum ListSize: Equatable {
 
     /// A list of more bytes takes a while to be counted.
     private static var longToCount: UInt64 { 1 << 30 }
-    /// Chunks from which an estimate is made: 4 MiB, so that what a decompressor reads ahead counts little.
-    private static var chunksLimit: Int { 64 }
+    /// Chunks of a plain file from which an estimate is made.
+    private static var plainChunks: Int { 8 }
+    /// The same of a compressed one: 4 MiB, so that what a decompressor reads ahead counts little.
+    private static var compressedChunks: Int { 64 }
 
     /// For people.
     var text: String {
