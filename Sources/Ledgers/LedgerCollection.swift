@@ -43,6 +43,12 @@ public struct LedgerCollection {
         option.map { .usage($0, problem) } ?? .request(problem)
     }
 
+    /// Whether what a directory holds is kept from this user: it may be a ledger, and its reader says why
+    /// it can't be read.
+    private static func isClosed(_ directory: String) -> Bool {
+        SystemCall.names(inDirectory: directory) == nil && errno == EACCES
+    }
+
     /// The ledger that a directory is, or those below it.
     private mutating func ledgers(
         of directory: String, option: String?
@@ -54,7 +60,9 @@ public struct LedgerCollection {
         guard information.st_mode & S_IFMT == S_IFDIR else {
             throw refusal(option, "\(directory) is not a directory: name a directory of ledgers")
         }
-        if LedgerDirectory.isBegunLedger(directory) { return [directory] }
+        if LedgerDirectory.isBegunLedger(directory) || Self.isClosed(directory) {
+            return [directory]
+        }
         guard let names = SystemCall.names(inDirectory: directory) else {
             throw refusal(
                 option, "\(directory): \(describe(errno: errno)): name a directory of ledgers")
@@ -62,7 +70,7 @@ public struct LedgerCollection {
         let folder =
             directory == "." ? "" : directory.hasSuffix("/") ? directory : directory + "/"
         let below = names.sorted().map { folder + $0 }.filter(isDirectoryPath)
-        let ledgers = below.filter(LedgerDirectory.isBegunLedger)
+        let ledgers = below.filter { LedgerDirectory.isBegunLedger($0) || Self.isClosed($0) }
         guard !ledgers.isEmpty else {
             throw refusal(
                 option,

@@ -101,6 +101,18 @@ struct StatusTests {
         #expect(refused.exitCode == 4, "\(refused.errors)")
         let server = try RecordingServer()
         #expect(try campaign.send(to: server.endpoint, ["--ledger", path("whole")]).exitCode == 0)
+        for (shard, rows) in [("1/3", 100), ("2/3", 100), ("3/3", 100)] {
+            let name = "shard-\(shard.prefix(1))"
+            let sent = try campaign.send(
+                to: server.endpoint, ["--ledger", path(name), "--shard", shard])
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+            let line = try lines(status(["--json", "nights/\(name)"], in: directory)).values.first
+            let counted = try Broadside.run(
+                ["ledger", "stats", "--ledger", path(name)], in: directory)
+            #expect(counted.output.contains("rows        \(line?.rows ?? 0)\n"), "\(shard)")
+            #expect(line?.rows ?? 0 <= UInt64(rows) + 2 && line?.settled == line?.rows)
+            try FileManager.default.removeItem(atPath: path(name))
+        }
         try FileManager.default.copyItem(atPath: path("whole"), toPath: path("damaged"))
         try Data("{}".utf8).write(to: URL(filePath: path("damaged/manifest.json")))
 

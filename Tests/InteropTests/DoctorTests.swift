@@ -183,7 +183,10 @@ struct DoctorTests {
         #expect(disk.detail.contains(/free in .+, a sync takes [0-9.]+ m?s$/), "\(disk.detail)")
         let left = try FileManager.default.contentsOfDirectory(atPath: directory.path)
         #expect(!left.contains { $0.hasPrefix(".broadside") || $0.hasPrefix("tonight") }, "\(left)")
-        for place in ["/proc/tonight", "\(directory.path)/absent/tonight", "/dev/full/tonight"] {
+        let file = try directory.write("x", to: "file")
+        for place in [
+            file, "/proc/tonight", "\(directory.path)/absent/tonight", "/dev/full/tonight",
+        ] {
             let ill = try doctor(server.endpoint, ["ledger": place])
             #expect(ill.finished.exitCode == 1, "\(ill.finished.output)")
             #expect(ill.report?.failed?.name == "ledger disk", "\(place)")

@@ -7,6 +7,9 @@ public import Support
 final class UnixConnection {
     let descriptor: Int32
 
+    /// Seconds that a connection, a request or a response may take.
+    static let patience = 10
+
     /// nil where nobody listens; errno says why.
     init?(_ path: String) {
         guard let address = unixAddress(path) else {
@@ -17,6 +20,11 @@ final class UnixConnection {
             AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
         let descriptor = descriptor
+        // Before it connects: the queue of a process that is stopped may be full.
+        let limit = timeval(tv_sec: Self.patience, tv_usec: 0)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            SystemCall.setOption(descriptor, option, limit)
+        }
         guard SystemCall.connect(descriptor, address) == 0 else {
             return nil
         }
@@ -34,8 +42,6 @@ final class UnixConnection {
 public enum ControlClient {
     /// The longest response that is read.
     private static let answerLimit = 1 << 20
-    /// Seconds that a response may take.
-    private static let patience = 10
 
     /// Asks a process that was started with `--control PATH`.
     ///
@@ -78,17 +84,14 @@ public enum ControlClient {
     private static func ask(
         _ connection: UnixConnection, _ request: String, shownAs path: String
     ) throws(BroadsideError) -> String {
-        let limit = timeval(tv_sec: patience, tv_usec: 0)
-        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            SystemCall.setOption(connection.descriptor, option, limit)
-        }
         let line = Array(request.utf8) + [0x0a]
         guard SystemCall.send(connection.descriptor, line.rawSpan) == line.count else {
             throw silent(path)
         }
         var answer: [UInt8] = []
         var room = [UInt8](repeating: 0, count: 65_536)
-        while answer.last != 0x0a, answer.count < answerLimit {
+        let deadline = Clock.now().nanoseconds + UInt64(UnixConnection.patience) * second
+        while answer.last != 0x0a, answer.count < answerLimit, Clock.now().nanoseconds < deadline {
             let count = SystemCall.receive(connection.descriptor, &room, 0)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { break }
@@ -114,7 +117,7 @@ public enum ControlClient {
     /// An answer for people: a line a field.
     public static func text(of answer: String) -> String {
         let fields = Self.fields(of: answer).filter { $0.name != "ok" }
-        guard !fields.isEmpty else { return answer + "\n" }
+        guard !fields.isEmpty else { return ForeignText.escaped(answer) + "\n" }
         let width = min(30, fields.map(\.name.count).max() ?? 0) + 2
         var text = ""
         for field in fields {

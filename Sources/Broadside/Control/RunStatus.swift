@@ -84,7 +84,7 @@ public struct RunStatus: Sendable {
             state = progress.phase.flatMap(State.init(rawValue:)) ?? .stopping
             return
         }
-        progress.rows = reader.manifest.rowCount
+        progress.rows = reader.manifest.rowCount.map { reader.manifest.rows.count(upTo: $0) }
         if reader.directory.isInUse {
             state = .busy
             return

@@ -46,6 +46,12 @@ enum DoctorMachine {
 
     /// Room and speed of the disk on which a ledger will be; nothing is left there.
     private static func examineDisk(_ report: inout DoctorReport, of ledger: String) -> Bool {
+        if fileExists(ledger), !isDirectoryPath(ledger) {
+            report.add(
+                "ledger disk", .failed, "\(ledger) is a file",
+                advice: "name a directory that does not exist yet")
+            return false
+        }
         let place = absolutePath(ledger)
         let folder = place.parts(atLast: "/").map { String($0.before) } ?? "/"
         let parent = folder.isEmpty ? "/" : folder

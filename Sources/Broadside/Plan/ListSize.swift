@@ -15,7 +15,7 @@ enum ListSize: Equatable {
         let shard = plan.options.shard
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(
-            list: list, pool: pool, plan: nil, rowsLimit: plan.options.limit)
+            list: list, pool: pool, plan: nil, rowsLimit: shard == nil ? plan.options.limit : nil)
         var bytes: UInt64 = 0
         var rows: UInt64 = 0
         for _ in 0..<(list.isCutByBytes ? plainChunks : compressedChunks) {

@@ -315,7 +315,7 @@ extension LedgerSession {
         return RunSampler.Surroundings(
             campaign: hexadecimal(campaign), name: manifest.name,
             acceptsBySilence: manifest.identity.acceptsBySilence, earlier: earlier,
-            knownRows: manifest.rowCount,
+            knownRows: manifest.rowCount.map { manifest.rows.count(upTo: $0) },
             listByteCount: source.list.byteCount, rowsLimit: plan.options.limit,
             wantedConnections: plan.shape.connections)
     }

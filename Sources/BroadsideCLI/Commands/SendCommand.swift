@@ -290,6 +290,10 @@ enum SendCommand {
             throw .usage("canary-max-rejected", "goes with --canary: add --canary N")
         }
         if options.mustResume { options.resumes = true }
+        if options.preview != nil, options.resumes {
+            throw .usage(
+                "preview", "shows what a new campaign sends: leave --resume out to see that")
+        }
         if !options.retry.isEmpty, !options.resumes {
             throw .usage("retry", "goes with --resume: add --resume")
         }

@@ -15,7 +15,7 @@ enum StatusCommand {
             running      rows are being sent
             paused       by broadside control; resume continues
             stopping     the run waits for responses in flight, then ends
-            busy         a process has just opened the ledger, or is about to close it
+            busy         a process has the ledger open and does not respond: it begins, ends or hangs
             complete     every row is settled; ledger stats shows the outcome
             stopped      rows remain: send --resume continues
             interrupted  the run was killed: send --resume continues

@@ -32,7 +32,7 @@ public struct CampaignRows: Hashable, Sendable {
     }
 
     /// How many rows before `end` belong to it, by part, selection and limit.
-    func count(upTo end: UInt64) -> UInt64 {
+    public func count(upTo end: UInt64) -> UInt64 {
         let last = min(end, self.end)
         return selection.count(in: part.firstRow..<max(part.firstRow, last))
     }

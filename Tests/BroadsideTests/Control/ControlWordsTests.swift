@@ -23,6 +23,7 @@ import Testing
         #expect(
             ControlClient.text(of: answer)
                 == "rate limit      -\nlatency ms p50  1.5\na b             x\"y\n")
+        #expect(ControlClient.text(of: "\u{1b}[2J\u{9b}x") == "\\u{1b}[2J\\u{9b}x\n")
         #expect(ControlClient.error(in: answer) == nil)
         #expect(ControlClient.error(in: #"{"ok":false,"error":"no"}"#) == "no")
         #expect(ControlClient.error(in: #"{"ok":false}"#) != nil)
