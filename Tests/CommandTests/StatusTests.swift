@@ -77,7 +77,7 @@ struct StatusTests {
         #expect(try status(["ledger"], in: directory).output.contains("100% of 3,000"))
     }
 
-    @Test("A killed run, a refused campaign, a damaged ledger and what is not a ledger are told apart")
+    @Test("A killed run, a refused campaign, damage and what is not a ledger are told apart")
     func ends() throws {
         let directory = try TemporaryDirectory()
         func path(_ name: String) -> String { "\(directory.path)/nights/\(name)" }
