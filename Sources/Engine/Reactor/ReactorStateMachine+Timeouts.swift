@@ -36,12 +36,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         renewPaceBase()
         replaceOutdated(now)
         handOverRows(now)
-        // Nobody answers what a pause keeps from being asked.
+        // No response comes to what a pause, or a process that was stopped, keeps from being asked.
         guard case .running = phase, hasWork || rows.inFlight > 0, !run.directives.isPaused else {
             return
         }
         let last = max(
-            run.directives.lastResponse, timers.startedAt, run.directives.lastPauseEnd)
+            run.directives.lastResponse, timers.startedAt, timers.lastStallEnd,
+            run.directives.lastPauseEnd)
         if now.nanoseconds > last, now.nanoseconds - last > settings.giveUpAfter {
             run.giveUp(.noResponse(seconds: settings.giveUpAfter / second))
         }

@@ -7,6 +7,8 @@ struct ReactorTimers {
     private var nextScan: UInt64 = 0
     /// The process was stopped, and no scan has been made since.
     private var hasStalled = false
+    /// When the process went on after it was stopped for the last time, 0 if it never was.
+    private(set) var lastStallEnd: UInt64 = 0
     /// When the driver has to call again at the latest.
     var nextDeadline: UInt64
 
@@ -29,7 +31,9 @@ struct ReactorTimers {
     /// A process that was stopped (SIGSTOP, a debugger, a frozen container) takes in first what came
     /// meanwhile: only then the scan may call a response, or a sign of life, missing.
     mutating func noteStall(now: UInt64) {
-        guard now > lastTurn, now - lastTurn > Self.stallLimit, !hasStalled else { return }
+        guard now > lastTurn, now - lastTurn > Self.stallLimit else { return }
+        lastStallEnd = now
+        guard !hasStalled else { return }
         hasStalled = true
         nextScan = now + Self.stallGrace
     }

@@ -115,6 +115,30 @@ struct StoppingTests {
         #expect(run.isFinished)
     }
 
+    @Test func `The time in which the process was stopped does not count`() throws {
+        let run = try ScriptedRun(rows: 13) { $0.giveUpAfter = 40 * second }
+        run.maxStreams = 3
+        run.reply = { $0.time < 60 * second ? .silence : .status(200) }
+        run.run { run.requests.count == 3 }
+        run.stop(for: 90 * second)
+        run.run()
+        #expect(run.coordinator.stopCause == nil)
+        #expect(try run.rows().count { $0.state == .accepted } == 10)
+    }
+
+    @Test func `After a stop the whole time begins anew`() throws {
+        let run = try ScriptedRun(rows: 13) { $0.giveUpAfter = 40 * second }
+        run.reply = { _ in .silence }
+        run.opening = { _ in .fails(errno: 111) }
+        run.run(for: 10 * second)
+        run.stop(for: 90 * second)
+        let continued = run.time
+        run.run { run.coordinator.stopCause != nil }
+        #expect(run.coordinator.stopCause?.isGivingUp == true)
+        #expect(run.time >= continued + 40 * second)
+        #expect(run.time <= continued + 40 * second + Self.slack)
+    }
+
     @Test func `Any answer begins the time anew, a refusal for now too`() throws {
         let run = try ScriptedRun(rows: 1) { $0.giveUpAfter = 40 * second }
         run.reply = { request in
