@@ -144,6 +144,7 @@ extension ClientConnectionStateMachine {
             partial.turn += 1
             guard count > 0 else { continue }
             sendWindow.debit(count)
+            flood.progress()
             streams[slot].windowDelta -= Int32(count)
             streams[slot].sentCount += Int32(count)
             if count == rest { partial.remove(at: position) }

@@ -67,7 +67,7 @@
 
 /// Counts frames that cost us work and get no request any further (RFC 9113 section 10.5).
 struct FloodGuard {
-    /// How many may come in a row, between two answers, requests or answered PINGs.
+    /// How many may come in a row, between two answers, requests, pieces of a payload or answered PINGs.
     static let limit = 10_000
 
     private var count = 0

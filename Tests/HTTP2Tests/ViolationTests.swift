@@ -321,6 +321,20 @@ struct Violation: Sendable, CustomTestStringConvertible {
         }
     }
 
+    @Test func `Windows that let a payload go one byte at a time are no flood`() {
+        let peer = Peer.ready(settings: (4, 0))
+        #expect(peer.machine.openPartialStream(tag: 7, payloadCount: 12_001)?.allowed == 0)
+        for count in 1...12_000 {
+            #expect(peer.receive(.windowUpdate(1, 1)).isEmpty)
+            let piece = peer.machine.nextContinuation()
+            guard piece?.count == 1 else {
+                Issue.record("byte \(count): \(String(describing: piece))")
+                return
+            }
+        }
+        #expect(peer.receive(.headers(1, [0x88])) == [.response(tag: 7, status: 200)])
+    }
+
     @Test func aBusyConnectionIsNoFlood() {
         let peer = Peer.ready()
         for tag in 0..<30_000 as Range<UInt32> {

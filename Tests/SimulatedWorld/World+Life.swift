@@ -246,8 +246,12 @@ extension World {
             let request = taps[link].requests.last { $0.stream == refusal.stream }
             learnedRefusal(link, row: request?.row, isSure: !links[link].isDeaf)
         }
-        for copy in server.takeEvidence(upTo: count) {
+        for (copy, frameCount) in server.takeEvidence(upTo: count) {
             journal.told(copy, at: clock, isTooLate: mayBeGivenUp(journal.copies[copy]))
+            let isAwaited =
+                !journal.copies[copy].isToldInVain
+                && !wasCancelled(link: link, stream: journal.copies[copy].stream)
+            if isAwaited { server.noteUsefulFrame(frameCount) }
             learned(copy)
         }
         if let violation = server.violation, violation.start < count {

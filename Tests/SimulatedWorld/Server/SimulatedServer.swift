@@ -60,15 +60,17 @@ final class SimulatedServer {
     /// How this connection starves its client one day; nil where it does not.
     let starvation: Starvation?
     var isStarving = false
-    /// Frames that served no request since an answer, and the most of them.
-    var idleFrames = 0
-    var mostIdleFrames = 0
+    /// Frames that were sent, how many up to the last that the client had use for, and the most between
+    /// two of those.
+    var frameCount = 0
+    private var usefulFrameCount = 0
+    private var longestUselessStretch = 0
     /// The highest stream that was acted on: no GOAWAY may say otherwise.
     var highestProcessed: Int32 = 0
     /// Bytes given to the network so far.
     var sentCount = 0
     /// What the client learns once it has so many bytes.
-    var evidence: [(offset: Int, copy: Int)] = []
+    var evidence: [(offset: Int, copy: Int, frameCount: Int)] = []
     var evidenceHead = 0
     /// Copies whose evidence lies in the frame that is being sent.
     var freshEvidence: [Int] = []
@@ -188,7 +190,7 @@ final class SimulatedServer {
             for stream in freshRefusals { refusals.append((stream, sentCount + output.count)) }
             freshRefusals.removeAll(keepingCapacity: true)
             for copy in freshEvidence {
-                evidence.append((sentCount + output.count, copy))
+                evidence.append((sentCount + output.count, copy, frameCount))
             }
             freshEvidence.removeAll(keepingCapacity: true)
         }
@@ -199,13 +201,27 @@ final class SimulatedServer {
         if isOver { world.serverCloses(link: link, errno: 0) }
     }
 
-    /// Copies whose outcome the client knows once it has so many bytes.
-    func takeEvidence(upTo count: Int) -> [Int] {
-        var copies: [Int] = []
+    /// Copies whose outcome the client knows once it has so many bytes, each with the number of frames
+    /// sent up to it.
+    func takeEvidence(upTo count: Int) -> [(copy: Int, frameCount: Int)] {
+        var known: [(copy: Int, frameCount: Int)] = []
         while evidenceHead < evidence.count, evidence[evidenceHead].offset <= count {
-            copies.append(evidence[evidenceHead].copy)
+            known.append((evidence[evidenceHead].copy, evidence[evidenceHead].frameCount))
             evidenceHead += 1
         }
-        return copies
+        return known
+    }
+
+    /// The client awaited the response that ends with this frame: no response to a request that it had
+    /// given up.
+    func noteUsefulFrame(_ count: Int) {
+        longestUselessStretch = max(longestUselessStretch, count - usefulFrameCount)
+        usefulFrameCount = count
+    }
+
+    /// True if the client may have read so many frames in a row that were of no use to it that it calls
+    /// them a flood: a window given back byte by byte, or responses to what it no longer awaits.
+    var hasFlooded: Bool {
+        max(longestUselessStretch, frameCount - usefulFrameCount) > 10_000
     }
 }
