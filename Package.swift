@@ -90,18 +90,18 @@ let package = Package(
             dependencies: ["Broadside", "Simulator", "Support", "APNs"],
             swiftSettings: settings),
 
-        // The deterministic world that drives whole reactors, and the command that runs its seeds.
+        // The deterministic simulation, which drives whole reactors, and the command that runs its seeds.
         .target(
-            name: "SimulatedWorld",
+            name: "DeterministicSimulation",
             dependencies: [
                 "Broadside", "Engine", "Lists", "Support", "APNs", "HPACK", "HTTP2", "Campaign",
                 "Ring", "CNghttp2",
             ],
-            path: "Tests/SimulatedWorld",
+            path: "Tests/DeterministicSimulation",
             swiftSettings: testSettings),
         .executableTarget(
             name: "seeds",
-            dependencies: ["SimulatedWorld"],
+            dependencies: ["DeterministicSimulation"],
             path: "Tests/Seeds",
             swiftSettings: testSettings),
 
@@ -158,7 +158,7 @@ let package = Package(
                 "Support", "TestSupport",
             ]),
         tests("SimulatorTests", ["Simulator", "APNs", "HPACK", "TLS", "Support"]),
-        tests("SimulationTests", ["SimulatedWorld"]),
+        tests("SimulationTests", ["DeterministicSimulation"]),
         // As a program of anyone's uses the two libraries.
         tests("LibraryTests", ["Broadside", "Simulator"]),
 

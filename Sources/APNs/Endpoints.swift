@@ -2,7 +2,7 @@
 ///
 /// Source: Apple, "Sending notification requests to APNs", "Establish a connection to APNs".
 public enum Endpoints {
-    /// Which of APNs' two worlds; tokens and scoped keys are valid in one of them only.
+    /// Which of APNs' two environments; tokens and scoped keys are valid in one of them only.
     public enum Environment: String, Sendable, CaseIterable {
         case production
         case development

@@ -64,7 +64,7 @@ package final class TokenList: Sendable {
         }
     }
 
-    /// A list in memory: one device, or the simulated world's.
+    /// A list in memory: one device, or the deterministic simulation's.
     package convenience init(lines: [UInt8], layout: RowLayout = .lines) {
         self.init(bytes: ListBytes(lines), layout: layout, isSpooled: false)
     }

@@ -6,13 +6,13 @@ import Testing
 @Suite struct LedgerPropertyTests {
     @Test(arguments: 0..<200)
     func `replay says what a dictionary says, through every crash`(seed: Int) throws {
-        var world = LedgerWorld(seed: UInt64(seed))
-        try world.run()
+        var model = LedgerModel(seed: UInt64(seed))
+        try model.run()
     }
 }
 
 /// A campaign of some rows: runs that reserve, send, settle and release, and are cut off.
-struct LedgerWorld {
+struct LedgerModel {
     struct Row: Equatable {
         var state = RowState.remaining
         /// Tells verdicts apart: each is given at a time of its own.

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Mistakes that show only in the world: a list without tokens, a server that is none, a credential
+/// Mistakes that show only outside the command line: a list without tokens, a server that is none, a credential
 /// of somebody else. Nothing is refused that may be meant, and every line names a fix.
 @Suite(.timeLimit(.minutes(60)))
 struct LikelyMistakeTests {

@@ -56,9 +56,9 @@ struct OutputRuleTests {
 
     @Test("Every output against everything that is protected", arguments: outputs)
     func everyOutput(_ output: Output) throws {
-        let world = try OutputWorld.shared()
-        let arguments = output.command.map(world.expand)
-        var targets = Self.everywhere.map { "\(world.path)/\(world.segment($0))" }
+        let fixture = try OutputFixture.shared()
+        let arguments = output.command.map(fixture.expand)
+        var targets = Self.everywhere.map { "\(fixture.path)/\(fixture.segment($0))" }
         // What the command itself reads, under three names.
         var read = zip(arguments, arguments.dropFirst())
             .filter { name, _ in
@@ -66,43 +66,43 @@ struct OutputRuleTests {
             }.map(\.1)
         if arguments.contains("--campaign") {
             read += ["payload.json", "key.p8", "texts/pt.json", "texts/new.json"].map {
-                "\(world.path)/\($0)"
+                "\(fixture.path)/\($0)"
             }
         }
         if arguments.contains("--ledger"), output.command[0] != "send" {
-            read.append("\(world.path)/tokens.txt")
+            read.append("\(fixture.path)/tokens.txt")
         }
         for path in Set(read) {
             targets.append(path)
             targets.append(
-                path.replacingOccurrences(of: "\(world.path)/", with: "\(world.path)/./"))
-            let hard = "\(world.path)/hard-\((path as NSString).lastPathComponent)"
+                path.replacingOccurrences(of: "\(fixture.path)/", with: "\(fixture.path)/./"))
+            let hard = "\(fixture.path)/hard-\((path as NSString).lastPathComponent)"
             if FileManager.default.fileExists(atPath: hard) { targets.append(hard) }
         }
         for target in targets {
-            try world.expectRefusal(
+            try fixture.expectRefusal(
                 arguments + ["--\(output.option)", target], option: output.option)
         }
     }
 
     @Test("A ledger that is to be made is not a place for a file")
     func newLedger() throws {
-        let world = try OutputWorld.shared()
+        let fixture = try OutputFixture.shared()
         for target in ["new", "./new", "new/"] {
-            try world.expectRefusal(
-                Self.send.map(world.expand) + ["--summary", "\(world.path)/\(target)"],
+            try fixture.expectRefusal(
+                Self.send.map(fixture.expand) + ["--summary", "\(fixture.path)/\(target)"],
                 option: "summary")
         }
     }
 
     @Test("Somebody else's manifest.json makes no ledger of a directory")
     func foreignManifest() throws {
-        let world = try OutputWorld.shared()
+        let fixture = try OutputFixture.shared()
         let directory = try TemporaryDirectory()
         try directory.write(#"{"name":"A web app","start_url":"/"}"#, to: "manifest.json")
         let finished = try Broadside.run(
             [
-                "report", "--ledger", "\(world.path)/ledger", "--output",
+                "report", "--ledger", "\(fixture.path)/ledger", "--output",
                 "\(directory.path)/tonight.html",
             ], in: directory)
         #expect(finished.exitCode == 0, "\(finished.errors)")
@@ -111,14 +111,14 @@ struct OutputRuleTests {
 
     @Test("A link that leads to a pipe is written through")
     func pipe() throws {
-        let world = try OutputWorld.shared()
+        let fixture = try OutputFixture.shared()
         let finished = try Subprocess.run(
             "sh",
             [
                 "-c",
-                "'\(try Broadside.path())' ledger export --ledger '\(world.path)/ledger' "
+                "'\(try Broadside.path())' ledger export --ledger '\(fixture.path)/ledger' "
                     + "--output /dev/stdout | cat",
-            ], in: world.directory)
+            ], in: fixture.directory)
         #expect(finished.output.hasPrefix("line,token,state"), "\(finished.errors)")
         var information = stat()
         #expect(lstat("/dev/stdout", &information) == 0)
@@ -132,19 +132,20 @@ struct OutputRuleTests {
             ("@nowhere/clean.txt", "No such file"), ("@tokens.txt", "--tokens reads"),
         ])
     func probeTarget(target: String, says: String) throws {
-        let world = try OutputWorld.shared()
+        let fixture = try OutputFixture.shared()
         let server = try LocalAPNs()
         let finished = try Broadside.run(
             [
-                "probe", "--tokens", "\(world.path)/tokens.txt", "--campaign",
-                "\(world.path)/campaign.json5", "--progress", "none", "--endpoint", server.endpoint,
+                "probe", "--tokens", "\(fixture.path)/tokens.txt", "--campaign",
+                "\(fixture.path)/campaign.json5", "--progress", "none", "--endpoint",
+                server.endpoint,
                 "--ledger",
-                "\(world.path)/probed", "--then-prune", world.expand(target),
-            ], in: world.directory)
+                "\(fixture.path)/probed", "--then-prune", fixture.expand(target),
+            ], in: fixture.directory)
         #expect(finished.exitCode == 2, "\(finished.errors)")
         #expect(finished.errorLines.count == 1 && finished.errors.contains("--then-prune"))
         #expect(finished.errors.contains(says), "\(finished.errors)")
-        #expect(!FileManager.default.fileExists(atPath: "\(world.path)/probed"))
+        #expect(!FileManager.default.fileExists(atPath: "\(fixture.path)/probed"))
         #expect(try server.finish().isEmpty)
     }
 
@@ -170,19 +171,19 @@ struct OutputRuleTests {
 }
 
 /// Files of all kinds that must not be written over, and their content.
-final class OutputWorld: Sendable {
+final class OutputFixture: Sendable {
     let directory: TemporaryDirectory
     nonisolated(unsafe) private let server: RecordingServer
 
     var path: String { directory.path }
 
-    private static let made: Result<OutputWorld, any Error> = Result {
-        let world = try OutputWorld()
-        atexit { try? OutputWorld.shared().server.stop() }
-        return world
+    private static let made: Result<OutputFixture, any Error> = Result {
+        let fixture = try OutputFixture()
+        atexit { try? OutputFixture.shared().server.stop() }
+        return fixture
     }
 
-    static func shared() throws -> OutputWorld { try made.get() }
+    static func shared() throws -> OutputFixture { try made.get() }
 
     private init() throws {
         let campaign = try Campaign(rows: 5)

@@ -23,27 +23,27 @@ struct GatewayFramingTests {
     @Test("A stream that is torn at each byte means the same", arguments: [1, 7, 100])
     func torn(piece: Int) throws {
         let bad = DeviceTokens(seed: 79, count: 1).token(0)
-        let world = try GatewayWorld(
+        let fixture = try GatewayFixture(
             scenario: "{gateway: {statuses: [{token: '\(bad)', status: 8}]}}")
-        let good = (0..<4).map { world.campaign.tokens.token($0) }
-        let reply = try world.provide(
+        let good = (0..<4).map { fixture.campaign.tokens.token($0) }
+        let reply = try fixture.provide(
             [
                 gatewayNotification(1, 1, good[0]), gatewayNotification(2, 2, good[1]),
                 gatewayNotification(0, 0, good[2]), gatewayNotification(2, 0x0102_0304, bad),
                 gatewayNotification(2, 5, good[3]),
             ], ["--piece", "\(piece)"])
         #expect(reply.packet == [8, 8, 0x0102_0304] && reply.closed)
-        let journal = try world.server.finish()
+        let journal = try fixture.server.finish()
         #expect(journal.map { $0[4] } == Array(good[..<3]) + [bad])
         #expect(journal.map { $0[5] } == ["0", "0", "0", "8"])
-        let totals = try world.server.totals()
+        let totals = try fixture.server.totals()
         #expect(totals.contains("gateway: 3 accepted\ngateway: 8 BadDeviceToken: 1\n"), "\(totals)")
         #expect(!totals.contains("200:"))
     }
 
     @Test("Each mistake has its status and its name, whatever the name")
     func mistakes() throws {
-        let world = try GatewayWorld()
+        let fixture = try GatewayFixture()
         let token = Self.item(1, Self.token)
         let identifier = Self.item(3, "00000007")
         for (text, packet) in [
@@ -68,7 +68,7 @@ struct GatewayFramingTests {
             (gatewayNotification(1, 7, String(repeating: "ab", count: 101)), [8, 5, 7]),
             (gatewayNotification(1, 7, Self.token, payload: Self.spaces(257)), [8, 7, 7]),
         ] {
-            let reply = try world.provide([text])
+            let reply = try fixture.provide([text])
             #expect(reply.packet == packet, "\(text.prefix(80))")
             #expect(reply.closed)
         }
@@ -77,19 +77,19 @@ struct GatewayFramingTests {
             gatewayNotification(0, 0, ""),
             gatewayNotification(0, 0, Self.token, payload: Self.spaces(257)),
         ] {
-            let reply = try world.provide([text])
+            let reply = try fixture.provide([text])
             #expect(reply.packet == nil && reply.closed)
         }
-        #expect(try world.server.finish().allSatisfy { $0[5] != "0" })
+        #expect(try fixture.server.finish().allSatisfy { $0[5] != "0" })
     }
 
     @Test("What is odd and right is taken")
     func odd() throws {
-        let world = try GatewayWorld()
+        let fixture = try GatewayFixture()
         let identifier = Self.item(3, "ffffffff")
         let token = Self.item(1, Self.token)
         let tokens = [32, 33, 100].map { String(repeating: "5a", count: $0) }
-        let reply = try world.provide(
+        let reply = try fixture.provide(
             [
                 // Items in any order, without those that may be left out, with each priority.
                 Self.frame(Self.item(5, "05"), identifier, Self.payload, token),
@@ -100,16 +100,16 @@ struct GatewayFramingTests {
                 gatewayNotification(0, 0, Self.token, payload: Self.spaces(256)),
             ] + tokens.map { gatewayNotification(2, 9, $0) })
         #expect(reply.packet == nil && !reply.closed)
-        let journal = try world.server.finish()
+        let journal = try fixture.server.finish()
         #expect(journal.map { $0[4] } == Array(repeating: Self.token, count: 6) + tokens)
         #expect(journal.allSatisfy { $0[5] == "0" })
     }
 
     @Test("Who has ended its own part still hears what was wrong")
     func halfClosed() throws {
-        let world = try GatewayWorld(
+        let fixture = try GatewayFixture(
             ["--bad-token", "1"], scenario: "{gateway: {error_delay: '1m'}}")
-        let reply = try world.provide(
+        let reply = try fixture.provide(
             [gatewayNotification(2, 77, Self.token)], ["--half-close"])
         #expect(reply.packet == [8, 8, 77] && reply.closed)
     }
@@ -118,19 +118,19 @@ struct GatewayFramingTests {
     func switched() throws {
         let control = try TemporaryDirectory()
         let socket = control.path + "/socket"
-        let world = try GatewayWorld(["--control", socket])
+        let fixture = try GatewayFixture(["--control", socket])
         let notification = gatewayNotification(2, 3, Self.token)
         func say(_ line: String) throws {
             let answers = try ControlSocket.ask(socket, [line], in: control)
             #expect(try ControlSocket.object(answers[0])["ok"] as? Bool == true)
         }
-        #expect(try world.provide([notification]).packet == nil)
+        #expect(try fixture.provide([notification]).packet == nil)
         let file = try control.write(
             "{gateway: {statuses: [{token: '\(Self.token)', status: 1}]}}", to: "mine.json5")
         try say("scenario \(file)")
-        #expect(try world.provide([notification]).packet == [8, 1, 3])
+        #expect(try fixture.provide([notification]).packet == [8, 1, 3])
         try say("scenario none")
-        #expect(try world.provide([notification]).packet == nil)
+        #expect(try fixture.provide([notification]).packet == nil)
     }
 
     @Test("The commands that simulate prints can be pasted, blanks and quotes in names or not")

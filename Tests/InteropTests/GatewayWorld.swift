@@ -23,7 +23,7 @@ struct GatewayReply: Decodable {
 
 /// A simulator with a gateway and a feedback service, a campaign for it, and a provider that was
 /// written from the documents' listings.
-final class GatewayWorld {
+final class GatewayFixture {
     let campaign: Campaign
     let server: LocalAPNs
     let gateway: Int

@@ -8,11 +8,11 @@ import Testing
 struct SimulatedGatewayTests {
     @Test("All three commands are taken, and each lands in the journal")
     func commands() throws {
-        let world = try GatewayWorld()
-        let tokens = (0..<3).map { world.campaign.tokens.token($0) }
-        let reply = try world.provide((0..<3).map { gatewayNotification($0, $0 + 5, tokens[$0]) })
+        let fixture = try GatewayFixture()
+        let tokens = (0..<3).map { fixture.campaign.tokens.token($0) }
+        let reply = try fixture.provide((0..<3).map { gatewayNotification($0, $0 + 5, tokens[$0]) })
         #expect(reply.packet == nil && !reply.closed)
-        let journal = try world.server.finish()
+        let journal = try fixture.server.finish()
         #expect(journal.map { $0[4] } == tokens)
         #expect(journal.map { $0[5] } == ["0", "0", "0"])
         #expect(journal.map { $0[2] } == ["0", "6", "7"])
@@ -20,24 +20,24 @@ struct SimulatedGatewayTests {
 
     @Test("The bad one is named, what follows it is discarded")
     func bad() throws {
-        let world = try GatewayWorld(["--bad-token", "0.2"])
-        let tokens = (0..<100).map { world.campaign.tokens.token($0) }
+        let fixture = try GatewayFixture(["--bad-token", "0.2"])
+        let tokens = (0..<100).map { fixture.campaign.tokens.token($0) }
         let first = try #require(tokens.firstIndex { fateShare($0) < 0.2 })
-        let reply = try world.provide(
+        let reply = try fixture.provide(
             tokens.enumerated().map { gatewayNotification(1, $0.offset + 1000, $0.element) })
         #expect(reply.packet == [8, 8, first + 1000])
         #expect(reply.end == "fin")
         // Command 0 has no identifier: the connection ends without a word.
-        let silent = try world.provide(tokens.map { gatewayNotification(0, 0, $0) })
+        let silent = try fixture.provide(tokens.map { gatewayNotification(0, 0, $0) })
         #expect(silent.packet == nil && silent.closed)
-        let journal = try world.server.finish()
+        let journal = try fixture.server.finish()
         #expect(journal.map { $0[4] } == Array(tokens[...first]) + Array(tokens[...first]))
     }
 
     @Test("Each status can be had")
     func statuses() throws {
         let tokens = (0..<10).map { DeviceTokens(seed: 77, count: 10).token($0) }
-        let world = try GatewayWorld(
+        let fixture = try GatewayFixture(
             scenario: """
                 {gateway: {statuses: [{token: "\(tokens[1])", status: 1},
                   {token: "\(tokens[6])", status: 6}, {token: "\(tokens[9])", status: 255}],
@@ -69,64 +69,64 @@ struct SimulatedGatewayTests {
             ),
             ([gatewayNotification(2, 7, tokens[9])], [8, 255, 7]),
         ] {
-            let reply = try world.provide(notifications)
+            let reply = try fixture.provide(notifications)
             #expect(reply.packet == packet)
             #expect(reply.closed)
         }
         // A certificate that names no topic.
-        let nameless = try world.campaign.authority.clientCertificate(
-            userID: "", in: world.campaign.directory, name: "nameless")
+        let nameless = try fixture.campaign.authority.clientCertificate(
+            userID: "", in: fixture.campaign.directory, name: "nameless")
         #expect(
-            try world.provide([gatewayNotification(1, 7, good)], identity: nameless).packet == [
+            try fixture.provide([gatewayNotification(1, 7, good)], identity: nameless).packet == [
                 8, 3, 7,
             ])
     }
 
     @Test("Our own campaign: every good token once, the bad ones with their status; then feedback")
     func campaign() throws {
-        let world = try GatewayWorld(
+        let fixture = try GatewayFixture(
             rows: 3000, ["--bad-token", "0.005", "--unregistered", "0.02"],
             scenario: "{gateway: {shutdown_every: 900, error_delay: '50ms'}}")
-        let tokens = (0..<3000).map { world.campaign.tokens.token($0) }
-        let sent = try world.send()
+        let tokens = (0..<3000).map { fixture.campaign.tokens.token($0) }
+        let sent = try fixture.send()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let bad = Set(tokens.filter { fateShare($0) < 0.005 })
         let gone = Set(tokens.filter { fateShare($0) >= 0.005 && fateShare($0) < 0.025 })
-        let rows = try world.campaign.export()
+        let rows = try fixture.campaign.export()
         #expect(Set(rows.filter { $0.state == "rejected" }.map(\.token)) == bad)
         #expect(rows.allSatisfy { $0.state == (bad.contains($0.token) ? "rejected" : "accepted") })
         // Nobody answered for those that were accepted, and none of them had an apns-id.
         #expect(rows.allSatisfy { $0.status == ($0.state == "rejected" ? 8 : nil) })
         #expect(rows.allSatisfy { $0.identifier.isEmpty })
         let good = try #require(tokens.first { !bad.contains($0) })
-        let found = try world.campaign.ledger("find", ["--token", good])
+        let found = try fixture.campaign.ledger("find", ["--token", good])
         #expect(found.output.hasPrefix("row ") && !found.output.contains("200"))
 
         // What the gateway learned of devices is told by the feedback service, once.
-        let ledger = "\(world.campaign.directory.path)/feedback"
+        let ledger = "\(fixture.campaign.directory.path)/feedback"
         let read = [
-            "feedback", "--endpoint", "localhost:\(world.feedback)", "--ca-file",
-            world.campaign.authority.caFile, "--certificate", world.client.certificate,
-            "--private-key", world.client.key, "--ledger", ledger,
+            "feedback", "--endpoint", "localhost:\(fixture.feedback)", "--ca-file",
+            fixture.campaign.authority.caFile, "--certificate", fixture.client.certificate,
+            "--private-key", fixture.client.key, "--ledger", ledger,
         ]
-        let fed = try Broadside.run(read, in: world.campaign.directory)
+        let fed = try Broadside.run(read, in: fixture.campaign.directory)
         #expect(fed.exitCode == 0, "\(fed.errors)")
-        #expect(try world.provide([], feedback: true).tuples?.isEmpty == true)
+        #expect(try fixture.provide([], feedback: true).tuples?.isEmpty == true)
         // The gateway's silence, newer or not, keeps none of them.
-        let output = "\(world.campaign.directory.path)/clean.txt"
+        let output = "\(fixture.campaign.directory.path)/clean.txt"
         for ledgers in [
-            [ledger], [ledger, world.campaign.ledger], [world.campaign.ledger, ledger],
+            [ledger], [ledger, fixture.campaign.ledger], [fixture.campaign.ledger, ledger],
         ] {
             let pruned = try Broadside.run(
-                ["prune", "--tokens", world.campaign.list, "--output", output]
-                    + ledgers.flatMap { ["--ledger", $0] }, in: world.campaign.directory)
+                ["prune", "--tokens", fixture.campaign.list, "--output", output]
+                    + ledgers.flatMap { ["--ledger", $0] }, in: fixture.campaign.directory)
             #expect(pruned.exitCode == 0, "\(pruned.errors)")
             #expect(pruned.errors.contains("not counted") == (ledgers.count > 1))
             let kept = try String(contentsOfFile: output, encoding: .utf8).split(separator: "\n")
             #expect(kept.map(String.init) == tokens.filter { !gone.contains($0) })
         }
 
-        let journal = try world.server.finish()
+        let journal = try fixture.server.finish()
         let taken = journal.filter { $0[5] == "0" }.map { $0[4] }
         #expect(taken.count == 3000 - bad.count)
         #expect(Set(taken).count == taken.count)
@@ -134,12 +134,12 @@ struct SimulatedGatewayTests {
 
     @Test("The shipped scenario: shutdowns lose nothing and repeat nothing")
     func gatewayShutdowns() throws {
-        let world = try GatewayWorld(rows: 1600, ["--scenario", "gateway-shutdowns"])
-        let sent = try world.send(["--connections", "1", "--summary", "-"])
+        let fixture = try GatewayFixture(rows: 1600, ["--scenario", "gateway-shutdowns"])
+        let sent = try fixture.send(["--connections", "1", "--summary", "-"])
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let summary = try SendSummary(json: sent.output)
         #expect(summary.accepted == 1600 && summary.reconnects == 3)
-        let taken = try world.server.finish().filter { $0[5] == "0" }
+        let taken = try fixture.server.finish().filter { $0[5] == "0" }
         #expect(Set(taken.map { $0[4] }).count == 1600 && taken.count == 1600)
         let byConnection = Dictionary(grouping: taken) { $0[1] }
         #expect(byConnection.values.map(\.count).sorted() == [100, 500, 500, 500])
@@ -147,33 +147,33 @@ struct SimulatedGatewayTests {
 
     @Test("The feedback service's tuples, read by the documents' provider")
     func feedback() throws {
-        let world = try GatewayWorld(["--unregistered", "0.5"])
-        let tokens = (0..<50).map { world.campaign.tokens.token($0) }
+        let fixture = try GatewayFixture(["--unregistered", "0.5"])
+        let tokens = (0..<50).map { fixture.campaign.tokens.token($0) }
         #expect(
-            try world.provide(
+            try fixture.provide(
                 tokens.enumerated().map { gatewayNotification(2, $0.offset + 1, $0.element) }
             )
             .packet == nil)
         let now = Int(Date().timeIntervalSince1970)
-        let tuples = try #require(try world.provide([], feedback: true).tuples)
+        let tuples = try #require(try fixture.provide([], feedback: true).tuples)
         #expect(Set(tuples.map(\.token)) == Set(tokens.filter { fateShare($0) < 0.5 }))
         #expect(tuples.allSatisfy { abs($0.seconds - now) < 600 })
     }
 
     @Test("A certificate of several topics reads the lists of all of them")
     func topics() throws {
-        let world = try GatewayWorld(["--unregistered", "1"])
-        let authority = world.campaign.authority
-        let directory = world.campaign.directory
-        let tokens = (0..<2).map { world.campaign.tokens.token($0) }
+        let fixture = try GatewayFixture(["--unregistered", "1"])
+        let authority = fixture.campaign.authority
+        let directory = fixture.campaign.directory
+        let tokens = (0..<2).map { fixture.campaign.tokens.token($0) }
         for place in 0..<2 {
             let single = try authority.clientCertificate(
                 userID: "com.example.\(place)", in: directory, name: "single\(place)")
-            _ = try world.provide([gatewayNotification(2, 1, tokens[place])], identity: single)
+            _ = try fixture.provide([gatewayNotification(2, 1, tokens[place])], identity: single)
         }
         let both = try authority.clientCertificate(
             topics: ["com.example.0", "com.example.1"], in: directory, name: "both")
-        let tuples = try #require(try world.provide([], identity: both, feedback: true).tuples)
+        let tuples = try #require(try fixture.provide([], identity: both, feedback: true).tuples)
         #expect(Set(tuples.map(\.token)) == Set(tokens))
     }
 
@@ -182,22 +182,24 @@ struct SimulatedGatewayTests {
         for (options, packet) in [([], nil), (["--payload-lint", "refuse"], [8, 4, 7])]
             as [([String], [Int]?)]
         {
-            let world = try GatewayWorld(options)
-            let token = world.campaign.tokens.token(0)
-            let reply = try world.provide([gatewayNotification(1, 7, token, payload: "5b5d")])
+            let fixture = try GatewayFixture(options)
+            let token = fixture.campaign.tokens.token(0)
+            let reply = try fixture.provide([gatewayNotification(1, 7, token, payload: "5b5d")])
             #expect(reply.packet == packet)
-            #expect(try world.provide([gatewayNotification(1, 7, token)]).packet == nil)
-            _ = try world.server.finish()
-            #expect(try world.server.totals().contains("not a JSON dictionary: 1 requests"))
+            #expect(try fixture.provide([gatewayNotification(1, 7, token)]).packet == nil)
+            _ = try fixture.server.finish()
+            #expect(try fixture.server.totals().contains("not a JSON dictionary: 1 requests"))
         }
     }
 
     @Test("An end by RST comes behind the packet", .timeLimit(.minutes(60)))
     func reset() throws {
-        let world = try GatewayWorld(
+        let fixture = try GatewayFixture(
             ["--bad-token", "1"], scenario: "{gateway: {end: 'rst', error_delay: '10ms'}}")
         // What the provider had not read is lost with the connection: the packet, or nothing.
-        let reply = try world.provide([gatewayNotification(1, 5, world.campaign.tokens.token(0))])
+        let reply = try fixture.provide([
+            gatewayNotification(1, 5, fixture.campaign.tokens.token(0))
+        ])
         #expect(reply.end == "rst")
         #expect(reply.packet == nil || reply.packet == [8, 8, 5])
     }
@@ -206,15 +208,15 @@ struct SimulatedGatewayTests {
     func expiry() throws {
         let directory = try TemporaryDirectory()
         let deliveries = "\(directory.path)/deliveries"
-        let world = try GatewayWorld(["--offline", "1", "--deliveries", deliveries])
-        let tokens = (0..<3).map { world.campaign.tokens.token($0) }
-        _ = try world.provide([
+        let fixture = try GatewayFixture(["--offline", "1", "--deliveries", deliveries])
+        let tokens = (0..<3).map { fixture.campaign.tokens.token($0) }
+        _ = try fixture.provide([
             gatewayNotification(1, 1, tokens[0], expiry: 0),
             gatewayNotification(1, 2, tokens[1], expiry: -1),
             gatewayNotification(1, 3, tokens[2]),
         ])
-        _ = try world.server.finish()
-        #expect(try world.server.totals().contains("1 stored"))
-        #expect(try world.server.totals().contains("2 discarded"))
+        _ = try fixture.server.finish()
+        #expect(try fixture.server.totals().contains("1 stored"))
+        #expect(try fixture.server.totals().contains("2 discarded"))
     }
 }

@@ -8,8 +8,8 @@ func exitWith(_ status: Int32) -> Never {
     exit(status)
 }
 
-/// A world's large blocks go back to the system when it ends. Left to itself glibc keeps them, in
-/// pieces: a thousand worlds would take more than a gigabyte.
+/// A simulation's large blocks go back to the system when it ends. Left to itself glibc keeps them, in
+/// pieces: a thousand simulations would take more than a gigabyte.
 func giveMemoryBack() {
     // Swift's Glibc module leaves <malloc.h> out.
     typealias Mallopt = @convention(c) (_ parameter: Int32, _ value: Int32) -> Int32

@@ -1,27 +1,27 @@
 import Glibc
 
-/// What worlds leave behind in memory: reactors, connections and ledgers are to end with them.
+/// What simulations leave behind in memory: reactors, connections and ledgers are to end with them.
 struct LeftBehind {
-    private var worlds = 0
-    /// Resident bytes after the first worlds, which fill the runtime's caches.
+    private var simulations = 0
+    /// Resident bytes after the first simulations, which fill the runtime's caches.
     private var base = 0
 
     private static let warmUp = 100
-    /// Fewer worlds say nothing.
-    private static let worldsLeast = 400
-    /// Bytes per world by which a process may grow. The buffers of one reactor's connections are more.
+    /// Fewer simulations say nothing.
+    private static let simulationsLeast = 400
+    /// Bytes per simulation by which a process may grow. The buffers of one reactor's connections are more.
     private static let limit = 16_384
 
-    /// Another world is about to begin.
-    mutating func noteWorld() {
-        if worlds == Self.warmUp { base = Self.residentBytes }
-        worlds += 1
+    /// Another simulation is about to begin.
+    mutating func noteSimulation() {
+        if simulations == Self.warmUp { base = Self.residentBytes }
+        simulations += 1
     }
 
-    /// Bytes that each world left behind, if that is too much.
+    /// Bytes that each simulation left behind, if that is too much.
     var excess: Int? {
-        guard worlds >= Self.worldsLeast else { return nil }
-        let each = (Self.residentBytes - base) / (worlds - Self.warmUp)
+        guard simulations >= Self.simulationsLeast else { return nil }
+        let each = (Self.residentBytes - base) / (simulations - Self.warmUp)
         return each > Self.limit ? each : nil
     }
 

@@ -1,7 +1,7 @@
 import Glibc
-import SimulatedWorld
+import DeterministicSimulation
 
-/// Runs seeds of the simulated world.
+/// Runs seeds of the simulated simulation.
 ///
 ///     seeds 0..<500                   runs seeds; the last line counts, exit status 1 where one failed
 ///     seeds --seed 42 --trace         runs one and tells what happens
@@ -73,7 +73,7 @@ giveMemoryBack()
 var leftBehind = LeftBehind()
 for seed in seeds {
     runningSeed = seed
-    leftBehind.noteWorld()
+    leftBehind.noteSimulation()
     let result = runSeed(seed, telling: isTelling ? .everything : .nothing)
     coverage.add(result.coverage)
     if let failure = result.failure {
@@ -95,7 +95,7 @@ if !failures.isEmpty {
     print("failing seeds: \(failures.map(String.init).joined(separator: " "))")
 }
 if let excess = leftBehind.excess {
-    print("each world leaves \(excess) bytes behind")
+    print("each simulation leaves \(excess) bytes behind")
 }
 if coverageFile == "-" {
     print(coverage.table(least: least))

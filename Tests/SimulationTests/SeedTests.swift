@@ -1,4 +1,4 @@
-import SimulatedWorld
+import DeterministicSimulation
 import Support
 import Testing
 
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: [UInt64(21), 37, 45, 101])
-    func `Campaigns to a legacy gateway are judged, too`(seed: UInt64) {
+    func `Campaigns to a legacy gateway are checked, too`(seed: UInt64) {
         let result = runSeed(seed)
         #expect(result.failure == nil)
         #expect(result.coverage.hasGateways)

@@ -91,12 +91,12 @@ public enum CampaignRun {
         }
         if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
         if let path = options.report { try checkWritable(path, option: "report") }
-        // What is left of a campaign that was begun is judged with what earlier runs read of it.
+        // What is left of a campaign that was begun is checked with what earlier runs read of it.
         let isBegun = options.resumes && LedgerDirectory.unlocked(ledger).hasManifest
         // A part by bytes is found by reading the list, which may take minutes: signals are taken then.
         let isPartSearched = options.shard != nil && list.isCutByBytes
         if !isBegun, !isPartSearched {
-            try ListLook(list, plan: plan, part: .wholeList).judge()
+            try ListLook(list, plan: plan, part: .wholeList).check()
         }
         try confirm(plan, list)
         try checkLimits(plan)
@@ -106,7 +106,7 @@ public enum CampaignRun {
         let session: LedgerSession
         do throws(BroadsideError) {
             let part = isBegun ? nil : try list.part(of: options.shard)
-            if let part, isPartSearched { try ListLook(list, plan: plan, part: part).judge() }
+            if let part, isPartSearched { try ListLook(list, plan: plan, part: part).check() }
             session = try LedgerSession(
                 plan, list: list, part: part, skips: skips, directory: directory, now: Clock.now())
         } catch {

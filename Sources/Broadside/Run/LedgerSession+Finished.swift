@@ -6,7 +6,7 @@ import Support
 
 extension LedgerSession {
     /// A campaign with nothing left to do: tells so wherever the options ask for it. Its invalid rows
-    /// are judged by what this call says of them: what was too much for a run is so for the next one.
+    /// are checked by what this call says of them: what was too much for a run is so for the next one.
     ///
     /// - Returns: The exit code.
     func tellFinished(_ plan: Plan, _ outlets: RunOutlets) throws(BroadsideError) -> Int32 {
@@ -50,8 +50,8 @@ extension LedgerSession {
 
     /// Too many invalid rows for `--max-invalid`, or `complete`.
     private var finishedCause: StopCause {
-        var judge = rowsRead
-        return switch judge.finish() {
+        var invalidRows = rowsRead
+        return switch invalidRows.finish() {
         case .tooMany(let invalid, let rows): .tooManyInvalid(count: invalid, rows: rows)
         case .noValidRow(let rows): .tooManyInvalid(count: rows, rows: rows)
         case .noRow, nil: .complete

@@ -172,7 +172,7 @@ struct LiveRun {
         let elapsed = Double(Clock.now().nanoseconds - start.nanoseconds) / 1e9
         let use = ProcessUse.now()
         let failure = threads.lazy.compactMap(\.failure).first
-        if failure == nil, isListRead(source, statistics) { coordinator.judgeRowsAtEnd() }
+        if failure == nil, isListRead(source, statistics) { coordinator.checkRowsAtEnd() }
         let stop = coordinator.stopCause ?? failure
 
         // The rest of the list is read once more where rows may be left, to say how many.

@@ -22,7 +22,7 @@ struct Preview {
         _ plan: Plan, list: TokenList, skips: ExclusionScan?, count: Int
     ) throws(BroadsideError) {
         let part = try list.part(of: plan.options.shard)
-        try ListLook(list, plan: plan, part: part).judge()
+        try ListLook(list, plan: plan, part: part).check()
         let preview = Preview(plan, list)
         let set = plan.payloads.set
         let pool = ChunkPool(limit: 3)

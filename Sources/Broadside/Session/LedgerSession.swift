@@ -88,7 +88,7 @@ final class LedgerSession {
             try Self.check(list, manifest, index, directory)
             if !isFinishedAlready {
                 try ListLook(list, plan: plan, part: manifest.part ?? .wholeList)
-                    .judge(earlier: Self.rowsRead(earlier, plan))
+                    .check(earlier: Self.rowsRead(earlier, plan))
             }
             let lengths = manifest.epochs.last.map { index.segmentLengths(epoch: $0.number) } ?? []
             epoch =

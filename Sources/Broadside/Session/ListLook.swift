@@ -27,23 +27,23 @@ struct ListLook {
 
     /// Refuses a list with too many invalid rows among its first 1,000, and one without a valid row.
     ///
-    /// - Parameter earlier: Rows that earlier runs read: where they were enough, they are judged in
+    /// - Parameter earlier: Rows that earlier runs read: where they were enough, they are checked in
     ///   place of the list's first ones.
-    func judge(earlier: InvalidRowsGuard? = nil) throws(BroadsideError) {
-        if var rows = earlier, rows.rows >= InvalidRowsGuard.firstJudgement,
+    func check(earlier: InvalidRowsGuard? = nil) throws(BroadsideError) {
+        if var rows = earlier, rows.rows >= InvalidRowsGuard.firstCheck,
             rows.invalid < rows.rows
         {
-            guard case .tooMany(let invalid, let count)? = rows.judge() else { return }
+            guard case .tooMany(let invalid, let count)? = rows.check() else { return }
             throw .request(
                 list.name,
                 ": \(Self.share(invalid, of: count)) rows that were read so far are "
                     + "invalid: see ledger export --state invalid, and raise --max-invalid to continue"
             )
         }
-        try judgeFirstRows()
+        try checkFirstRows()
     }
 
-    private func judgeFirstRows() throws(BroadsideError) {
+    private func checkFirstRows() throws(BroadsideError) {
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(plan, list: list, part: part, pool: pool, skips: nil)
         // Which rows are skipped is found out later: their payloads do not count for the list.
@@ -53,7 +53,7 @@ struct ListLook {
         var reader = RowReader(layout: list.layout)
         var rows = InvalidRowsGuard(maximumPercent: plan.options.maxInvalid)
         var sample: Sample?
-        while let chunk = try source.next(rowLimit: Int(InvalidRowsGuard.firstJudgement)) {
+        while let chunk = try source.next(rowLimit: Int(InvalidRowsGuard.firstCheck)) {
             let dispositions = chunk.dispositions
             reader.open(chunk)
             defer { if let chunk = reader.close() { pool.giveBack(chunk) } }
@@ -65,7 +65,7 @@ struct ListLook {
                     throw verdict.refusal(of: list, sample, plan.options.maxInvalid)
                 }
                 // Without a limit one valid row is looked for all the same.
-                if rows.rows >= InvalidRowsGuard.firstJudgement, rows.invalid < rows.rows { return }
+                if rows.rows >= InvalidRowsGuard.firstCheck, rows.invalid < rows.rows { return }
             }
         }
         guard let verdict = rows.finish(),

@@ -18,27 +18,27 @@ public struct InvalidRowsGuard: Sendable {
         case tooMany(invalid: UInt64, rows: UInt64)
     }
 
-    /// After which rows it is judged.
+    /// After which rows it is checked.
     public struct Schedule: Sendable {
-        /// The row after which it is judged first.
+        /// The row after which it is checked first.
         public var first: UInt64
-        /// After so many further rows it is judged again.
+        /// After so many further rows it is checked again.
         var interval: UInt64
 
-        /// Always the contract's, but in worlds whose lists are short.
-        public init(first: UInt64 = firstJudgement, interval: UInt64 = 10_000) {
+        /// Always the contract's, but in simulations whose lists are short.
+        public init(first: UInt64 = firstCheck, interval: UInt64 = 10_000) {
             precondition(first > 0 && interval > 0)
             (self.first, self.interval) = (first, interval)
         }
 
-        /// The next judgement after so many rows.
-        public func judgement(after rows: UInt64) -> UInt64 {
+        /// The next check after so many rows.
+        public func check(after rows: UInt64) -> UInt64 {
             rows < first ? first : first + ((rows - first) / interval + 1) * interval
         }
     }
 
-    /// The row after which it is judged first.
-    public static let firstJudgement: UInt64 = 1_000
+    /// The row after which it is checked first.
+    public static let firstCheck: UInt64 = 1_000
 
     /// The most rows in a hundred that may be invalid; 100: any number.
     let maximumPercent: Double
@@ -49,7 +49,7 @@ public struct InvalidRowsGuard: Sendable {
     /// What was found wrong first; nil while nothing was.
     private(set) var verdict: Verdict?
     private let schedule: Schedule
-    private var nextJudgement: UInt64
+    private var nextCheck: UInt64
 
     /// - Parameters:
     ///   - maximumPercent: `--max-invalid`, 0 to 100.
@@ -64,11 +64,11 @@ public struct InvalidRowsGuard: Sendable {
         self.rows = rows
         self.invalid = invalid
         self.schedule = schedule
-        nextJudgement = schedule.judgement(after: rows)
+        nextCheck = schedule.check(after: rows)
     }
 
-    /// Rows that may be read until it is judged next; at least 1.
-    public var rowsUntilJudgement: UInt64 { nextJudgement - rows }
+    /// Rows that may be read until it is checked next; at least 1.
+    public var rowsUntilCheck: UInt64 { nextCheck - rows }
 
     /// True where more rows are invalid than may be.
     var isExceeded: Bool { Double(invalid) * 100 > maximumPercent * Double(rows) }
@@ -76,16 +76,16 @@ public struct InvalidRowsGuard: Sendable {
     /// Takes note of rows.
     ///
     /// - Parameters:
-    ///   - rows: How many; not more than `rowsUntilJudgement` where the judgement is to be exact.
+    ///   - rows: How many; not more than `rowsUntilCheck` where the check is to be exact.
     ///   - invalid: How many of them are invalid.
     /// - Returns: What is wrong, once, when it was found.
     public mutating func note(rows: UInt64, invalid: UInt64) -> Verdict? {
         precondition(invalid <= rows, "an invalid row is a row")
         self.rows += rows
         self.invalid += invalid
-        guard self.rows >= nextJudgement else { return nil }
-        nextJudgement = schedule.judgement(after: self.rows)
-        return judge()
+        guard self.rows >= nextCheck else { return nil }
+        nextCheck = schedule.check(after: self.rows)
+        return check()
     }
 
     /// Takes note of one row.
@@ -102,13 +102,13 @@ public struct InvalidRowsGuard: Sendable {
         } else if invalid == rows {
             verdict = .noValidRow(rows: rows)
         } else {
-            _ = judge()
+            _ = check()
         }
         return verdict
     }
 
-    /// Judges the rows that were read so far, wherever it stands.
-    public mutating func judge() -> Verdict? {
+    /// Checks the rows that were read so far, wherever it stands.
+    public mutating func check() -> Verdict? {
         guard verdict == nil, isExceeded else { return nil }
         verdict = .tooMany(invalid: invalid, rows: rows)
         return verdict

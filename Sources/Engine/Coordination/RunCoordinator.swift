@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// What the reactors of a run hold in common: the provider token, the guards that count over all
 /// connections, the word to stop. It is one value behind a lock, and the time is a parameter, so that
-/// several reactors of a simulated world share it as threads do.
+/// several reactors of a simulation share it as threads do.
 ///
 /// Reactors know it by their `RunChannel` alone; whoever watches over them asks and tells it directly.
 package final class RunCoordinator: Sendable {
@@ -140,8 +140,8 @@ package final class RunCoordinator: Sendable {
     package var stopCause: StopCause? { state.withLock { $0.stop } }
 
     /// The list is at its end, and all of its rows are counted.
-    package func judgeRowsAtEnd() {
-        if let cause = resources.rowsRead.judgeAtEnd() { stop(cause) }
+    package func checkRowsAtEnd() {
+        if let cause = resources.rowsRead.checkAtEnd() { stop(cause) }
     }
 }
 

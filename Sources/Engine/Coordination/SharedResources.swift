@@ -18,15 +18,15 @@ struct SharedResources: Sendable {
 
 /// Rows that the reactors of a run read, for `--max-invalid`.
 final class SharedRowsRead: Sendable {
-    private let state: Mutex<(judge: InvalidRowsGuard, leased: UInt64)>
+    private let state: Mutex<(invalidRows: InvalidRowsGuard, leased: UInt64)>
 
-    init(_ judge: InvalidRowsGuard) {
-        state = Mutex((judge, 0))
+    init(_ invalidRows: InvalidRowsGuard) {
+        state = Mutex((invalidRows, 0))
     }
 
     /// Counts rows that a reactor read.
     ///
-    /// Rows until the next judgement are leased to the reactors, so that it is made at its row with
+    /// Rows until the next check are leased to the reactors, so that it is made at its row with
     /// one reactor, and at most as many rows later as there are reactors with several.
     ///
     /// - Parameters:
@@ -37,9 +37,9 @@ final class SharedRowsRead: Sendable {
         rows: UInt64, invalid: UInt64, lease: UInt64, reactors: Int
     ) -> (lease: UInt64, stop: StopCause?) {
         state.withLock { state in
-            let verdict = state.judge.note(rows: rows, invalid: invalid)
+            let verdict = state.invalidRows.note(rows: rows, invalid: invalid)
             state.leased -= lease
-            let left = state.judge.rowsUntilJudgement
+            let left = state.invalidRows.rowsUntilCheck
             let free = left - min(left, state.leased)
             let new = reactors == 0 ? 0 : max(1, free / UInt64(reactors))
             state.leased += new
@@ -48,7 +48,7 @@ final class SharedRowsRead: Sendable {
     }
 
     /// The list is at its end, and all of its rows are counted: why the run has to stop, where it has to.
-    func judgeAtEnd() -> StopCause? { state.withLock { $0.judge.finish()?.stopCause } }
+    func checkAtEnd() -> StopCause? { state.withLock { $0.invalidRows.finish()?.stopCause } }
 }
 
 extension InvalidRowsGuard.Verdict {

@@ -1,7 +1,7 @@
 package import Campaign
 package import Ring
 
-/// What the reactor asks of whatever drives it: the ring, or the simulated world.
+/// What the reactor asks of whatever drives it: the ring, or the deterministic simulation.
 ///
 /// Memory handed out in a submission stays valid and unchanged until its completion.
 @safe package enum ReactorSubmission {

@@ -104,7 +104,7 @@ import TLS
             && !isBacklogHigh
     }
 
-    /// The next thing to do in the outside world; nil when all was handed out.
+    /// The next thing to do outside; nil when all was handed out.
     mutating func nextSubmission() -> ReactorSubmission? {
         submissions.popFirst()
     }

@@ -2,7 +2,7 @@ package import Campaign
 package import Support
 
 /// A reactor without a record layer, as one concrete type: a generic type that another module uses is
-/// not specialized there, and the simulated world would spend more time on that than on its reactors.
+/// not specialized there, and the deterministic simulation would spend more time on that than on its reactors.
 package struct TransparentReactor: ~Copyable {
     private var machine: ReactorStateMachine<TransparentRecords>
 

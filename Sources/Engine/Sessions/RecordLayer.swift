@@ -1,7 +1,7 @@
 internal import TLS
 
 /// What stands between the bytes on the socket and the bytes of HTTP/2: TLS in earnest, nothing at
-/// all in the simulated world. A seam, so that a seed decides every byte there.
+/// all in the deterministic simulation. A seam, so that a seed decides every byte there.
 protocol RecordLayer: ~Copyable {
     /// What one connection of this layer is made from.
     associatedtype Recipe: Sendable
@@ -65,7 +65,7 @@ package struct RecordLayerError: Error, Sendable {
 /// The most plaintext that one record carries (RFC 8446, section 5.1).
 let recordPlaintextLimit = 16_384
 
-/// No record layer: the simulated world's, where bytes are what they are.
+/// No record layer: the deterministic simulation's, where bytes are what they are.
 struct TransparentRecords: RecordLayer, ~Copyable {
     typealias Recipe = Void
 

@@ -17,7 +17,7 @@ public enum PaceMode: String, Sendable, CaseIterable {
     case fixed
 }
 
-/// What of rows a reactor holds at most. Always these, but in worlds whose lists are short.
+/// What of rows a reactor holds at most. Always these, but in simulations whose lists are short.
 package struct ReactorLimits: Sendable {
     /// Rows that may be in flight on all connections of a reactor.
     package var flightRows = 1 << 20

@@ -86,7 +86,7 @@ public final class ProviderEndpoint: Sendable {
         do throws(SimulatorError) {
             (gateway, feedback) = try Self.legacyServices(
                 options, state: state,
-                world: LegacyWorld(
+                legacy: LegacyContext(
                     fate: TokenOutcome(
                         badToken: options.badToken, unregistered: options.unregistered,
                         seed: options.seed), trust: trust, certificates: credentials.certificates,
@@ -136,19 +136,19 @@ public final class ProviderEndpoint: Sendable {
 
     /// The legacy gateway and the feedback service, where they are asked for.
     private static func legacyServices(
-        _ options: SimulatorOptions, state: StateDirectory, world: LegacyWorld
+        _ options: SimulatorOptions, state: StateDirectory, legacy: LegacyContext
     ) throws(SimulatorError) -> (gateway: LegacyService?, feedback: LegacyService?) {
         guard let listen = options.binaryListen else { return (nil, nil) }
         let tls = try state.legacyContext()
         let gateway = try LegacyService(
             .gateway, listen: try SimulatorOptions.address(listen, option: "binary-listen"),
-            tls: tls, world: world)
+            tls: tls, legacy: legacy)
         guard let listen = options.feedbackListen else { return (gateway, nil) }
         return (
             gateway,
             try LegacyService(
                 .feedback, listen: try SimulatorOptions.address(listen, option: "feedback-listen"),
-                tls: tls, world: world)
+                tls: tls, legacy: legacy)
         )
     }
 

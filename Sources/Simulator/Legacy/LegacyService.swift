@@ -21,7 +21,7 @@ final class LegacyService: Sendable {
     private let thread: EndpointThread
 
     init(
-        _ kind: Kind, listen: SocketAddress, tls: TLSContext, world: LegacyWorld
+        _ kind: Kind, listen: SocketAddress, tls: TLSContext, legacy: LegacyContext
     ) throws(SimulatorError) {
         let option = kind == .gateway ? "--binary-listen" : "--feedback-listen"
         do throws(RingError) {
@@ -29,7 +29,7 @@ final class LegacyService: Sendable {
             address = try Socket.localAddress(of: listener).description
             thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
                 isReady()
-                let loop = Loop(kind, listener: listener, tls: tls, world: world)
+                let loop = Loop(kind, listener: listener, tls: tls, legacy: legacy)
                 return loop.run(stopDescriptor: stopDescriptor)
             }
         } catch {
@@ -48,17 +48,17 @@ final class LegacyService: Sendable {
         private let kind: Kind
         private let listener: Int32
         private let tls: TLSContext
-        private let world: LegacyWorld
+        private let legacy: LegacyContext
         private var connections: [LegacyConnection] = []
         private var journal: JournalWriter?
         private var totals = SimulatorTotals()
 
-        init(_ kind: Kind, listener: Int32, tls: TLSContext, world: LegacyWorld) {
+        init(_ kind: Kind, listener: Int32, tls: TLSContext, legacy: LegacyContext) {
             self.kind = kind
             self.listener = listener
             self.tls = tls
-            self.world = world
-            if kind == .gateway { journal = world.journal.map { JournalWriter($0) } }
+            self.legacy = legacy
+            if kind == .gateway { journal = legacy.journal.map { JournalWriter($0) } }
         }
 
         func run(stopDescriptor: Int32) -> SimulatorTotals {
@@ -98,8 +98,8 @@ final class LegacyService: Sendable {
             do throws(TLSError) {
                 connections.append(
                     try LegacyConnection(
-                        descriptor: descriptor, number: world.shared.nextConnection(),
-                        context: tls, certificates: world.certificates))
+                        descriptor: descriptor, number: legacy.shared.nextConnection(),
+                        context: tls, certificates: legacy.certificates))
                 totals.connections += 1
             } catch {
                 _ = close(descriptor)
@@ -141,9 +141,9 @@ final class LegacyService: Sendable {
             while !connection.isCondemned, let event = connection.reader.next() {
                 switch event {
                 case .notification(let notification):
-                    let finding = world.finding(of: notification)
+                    let finding = legacy.finding(of: notification)
                     if let finding { totals.count(finding) }
-                    let status = world.status(
+                    let status = legacy.status(
                         of: notification, topic: connection.topics.first, finding: finding)
                     note(notification, status: status, on: connection)
                 case .malformed(let status, let identifier):
@@ -164,20 +164,20 @@ final class LegacyService: Sendable {
             let isAccepted = status == BinaryStatus.noError.rawValue
             let answer = Answer(
                 status: isAccepted ? 0 : UInt16(status), reason: isAccepted ? nil : reason)
-            let digits = LegacyWorld.digits(notification.token)
+            let digits = LegacyContext.digits(notification.token)
             journal?.append(
-                microseconds: world.start.microsecondsNow(), connection: connection.number,
+                microseconds: legacy.start.microsecondsNow(), connection: connection.number,
                 stream: notification.identifier ?? 0,
-                identifier: LegacyWorld.identifier(notification.identifier),
+                identifier: LegacyContext.identifier(notification.identifier),
                 token: digits.span.rawBytes, answer: answer, now: ClockStart.monotonicNanoseconds())
             guard isAccepted, let topic = connection.topics.first else {
                 condemn(connection, status: status, notification)
                 return
             }
-            world.deliver(notification, topic: topic)
+            legacy.deliver(notification, topic: topic)
             connection.accepted += 1
             connection.lastAccepted = notification.identifier
-            if let every = world.script.shutdownEvery, connection.accepted >= every {
+            if let every = legacy.script.shutdownEvery, connection.accepted >= every {
                 condemn(
                     connection, status: BinaryStatus.shutdown.rawValue, notification)
             }
@@ -187,7 +187,7 @@ final class LegacyService: Sendable {
         private func condemn(
             _ connection: LegacyConnection, status: UInt8, _ notification: BinaryNotification
         ) {
-            let script = world.script
+            let script = legacy.script
             connection.isCondemned = true
             // A connection of command 0 ends without a word: its notifications have no name.
             if notification.command != .simple {
@@ -202,7 +202,7 @@ final class LegacyService: Sendable {
 
         /// The feedback service speaks first and alone.
         private func tell(_ connection: LegacyConnection) {
-            let tuples = world.feedback.take(topics: connection.topics)
+            let tuples = legacy.feedback.take(topics: connection.topics)
             connection.say(tuples.flatMap(\.encoded))
             connection.finish(now: ClockStart.monotonicNanoseconds())
         }
@@ -240,7 +240,7 @@ final class LegacyService: Sendable {
                 }
             }
             // The provider API's threads may sleep: what this one kept is this one's to deliver.
-            if let rest = world.devices?.settleDue(microseconds: world.start.microsecondsNow()) {
+            if let rest = legacy.devices?.settleDue(microseconds: legacy.start.microsecondsNow()) {
                 soonest = min(soonest, now + rest * 1000)
             }
             guard soonest < .max else { return -1 }

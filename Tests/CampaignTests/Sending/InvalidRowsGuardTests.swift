@@ -42,13 +42,13 @@ import Testing
 
     @Test func `Rows of earlier runs count, and move the judgements`() {
         var rows = InvalidRowsGuard(maximumPercent: 10, rows: 12_345, invalid: 1_000)
-        #expect(rows.rowsUntilJudgement == 21_000 - 12_345)
+        #expect(rows.rowsUntilCheck == 21_000 - 12_345)
         #expect(rows.note(rows: 8_654, invalid: 8_654) == nil)
         #expect(rows.note(isInvalid: true) == .tooMany(invalid: 9_655, rows: 21_000))
-        #expect(InvalidRowsGuard(maximumPercent: 10).rowsUntilJudgement == 1_000)
+        #expect(InvalidRowsGuard(maximumPercent: 10).rowsUntilCheck == 1_000)
         for rows in [UInt64(1_000), 10_999] {
             #expect(
-                InvalidRowsGuard(maximumPercent: 10, rows: rows).rowsUntilJudgement
+                InvalidRowsGuard(maximumPercent: 10, rows: rows).rowsUntilCheck
                     == 11_000 - rows)
         }
     }

@@ -1,0 +1,100 @@
+internal import APNs
+
+/// What the gateway and the feedback service know of the rest of the simulated APNs.
+struct LegacyContext: Sendable {
+    let fate: TokenOutcome
+    let trust: TokenTrust?
+    /// Which client certificates are accepted.
+    let certificates: ClientCertificateRule
+    let devices: DeviceStore?
+    let feedback = FeedbackLists()
+    let shared: EndpointShared
+    let journal: JournalFile?
+    let start: ClockStart
+    /// What is done about payloads that are not JSON dictionaries.
+    let payloadLint: PayloadLintMode
+
+    /// What a scenario asks of the gateway at this moment.
+    var script: GatewayScript { shared.scenario?.scenario.gateway ?? GatewayScript() }
+
+    /// What is wrong with a payload that may still pass.
+    func finding(of notification: BinaryNotification) -> RequestFinding? {
+        guard payloadLint != .off, !notification.payload.isEmpty else { return nil }
+        return RequestFinding(body: notification.payload, isSaidToBeCompressed: false)
+    }
+
+    /// The status of a notification; `.noError` where it is accepted.
+    func status(
+        of notification: BinaryNotification, topic: [UInt8]?, finding: RequestFinding?
+    ) -> UInt8 {
+        if let status = script.statuses[notification.token] { return status }
+        if notification.token.isEmpty { return BinaryStatus.missingDeviceToken.rawValue }
+        if notification.token.count < Self.tokenLimit {
+            return BinaryStatus.invalidTokenSize.rawValue
+        }
+        if notification.payload.isEmpty || finding != nil && payloadLint == .refuse {
+            return BinaryStatus.missingPayload.rawValue
+        }
+        guard let topic, !topic.isEmpty else { return BinaryStatus.missingTopic.rawValue }
+        if topic.count > Self.topicLimit { return BinaryStatus.invalidTopicSize.rawValue }
+        if let trust {
+            switch trust.judge(notification.token, topic: topic) {
+            case .good: break
+            case .bad, .otherTopic: return BinaryStatus.invalidToken.rawValue
+            }
+        }
+        switch answer(to: notification.token).reason {
+        case .badDeviceToken: return BinaryStatus.invalidToken.rawValue
+        default: return BinaryStatus.noError.rawValue
+        }
+    }
+
+    /// The shortest token: the archived documents know no others than of 32 bytes.
+    static let tokenLimit = 32
+    /// The longest topic that a certificate may name.
+    static let topicLimit = 255
+
+    private func answer(to token: [UInt8]) -> Answer {
+        var head: UInt64 = 0
+        for place in 0..<8 { head = head << 8 | UInt64(place < token.count ? token[place] : 0) }
+        return fate.answer(head: head)
+    }
+
+    /// An accepted notification goes to its device, or into the store; one whose app is gone is
+    /// told by the feedback service alone.
+    func deliver(_ notification: BinaryNotification, topic: [UInt8]) {
+        let now = start.microsecondsNow()
+        if answer(to: notification.token).reason == .unregistered {
+            feedback.add(
+                token: notification.token, topic: topic,
+                unixSeconds: UInt32(clamping: now / 1_000_000))
+            return
+        }
+        // "Less than zero", the text of 2010 says, is not stored either.
+        let expiration = notification.expiration.map { seconds in
+            Int32(bitPattern: seconds) <= 0 ? 0 : UInt64(seconds)
+        }
+        devices?.take(
+            Envelope(
+                topic: topic, collapseIdentifier: nil, expirationUnixSeconds: expiration,
+                priority: notification.priority ?? 10),
+            token: Self.digits(notification.token),
+            identifier: Self.identifier(notification.identifier), microseconds: now)
+    }
+
+    /// Lower-case hexadecimal digits.
+    static func digits(_ bytes: [UInt8]) -> [UInt8] {
+        bytes.flatMap { byte in
+            [byte >> 4, byte & 15].map { $0 < 10 ? $0 + 0x30 : $0 + 0x57 }
+        }
+    }
+
+    /// The notification's identifier where others have an apns-id: the last digits of a UUID.
+    static func identifier(_ identifier: UInt32?) -> NotificationIDText {
+        let digits = digits(BinaryErrorPacket(status: 0, identifier: identifier ?? 0).encoded)
+        return NotificationIDText { place in
+            if place == 8 || place == 13 || place == 18 || place == 23 { return 0x2d }
+            return place < 28 ? 0x30 : digits[place - 24]
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Broadside
+import Support
+
+/// How long an address has to be left alone.
+struct AddressPause {
+    var until: UInt64
+    /// Failures in a row.
+    var failures: Int
+    /// Which reactor saw the last one, and when: the others know of it once that one had its turn.
+    var reactor: Int
+    var since: UInt64
+}
+
+extension Simulation {
+    /// No attempt at an address before the pause after its last failure is over, whoever saw that.
+    func checkBackoff(_ id: Int, _ reactor: SimulatedReactor) {
+        guard let pause = process.pauses[links[id].address], clock < pause.until else { return }
+        if pause.reactor != reactor.index, clock - pause.since < millisecond { return }
+        let left = (pause.until - clock) / millisecond
+        fail(
+            "link \(id) goes to address \(links[id].address) \(left) ms early, after "
+                + "\(pause.failures) failures in a row")
+    }
+
+    /// Addresses whose pause is over get their turn: where connections are begun, some go to each.
+    func checkNeglect(_ id: Int) {
+        process.neglected[links[id].address] = 0
+        guard process.faults.addressChange == 0, !plan.bounds.changesNames else { return }
+        for number in 1...plan.addresses where number != links[id].address {
+            let pause = process.facts.addresses[number]?.most ?? 0
+            let isUsed = links.indices.suffix(recentLinks).contains {
+                links[$0].address == number && links[$0].isOpenAtClient
+            }
+            guard !isUsed, since(pause) + second < clock else {
+                process.neglected[number] = 0
+                continue
+            }
+            process.neglected[number, default: 0] += 1
+            if process.neglected[number]! > 6 * plan.reactors + 6 {
+                fail("address \(number) gets no connection, although its pause is over")
+            }
+        }
+    }
+
+    /// Learns from an attempt how long its address has to be left alone: 1 to 60 s, doubled with each
+    /// failure in a row, less a quarter at most.
+    func noteAttempt(_ id: Int, _ reactor: SimulatedReactor, hasFailed: Bool) {
+        let address = links[id].address
+        let failures = process.pauses[address]?.failures ?? 0
+        guard hasFailed else {
+            process.pauses[address]?.failures = 0
+            return
+        }
+        // An address that comes back to the name is tried at once.
+        guard process.faults.addressChange == 0, !plan.bounds.changesNames,
+            isAloneInTrouble(id)
+        else { return }
+        let backoff = min(second << UInt64(min(failures, 6)), 60 * second)
+        process.pauses[address] = AddressPause(
+            until: clock + backoff - backoff / 4, failures: failures + 1, reactor: reactor.index,
+            since: clock)
+    }
+
+    /// False where another connection to the same address may have paused it since this one was begun:
+    /// what fails within a pause does not lengthen it.
+    private func isAloneInTrouble(_ id: Int) -> Bool {
+        let link = links[id]
+        return links.allSatisfy { other in
+            other.id == id || other.epoch != link.epoch || other.address != link.address
+                || (!other.isOpenAtClient && other.closedAt < link.openedAt)
+                || (other.isConnecting && other.isOpenAtClient
+                    && clock - other.openedAt < 14 * second)
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Broadside
+import Campaign
+import Support
+
+extension Simulation {
+    /// The canary of a process, as the command makes it.
+    func makeCanary(_ index: LedgerIndex) throws(LedgerError) -> CanaryGate? {
+        guard let canary = plan.canary, !hasCanaryPassed, !isCanaryGivenUp else { return nil }
+        let summary = try LedgerSummary(index)
+        let rejected = summary.count(.rejected)
+        let invalid = summary.count(.invalid)
+        let answered = summary.count(.accepted) + rejected + invalid
+        let refused = rejected - summary.goneCount + invalid
+        canaryBefore = (Int(answered), Int(refused))
+        return CanaryGate(
+            rows: UInt64(canary.rows), maximumRefusedPercent: canary.percent, answered: answered,
+            refused: refused)
+    }
+
+    /// While the canary is pending only so many rows may be in anybody's hands.
+    func noteCanaryRows(_ chunk: RowChunk) {
+        guard let gate = process.coordinator.canary else { return }
+        for place in 0..<chunk.rowCount {
+            let row = Int(chunk.start.row) + place
+            process.lastCanaryRow = max(process.lastCanaryRow, row)
+            let disposition = chunk.dispositions.map { RowDisposition(rawValue: $0[place])! }
+            guard disposition?.isSent ?? true else { continue }
+            process.canaryRows.append(row)
+        }
+        // Of one that passed, and whose process died before that was noted, whole chunks are left.
+        if process.reopens == [], !hasCanaryEverPassed, process.canaryRows.count > gate.rowsWanted {
+            fail("\(process.canaryRows.count) rows for a canary of \(gate.rowsWanted)")
+        }
+    }
+
+    /// Judges what the canary decided, and keeps in mind what the manifest would.
+    func endCanary(of process: SimulatedProcess) {
+        guard let gate = process.coordinator.canary, let canary = plan.canary else { return }
+        let answers = Set(process.canaryRows)
+        let rows = plan.list.tokens.count
+        if process.epoch == 1, !gate.isPending, canary.rows >= 5, answers.count >= 5, rows > 100,
+            process.canaryRows.count == canary.rows, process.lastCanaryRow < rows / 2
+        {
+            fail("the canary's rows come from the list's first half")
+        }
+        switch gate.verdict {
+        case .pending:
+            break
+        case .passed:
+            hasCanaryEverPassed = true
+            let least = canaryRefusals(process, isSure: true)
+            let most = canaryBefore.answered + Set(process.canaryRows).count
+            if Double(least) * 100 > canary.percent * Double(most) {
+                fail("the canary passes at \(least) refusals of \(most)")
+            }
+            // A kill may come before it is noted.
+            if !process.hasDied || random.chance(0.5) { hasCanaryPassed = true }
+        case .refused(let count, let answered):
+            if Double(count) * 100 <= canary.percent * Double(answered) {
+                fail("the canary stops at \(count) refusals of \(answered)")
+            }
+            let most = canaryRefusals(process, isSure: false)
+            if Int(count) > most {
+                fail("the canary stops at \(count) refusals, there are \(most)")
+            }
+            isCanaryGivenUp = true
+        case .unanswered:
+            isCanaryGivenUp = true
+        }
+    }
+
+    /// Rows of the canary that were refused, those of devices that are gone left out; at least or at most.
+    private func canaryRefusals(_ process: SimulatedProcess, isSure: Bool) -> Int {
+        let rows = Set(process.canaryRows)
+        var refused: Set<Int> = []
+        for copy in journal.copies where copy.epoch == process.epoch && rows.contains(copy.row) {
+            guard let told = copy.toldAt, case .answered(let answer) = copy.resolution
+            else { continue }
+            let isRefusal =
+                answer.isGateways
+                ? ServerAnswer.meaning(ofGateway: answer.status) != .transient
+                : (400..<500).contains(answer.status) && answer.status != 410
+            guard isRefusal else { continue }
+            let isFinal = !answer.allowsRetryLater && !answer.leavesDoubt
+            // A gateway's silence may have settled it before.
+            let isLate = answer.isGateways && told - copy.sentAt > plan.silence / 2
+            let isCertain =
+                isFinal && !isLate && !copy.isToldInVain
+                && !wasCancelled(link: copy.link, stream: copy.stream)
+            if !isSure || isCertain { refused.insert(copy.row) }
+        }
+        let invalid =
+            isSure
+            ? rows.count { plan.list.tokens[$0] == nil }
+            : process.reactors.reduce(0) { $0 + Int($1.machine.statistics.invalid) }
+        // A gateway may name a row that has not arrived there: it is believed.
+        let words = isSure ? 0 : links[process.firstLink...].count { $0.word != nil }
+        return canaryBefore.refused + refused.count + invalid + words
+    }
+
+    /// True where no answer to a row of the canary settles it.
+    func isCanaryUnanswered(_ process: SimulatedProcess) -> Bool {
+        let rows = Set(process.canaryRows)
+        return !journal.copies.contains { copy in
+            guard copy.epoch == process.epoch, rows.contains(copy.row), copy.toldAt != nil,
+                !copy.isToldInVain, case .answered(let answer) = copy.resolution
+            else { return false }
+            return !answer.allowsRetryLater && !answer.leavesDoubt
+                && !wasCancelled(link: copy.link, stream: copy.stream)
+        }
+    }
+
+    /// The first connections are the plan's; of those that follow, ten begin in any second.
+    func checkChurn(_ reactor: SimulatedReactor) {
+        process.connectionsBegun[reactor.index, default: 0] += 1
+        guard process.connectionsBegun[reactor.index]! > firstConnections(reactor) else { return }
+        process.reconnectTimes.append(clock)
+        let count = process.reconnectTimes.count
+        if count > 10, clock - process.reconnectTimes[count - 11] < second {
+            fail("more than ten new connections within a second")
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import APNs
+import Broadside
+import Campaign
+import Engine
+
+/// What a process counts for its summary, held against the ledger and the requests that left.
+extension Simulation {
+    func checkCounts(_ rows: [LedgerRow], _ process: SimulatedProcess) {
+        var counted = RunStatistics()
+        for reactor in process.reactors { counted.add(reactor.machine.snapshot()) }
+        checkSettled(rows, counted, process)
+        checkRequestCounts(counted, process)
+        checkReports(counted, process)
+        // A client asks for what a connection says once it is made.
+        let made = links[process.firstLink...].count(where: \.isReceiving)
+        if counted.connectionsOpened != UInt64(made) {
+            fail("the process counted \(counted.connectionsOpened) connections of \(made)")
+        }
+    }
+
+    /// Rows that the process may have settled: those that it found open, or opened again.
+    private func wasOpen(_ number: Int, _ process: SimulatedProcess) -> Bool {
+        let before = process.statesAtStart[number]
+        return !before.isSettled || process.reopens.contains(before)
+    }
+
+    private func checkSettled(
+        _ rows: [LedgerRow], _ counted: RunStatistics, _ process: SimulatedProcess
+    ) {
+        let byState: [(RowState, UInt64)] = [
+            (.accepted, counted.accepted), (.rejected, counted.rejected),
+            (.invalid, counted.invalid), (.skipped, counted.skipped), (.failed, counted.failed),
+            (.unknown, counted.unknown),
+        ]
+        // A process that is stopped did not come to all rows that it was to open again.
+        let isStopped = process.coordinator.stopCause != nil
+        for (state, count) in byState {
+            let settled = rows.indices.filter {
+                rows[$0].state == state && wasOpen($0, process)
+            }
+            let passedOver = settled.count { isStopped && process.statesAtStart[$0] == state }
+            if count > settled.count || Int(count) < settled.count - passedOver {
+                fail("the process counted \(count) \(state.name) rows, the ledger \(settled.count)")
+            }
+        }
+        if !isStopped || process.reopens.isEmpty { checkReasons(rows, counted, process) }
+    }
+
+    private func checkReasons(
+        _ rows: [LedgerRow], _ counted: RunStatistics, _ process: SimulatedProcess
+    ) {
+        var expected: [String: UInt64] = [:]
+        for number in rows.indices where wasOpen(number, process) {
+            let row = rows[number]
+            guard row.state.isSettled, row.state != .accepted else { continue }
+            expected[row.reason.isEmpty ? ReasonCounts.noReason : row.reason, default: 0] += 1
+        }
+        let found = counted.reasons.named { Reason(rawValue: $0)?.text ?? "" }
+        // Beyond a limit reasons are counted together.
+        guard found != expected, found[ReasonCounts.otherTexts] == nil else { return }
+        fail("the process counted the reasons \(found), the ledger has \(expected)")
+    }
+
+    /// Where all that was written left, what is counted is what left.
+    private func checkRequestCounts(_ counted: RunStatistics, _ process: SimulatedProcess) {
+        var requests = 0
+        var rows: Set<Int> = []
+        var isWhole = true
+        for link in links[process.firstLink...] {
+            requests += taps[link.id].requests.count
+            for request in taps[link.id].requests { rows.insert(request.row) }
+            if link.endedWhileSending { isWhole = false }
+        }
+        if requests > counted.requests || (isWhole && requests < counted.requests) {
+            fail("the process counted \(counted.requests) requests, and \(requests) left")
+        }
+        if isWhole, counted.retries != UInt64(requests - rows.count) {
+            fail("\(counted.retries) retries where \(requests) requests are for \(rows.count) rows")
+        }
+    }
+}

@@ -1,0 +1,198 @@
+import Broadside
+import Support
+
+/// What a process learns from the bytes that it is handed, and has to keep to from that turn on.
+extension Simulation {
+    /// The client was handed the last byte of what became of a request.
+    func learned(_ index: Int) {
+        let copy = journal.copies[index]
+        let link = links[copy.link]
+        let isSure =
+            !link.isDeaf && link.brokenAt == nil && !copy.isToldInVain && !copy.isCancelled
+            && !wasCancelled(link: copy.link, stream: copy.stream)
+        note {
+            "link \(copy.link): row \(copy.row) is told \(copy.resolution)\(isSure ? "" : ", perhaps")"
+        }
+        switch copy.resolution {
+        case .notProcessed:
+            learnedRefusal(copy.link, row: copy.row, isSure: isSure)
+        case .answered(let answer):
+            process.responses.append((index, clock, isSure))
+            learned(answer, copy, isSure: isSure)
+        case .open, .reset:
+            links[copy.link].trial.ended += 1
+            // The last of several in a row.
+            learnedTrouble(ofAddress: links[copy.link].address)
+        }
+    }
+
+    /// A request was refused without being processed: its row waits, and so does the connection.
+    func learnedRefusal(_ id: Int, row: Int?, isSure: Bool) {
+        links[id].trial.ended += 1
+        if isSure {
+            links[id].refusal.refused(clock)
+        } else {
+            links[id].refusal.mayBeRefused(clock)
+        }
+        links[id].refusedAt = clock
+        process.facts.refusals[refusalKey(links[id])] = links[id].refusal
+        guard isSure, let row else { return }
+        process.facts.rows[row] = ServerFacts.RowPause(
+            until: links[id].refusal.least, why: "it was refused")
+    }
+
+    /// Reactors have books of their own.
+    func refusalKey(_ link: Link) -> Int { link.reactor << 8 | link.address }
+
+    /// What a new connection takes over from the one before. One reactor with one connection keeps
+    /// exactly that.
+    func inheritedRefusal(_ link: Link) -> RefusalModel {
+        guard !plan.bounds.changesNames else { return .inherited(clock) }
+        guard let model = process.facts.refusals[refusalKey(link)] else { return RefusalModel() }
+        return plan.connectionsMost == 1 ? model : .inherited(clock)
+    }
+
+    private func learned(_ answer: ServerAnswer, _ copy: Journal.Copy, isSure: Bool) {
+        let id = copy.link
+        links[id].responses += 1
+        links[id].refusal.responded(isSure: isSure)
+        if plan.connectionsMost == 1 {
+            process.facts.refusals[refusalKey(links[id])]?.responded(isSure: false)
+        }
+        let isExpired = answer.reason == "ExpiredProviderToken"
+        if !isExpired {
+            process.facts.expiredLeast.removeAll()
+            if isSure { process.facts.expiredMost.removeAll() }
+        }
+        if answer.status == 200 {
+            process.facts.brokenLeast = 0
+            if isSure { process.facts.endSeries() }
+        }
+        if isSure { noteRowPause(answer, row: copy.row) }
+        if answer.status >= 500 {
+            learnedTrouble(answer, id, isSure: isSure)
+        } else if isExpired {
+            learnedExpired(copy, isSure: isSure)
+        } else if links[id].responses == 1 {
+            learnedRecovery(links[id].address, isSure: isSure)
+        } else if !isSure {
+            learnedRecovery(links[id].address, isSure: false)
+        }
+    }
+
+    /// A row that was refused for now is left alone for as long as its response says, and for half of
+    /// the shortest backoff at least.
+    private func noteRowPause(_ answer: ServerAnswer, row: Int) {
+        let least: UInt64
+        switch answer.status {
+        case 403 where answer.reason == "InvalidProviderToken":
+            // It is tried once more, perhaps with another token.
+            guard !process.facts.invalidTokens.insert(row).inserted else { return }
+            process.facts.rows[row] = ServerFacts.RowPause(
+                until: .max, why: "its provider token was called invalid twice")
+            return
+        case 429 where answer.reason == "TooManyProviderTokenUpdates": least = second
+        case 502, 504: return
+        case 408, 421, 425, 429, 500...: least = second / 4
+        default: return
+        }
+        let asked = UInt64(answer.retryAfter ?? 0) * second
+        process.facts.rows[row] = ServerFacts.RowPause(
+            until: clock + max(least, asked),
+            why: "its response was \(answer.status), Retry-After \(answer.retryAfter ?? 0)")
+    }
+
+    /// A server says that it is in trouble: the connection gets no more requests, and its address is
+    /// left alone.
+    private func learnedTrouble(_ answer: ServerAnswer, _ id: Int, isSure: Bool) {
+        let number = links[id].address
+        var address = process.facts.addresses[number] ?? ServerFacts.Address()
+        if isSure, links[id].noRequestsSince == nil {
+            links[id].noRequestsSince = (clock, "its server is in trouble")
+            links[id].isSurelyDrained = !links[id].endWasTold && links[id].sendFailedAt == nil
+        }
+        if let asked = answer.retryAfter {
+            let pause = UInt64(asked) * second
+            if isSure { address.least = max(address.least, clock + pause) }
+            // With up to a quarter of jitter, and a moment.
+            address.most = max(address.most, clock + pause + max(pause, second) / 4 + second)
+            address.failuresMost += 1
+        } else {
+            if isSure, address.most <= clock { address.least = clock + second * 3 / 4 }
+            address.mayPause(clock)
+        }
+        if isSure, address.isOutage != true {
+            address.isOutage = true
+            address.since = clock
+            for other in links.indices.suffix(recentLinks) where links[other].address == number {
+                links[other].trial = Link.Trial()
+            }
+        } else if !isSure, address.isOutage == false {
+            address.isOutage = nil
+        }
+        process.facts.addresses[number] = address
+    }
+
+    /// A new connection's first response was good, or perhaps was.
+    private func learnedRecovery(_ number: Int, isSure: Bool) {
+        guard var address = process.facts.addresses[number] else { return }
+        // One that comes within a pause changes nothing.
+        if isSure, address.most <= clock {
+            address = ServerFacts.Address()
+        } else if address.isOutage == true {
+            address.isOutage = nil
+        }
+        process.facts.addresses[number] = address
+    }
+
+    /// A server calls a provider token expired: the connection gets no more requests. Where the token is
+    /// young, the third connection in a row ends the run.
+    private func learnedExpired(_ copy: Journal.Copy, isSure: Bool) {
+        let id = copy.link
+        if isSure, links[id].noRequestsSince == nil {
+            links[id].noRequestsSince = (clock, "its server calls the provider token expired")
+            links[id].isSurelyDrained = !links[id].endWasTold && links[id].sendFailedAt == nil
+        }
+        var address = process.facts.addresses[links[id].address] ?? ServerFacts.Address()
+        // A clock that is wrong pauses the address, and a new connection's response ends its outage.
+        address.isOutage = nil
+        address.mayPause(clock)
+        process.facts.addresses[links[id].address] = address
+        process.facts.expiredMost.insert(id)
+        if process.facts.expiredMost.count >= 3 { process.facts.mayBeExpired = true }
+        let seconds = now.wallMilliseconds / 1000
+        let isYoung = copy.tokenIssued.map { $0 == keptToken && seconds + 1 < $0 + 1200 } ?? false
+        if isSure, isYoung, process.faults.refusesTokensFrom == 0 {
+            process.facts.expiredLeast.insert(id)
+        }
+    }
+
+    /// The client was handed what HTTP/2 does not allow.
+    ///
+    /// - Parameter isSure: Whether it has all of it, and no way not to notice.
+    func learnedViolation(_ id: Int, isSure: Bool) {
+        if links[id].brokenAt == nil {
+            note { "link \(id): the client is told what breaks HTTP/2" }
+            links[id].brokenAt = clock
+            links[id].brokenInSeries = process.facts.series
+            process.facts.mayBreak(clock)
+        } else if links[id].brokenInSeries != process.facts.series {
+            // A row was accepted between the first and the last byte of it: it may count behind that.
+            links[id].brokenInSeries = process.facts.series
+            process.facts.mayBreakLater()
+        }
+        guard isSure, !links[id].isDeaf, !links[id].isSurelyBroken else { return }
+        links[id].isSurelyBroken = true
+        process.facts.surelyBroke(clock)
+        links[id].noRequestsSince = (clock, "its server broke HTTP/2")
+    }
+
+    /// A connection ended in whatever way, or is of no use any more: its address may be left alone for a
+    /// while.
+    func learnedTrouble(ofAddress number: Int) {
+        process.facts.addresses[number, default: .init()].mayPause(clock)
+    }
+
+    /// Links of the process, and of the one before.
+    var recentLinks: Int { links.count - process.firstLink }
+}

@@ -1,0 +1,129 @@
+import APNs
+import Broadside
+import Campaign
+import Support
+
+/// What the ledger of a campaign to a legacy gateway says of its rows, held against what each connection
+/// was told and when.
+extension Simulation {
+    /// Judges a settled row that is a token.
+    func checkGatewayRow(_ row: LedgerRow, number: Int, token: [UInt8]) {
+        let requests = requestsOfRow[number]
+        if row.timestamp != nil { fail("row \(number) has a time of APNs'") }
+        if row.state != .accepted, row.token != token {
+            fail("row \(number) is \(row.state.name) with another token")
+        }
+        switch row.state {
+        case .accepted:
+            let fingerprint = token.withUnsafeBytes {
+                TokenText.fingerprint(RawSpan(_unsafeBytes: $0))
+            }
+            if row.fingerprint != fingerprint {
+                fail("row \(number) is accepted with another token's fingerprint")
+            }
+            if row.status != 200 || !row.reason.isEmpty {
+                fail("row \(number) is accepted (\(row.status) \(row.reason))")
+            }
+            if !requests.contains(where: { wasAccepted($0, at: row.settledAt) }) {
+                fail("row \(number) is accepted, and no gateway was silent for long enough")
+            }
+        case .rejected:
+            checkNamed(row, number: number, .rejected)
+        case .failed where row.status != 0 || row.reason != "ConnectionLost":
+            checkNamed(row, number: number, .transient)
+        case .failed, .unknown:
+            checkLostNotification(row, number: number)
+        case .invalid, .skipped:
+            fail("row \(number) is \(row.state.name), but it is a good token")
+        case .remaining, .inDoubt:
+            break
+        }
+    }
+
+    /// A row was accepted by an error response that names a later notification, by one of shutdown that
+    /// names this one, or because the gateway said nothing for long enough after it had the row.
+    private func wasAccepted(_ request: SentRequest, at settledAt: UInt64) -> Bool {
+        let link = links[request.link]
+        if let word = link.word, let named = word.position, milliseconds(word.toldAt) == settledAt,
+            request.stream < named || (request.stream == named && word.status == 10)
+        {
+            return true
+        }
+        let end = taps[request.link].requests[Int(request.stream) - 1].end
+        guard let taken = link.takenTimes.first(where: { $0.count >= end })?.time else {
+            return false
+        }
+        // The clock may have begun 100 ms before the network had it.
+        let least = milliseconds(taken + plan.silence - 100 * millisecond)
+        var most = [link.firstWordAt, link.deafAt].compactMap { $0 }.min() ?? .max
+        if link.closedAt > 0 { most = min(most, link.closedAt) }
+        return least <= settledAt && (most == .max || settledAt <= milliseconds(most))
+    }
+
+    /// A row has the status and the reason of an error response that named it in that millisecond.
+    private func checkNamed(
+        _ row: LedgerRow, number: Int, _ meaning: ServerAnswer.GatewayMeaning
+    ) {
+        let isNamed = requestsOfRow[number].contains { request in
+            guard let word = links[request.link].word, word.position == request.stream else {
+                return false
+            }
+            return milliseconds(word.toldAt) == row.settledAt && Int(word.status) == row.status
+                && ServerAnswer.refused(word.status).reason == row.reason
+        }
+        let isMeant = ServerAnswer.meaning(ofGateway: row.status) == meaning && row.status != 10
+        if !isNamed || !isMeant {
+            fail("row \(number) is \(row.state.name) (\(row.status) \(row.reason)) for nothing")
+        }
+    }
+
+    private func checkLostNotification(_ row: LedgerRow, number: Int) {
+        if row.status != 0 || row.reason != "ConnectionLost" {
+            fail("row \(number) is \(row.state.name) (\(row.status) \(row.reason))")
+        }
+        if row.state == .unknown, !wasInDoubt[number], isCertain(row: number) {
+            fail("row \(number) is unknown, but no notification of it is in doubt")
+        }
+        if row.state == .unknown, plan.onLost == .resend {
+            fail("row \(number) is unknown although lost rows are sent again")
+        }
+        checkLife(row, number: number)
+    }
+
+    /// What error responses told is in the ledger of a process that ended in order: all before the named
+    /// notification is accepted, and that one rejected, unless silence was believed before.
+    func checkWordsRecorded(_ states: [RowState], _ process: SimulatedProcess) {
+        guard plan.gateway != nil else { return }
+        for link in links[process.firstLink...] {
+            guard let word = link.word, let named = word.position else { continue }
+            let status = Int(word.status)
+            for request in taps[link.id].requests.prefix(Int(named)) {
+                let isLast = request.stream == named && status != 10
+                guard !isLast || ServerAnswer.meaning(ofGateway: status) == .rejected else {
+                    continue
+                }
+                let isLate = word.toldAt - request.time + second / 5 > plan.silence
+                let state = states[request.row]
+                if state == .accepted, !isLast || isLate { continue }
+                if state == .rejected, isLast { continue }
+                fail("row \(request.row) is \(state.name) after error \(status) on link \(link.id)")
+            }
+        }
+    }
+
+    /// Whether error responses gave a process so much reason to stop.
+    func isGatewayRefusal(_ cause: StopCause, _ process: SimulatedProcess) -> Bool {
+        var statuses: [Int] = []
+        for link in links[process.firstLink...] {
+            if let word = link.word { statuses.append(Int(word.status)) }
+        }
+        switch cause {
+        case .heldBack:
+            return statuses.contains { ServerAnswer.meaning(ofGateway: $0) == .credential }
+        case .onlyBadTokens:
+            return statuses.count { $0 == 8 } >= plan.abortAfter
+        default:
+            return statuses.count { [3, 4, 6, 7, 128].contains($0) } >= plan.abortAfter
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Broadside
+import Campaign
+
+/// `--max-invalid` in a simulation: checked more often than in earnest, because lists are short.
+extension Simulation {
+    static let invalidSchedule = InvalidRowsGuard.Schedule(first: 20, interval: 50)
+
+    /// What a process counts rows with: those that earlier ones settled are read.
+    func makeInvalidRowsGuard(_ states: [RowState], reopens: ReopenedStates) -> InvalidRowsGuard {
+        let read = states.filter { $0.isSettled && !reopens.contains($0) }
+        return InvalidRowsGuard(
+            maximumPercent: isInvalidGivenUp ? 100 : plan.maxInvalid, rows: UInt64(read.count),
+            invalid: UInt64(read.count { $0 == .invalid }), schedule: Self.invalidSchedule)
+    }
+
+    /// The check at the list's end, as the command makes it.
+    func checkRowsAtEnd(of process: SimulatedProcess) {
+        let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack }
+        guard process.coordinator.stopCause == nil, heldBack == 0 else { return }
+        process.coordinator.checkRowsAtEnd()
+    }
+
+    /// Holds what the guard did against the list.
+    func checkInvalidRows(_ states: [RowState], _ process: SimulatedProcess) {
+        let cause = process.coordinator.stopCause
+        let expected = expectedVerdict(process)
+        guard case .tooManyInvalid(let count, let rows)? = cause else {
+            // Another cause may have come first; rows that are held back keep the list from its end.
+            let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().heldBack }
+            guard let expected, cause == nil, heldBack == 0 else { return }
+            fail("\(expected) of the first rows is not noticed")
+            return
+        }
+        isInvalidGivenUp = true
+        // A list without any valid row is refused whatever the limit.
+        if count < rows, Double(count) * 100 <= plan.maxInvalid * Double(rows) {
+            fail("the run stops for \(count) invalid rows of \(rows)")
+        }
+        // What earlier processes settled counts as read, behind this one's limit too.
+        let read = process.statesAtStart.count { $0.isSettled && !process.reopens.contains($0) }
+        let total = max(
+            UInt64(read), plan.limit(epoch: process.epoch) ?? UInt64(plan.list.tokens.count)
+        )
+        var check = Self.invalidSchedule.first
+        while Self.invalidSchedule.check(after: check) <= rows {
+            check = Self.invalidSchedule.check(after: check)
+        }
+        let slack = plan.reactors == 1 ? 0 : UInt64(plan.reactors)
+        let isExact = rows >= check && rows - check <= slack
+        if !isExact, rows != total { fail("invalid rows are checked at row \(rows)") }
+        guard isOrdered(process) else { return }
+        guard case .tooMany(let invalid, let checked)? = expected, invalid == count, checked == rows
+        else {
+            fail("stopped for \(count) of \(rows) rows, expected \(String(describing: expected))")
+            return
+        }
+        for row in Int(rows)..<states.count
+        where states[row] != .remaining || !journal.copiesOfRow[row].isEmpty {
+            fail("row \(row) is \(states[row].name), the run was to stop at row \(rows)")
+        }
+    }
+
+    /// True where rows are read in the order of the list, all of them.
+    private func isOrdered(_ process: SimulatedProcess) -> Bool {
+        process.epoch == 1 && plan.reactors == 1 && plan.canary == nil
+            && !process.hasDisorder
+    }
+
+    /// Where one reactor reads a list in order, what is found wrong, and after which row.
+    private func expectedVerdict(_ process: SimulatedProcess) -> InvalidRowsGuard.Verdict? {
+        guard isOrdered(process) else { return nil }
+        var rows = InvalidRowsGuard(
+            maximumPercent: plan.maxInvalid, schedule: Self.invalidSchedule)
+        let limit = plan.limit(epoch: process.epoch).map { Int($0) } ?? .max
+        for token in plan.list.tokens.prefix(limit) {
+            if let verdict = rows.note(isInvalid: token == nil) { return verdict }
+        }
+        switch rows.finish() {
+        case .noValidRow(let rows): return .tooMany(invalid: rows, rows: rows)
+        case .noRow, nil: return nil
+        case let verdict?: return verdict
+        }
+    }
+}

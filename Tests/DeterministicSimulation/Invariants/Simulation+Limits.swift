@@ -1,0 +1,126 @@
+import Broadside
+import Campaign
+import Support
+
+extension Simulation {
+    /// Any 100 ms hold at most what the rate gives, and one burst.
+    func checkPace(_ process: SimulatedProcess) {
+        var first = 0
+        var count = 0
+        for entry in process.requestTimes {
+            count += entry.count
+            while process.requestTimes[first].time + 100 * millisecond <= entry.time {
+                count -= process.requestTimes[first].count
+                first += 1
+            }
+            guard let rate = highestRate(process, before: entry.time) else { continue }
+            let reactors = Double(plan.reactors)
+            let burst = max(1, rate / 100)
+            // Where reactors share the rate, each has a burst of its share, and one more request may
+            // go out while another learns that it shares.
+            let limit =
+                rate / 10 + (plan.reactors == 1 ? burst : max(burst, reactors) + reactors)
+            if Double(count) > limit + 1e-6 {
+                fail("\(count) requests within 100 ms at a rate of \(rate) a second")
+                return
+            }
+        }
+    }
+
+    /// The highest rate in force within the 100 ms before an instant; nil: none limits.
+    private func highestRate(_ process: SimulatedProcess, before time: UInt64) -> Double? {
+        var highest = 0.0
+        for (index, entry) in process.rates.enumerated() where entry.time <= time {
+            let end = index + 1 < process.rates.count ? process.rates[index + 1].time : .max
+            guard end > time - 100 * millisecond else { continue }
+            guard let rate = entry.rate else { return nil }
+            highest = max(highest, Double(rate))
+        }
+        return highest
+    }
+
+    /// Over its life a connection carries what its own rate gives, and one burst.
+    func checkConnectionPace(_ process: SimulatedProcess) {
+        guard let rate = plan.ratePerConnection.map({ Double($0) }) else { return }
+        for link in links where link.epoch == process.epoch {
+            let seconds = Double(link.lastHeardAt - min(link.lastHeardAt, link.openedAt)) / 1e9
+            let limit = rate * seconds + max(1, rate / 100) + 1
+            if Double(taps[link.id].requests.count) > limit {
+                fail("\(taps[link.id].requests.count) requests on link \(link.id) in \(seconds) s")
+            }
+        }
+    }
+
+    /// Until the first 200 few requests are in flight.
+    func checkEarly() {
+        var accepted: UInt64 = 0
+        var inFlight = 0
+        for reactor in process.reactors {
+            let statistics = reactor.machine.snapshot()
+            accepted += statistics.accepted
+            inFlight += statistics.inFlight
+        }
+        process.hasAccepted = accepted > 0
+        if accepted == 0, inFlight > plan.abortAfter {
+            fail("\(inFlight) requests in flight before anything was accepted")
+        }
+    }
+
+    /// A connection that answers PING is not given up for want of an answer to it.
+    func checkPatience(_ id: Int) {
+        let faults = process.faults
+        guard faults.answersPings, faults.silence + faults.stall + faults.violation == 0,
+            faults.halfClose + faults.duplicate == 0, faults.latency < second,
+            faults.trickle == 0, !process.coordinator.isStopping,
+            // Whoever reads a kilobyte a second may not have got to the PING: it waits behind others.
+            !(links[id].isSlow && links[id].heardAhead > 0),
+            let failure = process.coordinator.lastTrouble?.message, failure.contains("PING"),
+            links[id].isOpenAtServer, failure != process.excusedTrouble
+        else { return }
+        // A server that broke HTTP/2 answers nothing after it; its trouble is the last for a while.
+        guard servers[id]?.hasMisbehaved != true else {
+            process.excusedTrouble = failure
+            return
+        }
+        fail("link \(id) lives, and is closed: \(failure)")
+    }
+
+    /// No byte waits for a network that does not take it for longer than 30 s and a look at the clock.
+    func checkWaiting(_ id: Int) {
+        guard let first = links[id].waiting.first, clock - since(first.since) > 31 * second else {
+            return
+        }
+        fail("bytes of link \(id) wait for \((clock - first.since) / second) s in the client")
+    }
+
+    /// What a connection carried was given up when its server broke the protocol: the GOAWAY that says
+    /// so has no request before it that is still to leave.
+    ///
+    /// - Parameter requests: How many had been submitted before.
+    func checkBlame(_ id: Int, hadBlamed: Bool, requests: Int) {
+        guard taps[id].hasBlamed, !hadBlamed else { return }
+        if links[id].heardAhead > 0 || taps[id].requests.count > requests {
+            fail("link \(id) still sends requests although its server broke HTTP/2")
+        }
+    }
+
+    /// The time to answer counts from the write: a request is not taken back before it is over.
+    func checkCancelling(_ stream: Int32, link: Int) {
+        // The client takes back what was answered wrongly, too.
+        guard servers[link]?.hasMisbehaved != true else { return }
+        for copy in journal.copies where copy.link == link && copy.stream == stream {
+            if clock < process.takesFrom, copy.toldAt == nil, !process.coordinator.isStopping {
+                fail(
+                    "stream \(stream) of link \(link) is taken back before it is looked at what came "
+                        + "while the process was stopped")
+            }
+            let waited = clock - copy.sentAt
+            // Bytes may have been taken up to 100 ms after the clock began.
+            if waited + 100 * millisecond < plan.requestTimeout, copy.toldAt == nil {
+                fail(
+                    "stream \(stream) of link \(link) is taken back after \(waited / millisecond) ms"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Broadside
+import Support
+
+/// Faults that end: from an instant on all is well, and then the campaign ends within bounded time.
+extension Simulation {
+    /// Plans when the faults of a process end, in some seeds.
+    func scheduleCalm(epoch: Int) {
+        var random = SimulationRandom(
+            seed: plan.seed ^ 0x6c69_7665_6c79_0001 &+ UInt64(epoch) << 32)
+        guard random.chance(0.3) else { return }
+        events.insert(.calm(epoch: epoch), at: clock + random.skewedDelay(20 * second))
+    }
+
+    /// Servers, network and disk are good from here on, and nobody disturbs the process any more. What is
+    /// wrong with a connection already stays wrong with it.
+    func calmDown() {
+        note { "all is well from now on" }
+        trace.step(time: clock, kind: 9, 0)
+        cover(.calm)
+        process.calmSince = clock
+        process.current = .calm
+        for link in links.indices.suffix(recentLinks) {
+            servers[link]?.calmDown()
+            gateways[link]?.calmDown()
+        }
+    }
+
+    /// Nanoseconds within which a process ends once all is well.
+    ///
+    /// What is in flight is awaited, 30 s; a server that hung does so for 30 s more; an address is left
+    /// alone for 75 s, a row for 60 s; APNs takes no new provider token for 20 minutes. Then all rows
+    /// go at the rate that is in force, on a single slow connection at worst: where a server reads a
+    /// kilobyte a second, a payload takes as many milliseconds as it has bytes.
+    private var calmLimit: UInt64 {
+        let rows = UInt64(plan.list.tokens.count)
+        let slowest = process.rates.compactMap(\.rate).min() ?? UInt64.max
+        let perRow = max(second / slowest, second / (plan.ratePerConnection ?? .max))
+        let isRead = links[process.firstLink...].contains(where: \.isSlow)
+        let reading = isRead ? UInt64(plan.payload.count + 300) * millisecond : 0
+        let isFrozen =
+            process.faults.refusesTokensFrom > 0 || process.faults.expiresTokensBefore > 0
+        let waiting = (isFrozen ? 2100 : 600) * second
+        // So many rows go at a time, and a gateway's silence is waited for.
+        var silence: UInt64 = 0
+        if let window = plan.gateway?.window {
+            silence = plan.silence / UInt64(min(window, plan.placesMost))
+        }
+        return waiting + rows * (perRow + reading + silence + second / 2) + windowTime
+    }
+
+    /// What rows take whose payloads go through windows that are smaller, a window at a time.
+    var windowTime: UInt64 {
+        let faults = process.faults
+        let (window, payload) = (Int(faults.initialWindow), plan.payload.count)
+        guard window < payload, faults.windowDelay > 0 else { return 0 }
+        let windows = UInt64(payload / max(1, window) + 1)
+        let together = UInt64(min(faults.maxStreams ?? 10, 10))
+        let rows = UInt64(plan.list.tokens.count)
+        return (rows / max(1, together) + 1) * windows * 8 * (faults.windowDelay + faults.latency)
+    }
+
+    func checkLiveness() {
+        guard let since = process.calmSince, clock - since > calmLimit else { return }
+        fail("no end within \(calmLimit / second) s after all became well: \(leftOver)")
+    }
+}
+
+extension SimulatedServer {
+    /// Windows and limits that were announced stay, nothing else that is wrong.
+    func calmDown() {
+        var calm = FaultPlan.calm
+        calm.limits = faults.limits
+        calm.initialWindow = faults.initialWindow
+        calm.windowDelay = faults.windowDelay
+        faults = calm
+    }
+}

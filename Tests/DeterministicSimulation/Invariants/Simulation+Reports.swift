@@ -1,0 +1,208 @@
+import Broadside
+import Campaign
+import Engine
+import Support
+
+/// What a process reports of itself, held against what it was told: its latencies, its connections, its
+/// events.
+extension Simulation {
+    func checkReports(_ counted: RunStatistics, _ process: SimulatedProcess) {
+        var tally = ConnectionTally()
+        var latency = LatencyCounts()
+        for reactor in process.reactors {
+            let report = reactor.machine.report()
+            for connection in report.connections { tally.add(connection) }
+            latency.add(report.latency)
+        }
+        if plan.gateway == nil {
+            checkResponseCounts(tally, latency, counted, process)
+            checkLatencies(latency, process)
+        } else {
+            checkUntimedCounts(tally, latency, counted, process)
+        }
+        checkConnectionCounts(tally, counted, process)
+        checkEvents(tally, process)
+        checkLimits(counted, process)
+    }
+
+    private func checkResponseCounts(
+        _ tally: ConnectionTally, _ latency: LatencyCounts, _ counted: RunStatistics,
+        _ process: SimulatedProcess
+    ) {
+        let sure = process.responses.count(where: \.isSure)
+        if !(sure...process.responses.count).contains(Int(latency.count)) {
+            fail("\(latency.count) latencies are counted for \(process.responses.count) responses")
+        }
+        if tally.answers != latency.count
+            || tally.latencySumNanoseconds != latency.sumNanoseconds
+            || tally.latencyMaximumNanoseconds != latency.maximumNanoseconds
+        {
+            fail("connections count \(tally.answers) responses, the reactors \(latency.count)")
+        }
+        // Whatever else a status means, these ask for patience.
+        var least: UInt64 = 0
+        var most: UInt64 = 0
+        for response in process.responses {
+            guard case .answered(let answer) = journal.copies[response.copy].resolution,
+                answer.status != 200
+            else { continue }
+            most += 1
+            if response.isSure, answer.status == 429 || answer.status >= 500 { least += 1 }
+        }
+        if !(least...most).contains(counted.pushbacks) {
+            fail("\(counted.pushbacks) responses count as pushbacks of \(least) to \(most)")
+        }
+    }
+
+    /// A legacy gateway's word comes at no time of its own: by silence, or with another row's error.
+    private func checkUntimedCounts(
+        _ tally: ConnectionTally, _ latency: LatencyCounts, _ counted: RunStatistics,
+        _ process: SimulatedProcess
+    ) {
+        if latency.count != 0 || tally.answers != counted.untimedAnswers {
+            fail(
+                "connections count \(tally.answers) responses, the reactors "
+                    + "\(counted.untimedAnswers) and \(latency.count) with a latency")
+        }
+        // Each accepted row, and at most one error response each connection.
+        let most = counted.accepted + UInt64(links[process.firstLink...].count { $0.word != nil })
+        if !(counted.accepted...most).contains(tally.answers) {
+            fail("\(tally.answers) responses for \(counted.accepted) accepted rows, of \(most)")
+        }
+    }
+
+    /// One reactor with one connection writes its requests one after the other, and submits them in that
+    /// order: what each took can be computed.
+    var isLonely: Bool {
+        plan.reactors == 1 && plan.connectionsMost == 1
+    }
+
+    private func checkLatencies(_ latency: LatencyCounts, _ process: SimulatedProcess) {
+        let faults = process.faults
+        // If bytes leave slowly, a request's clock starts again. To a process that was stopped they seem
+        // to: its first turns come before it learns that they have left.
+        guard isLonely, process.responses.allSatisfy(\.isSure), faults.shortSend == 0,
+            faults.slowReading == 0, faults.sendBufferCount >= 1 << 20, process.frozenUntil == 0
+        else { return }
+        var sentAt: [StreamOfLink: UInt64] = [:]
+        var made = process.requestsMadeAt[...]
+        for link in links[process.firstLink...] {
+            for request in taps[link.id].requests {
+                guard let time = made.popFirst() else { return }
+                sentAt[StreamOfLink(link: link.id, stream: request.stream)] = time
+            }
+        }
+        guard made.isEmpty else { return }
+        var expected: [UInt64] = []
+        for response in process.responses {
+            let copy = journal.copies[response.copy]
+            guard let sent = sentAt[StreamOfLink(link: copy.link, stream: copy.stream)] else {
+                return
+            }
+            expected.append(response.time - sent)
+        }
+        expected.sort()
+        if latency.sumNanoseconds != expected.reduce(0, +)
+            || latency.maximumNanoseconds != expected.last ?? 0
+        {
+            fail(
+                "latencies of \(latency.sumNanoseconds) ns in all, at most "
+                    + "\(latency.maximumNanoseconds), are \(expected.reduce(0, +)) and "
+                    + "\(expected.last ?? 0)")
+        }
+        guard !expected.isEmpty else { return }
+        for share in [0.01, 0.5, 0.9, 1] {
+            let rank = max(1, Int((share * Double(expected.count)).rounded(.up)))
+            let exact = expected[rank - 1]
+            let told = latency.quantile(share) ?? 0
+            // Buckets are a thirty-second of their value wide.
+            if told < exact || told > exact + exact / 32 + 1 {
+                fail("\(share) of the responses took \(told) ns, and it was \(exact)")
+            }
+        }
+    }
+
+    private struct StreamOfLink: Hashable {
+        var link: Int
+        var stream: Int32
+    }
+
+    private func checkConnectionCounts(
+        _ tally: ConnectionTally, _ counted: RunStatistics, _ process: SimulatedProcess
+    ) {
+        let own = links[process.firstLink...]
+        if tally.goAways != counted.goAways || tally.failures != counted.failures {
+            fail(
+                "connections count \(tally.goAways) GOAWAYs and \(tally.failures) failures, the "
+                    + "reactors \(counted.goAways) and \(counted.failures)")
+        }
+        let leastGoAways = own.count(where: \.hasSurelyGoneAway)
+        let mostGoAways = own.reduce(0) { $0 + $1.goAwayCount }
+        if Int(counted.goAways) < leastGoAways || Int(counted.goAways) > mostGoAways {
+            fail("\(counted.goAways) GOAWAYs are counted of \(leastGoAways) to \(mostGoAways)")
+        }
+        let (broken, refused) = (
+            own.count(where: \.isSurelyBroken), own.count(where: \.isSurelyRefused)
+        )
+        if Int(counted.failures) < broken + refused {
+            fail(
+                "\(counted.failures) failures are counted, \(broken) servers broke HTTP/2 and "
+                    + "\(refused) were not reached")
+        }
+        let answering = own.count { $0.responses > 0 }
+        if Int(tally.opened) < answering || tally.opened > counted.connectionsOpened {
+            fail("\(tally.opened) connections were open, \(answering) of them gave responses")
+        }
+    }
+
+    /// Each thing that is counted has its line in the log.
+    private func checkEvents(_ tally: ConnectionTally, _ process: SimulatedProcess) {
+        var counts: [RunEvent.Kind: UInt64] = [:]
+        for reactor in process.reactors {
+            guard let events = reactor.machine.takeEvents() else { return }
+            for event in events { counts[event.kind, default: 0] += 1 }
+        }
+        for (kind, count) in [
+            (RunEvent.Kind.connectionOpen, tally.opened), (.goAway, tally.goAways),
+            (.connectionLost, tally.failures),
+        ] where counts[kind] ?? 0 != count {
+            fail("\(counts[kind] ?? 0) events \(kind.rawValue) are told of \(count)")
+        }
+        // One that is replaced for another cause drains already.
+        let faults = process.faults
+        let mayBeReplaced =
+            process.reloadedAt > 0 || faults.silence + faults.silentStream > 0
+            || faults.resetStream + faults.stall + faults.halfClose > 0
+        let drained = links[process.firstLink...].count(where: \.isSurelyDrained)
+        if !mayBeReplaced, faults.goAway + faults.reset == 0,
+            Int(counts[.connectionDrained] ?? 0) < drained
+        {
+            fail("\(counts[.connectionDrained] ?? 0) connections are told to drain of \(drained)")
+        }
+    }
+
+    /// What a connection waits for counts for each instant once, while there is a connection.
+    private func checkLimits(_ counted: RunStatistics, _ process: SimulatedProcess) {
+        let most = process.reactors.reduce(UInt64(0)) { sum, _ in
+            sum + (clock - process.startedAt) * UInt64(plan.connectionsMost)
+        }
+        let total = counted.limited.reduce(0, +)
+        if total > most {
+            fail("connections waited for \(total) ns of \(most)")
+        }
+    }
+
+    /// Connections that a reactor calls open are.
+    func checkOpenConnections(_ reactor: SimulatedReactor) {
+        let own = reactor.linkOfSlot.values.map { links[$0] }
+        let most = own.count { $0.isOpenAtClient && !$0.isConnecting }
+        let least = own.count {
+            $0.isOpenAtClient && $0.responses > 0 && !$0.isDeaf && $0.brokenAt == nil
+                && !$0.endWasTold && $0.noRequestsSince == nil
+        }
+        let told = reactor.machine.snapshot().openConnections
+        if told < least || told > most {
+            fail("reactor \(reactor.index) calls \(told) connections open of \(least) to \(most)")
+        }
+    }
+}

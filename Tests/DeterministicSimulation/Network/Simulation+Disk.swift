@@ -1,0 +1,68 @@
+import Broadside
+
+extension Simulation {
+    /// The most that a segment's writer may gather: its limit, and what one turn adds.
+    private static var writeCountMax: Int { 4 << 20 }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int, for reactor: SimulatedReactor) {
+        precondition(reactor.pendingWrite == nil, "one write at a time")
+        if bytes.count > Self.writeCountMax { fail("a write of \(bytes.count) bytes") }
+        reactor.pendingWrite = SimulatedReactor.PendingWrite(
+            bytes: bytes, copy: Array(bytes), offset: offset)
+        events.insert(
+            .writeDone(reactor: reactor.index, epoch: process.epoch),
+            at: clock + random.skewedDelay(process.current.writeDelay))
+    }
+
+    func writeDone(_ reactor: SimulatedReactor) {
+        guard let write = reactor.pendingWrite else { return }
+        reactor.pendingWrite = nil
+        if !isEqual(write.bytes, write.copy) {
+            fail("the ledger's bytes changed while they were being written")
+        }
+        if random.chance(process.current.diskFailure) {
+            cover(.writeFails)
+            deliver(.completion(.wrote(result: -28)), to: reactor)
+            return
+        }
+        let isShort = random.chance(process.current.shortWrite)
+        if isShort { cover(.shortWrite) }
+        let count = isShort ? random.between(1...write.copy.count) : write.copy.count
+        store(write.copy.prefix(count), at: write.offset, of: reactor)
+        trace.step(time: clock, kind: 7, reactor.index, count)
+        trace.mix(write.copy.prefix(count))
+        deliver(.completion(.wrote(result: count)), to: reactor)
+    }
+
+    func sync(for reactor: SimulatedReactor) {
+        precondition(reactor.pendingSync == nil, "one sync at a time")
+        reactor.pendingSync = segments[segments.count - 1][reactor.index].content.count
+        events.insert(
+            .syncDone(reactor: reactor.index, epoch: process.epoch),
+            at: clock + random.skewedDelay(process.current.syncDelay))
+    }
+
+    func syncDone(_ reactor: SimulatedReactor) {
+        guard let count = reactor.pendingSync else { return }
+        reactor.pendingSync = nil
+        if random.chance(process.current.diskFailure) {
+            cover(.syncFails)
+            deliver(.completion(.synced(result: -5)), to: reactor)
+            return
+        }
+        segments[segments.count - 1][reactor.index].synced(upTo: count)
+        deliver(.completion(.synced(result: 0)), to: reactor)
+    }
+
+    /// A dead process' write reaches the file, in part, or not at all.
+    func abandonWrite(of reactor: SimulatedReactor) {
+        guard let write = reactor.pendingWrite else { return }
+        reactor.pendingWrite = nil
+        store(
+            write.copy.prefix(random.between(0...write.copy.count)), at: write.offset, of: reactor)
+    }
+
+    private func store(_ bytes: ArraySlice<UInt8>, at offset: Int, of reactor: SimulatedReactor) {
+        segments[segments.count - 1][reactor.index].write(bytes, at: offset)
+    }
+}

@@ -1,0 +1,229 @@
+import APNs
+import Broadside
+import Campaign
+import Engine
+import HPACK
+import Support
+
+/// What a seed decides before anything happens: the campaign, its list, its settings, and the
+/// faults of each process.
+struct SimulationPlan {
+    let seed: UInt64
+    let list: SimulatedList
+    let campaign: UInt64
+    /// The payload, or what every row's begins with.
+    let payload: [UInt8]
+    /// How often a row's token stands in its payload; 0: all rows get the same.
+    let repetitions: Int
+    let topic: [UInt8]
+    let expiration: [UInt8]?
+    let collapseIdentifier: [UInt8]?
+    let usesProviderToken: Bool
+    /// The legacy gateway that it goes to; nil: it goes over HTTP/2.
+    let gateway: ScriptedGateway?
+    /// How old the provider token is at the first start, in seconds.
+    let tokenAge: UInt64
+    let addresses: Int
+
+    let reactors: Int
+    let connections: Int
+    let streams: Int
+    let rate: UInt64?
+    let ratePerConnection: UInt64?
+    let onLost: LostAnswerPolicy
+    let abortAfter: Int
+    let requestTimeout: UInt64
+    let retryPolicy: RetryPolicy
+    let giveUpAfter: UInt64
+    let giveUpAfterIsExplicit: Bool
+    /// `--canary` and `--canary-max-rejected`.
+    let canary: (rows: Int, percent: Double)?
+
+    /// `--max-invalid`.
+    let maxInvalid: Double
+
+    /// What a reactor may hold.
+    let bounds: ScriptedBounds
+
+    /// One for each process; those that follow are calm.
+    let faultPlans: [FaultPlan]
+    /// What the seed's accidents are drawn from.
+    let random: SimulationRandom
+
+    static let authority = Array("api.push.example".utf8)
+    static let pushType = Array("alert".utf8)
+    static let priority = Array("10".utf8)
+
+    init(seed: UInt64) {
+        var random = SimulationRandom(seed: seed)
+        self.seed = seed
+        bounds = ScriptedBounds(seed: seed)
+        campaign = random.next()
+        let rowCount = random.between(0...(random.pick([3, 40, 300, 300, 2500])))
+        let gateway = ScriptedGateway(seed: seed, rows: rowCount)
+        self.gateway = gateway
+        // A gateway is told no row's number: it is the token that says which one it is.
+        list = SimulatedList(
+            rowCount: rowCount, hasCopies: gateway == nil && seed / 5 % 6 == 2,
+            isUnique: gateway != nil, random: random.fork())
+        let drawnCount = random.pick([2, 30, 242, 1000, 4096])
+        let payloadCount = gateway?.payloadCount ?? drawnCount
+        // No draw of its own, so that a seed's other decisions stay what they were.
+        repetitions =
+            gateway?.repetitions
+            ?? (payloadCount < 4096 ? [0, 0, 0, 1, 3, 12][Int(seed / 7 % 6)] : 0)
+        payload = Self.payload(payloadCount)
+        topic = Array("com.example.news".utf8)
+        expiration = random.chance(0.5) ? Array("1900000000".utf8) : nil
+        collapseIdentifier = random.chance(0.5) ? Array("breaking".utf8) : nil
+        usesProviderToken = random.chance(0.7) && gateway == nil
+        tokenAge = random.pick([0, 600, 1500, 2690])
+        addresses = random.between(1...3)
+        reactors = random.pick([1, 1, 2, 3])
+        connections = random.pick([1, 2, 2, 4])
+        let drawnStreams = random.pick([1, 7, 100, 100, 1000])
+        streams = gateway?.window ?? drawnStreams
+        rate = random.chance(0.3) ? random.pick([20, 150, 1000, 20_000]) : nil
+        ratePerConnection = random.chance(0.15) ? random.pick([50, 500]) : nil
+        onLost = random.chance(0.5) ? .record : .resend
+        abortAfter = random.pick([5, 50, 50, 1000])
+        let timeout = random.pick([5, 30]) * second
+        requestTimeout = timeout
+        retryPolicy = RetryPolicy(
+            maximumAttempts: random.pick([2, 5]),
+            retryForNanoseconds: random.pick([0, 10, 900]) * second)
+        giveUpAfter = random.pick([40, 60, 200]) * second
+        giveUpAfterIsExplicit = random.chance(0.5)
+        let hasToken = usesProviderToken
+        let canWait = requestTimeout == 30 * second && rowCount <= 300
+        // So many in a row that the run is stopped must not come.
+        // No draw of its own.
+        maxInvalid = [100, 100, 10, 25, 1][Int(seed / 11 % 5)]
+        let namesReasons =
+            abortAfter >= 50 && ScriptedBounds.namesReasons(seed: seed, rows: rowCount)
+        faultPlans = (0..<random.pick([0, 1, 1, 2, 4])).map { process in
+            var faults = FaultPlan.storm(&random)
+            if gateway != nil {
+                faults.turnToGateway(
+                    GatewayFaults(
+                        seed: seed, process: process, rows: rowCount, silence: timeout / 6),
+                    seed: seed)
+                return faults
+            }
+            let isUseless = faults.addUselessServers(seed: seed, canWait: canWait)
+            let starvation = Starvation(
+                seed: seed, process: process, rows: rowCount, payloadCount: payloadCount)
+            if let starvation, !isUseless {
+                faults.add(starvation, isAlone: (seed + UInt64(process)) % 3 > 0)
+            }
+            let limits = AnnouncedLimits(
+                seed: seed, process: process, payloadCount: payloadCount)
+            if let limits { faults.add(limits) }
+            if namesReasons { faults.addManyReasons() }
+            let hostility = Hostility(
+                seed: seed, process: process, usesProviderToken: hasToken)
+            if let hostility, !isUseless, starvation == nil {
+                faults.add(hostility, isAlone: (seed / 3 + UInt64(process)) % 3 > 0)
+            }
+            faults.halves = Halves(seed: seed, process: process)
+            faults.oddStatuses = OddStatuses(seed: seed, process: process)
+            return faults
+        }
+        canary =
+            random.chance(0.25)
+            ? (random.pick([1, 5, 50, 400]), random.pick([0, 20, 20, 100])) : nil
+        self.random = random.fork()
+    }
+
+    private static func payload(_ count: Int) -> [UInt8] {
+        guard count > 20 else { return Array("{}".utf8) }
+        let frame = Array(#"{"aps":{"alert":""}}"#.utf8)
+        var payload = Array(frame.dropLast(4))
+        for index in 0..<(count - frame.count) { payload.append(UInt8(97 + index % 26)) }
+        return payload + frame.suffix(4)
+    }
+
+    /// What all apns-ids of the campaign begin with.
+    var idPrefix: [UInt8] {
+        Array(
+            Self.identifier(campaign: campaign, row: 0).prefix(NotificationID.rowDigitsOffset))
+    }
+
+    /// A row's apns-id.
+    static func identifier(campaign: UInt64, row: UInt64) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: NotificationID.textCount) { buffer, count in
+            let memory = UnsafeMutableRawBufferPointer(buffer)
+            var output = OutputRawSpan(buffer: memory, initializedCount: 0)
+            NotificationID(campaign: campaign, row: row).write(into: &output)
+            count = output.finalize(for: memory)
+        }
+    }
+
+    func faults(epoch: Int) -> FaultPlan {
+        epoch <= faultPlans.count ? faultPlans[epoch - 1] : .calm
+    }
+
+    /// `--limit` of a process; nil: all rows are its. By a generator of its own. Not together with what
+    /// checks the list as a whole.
+    func limit(epoch: Int) -> UInt64? {
+        guard epoch <= faultPlans.count, maxInvalid == 100, canary == nil else { return nil }
+        var random = SimulationRandom(seed: seed ^ 0x6c69_6d69_7473_0001 &+ UInt64(epoch) << 32)
+        guard random.chance(0.2) else { return nil }
+        return UInt64(random.between(1...max(1, list.tokens.count)))
+    }
+
+    /// What a row's request has to carry.
+    func payload(row: Int) -> [UInt8] {
+        guard repetitions > 0 else { return payload }
+        // The only byte that JSON escapes in these lists is a tab.
+        let text = list.texts[row].flatMap { $0 == 0x09 ? Array("\\t".utf8) : [$0] }
+        return personal(Array(repeating: text, count: repetitions).flatMap { $0 })
+    }
+
+    /// How many bytes that are.
+    func payloadCount(row: Int) -> Int {
+        guard repetitions > 0 else { return payload.count }
+        let text = list.texts[row]
+        let escaped = text.count + text.count { $0 == 0x09 }
+        return Self.frameCount + payload.count + repetitions * escaped
+    }
+
+    /// Bytes around the payload and the text.
+    private static let frameCount = #"{"x":,"t":""}"#.utf8.count
+
+    private func personal(_ text: [UInt8]) -> [UInt8] {
+        Array(#"{"x":"#.utf8) + payload + Array(#","t":""#.utf8) + text + Array(#""}"#.utf8)
+    }
+
+    func settings() -> ReactorSettings {
+        var settings = sharedSettings()
+        // By the seed alone, so that other draws stay as they are.
+        if seed % 3 == 2 { settings.indexingPolicy = .compact }
+        if seed % 5 > 1 { settings.pace = .adaptive }
+        settings.connections = connectionsMost
+        settings.limits = bounds.limits
+        settings.binary = gateway?.settings(silence: silence)
+        guard repetitions > 0 else { return settings }
+        let text = Array(String(repeating: "{{token}}", count: repetitions).utf8)
+        guard let template = try? PayloadTemplate(personal(text).span.bytes) else {
+            preconditionFailure("the plan's payload is a template")
+        }
+        settings.personal = PayloadSet(
+            templates: [template], choice: nil, collapse: nil,
+            limit: gateway.map { $0.command == 2 ? 2048 : 256 } ?? 4096)
+        return settings
+    }
+
+    private func sharedSettings() -> ReactorSettings {
+        ReactorSettings(
+            campaign: campaign, authority: Self.authority, topic: topic, pushType: Self.pushType,
+            priority: Self.priority, expiration: expiration,
+            collapseIdentifier: collapseIdentifier, payload: payload, connections: connections,
+            streamsPerConnection: streams,
+            milliRatePerConnection: ratePerConnection.map { $0 * 1000 },
+            usesProviderToken: usesProviderToken, onLost: onLost, retryPolicy: retryPolicy,
+            requestTimeout: requestTimeout, giveUpAfter: giveUpAfter,
+            giveUpAfterIsExplicit: giveUpAfterIsExplicit, abortAfter: abortAfter,
+            reactors: reactors, seed: seed)
+    }
+}

@@ -1,0 +1,38 @@
+/// What came of one seed.
+public struct SeedResult: Sendable, Equatable {
+    /// The seed.
+    public let seed: UInt64
+    /// The first invariant that did not hold; nil where all held.
+    public let failure: String?
+    /// A hash of everything that happened, in order.
+    public let traceHash: UInt64
+    /// How many events happened.
+    public let steps: Int
+    /// How many processes it took.
+    public let processes: Int
+    /// How often a turn found a reactor with more connections than it began with.
+    public let grownTurns: Int
+    /// Rows of the list.
+    public let rows: Int
+    /// How often each fault met each condition.
+    public let coverage: Coverage
+    /// The end of its story, where that was asked for.
+    public let lastLines: [String]
+}
+
+/// Runs a simulation from its beginning to its end.
+///
+/// - Parameters:
+///   - seed: What everything follows from.
+///   - telling: How much of what happens is put into words.
+public func runSeed(_ seed: UInt64, telling: Telling = .nothing) -> SeedResult {
+    let plan = SimulationPlan(seed: seed)
+    let simulation = Simulation(plan: plan, telling: telling)
+    simulation.run()
+    return SeedResult(
+        seed: seed, failure: simulation.failure, traceHash: simulation.trace.hash,
+        steps: simulation.steps,
+        processes: simulation.segments.count, grownTurns: simulation.grownTurns,
+        rows: plan.list.tokens.count, coverage: simulation.coverage,
+        lastLines: simulation.trace.lastLines)
+}

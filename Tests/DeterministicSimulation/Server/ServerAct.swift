@@ -1,0 +1,160 @@
+/// What a server does by itself, some time after the bytes that led to it.
+enum ServerAct {
+    case answer(stream: Int32)
+    /// Answers in part, or wrongly.
+    case answerInPart(stream: Int32)
+    case refuse(stream: Int32)
+    case reset(stream: Int32)
+    /// Gives the connection's window back for all that arrived.
+    case giveBackWindow
+    /// Announces a setting.
+    case announce(id: UInt32, value: UInt32)
+    /// Looks after a body that its stream's window may cut off.
+    case feed(stream: Int32)
+    /// Opens a stream's window.
+    case openWindow(stream: Int32, count: Int)
+    /// The first step announces the end, the second names the last stream, the third closes.
+    case announceEnd
+    case goAway(closesAfter: UInt64?)
+    /// Names a later last stream than before.
+    case raiseGoAway
+    /// Says that none of what is open was looked at.
+    case disown
+    case close
+    case resetConnection
+    case fallSilent
+    case changeSettings
+    /// Neither reads nor answers for so long.
+    case stall(UInt64)
+    /// Ends its own direction, and goes on reading and acting.
+    case halfClose
+    /// Sends what HTTP/2 does not allow, and nothing after it.
+    case violate
+    /// Answers the request that was answered last once more, otherwise; and sends nothing after it.
+    case answerTwice
+}
+
+/// What a server has decided to answer.
+struct ServerAnswer {
+    var status: Int
+    var reason: String?
+    var timestamp: UInt64?
+    var retryAfter: Int?
+    /// It is a legacy gateway's: the status is one of an error response.
+    var isGateways = false
+
+    static let accepted = ServerAnswer(status: 200)
+
+    /// True where the engine may send the row again in the same process.
+    var allowsRetry: Bool {
+        if isGateways { return Self.meaning(ofGateway: status) == .transient }
+        return switch status {
+        case 408, 421, 425, 429, 500, 503: true
+        case 403: reason == "InvalidProviderToken" || reason == "ExpiredProviderToken"
+        default: false
+        }
+    }
+
+    /// True where the engine leaves the row to a later process.
+    var allowsRetryLater: Bool {
+        if isGateways { return Self.meaning(ofGateway: status) != .rejected }
+        return status == 403 || allowsRetry
+    }
+
+    /// True where nobody knows what became of the notification: APNs never says so, and what somebody
+    /// on the way says may be said of a request that was passed on.
+    var leavesDoubt: Bool {
+        !isGateways && ((201..<300).contains(status) || status == 502 || status == 504)
+    }
+
+    var body: [UInt8] {
+        guard let reason else { return [] }
+        let time = timestamp.map { #","timestamp":\#($0)"# } ?? ""
+        return Array(#"{"reason":"\#(reason)"\#(time)}"#.utf8)
+    }
+}
+
+/// How a server treats a request.
+enum Fate {
+    case answer(ServerAnswer)
+    /// The answer comes before the request's body.
+    case earlyAnswer(ServerAnswer)
+    case refuse
+    case reset
+    case silence
+    /// What the token deserves, and what is wrong with it.
+    case half(HalfResponse, ServerAnswer)
+}
+
+extension FaultPlan {
+    /// What becomes of a request.
+    func fate(
+        token: [UInt8], copy: Int, authorization: [UInt8]?, random: inout SimulationRandom
+    ) -> Fate {
+        if let authorization, expiresTokensBefore > 0,
+            let issued = UInt64(String(decoding: authorization.dropFirst(7), as: UTF8.self)),
+            issued < expiresTokensBefore
+        {
+            return .answer(ServerAnswer(status: 403, reason: "ExpiredProviderToken"))
+        }
+        if let authorization, refusesTokensFrom > 0,
+            let issued = UInt64(String(decoding: authorization.dropFirst(7), as: UTF8.self)),
+            issued >= refusesTokensFrom
+        {
+            return .answer(ServerAnswer(status: 429, reason: "TooManyProviderTokenUpdates"))
+        }
+        if random.chance(refused) { return .refuse }
+        if random.chance(resetStream) { return .reset }
+        if random.chance(silentStream) { return .silence }
+        if random.chance(busy) {
+            let after = random.chance(0.3) ? random.between(1...3) : nil
+            return .answer(
+                ServerAnswer(status: 429, reason: "TooManyRequests", retryAfter: after))
+        }
+        if random.chance(trouble) {
+            let after = random.chance(0.3) ? random.between(1...5) : nil
+            return .answer(
+                random.chance(0.5)
+                    ? ServerAnswer(status: 500, reason: "InternalServerError")
+                    : ServerAnswer(
+                        status: 503, reason: random.pick(["ServiceUnavailable", "Shutdown"]),
+                        retryAfter: after))
+        }
+        if random.chance(credential) {
+            return .answer(
+                ServerAnswer(
+                    status: 403, reason: random.pick(["InvalidProviderToken", "Forbidden"])))
+        }
+        if random.chance(strangeReason) {
+            let name = hasManyReasons ? String(decoding: token.prefix(6), as: UTF8.self) : ""
+            return .answer(ServerAnswer(status: 400, reason: "PhaseOfTheMoon" + name))
+        }
+        if random.chance(earlyAnswer) {
+            return .earlyAnswer(ServerAnswer(status: 413, reason: "PayloadTooLarge"))
+        }
+        if oddStatuses.chance > 0, random.chance(oddStatuses.chance) {
+            return .answer(OddStatuses.draw(&random))
+        }
+        let deserved = Self.deserved(by: token, copy: copy)
+        if halves.chance > 0, random.chance(halves.chance) {
+            return .half(random.pick(HalfResponse.allCases), deserved)
+        }
+        return .answer(deserved)
+    }
+
+    /// What a token deserves on a good day; the same each time it is asked about.
+    ///
+    /// - Parameter copy: Tells copies of a token apart whose responses differ.
+    static func deserved(by token: [UInt8], copy: Int) -> ServerAnswer {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325 ^ UInt64(copy) &* 0x9e37_79b9_7f4a_7c15
+        for byte in token { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        switch (hash >> 20) % 100 {
+        case 0..<4: return ServerAnswer(status: 400, reason: "BadDeviceToken")
+        case 4..<7, 7..<(copy == 0 ? 7 : 40):
+            return ServerAnswer(
+                status: 410, reason: "Unregistered",
+                timestamp: 1_700_000_000_000 + hash % 86_400_000)
+        default: return .accepted
+        }
+    }
+}

@@ -1,0 +1,257 @@
+import Broadside
+import Support
+
+/// A legacy gateway's end of one connection. It takes notifications in their order and says nothing,
+/// until one of them is wrong: from then on it discards, says its last word, and ends the connection.
+final class SimulatedGateway {
+    /// What it says at the end.
+    struct LastWord {
+        var fate: GatewayFate
+        var status: UInt8
+        /// The identifier that it names.
+        var identifier: UInt32
+        /// Which of the notifications that arrived this is, from 0; nil: none.
+        var named: Int?
+        var ending: GatewayEnding
+    }
+
+    let link: Int
+    var faults: FaultPlan
+    unowned let simulation: Simulation
+    var random: SimulationRandom
+    private var reader = NotificationReader()
+    /// The journal's copies of what arrived, in order, and the identifiers.
+    private(set) var copies: [Int] = []
+    private var identifiers: [UInt32] = []
+    /// Notifications that it acted on.
+    private var taken = 0
+    private(set) var lastWord: LastWord?
+    private var hasSpoken = false
+    private var sentCount = 0
+    /// The client has the whole of its error response with so many bytes; nil where it gives none.
+    private(set) var responseEnd: Int?
+
+    init(link: Int, faults: FaultPlan, simulation: Simulation, random: SimulationRandom) {
+        self.link = link
+        self.faults = faults
+        self.simulation = simulation
+        self.random = random
+    }
+
+    /// True while it takes notifications.
+    var isGood: Bool { lastWord == nil }
+
+    /// Rows of what arrived last.
+    var lastCopies: ArraySlice<Int> { copies.suffix(8) }
+
+    /// Nothing else goes wrong from here on.
+    func calmDown() { faults = .calm }
+
+    /// Takes bytes from the network.
+    func receive(_ bytes: [UInt8]) {
+        for notification in reader.read(bytes) {
+            arrived(notification)
+            guard simulation.failure == nil else { return }
+        }
+        if let problem = reader.problem { simulation.fail("link \(link) carries \(problem)") }
+    }
+
+    private func arrived(_ notification: NotificationReader.Notification) {
+        guard
+            let row = simulation.checkNotification(
+                notification, after: identifiers.last, link: link)
+        else { return }
+        let copy = simulation.journal.arrived(
+            row: row, link: link, stream: Int32(copies.count + 1), tokenIssued: nil,
+            isDiscarded: !isGood, simulation: simulation)
+        copies.append(copy)
+        identifiers.append(notification.identifier ?? 0)
+        if isGood {
+            decide(notification, copy)
+        } else {
+            discard(copy)
+        }
+    }
+
+    /// It came behind a notification that was wrong.
+    private func discard(_ copy: Int) {
+        simulation.journal.resolve(copy, .notProcessed)
+        guard let word = simulation.links[link].word, word.position != nil else { return }
+        simulation.journal.told(copy, at: word.toldAt, isTooLate: false)
+    }
+
+    private func decide(_ notification: NotificationReader.Notification, _ copy: Int) {
+        let last = copies.count - 1
+        let fate = faults.gateway.fate(
+            of: notification.token, command: notification.command, taken: taken, random: &random)
+        switch fate {
+        case .take, .shutDown:
+            taken += 1
+            simulation.journal.resolve(copy, .answered(.accepted))
+            if case .shutDown = fate { end(fate, 10, identifiers[last], named: last) }
+        case .refuse(let status):
+            simulation.journal.resolve(copy, .answered(.refused(status)))
+            end(fate, status, identifiers[last], named: last)
+        case .half(let status):
+            discard(copy)
+            end(fate, status, identifiers[last], named: last)
+        case .nameless(let status):
+            discard(copy)
+            end(fate, status, 0, named: nil)
+        case .wordless, .junk:
+            discard(copy)
+            end(fate, 0, 0, named: nil)
+        }
+    }
+
+    /// None that arrived: 0, one that is perhaps on its way, one that perhaps is written and has not left
+    /// yet, or one that will not come.
+    private func strangeIdentifier() -> UInt32 {
+        let next = UInt32(random.between(1...9))
+        let left = simulation.taps[link].requests.last?.identifier ?? 0
+        let isHeld = simulation.links[link].pendingSend != nil
+        switch isHeld ? 2 : random.below(4) {
+        case 0: return 0
+        case 1: return (identifiers.last ?? 0) &+ next
+        case 2: return left &+ next
+        default: return left &+ 5000
+        }
+    }
+
+    /// - Parameter named: nil where the word, once it is heard, names no notification that arrived.
+    private func end(_ fate: GatewayFate, _ status: UInt8, _ identifier: UInt32, named: Int?) {
+        // Without identifiers nothing can be named: mostly the connection ends without a word.
+        let isNamed = simulation.plan.gateway?.command != 0
+        let isMute = !isNamed && random.chance(0.7)
+        lastWord = LastWord(
+            fate: isMute ? .wordless : fate, status: status, identifier: isNamed ? identifier : 0,
+            named: isNamed ? named : nil, ending: random.pick(faults.gateway.endings))
+        let delay = random.chance(0.3) ? 0 : random.delay(faults.gateway.errorDelay)
+        simulation.events.insert(.gatewaySpeaks(link: link), at: simulation.clock + delay)
+    }
+
+    /// Shuts the connection down at an instant of its own, whatever is in progress.
+    func sayGoodbye() {
+        guard isGood else { return }
+        let last = copies.count - 1
+        end(.shutDown, 10, identifiers.last ?? 0, named: last >= 0 ? last : nil)
+    }
+
+    /// Says the last word, and ends the connection.
+    func speak() {
+        guard var word = lastWord, !hasSpoken, simulation.links[link].isOpenAtServer else { return }
+        hasSpoken = true
+        cover(word)
+        if case .nameless = word.fate, simulation.plan.gateway?.command != 0 {
+            word.identifier = strangeIdentifier()
+            lastWord = word
+        }
+        var response: [UInt8] = [8, word.status]
+        for shift in [24, 16, 8, 0] {
+            response.append(UInt8(truncatingIfNeeded: word.identifier >> UInt32(shift)))
+        }
+        if random.chance(faults.gateway.trailing) { response += [8, 1, 0, 0, 0, 1, 0xff] }
+        var ending = word.ending
+        switch word.fate {
+        case .wordless:
+            response = []
+            // Who says nothing and ends nothing takes everything.
+            if ending == .never { ending = .atOnce }
+        case .half:
+            response = Array(response.prefix(random.between(1...5)))
+        case .junk:
+            response = (0..<random.between(6...20)).map { _ in
+                UInt8(truncatingIfNeeded: random.next())
+            }
+            response[0] |= 0x10
+        case .take, .refuse, .shutDown, .nameless:
+            responseEnd = sentCount + 6
+        }
+        sentCount += response.count
+        if !response.isEmpty { simulation.serverSent(link: link, response) }
+        switch ending {
+        case .atOnce:
+            // What arrives from here on is answered by a reset, which may be there before the word is read.
+            if random.chance(0.3) { simulation.links[link].sendError = 32 }
+            simulation.serverCloses(link: link, errno: 0)
+        case .later:
+            if random.chance(0.3) { simulation.links[link].sendError = 32 }
+            simulation.schedule(.close, link: link, after: random.skewedDelay(4 * second))
+        case .reset: simulation.serverCloses(link: link, errno: 104)
+        case .never: break
+        }
+    }
+
+    private func cover(_ word: LastWord) {
+        let fault: Fault
+        switch word.fate {
+        case .wordless: fault = .gatewayWordless
+        case .half: fault = .gatewayHalf
+        case .junk: fault = .gatewayJunk
+        case .nameless: fault = .gatewayNameless
+        case .take, .shutDown: fault = word.named == nil ? .gatewayNameless : .gatewayShutdown
+        case .refuse: fault = word.named == nil ? .gatewayNameless : .gatewayError
+        }
+        let copy = (word.named ?? copies.indices.last).map { simulation.journal.copies[copies[$0]] }
+        let row = copy?.row
+        simulation.cover(fault, link: link, row: row, isWhole: true)
+        if let copy, simulation.clock - copy.sentAt > simulation.plan.silence {
+            simulation.cover(.gatewayLate, link: link, row: row, isWhole: true)
+        }
+        if word.ending == .never {
+            simulation.cover(.gatewayStays, link: link, row: row, isWhole: true)
+        }
+    }
+
+    /// Does what befalls connections of either protocol.
+    func perform(_ act: ServerAct) {
+        switch act {
+        case .close:
+            simulation.cover(.closed, link: link)
+            simulation.serverCloses(link: link, errno: 0)
+        case .resetConnection:
+            simulation.cover(.connectionReset, link: link)
+            simulation.serverCloses(link: link, errno: 104)
+        case .fallSilent:
+            simulation.cover(.silence, link: link)
+            simulation.fallSilent(link: link)
+        case .stall(let duration):
+            simulation.cover(.stall, link: link)
+            simulation.stall(link: link, for: duration)
+        case .halfClose:
+            simulation.cover(.halfClose, link: link)
+            hasSpoken = true
+            simulation.serverEndsSending(link: link)
+        default:
+            preconditionFailure("\(act) is an act of HTTP/2")
+        }
+    }
+}
+
+extension ServerAnswer {
+    /// What an error response says of the notification that it names.
+    static func refused(_ status: UInt8) -> ServerAnswer {
+        ServerAnswer(
+            status: Int(status), reason: Self.gatewayReasons[status] ?? "UnknownError",
+            isGateways: true)
+    }
+
+    /// Apple's "Binary Provider API" (archived), table of error codes, in the provider API's words where
+    /// it has one for the same.
+    private static let gatewayReasons: [UInt8: String] = [
+        1: "ProcessingError", 2: "MissingDeviceToken", 3: "MissingTopic", 4: "PayloadEmpty",
+        5: "InvalidTokenSize", 6: "InvalidTopicSize", 7: "PayloadTooLarge", 8: "BadDeviceToken",
+        10: "Shutdown", 128: "ProtocolError",
+    ]
+
+    /// Whether a gateway's status says that a row is refused for good; for the credential; or for now.
+    enum GatewayMeaning { case rejected, credential, transient }
+
+    static func meaning(ofGateway status: Int) -> GatewayMeaning {
+        switch status {
+        case 2, 4, 5, 7, 8, 128: .rejected
+        case 3, 6: .credential
+        default: .transient
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import Broadside
+import Campaign
+import Engine
+import Lists
+
+/// What lies in a reactor's inbox until it wakes.
+enum Delivery {
+    case completion(ReactorCompletion)
+    case bytes(link: Int, [UInt8])
+}
+
+/// One reactor of a process, with what of its submissions is under way.
+final class SimulatedReactor {
+    struct PendingWrite {
+        var bytes: UnsafeRawBufferPointer
+        var copy: [UInt8]
+        var offset: Int
+    }
+
+    let index: Int
+    var machine: TransparentReactor
+    var inbox: [(at: UInt64, Delivery)] = []
+    /// The link in each slot.
+    var linkOfSlot: [Int: Int] = [:]
+    var turnTicket = 0
+    var turnAt: UInt64 = .max
+    var pendingWrite: PendingWrite?
+    /// What the sync under way will make safe.
+    var pendingSync: Int?
+    /// Wakes in a row that brought nothing.
+    var idleTurns = 0
+    var countedRequests: UInt64 = 0
+    var isDone = false
+    /// When its connections are looked at next.
+    var nextRoomLook: UInt64 = 0
+    /// Since the last look there was a turn after which no row could go out.
+    var lackedRows = false
+
+    init(index: Int, machine: consuming TransparentReactor) {
+        self.index = index
+        self.machine = machine
+    }
+}
+
+/// One life of the engine: from its start to its end, or to its death.
+final class SimulatedProcess {
+    let epoch: Int
+    let faults: FaultPlan
+    /// What of the faults is left: nothing once all is well.
+    var current: FaultPlan
+    /// Since when all is well; nil where it is not.
+    var calmSince: UInt64?
+    let coordinator: RunCoordinator
+    let reopens: ReopenedStates
+    let list: ListSource
+    /// What the ledger said of each row when the process began.
+    let statesAtStart: [RowState]
+    var reactors: [SimulatedReactor] = []
+    var hasDied = false
+    /// A provider token is on its way.
+    var isTokenAsked = false
+    /// Requests by the virtual instant at which they were made, for the rate.
+    var requestTimes: [(time: UInt64, count: Int)] = []
+    let startedAt: UInt64
+    /// The rate in force from an instant on; nil: none.
+    var rates: [(time: UInt64, rate: UInt64?)] = []
+    /// Whether any notification was accepted.
+    var hasAccepted = false
+    /// Events since it began.
+    var steps = 0
+    /// When its word to stop was given; nil before.
+    var stoppedAt: UInt64?
+    /// The trouble that the trace has told of.
+    var toldTrouble: String?
+    /// The end of a connection for which its server is to blame.
+    var excusedTrouble: String?
+    /// Rows that were handed out while the canary was pending, those left out that are not sent.
+    var canaryRows: [Int] = []
+    /// The last of all rows that were looked at for the canary, those that are not tokens included.
+    var lastCanaryRow = 0
+    /// Rows that were settled when something was settled last, and the step at that time.
+    var progress: (settled: UInt64, step: Int) = (0, 0)
+    /// When connections were begun beyond each reactor's first ones.
+    var reconnectTimes: [UInt64] = []
+    /// Pauses that addresses surely have, and for how many failures in a row: all reactors share them.
+    var pauses: [Int: AddressPause] = [:]
+    /// Where the chunk that came next would start in the list's order, and whether one came before
+    /// another that lies before it.
+    var nextChunkRow: UInt64 = 0
+    var hasDisorder = false
+    /// What it learned of its servers.
+    var facts = ServerFacts()
+    /// The first of its links.
+    var firstLink = 0
+    /// Connections that went elsewhere since one went to an address that may be used.
+    var neglected: [Int: Int] = [:]
+    /// When there was a connection last, or no row that waited for one.
+    var triedAt: UInt64
+    /// When the credentials were read again last.
+    var reloadedAt: UInt64 = 0
+    /// Until when it is stopped as a whole, or was last; 0: never.
+    var frozenUntil: UInt64 = 0
+    /// From when on it gets what came meanwhile: its first turns come before that.
+    var takesFrom: UInt64 = 0
+    /// Responses that it was told: when, and whether it surely took them for what they are.
+    var responses: [(copy: Int, time: UInt64, isSure: Bool)] = []
+    /// When each request was made, in order.
+    var requestsMadeAt: [UInt64] = []
+    /// Connections begun, by reactor.
+    var connectionsBegun: [Int: Int] = [:]
+
+    init(
+        epoch: Int, faults: FaultPlan, coordinator: RunCoordinator, reopens: ReopenedStates,
+        list: ListSource, statesAtStart: [RowState], startedAt: UInt64
+    ) {
+        self.epoch = epoch
+        self.faults = faults
+        current = faults
+        self.coordinator = coordinator
+        self.reopens = reopens
+        self.list = list
+        self.statesAtStart = statesAtStart
+        self.startedAt = startedAt
+        triedAt = startedAt
+    }
+
+    var isOver: Bool { hasDied || reactors.allSatisfy(\.isDone) }
+
+    /// True where rows in doubt may be sent again whatever the policy says.
+    var reopensUnknown: Bool { reopens.contains(RowState.unknown) }
+}

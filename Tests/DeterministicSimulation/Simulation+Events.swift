@@ -1,0 +1,206 @@
+import Broadside
+import Campaign
+import Engine
+import Ring
+import Support
+
+extension Simulation {
+    /// Lets an event happen.
+    ///
+    /// - Parameter time: When it was to happen; the clock may have gone on since.
+    func handle(_ event: SimulationEvent, at time: UInt64) {
+        if let until = stallEnd(of: event), until > time {
+            events.insert(event, at: until)
+            return
+        }
+        if clock < process.frozenUntil, event.isOfProcess {
+            events.insert(event, at: process.frozenUntil)
+            return
+        }
+        switch event {
+        case .turn(let index, let ticket):
+            let reactor = process.reactors[index]
+            // A stale wake, of this process or of an earlier one.
+            guard ticket == reactor.turnTicket else { return }
+            trace.step(time: clock, kind: 3, index)
+            turn(reactor)
+        case .deliver(let index, let epoch, let completion):
+            guard epoch == process.epoch else { return }
+            deliver(.completion(completion), to: process.reactors[index])
+        case .connected(let link, let errno):
+            connected(link, errno: errno)
+        case .sendDone(let link):
+            sendDone(link)
+        case .bytesToServer(let link, let bytes, let sentAt):
+            links[link].arrivingSentAt = sentAt
+            bytesArrived(bytes, atServerOf: link)
+        case .endToServer(let link):
+            links[link].isOpenAtServer = false
+            servers[link] = nil
+            gateways[link] = nil
+        case .bytesToClient(let link, let bytes):
+            bytesArrived(bytes, atClientOf: link)
+        case .endToClient(let link, let errno):
+            endArrived(atClientOf: link, errno: errno)
+        case .closed(let link):
+            closed(link)
+        case .server(let link, let act):
+            guard links[link].isOpenAtServer else { return }
+            guard servers[link] != nil || gateways[link] != nil else { return }
+            trace.step(time: clock, kind: 4, link)
+            note { "link \(link): server \(act)" }
+            servers[link]?.perform(act)
+            gateways[link]?.perform(act)
+        case .gatewaySpeaks(let link):
+            trace.step(time: clock, kind: 10, link)
+            gateways[link]?.speak()
+        case .gatewayLeaves(let link):
+            trace.step(time: clock, kind: 11, link)
+            gateways[link]?.sayGoodbye()
+        case .writeDone(let reactor, let epoch):
+            guard epoch == process.epoch else { return }
+            writeDone(process.reactors[reactor])
+        case .syncDone(let reactor, let epoch):
+            guard epoch == process.epoch else { return }
+            syncDone(process.reactors[reactor])
+        case .signal(let epoch, let isSecond):
+            guard epoch == process.epoch, process.calmSince == nil else { return }
+            signal(isSecond: isSecond)
+        case .freeze(let epoch, let duration):
+            guard epoch == process.epoch, process.calmSince == nil else { return }
+            note { "the process is stopped for \(duration / millisecond) ms" }
+            trace.step(time: clock, kind: 13, 0)
+            cover(.freeze)
+            process.frozenUntil = max(process.frozenUntil, clock + duration)
+            process.takesFrom = process.frozenUntil + random.delay(300 * millisecond)
+        case .rate(let epoch, let rate):
+            guard epoch == process.epoch else { return }
+            note { "the rate is \(String(describing: rate)) from now on" }
+            cover(.newRate)
+            process.coordinator.milliRate = rate.map { $0 * 1000 }
+            process.rates.append((clock, rate))
+        case .growth(let epoch, let connections, let reactors):
+            guard epoch == process.epoch else { return }
+            grow(to: connections, reactors: reactors)
+        case .renewal(let epoch):
+            guard epoch == process.epoch else { return }
+            renewToken()
+        case .reload(let epoch):
+            guard epoch == process.epoch else { return }
+            note { "the credentials are read again" }
+            trace.step(time: clock, kind: 7, 0)
+            cover(.reload)
+            process.coordinator.replaceConnections()
+            process.reloadedAt = clock
+        case .calm(let epoch):
+            guard epoch == process.epoch else { return }
+            calmDown()
+        case .death(let epoch, let isPowerCut):
+            guard epoch == process.epoch, process.calmSince == nil else { return }
+            die(isPowerCut: isPowerCut)
+        }
+    }
+
+    /// Until when what a server gets or does has to wait.
+    private func stallEnd(of event: SimulationEvent) -> UInt64? {
+        switch event {
+        case .bytesToServer(let link, _, _), .endToServer(let link), .server(let link, _),
+            .gatewaySpeaks(let link), .gatewayLeaves(let link):
+            links[link].stalledUntil
+        default: nil
+        }
+    }
+
+    /// When time began to run for the process: what it was to do before counts from there.
+    func since(_ time: UInt64) -> UInt64 {
+        guard process.takesFrom > 0 else { return time }
+        // It looks at its timers a second later: what came meanwhile is taken in before.
+        return min(clock, max(time, process.takesFrom + second))
+    }
+
+    private func signal(isSecond: Bool) {
+        note { isSecond ? "the second signal" : "a signal" }
+        trace.step(time: clock, kind: 5, isSecond ? 1 : 0)
+        cover(isSecond ? .secondSignal : .signal)
+        process.coordinator.stop(.signal)
+        if isSecond { process.coordinator.stopAtOnce() }
+        for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }
+    }
+
+    /// The process ends here and now; what it had handed to the kernel takes its course.
+    func die(isPowerCut: Bool) {
+        note { isPowerCut ? "the power fails" : "the process is killed" }
+        trace.step(time: clock, kind: 6, isPowerCut ? 1 : 0)
+        cover(isPowerCut ? .powerCut : .kill)
+        for reactor in process.reactors { abandonWrite(of: reactor) }
+        if isPowerCut {
+            let last = segments.count - 1
+            for index in segments[last].indices {
+                segments[last][index].loseUnsynced(random: &random)
+            }
+        }
+        process.hasDied = true
+    }
+
+    // MARK: Submissions
+
+    /// Begins what a reactor asks for.
+    func perform(_ submission: ReactorSubmission, for reactor: SimulatedReactor) {
+        let faults = process.current
+        func answer(_ completion: ReactorCompletion, after delay: UInt64) {
+            events.insert(
+                .deliver(reactor: reactor.index, epoch: process.epoch, completion),
+                at: clock + delay)
+        }
+        switch submission {
+        case .resolve:
+            let fails = random.chance(faults.resolveFailure)
+            if fails { cover(.noName) }
+            var addresses = (0..<plan.addresses).map {
+                SocketAddress.v4(0x0a00_0001 + UInt32($0), port: 443)
+            }
+            if random.chance(faults.addressChange) {
+                addresses = [random.pick(addresses)]
+            }
+            if plan.bounds.changesNames {
+                let first = 0x0a01_0000 + UInt32(clock / second % 1000) * 60
+                addresses = (first..<(first + 60)).map { SocketAddress.v4($0, port: 443) }
+            }
+            answer(
+                .resolved(
+                    fails
+                        ? .failure(ResolutionFailure(message: "no such name")) : .success(addresses)
+                ), after: random.skewedDelay(100 * millisecond))
+        case .requestChunk(let rowLimit):
+            do {
+                let isPending = process.coordinator.canary?.isPending ?? false
+                let chunk = try process.list.next(rowLimit: rowLimit)
+                if isPending, let chunk { noteCanaryRows(chunk) }
+                answer(
+                    chunk.map { .chunk($0) } ?? (process.list.isHeld ? .listHeld : .listEnded),
+                    after: random.skewedDelay(20 * millisecond))
+            } catch {
+                fail("the list can't be read: \(error.message)")
+            }
+        case .connect(let slot, let address):
+            connect(slot: slot, to: address, for: reactor)
+        case .receive(let slot):
+            startReceiving(link(of: slot, reactor))
+        case .send(let slot, let bytes):
+            send(bytes, on: link(of: slot, reactor))
+        case .close(let slot):
+            close(link(of: slot, reactor))
+        case .write(let bytes, let offset):
+            write(bytes, at: Int(offset), for: reactor)
+        case .sync:
+            sync(for: reactor)
+        }
+    }
+
+    private func link(of slot: Int, _ reactor: SimulatedReactor) -> Int {
+        guard let link = reactor.linkOfSlot[slot] else {
+            preconditionFailure("slot \(slot) has no connection")
+        }
+        return link
+    }
+}

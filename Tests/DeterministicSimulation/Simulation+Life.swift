@@ -1,0 +1,278 @@
+import Broadside
+import Campaign
+import Engine
+import Lists
+import Ring
+
+extension Simulation {
+    /// Starts the engine as the command does: from the ledger, if there is one.
+    func makeProcess(
+        epoch: Int, faults: FaultPlan, reopens: ReopenedStates, random: inout SimulationRandom
+    ) -> SimulatedProcess? {
+        let segments = segments.flatMap { $0 }.map(\.ledgerSegment)
+        let limit = plan.limit(epoch: epoch)
+        do {
+            let index = try LedgerIndex(
+                segments: segments, campaign: plan.campaign, recordedLengths: manifestLengths,
+                rows: CampaignRows(limit: limit))
+            let states = try readLedger(index).map(\.state)
+            for row in states.indices where states[row] == .inDoubt { wasInDoubt[row] = true }
+            for previous in 1..<max(1, epoch) {
+                manifestLengths[UInt32(previous)] = index.segmentLengths(epoch: UInt32(previous))
+            }
+            let pool = ChunkPool(reactors: plan.reactors)
+            let resumePlan: ResumePlan? =
+                epoch == 1
+                ? nil
+                : ResumePlan(
+                    index: index, lostRows: plan.onLost == .resend ? .resend : .record,
+                    reopens: reopens)
+            let coordinator = makeCoordinator(
+                canary: try makeCanary(index),
+                rowsRead: makeInvalidRowsGuard(states, reopens: reopens))
+            let list = try ListSource(
+                list: TokenList(lines: plan.list.bytes, layout: plan.list.layout),
+                pool: pool, plan: resumePlan,
+                rowsLimit: limit, canary: coordinator.canary)
+            let process = SimulatedProcess(
+                epoch: epoch, faults: faults, coordinator: coordinator, reopens: reopens,
+                list: list, statesAtStart: states, startedAt: clock)
+            process.firstLink = links.count
+            addReactors(to: process, pool: pool, random: &random)
+            return process
+        } catch {
+            fail("the ledger can't be taken up: \(error)")
+            return nil
+        }
+    }
+
+    private func makeCoordinator(canary: CanaryGate?, rowsRead: InvalidRowsGuard) -> RunCoordinator
+    {
+        let issued = takeKeptToken()
+        var authorization: [UInt8]?
+        var sign: RunCoordinator.Signer?
+        if plan.usesProviderToken {
+            authorization = Array("bearer \(issued)".utf8)
+            sign = { seconds in Array("bearer \(seconds)".utf8) }
+        }
+        var milliRate: UInt64?
+        if let rate = plan.rate { milliRate = rate * 1000 }
+        return RunCoordinator(
+            authorization: authorization, issuedAt: issued, milliRate: milliRate,
+            abortAfter: plan.abortAfter, maxBadTokensPercent: 50, rowsRead: rowsRead,
+            canary: canary,
+            connectionTarget: plan.growth?.target(reactors: plan.reactors),
+            handoffRows: plan.bounds.handoffRows, sign: sign)
+    }
+
+    private func addReactors(
+        to process: SimulatedProcess, pool: ChunkPool, random: inout SimulationRandom
+    ) {
+        var files: [SimulatedSegment] = []
+        for index in 0..<plan.reactors {
+            let ledger = LedgerWriter(
+                campaign: plan.campaign, epoch: UInt32(process.epoch), reactor: UInt16(index))
+            files.append(SimulatedSegment(epoch: UInt32(process.epoch), reactor: UInt16(index)))
+            let machine = TransparentReactor(
+                settings: plan.settings(), coordinator: process.coordinator, reactor: index,
+                ledger: ledger, chunkPool: pool, layout: plan.list.layout,
+                seed: random.next(), now: now)
+            process.reactors.append(SimulatedReactor(index: index, machine: machine))
+        }
+        segments.append(files)
+    }
+
+    // MARK: Turns
+
+    /// Makes sure that a reactor wakes at an instant, or before.
+    func wake(_ reactor: SimulatedReactor, at time: UInt64) {
+        guard time < reactor.turnAt else { return }
+        reactor.turnAt = time
+        tickets += 1
+        reactor.turnTicket = tickets
+        events.insert(.turn(reactor: reactor.index, ticket: reactor.turnTicket), at: time)
+    }
+
+    /// Puts something into a reactor's inbox; it wakes a moment later, so that things gather.
+    func deliver(_ delivery: Delivery, to reactor: SimulatedReactor) {
+        guard !reactor.isDone else { return }
+        if case .completion(.chunk(let chunk)) = delivery {
+            process.hasDisorder = process.hasDisorder || chunk.start.row != process.nextChunkRow
+            process.nextChunkRow = chunk.end.row
+        }
+        reactor.inbox.append((clock, delivery))
+        wake(reactor, at: clock + random.delay(20_000))
+    }
+
+    /// One turn, as a driver does it.
+    func turn(_ reactor: SimulatedReactor) {
+        guard !reactor.isDone else { return }
+        reactor.turnAt = .max
+        // After a stop the first turns come before what came meanwhile is taken in.
+        let isEarly = clock < process.takesFrom
+        let inbox = isEarly ? [] : reactor.inbox
+        if !isEarly { reactor.inbox.removeAll(keepingCapacity: true) }
+        for (time, delivery) in inbox {
+            arrival = time < process.frozenUntil ? time : nil
+            hand(delivery, to: reactor)
+        }
+        arrival = nil
+        let isBacklogHigh = reactor.machine.isBacklogHigh
+        reactor.machine.exchangeWithRun(now)
+        let isStopping = process.coordinator.isStopping
+        interleave(with: reactor)
+        reactor.machine.turn(now)
+        interleave(with: reactor)
+        reactor.machine.finishTurn(now)
+        checkBacklog(reactor, wasHigh: isBacklogHigh)
+        checkStopping(reactor, wasStopping: isStopping)
+        if process.stoppedAt == nil, process.coordinator.isStopping { process.stoppedAt = clock }
+        if trace.isTelling { tellTrouble() }
+        var submissions = 0
+        while let submission = reactor.machine.nextSubmission() {
+            submissions += 1
+            perform(submission, for: reactor)
+            guard failure == nil else { return }
+        }
+        countRequests(of: reactor)
+        checkGrowth(reactor)
+        checkRoom(reactor)
+        checkMemory(reactor)
+        if !process.hasAccepted { checkEarly() }
+        askForToken()
+        if reactor.machine.isFinished {
+            reactor.isDone = true
+            note { "reactor \(reactor.index) is finished" }
+            return
+        }
+        let deadline = reactor.machine.nextDeadline
+        let isIdle = inbox.isEmpty && submissions == 0 && deadline <= clock
+        reactor.idleTurns = isIdle ? reactor.idleTurns + 1 : 0
+        if reactor.idleTurns > 1000 {
+            fail("reactor \(reactor.index) spins: its deadline stays in the past")
+        }
+        // A turn takes its time, so that a deadline in the past still comes to an end.
+        wake(reactor, at: max(deadline, clock + 5_000))
+        if isEarly { wake(reactor, at: process.takesFrom) }
+    }
+
+    /// In the middle of a reactor's turn another one has a whole turn, as threads do: between taking the
+    /// run's directives and following them, or before what came of that is told.
+    private func interleave(with reactor: SimulatedReactor) {
+        guard process.reactors.count > 1, !isInterleaving, random.chance(0.1) else { return }
+        let other = process.reactors[random.below(process.reactors.count)]
+        guard other !== reactor, !other.isDone else { return }
+        note { "r\(other.index) has a turn within one of r\(reactor.index)" }
+        trace.step(time: clock, kind: 12, other.index)
+        isInterleaving = true
+        turn(other)
+        isInterleaving = false
+    }
+
+    private func tellTrouble() {
+        guard process.coordinator.lastTrouble?.message != process.toldTrouble else { return }
+        process.toldTrouble = process.coordinator.lastTrouble?.message
+        note { "trouble: \(process.toldTrouble ?? "none")" }
+    }
+
+    private func hand(_ delivery: Delivery, to reactor: SimulatedReactor) {
+        switch delivery {
+        case .completion(let completion):
+            trace.step(time: clock, kind: 1, reactor.index)
+            note { "r\(reactor.index) <- \(Self.words(completion))" }
+            noteDeafness(completion, reactor)
+            reactor.machine.completed(completion, now: now)
+        case .bytes(let link, let bytes):
+            guard links[link].isOpenAtClient else { return }
+            trace.step(time: clock, kind: 2, link, bytes.count)
+            trace.mix(bytes[...])
+            note { "r\(reactor.index) <- link \(link): \(bytes.count) bytes" }
+            links[link].countAtClient += bytes.count
+            links[link].bytesToldAt = clock
+            if let server = servers[link] { hear(server, link) }
+            if let gateway = gateways[link] { hear(gateway, link) }
+            // Memory of exactly this size, so that a read beyond it can be noticed.
+            bytes.withUnsafeBytes { buffer in
+                reactor.machine.received(
+                    connection: links[link].slot, bytes: RawSpan(_unsafeBytes: buffer), now: now)
+            }
+        }
+    }
+
+    /// A connection that the client is told is gone is not listened to any more.
+    private func noteDeafness(_ completion: ReactorCompletion, _ reactor: SimulatedReactor) {
+        switch completion {
+        case .sent(let slot, let result):
+            guard let id = reactor.linkOfSlot[slot] else { return }
+            links[id].sentToldAt = clock
+            if result <= 0 {
+                links[id].sendFailedAt = links[id].sendFailedAt ?? clock
+                noteDeafness(id)
+            }
+        case .receiveEnded(let slot, _):
+            guard let id = reactor.linkOfSlot[slot] else { return }
+            noteDeafness(id)
+        default:
+            break
+        }
+    }
+
+    private func noteDeafness(_ id: Int) {
+        links[id].isDeaf = true
+        links[id].deafAt = links[id].deafAt ?? clock
+    }
+
+    /// What the bytes that the client has now tell it.
+    private func hear(_ server: SimulatedServer, _ link: Int) {
+        let count = links[link].countAtClient
+        if let offset = server.goAwayOffset, offset <= count, links[link].goAwayToldAt == nil {
+            links[link].goAwayToldAt = clock
+            links[link].hasSurelyGoneAway = !links[link].isDeaf && links[link].brokenAt == nil
+            learnedTrouble(ofAddress: links[link].address)
+            if !links[link].isDeaf, links[link].noRequestsSince == nil {
+                links[link].noRequestsSince = (clock, "its server said GOAWAY")
+            }
+        }
+        if let last = server.goAwayLast, last.offset <= count, links[link].lastStream == nil {
+            links[link].lastStream = last.stream
+            links[link].lastStreamToldAt = clock
+            // It disowns what is still on its way, too.
+            links[link].refusal.mayBeRefused(clock)
+            process.facts.refusals[refusalKey(links[link])] = links[link].refusal
+        }
+        while let refusal = server.refusals.first, refusal.offset <= count {
+            links[link].refused.append((refusal.stream, clock))
+            server.refusals.removeFirst()
+            let request = taps[link].requests.last { $0.stream == refusal.stream }
+            learnedRefusal(link, row: request?.row, isSure: !links[link].isDeaf)
+        }
+        for (copy, frameCount) in server.takeEvidence(upTo: count) {
+            journal.told(copy, at: clock, isTooLate: mayBeGivenUp(journal.copies[copy]))
+            let isAwaited =
+                !journal.copies[copy].isToldInVain
+                && !wasCancelled(link: link, stream: journal.copies[copy].stream)
+            if isAwaited { server.noteUsefulFrame(frameCount) }
+            learned(copy)
+        }
+        if let violation = server.violation, violation.start < count {
+            learnedViolation(link, isSure: violation.isSure && violation.end <= count)
+        }
+    }
+
+    private static func words(_ completion: ReactorCompletion) -> String {
+        switch completion {
+        case .chunk(let chunk): "chunk of \(chunk.rowCount) rows from \(chunk.start.row)"
+        default: "\(completion)"
+        }
+    }
+
+    /// Requests are counted when they are made: the pace is kept there.
+    private func countRequests(of reactor: SimulatedReactor) {
+        let requests = reactor.machine.statistics.requests
+        let fresh = Int(requests - reactor.countedRequests)
+        guard fresh > 0 else { return }
+        reactor.countedRequests = requests
+        process.requestTimes.append((clock, fresh))
+        if isLonely { process.requestsMadeAt += repeatElement(clock, count: fresh) }
+    }
+}

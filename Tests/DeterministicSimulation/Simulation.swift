@@ -1,0 +1,250 @@
+import Broadside
+import Campaign
+import Support
+
+/// A simulation in which one seed decides everything: time, network, disk, names, servers, deaths.
+///
+///     reactors --submissions--> network, disk, list --events--> queue --completions--> reactors
+///                                  |      ^
+///                                  v      |
+///               servers (nghttp2), legacy gateways --> journal <-- checked against --> ledger
+///
+/// Nothing here looks at a clock or at anything outside; a seed that fails, fails again.
+public final class Simulation {
+    let plan: SimulationPlan
+    var random: SimulationRandom
+    var events = TimerQueue()
+    /// Virtual nanoseconds since the machine was started.
+    var clock: UInt64 = 1000 * second
+    var trace: Trace
+    var links: [Link] = []
+    var servers: [SimulatedServer?] = []
+    var gateways: [SimulatedGateway?] = []
+    var taps: [FrameTap] = []
+    var segments: [[SimulatedSegment]] = []
+    var manifestLengths: [UInt32: [SegmentLength]] = [:]
+    var journal: Journal
+    /// The row of each token, where it is the token that says which row a notification is.
+    let rowOfToken: [[UInt8]: Int]
+    /// The life that goes on now.
+    private(set) var process: SimulatedProcess!
+    /// What the ledger said when a process last ended in order.
+    var finalStates: [RowState]?
+    /// Rows that some process found in doubt; they may never have been sent.
+    var wasInDoubt: [Bool]
+    /// The requests made for each row, as the clients' bytes tell.
+    var requestsOfRow: [[SentRequest]] = []
+    /// When the provider token was made that lies in the ledger's directory, seconds since 1970.
+    var keptToken: UInt64?
+    /// How old the first process' provider token is, in seconds.
+    var tokenAge: UInt64
+    var tickets = 0
+    /// A reactor's turn is within another one's.
+    var isInterleaving = false
+    /// When what is being handed to a reactor arrived, if the process has been stopped since.
+    var arrival: UInt64?
+    /// All processes so far.
+    var lives: [ProcessLife] = []
+    /// What the manifest says of the canary, and whether the operator has had enough of it.
+    var hasCanaryPassed = false
+    var isCanaryGivenUp = false
+    /// A canary passed, whether that was noted or not.
+    var hasCanaryEverPassed = false
+    /// What the canary of the process knew when it began.
+    var canaryBefore = (answered: 0, refused: 0)
+    /// Whether the operator has switched `--max-invalid` off.
+    var isInvalidGivenUp = false
+    /// How often a turn found a reactor with more connections than it began with.
+    var grownTurns = 0
+    var coverage = Coverage()
+    var steps = 0
+    /// The first invariant that did not hold.
+    private(set) var failure: String?
+
+    static let wallStart: UInt64 = 1_760_000_000_000
+    /// Steps after which a run in which no row is settled counts as endless. Where APNs takes no new
+    /// provider token, all rows are tried again every second for 20 minutes.
+    private var stepLimit: Int { process.faults.refusesTokensFrom > 0 ? 12_000_000 : 3_000_000 }
+    /// Nanoseconds within which a process ends. Where each connection is closed behind a few requests,
+    /// or a single one, and loses them, its address is left alone for up to 75 s each time.
+    private var lifeLimit: UInt64 {
+        let rows = process.faults.requestsPerConnection > 0 ? plan.list.tokens.count : 0
+        return max(4 * 3600, UInt64(rows) * 75) * second + windowTime
+    }
+
+    init(plan: SimulationPlan, telling: Telling) {
+        self.plan = plan
+        random = plan.random
+        tokenAge = plan.tokenAge
+        rowOfToken = plan.gateway == nil ? [:] : plan.list.rowOfToken
+        trace = Trace(telling)
+        wasInDoubt = Array(repeating: false, count: plan.list.tokens.count)
+        journal = Journal(rowCount: plan.list.tokens.count)
+    }
+
+    var now: Now {
+        Now(nanoseconds: clock, wallMilliseconds: Self.wallStart + clock / millisecond)
+    }
+
+    /// Notes that an invariant does not hold; the first one counts.
+    func fail(_ message: String) {
+        guard failure == nil else { return }
+        failure = "at \(seconds(clock)): \(message)"
+        note { "FAILED: \(message)" }
+    }
+
+    /// Tells what happens where somebody listens.
+    func note(_ text: () -> String) {
+        if trace.isTelling { trace.tell("\(seconds(clock)) \(text())") }
+    }
+
+    private func seconds(_ time: UInt64) -> String {
+        let micros = (time - 1000 * second) / 1000
+        let fraction = String(micros % 1_000_000)
+        return "\(micros / 1_000_000)." + String(repeating: "0", count: 6 - fraction.count)
+            + fraction
+    }
+
+    func schedule(_ act: ServerAct, link: Int, after delay: UInt64) {
+        events.insert(.server(link: link, act), at: clock + delay)
+    }
+
+    // MARK: Lives
+
+    /// Lives through all processes until the campaign is complete.
+    func run() {
+        var epoch = 0
+        while failure == nil {
+            epoch += 1
+            guard begin(epoch: epoch) else { return }
+            live()
+            guard failure == nil else { return }
+            end()
+            guard failure == nil else { return }
+            if isComplete { return }
+            if epoch > plan.faultPlans.count + 4 {
+                fail("the campaign does not end although all is calm: \(leftOver)")
+            }
+        }
+    }
+
+    private func begin(epoch: Int) -> Bool {
+        let faults = plan.faults(epoch: epoch)
+        let isCalm = epoch > plan.faultPlans.count
+        var faultsNow = faults
+        if plan.gateway != nil {
+            // A gateway knows no provider tokens.
+        } else if faults.hostility?.kind == .wrongClock {
+            // What becomes of a token that is too old, or too new, is told by other seeds.
+        } else if !isCalm, random.chance(0.25) {
+            faultsNow.expiresTokensBefore = now.wallMilliseconds / 1000 - 1200
+        } else if !isCalm, random.chance(0.3), plan.list.tokens.count <= 300 {
+            // Rows go round for 20 minutes: few of them, by a token that is soon made.
+            tokenAge = 2699
+            faultsNow.refusesTokensFrom = now.wallMilliseconds / 1000 + 1
+        }
+        let reopens: ReopenedStates =
+            isCalm && plan.onLost == .resend ? [.failed, .unknown] : []
+        guard
+            let process = makeProcess(
+                epoch: epoch, faults: faultsNow, reopens: reopens, random: &random)
+        else { return false }
+        self.process = process
+        process.rates = [(0, plan.rate)]
+        lives.append(
+            ProcessLife(epoch: epoch, start: now.wallMilliseconds, end: .max))
+        scheduleGrowth(epoch: epoch)
+        note { "process \(epoch) begins, \(isCalm ? "calm" : "stormy"): \(faultsNow)" }
+        for reactor in process.reactors { wake(reactor, at: clock + random.delay(millisecond)) }
+        guard !isCalm else {
+            process.calmSince = clock
+            return true
+        }
+        scheduleCalm(epoch: epoch)
+        if random.chance(faults.signal) {
+            let at = clock + random.delay(faults.life)
+            events.insert(.signal(epoch: epoch, isSecond: false), at: at)
+            if random.chance(faults.secondSignal) {
+                events.insert(
+                    .signal(epoch: epoch, isSecond: true), at: at + random.skewedDelay(4 * second))
+            }
+        }
+        if random.chance(faults.rateChange) {
+            let rate: UInt64? = random.pick([20, 500, 10_000, nil])
+            events.insert(
+                .rate(epoch: epoch, rate), at: clock + random.skewedDelay(faults.life))
+        }
+        for _ in 0..<faults.reloads {
+            events.insert(
+                .reload(epoch: epoch), at: clock + random.skewedDelay(2 * faults.life))
+        }
+        for _ in 0..<faults.freezes {
+            let duration = random.pick([1500, 5000, 15_000, 45_000, 90_000]) * millisecond
+            events.insert(
+                .freeze(epoch: epoch, duration), at: clock + random.skewedDelay(2 * faults.life))
+        }
+        if random.chance(faults.death) {
+            events.insert(
+                .death(epoch: epoch, isPowerCut: random.chance(faults.powerCut)),
+                at: clock + random.skewedDelay(faults.life))
+        }
+        return true
+    }
+
+    private func live() {
+        let limit = clock + lifeLimit
+        while failure == nil, !process.isOver {
+            guard let (time, event) = events.popFirst() else {
+                fail("nothing will ever happen again")
+                return
+            }
+            clock = max(clock, time)
+            steps += 1
+            if steps & 0xffff == 0 { checkProgress() }
+            if clock > limit { fail("no end within \(lifeLimit / second) s: \(leftOver)") }
+            if steps & 0xff == 0 { checkLiveness() }
+            handle(event, at: time)
+            process.steps += 1
+            if process.steps == process.current.deathStep, !process.isOver {
+                die(isPowerCut: random.chance(process.faults.powerCut))
+            }
+        }
+    }
+
+    private func checkProgress() {
+        let settled = process.reactors.reduce(UInt64(0)) { $0 + $1.machine.snapshot().settled }
+        if settled != process.progress.settled || process.progress.step == 0 {
+            process.progress = (settled, steps)
+        }
+        if steps - process.progress.step > stepLimit {
+            fail("no row is settled within \(stepLimit) steps: \(leftOver)")
+        }
+    }
+
+    private func end() {
+        let process = self.process!
+        note { "process \(process.epoch) \(process.hasDied ? "is dead" : "ends"): \(leftOver)" }
+        lives[lives.count - 1].end = now.wallMilliseconds
+        for index in links.indices where links[index].epoch == process.epoch {
+            abandon(link: index)
+        }
+        checkPace(process)
+        checkConnectionPace(process)
+        if !process.hasDied { checkRowsAtEnd(of: process) }
+        endCanary(of: process)
+        if !process.hasDied { checkEnd(of: process) }
+        process.reactors.removeAll()
+        clock += random.skewedDelay(60 * second)
+    }
+
+    var leftOver: String {
+        guard let process else { return "no process" }
+        return process.reactors.map { reactor in
+            let statistics = reactor.machine.snapshot()
+            return "reactor \(reactor.index): \(statistics.settled) settled, "
+                + "\(statistics.inFlight) in flight, done \(reactor.isDone), time went to "
+                + "\(statistics.limited.map { $0 / second })"
+        }.joined(separator: "; ") + "; stop \(String(describing: process.coordinator.stopCause))"
+            + "; trouble \(process.coordinator.lastTrouble?.message ?? "none")"
+    }
+}
