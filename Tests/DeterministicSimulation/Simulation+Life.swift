@@ -209,6 +209,9 @@ extension Simulation {
                 links[id].sendFailedAt = links[id].sendFailedAt ?? clock
                 noteDeafness(id)
             }
+        case .connected(let slot, let errno):
+            guard let id = reactor.linkOfSlot[slot] else { return }
+            links[id].isSurelyRefused = errno != 0 && links[id].isOpenAtClient
         case .receiveEnded(let slot, _):
             guard let id = reactor.linkOfSlot[slot] else { return }
             noteDeafness(id)

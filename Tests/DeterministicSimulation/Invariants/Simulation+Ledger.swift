@@ -210,7 +210,7 @@ extension Simulation {
             // to 40 s; so may be the next.
             let isSlow =
                 (faults.slowReading > 0 || faults.windowLoss > 0 || faults.trickle > 0)
-                && (plan.giveUpAfter < 60 * second || cause == .canaryUnanswered)
+                && (plan.giveUpAfter < 80 * second || cause == .canaryUnanswered)
             let isGatewayTroubled =
                 plan.gateway.map { faults.gateway.isTroubled(command: $0.command) } ?? false
             isJustified =

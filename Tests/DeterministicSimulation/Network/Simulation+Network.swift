@@ -46,7 +46,6 @@ extension Simulation {
     func connected(_ id: Int, errno: Int32) {
         guard links[id].isOpenAtClient else { return }
         links[id].isConnecting = false
-        links[id].isSurelyRefused = errno != 0
         noteAttempt(id, reactor(of: id), hasFailed: errno != 0)
         if errno == 0 { accept(id) }
         deliver(
@@ -259,7 +258,8 @@ extension Simulation {
         let isHeardFirst = links[id].sentToldAt == clock && links[id].bytesToldAt == clock
         links[id].endedWhileSending =
             links[id].endedWhileSending || links[id].pendingSend != nil || isHeardFirst
-            || (links[id].endWasTold && clock - links[id].lastSendDone < 50_000)
+            || (links[id].endWasTold
+                && clock - max(links[id].lastSendDone, links[id].sentToldAt) < 50_000)
             // The last word and the news that bytes were taken may come together.
             || (links[id].firstWordAt != nil && links[id].sentToldAt == clock)
         if let pending = links[id].pendingSend {
