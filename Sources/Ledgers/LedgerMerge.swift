@@ -105,7 +105,7 @@ public enum LedgerMerge {
     private static func checkChunks(
         of index: LedgerIndex, in list: TokenList
     ) throws(LedgerError) {
-        guard var reader = try? ListPartReader(list: list) else { return }
+        var reader = ListPartReader(list: list)
         for chunk in 0..<index.chunkCount { try reader.check(index.chunk(chunk)) }
     }
 

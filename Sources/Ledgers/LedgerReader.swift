@@ -111,9 +111,7 @@ public struct LedgerReader {
                     guard identity.wireProtocol == nil else { return }
                     bytes += notificationIDText(campaign: campaign, row: row)
                 })
-            var reader: ListPartReader?
-            if let list { reader = try ListPartReader(list: list) }
-            parts.append(export, list: reader)
+            parts.append(export, list: list.map { ListPartReader(list: $0) })
         }
         var header: [UInt8] = []
         format.appendHeader(to: &header)

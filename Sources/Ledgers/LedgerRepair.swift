@@ -109,7 +109,7 @@ private struct Repair {
         guard !gaps.isEmpty else { return [] }
         if salvage.isOfFeedback { return salvage.feedbackChunks(in: gaps) }
         let list = try openList(salvage)
-        var reader = try ListPartReader(list: list)
+        var reader = ListPartReader(list: list)
         for chunk in salvage.knownChunks {
             do {
                 try reader.check(chunk)
@@ -117,18 +117,18 @@ private struct Repair {
                 throw otherList(list, error)
             }
         }
-        let pool = ChunkPool(limit: 3)
-        let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
+        let cursor = ListCursor(
+            list, pool: ChunkPool(limit: 3), rows: CampaignRows(limit: nil))
         var chunks: [ChunkReservation] = []
         for gap in gaps {
-            source.begin(gap)
+            cursor.begin(gap)
             var row = gap.firstRow
             while row < gap.endRow ?? .max {
                 let left = (gap.endRow ?? .max) - row
-                guard let chunk = try source.cutRows(atMost: Int(min(left, 1 << 40))) else { break }
+                guard let chunk = try cursor.cutRows(atMost: Int(min(left, 1 << 40))) else { break }
                 chunks.append(chunk.reservation)
                 row = chunk.end.row
-                pool.giveBack(chunk)
+                cursor.giveBack(chunk)
             }
             // The list ends, or the next chunk begins, where the ledger says.
             if let end = gap.endRow, row != end, gap.endByteOffset != nil {

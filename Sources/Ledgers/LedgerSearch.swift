@@ -101,7 +101,8 @@ extension LedgerReader {
         let rowCount = ledger.manifest.rowCount
         let list = tokens == nil ? try? openList(nil) : try openList(tokens)
         do throws(LedgerError) {
-            if let list, var reader = try? ListPartReader(list: list) {
+            if let list {
+                var reader = ListPartReader(list: list)
                 do throws(LedgerError) {
                     return try search.run(index, rowCount: rowCount, list: &reader)
                 } catch {

@@ -6,8 +6,8 @@ package import Support
 package struct ListPartReader: LedgerListReader {
     private let list: TokenList
     /// What a run reads its list with: there is one idea of what a row is.
-    private let source: ListSource
-    /// The gap that `source` is in, as far as it was not read; nil: it stands elsewhere.
+    private let cursor: ListCursor
+    /// The gap that `cursor` is in, as far as it was not read; nil: it is elsewhere.
     private var gap: ListGap?
     /// The list is cut off or damaged.
     private var damage: BroadsideError?
@@ -16,10 +16,9 @@ package struct ListPartReader: LedgerListReader {
     private var tokens: [UInt8] = []
     private var ends: [Int] = []
 
-    package init(list: TokenList) throws(BroadsideError) {
+    package init(list: TokenList) {
         self.list = list
-        source = try ListSource(
-            list: list, pool: ChunkPool(limit: 3), plan: nil, rowsLimit: nil)
+        cursor = ListCursor(list, pool: ChunkPool(limit: 3), rows: CampaignRows(limit: nil))
     }
 
     package var isAvailable: Bool { true }
@@ -32,7 +31,7 @@ package struct ListPartReader: LedgerListReader {
     private mutating func read(_ chunk: ChunkReservation) throws(LedgerError) -> RowChunk {
         gap = nil
         do throws(BroadsideError) {
-            if let read = try source.read(chunk) { return read }
+            if let read = try cursor.read(chunk) { return read }
         } catch {
             throw unreadable(error)
         }
@@ -99,32 +98,32 @@ package struct ListPartReader: LedgerListReader {
     private mutating func checkNoRows(from offset: UInt64, to end: UInt64?) throws(LedgerError) {
         guard offset != end else { return }
         gap = nil
-        source.begin(
+        cursor.begin(
             ListGap(
                 firstRow: 0, byteOffset: offset, firstLine: 1, endRow: nil, endByteOffset: end))
         let found: RowChunk?
         do throws(BroadsideError) {
-            found = try source.cutRows(atMost: 1)
+            found = try cursor.cutRows(atMost: 1)
         } catch {
             throw unreadable(error)
         }
         guard let found else { return }
-        source.giveBack(found)
+        cursor.giveBack(found)
         throw LedgerError(.badList, detail: "it has other rows")
     }
 
     /// Reads a part that was begun, and compares its hash with the ledger's.
     package mutating func check(_ chunk: ChunkReservation) throws(LedgerError) {
-        source.giveBack(try read(chunk))
+        cursor.giveBack(try read(chunk))
     }
 
     package mutating func loadNext(of gap: ListGap) throws(LedgerError) -> ChunkReservation? {
-        // The rest of the gap that was read last goes on where the source stands.
-        if self.gap != gap { source.begin(gap) }
+        // The rest of the gap that was read last goes on where the cursor is.
+        if self.gap != gap { cursor.begin(gap) }
         self.gap = nil
         let read: RowChunk?
         do throws(BroadsideError) {
-            read = try source.cutRows(atMost: .max)
+            read = try cursor.cutRows(atMost: .max)
         } catch {
             throw unreadable(error)
         }
@@ -160,6 +159,6 @@ package struct ListPartReader: LedgerListReader {
             }
             ends.append(tokens.count)
         }
-        if let chunk = reader.close() { source.giveBack(chunk) }
+        if let chunk = reader.close() { cursor.giveBack(chunk) }
     }
 }

@@ -60,19 +60,20 @@ extension TokenList {
         let first = byteCount * UInt64(shard.index - 1) / UInt64(shard.count)
         let last = byteCount * UInt64(shard.index) / UInt64(shard.count)
         let pool = ChunkPool(limit: 3)
-        let source = try ListSource(list: self, pool: pool, plan: nil, rowsLimit: nil)
+        let cursor = ListCursor(self, pool: pool, rows: CampaignRows(limit: nil))
         var reader = RowReader(layout: layout)
         var start = shard.index == 1 ? ListPosition() : nil
         var end: ListPosition?
         let isLast = shard.index == shard.count
-        while start == nil || !isLast && end == nil, let chunk = try source.next(rowLimit: .max) {
+        while start == nil || !isLast && end == nil, let chunk = try cursor.cutRows(atMost: .max) {
             try SignalWatch.stopIfAsked()
+            try checkUnchanged()
             if start == nil { start = rowStart(in: chunk, from: first, &reader) }
             if !isLast, end == nil { end = rowStart(in: chunk, from: last, &reader) }
             pool.giveBack(chunk)
         }
-        let from = start ?? source.position
-        let to = isLast ? nil : end ?? source.position
+        let from = start ?? cursor.position
+        let to = isLast ? nil : end ?? cursor.position
         return ListGap(
             firstRow: from.row, byteOffset: from.byteOffset, firstLine: from.line,
             endRow: to?.row, endByteOffset: to?.byteOffset)

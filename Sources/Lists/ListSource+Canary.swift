@@ -99,14 +99,14 @@ extension ListSource {
         let target = share * UInt64(canary.place)
         let offset = target - min(target, canary.passedByteCount)
         guard offset <= byteCount(gap) else { return nil }
-        if canary.rest == nil { canary.rest = begin(gap) }
+        if canary.rest == nil { canary.rest = cursor.begin(gap) }
         // Small steps hit the place well, large ones cost less.
         let step = share > 1 << 19 ? Int.max : max(1, Int(share / 512))
-        while position.byteOffset < gap.byteOffset + offset {
-            guard let chunk = try cutRows(atMost: step) else { return nil }
-            giveBack(chunk)
+        while cursor.position.byteOffset < gap.byteOffset + offset {
+            guard let chunk = try cursor.cutRows(atMost: step) else { return nil }
+            cursor.giveBack(chunk)
         }
-        guard let chunk = try cutRows(atMost: Int(canary.rowsAtPlace)) else { return nil }
+        guard let chunk = try cursor.cutRows(atMost: Int(canary.rowsAtPlace)) else { return nil }
         keepRest(upTo: chunk.start, &canary)
         canary.rest = chunk.end
         // Of a part by row numbers, only one row in `rows.selection.divisor` is sent.

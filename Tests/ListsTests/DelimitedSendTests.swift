@@ -72,7 +72,7 @@ import Testing
         let list = try open(text)
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
-        var reader = try ListPartReader(list: list)
+        var reader = ListPartReader(list: list)
         var found: [String] = []
         var inGaps: [String] = []
         while let chunk = try source.next(rowLimit: rowLimit) {

@@ -144,7 +144,7 @@ final class LedgerSession {
             try list.contentHash() == known
         }
         if isSame != true {
-            var reader = try ListPartReader(list: list)
+            var reader = ListPartReader(list: list)
             try reader.check(index, isFinished: manifest.isFinished && manifest.rowsLimit == nil)
         }
         if isSame == false {

@@ -16,7 +16,7 @@ extension Simulation {
                 appendNotificationID: { [campaign = plan.campaign] row, output in
                     output += SimulationPlan.identifier(campaign: campaign, row: row)
                 })
-            var reader = try ListPartReader(
+            var reader = ListPartReader(
                 list: TokenList(lines: plan.list.bytes, layout: plan.list.layout))
             while try export.next(list: &reader, into: &output) {}
         } catch {
