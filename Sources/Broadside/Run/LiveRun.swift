@@ -95,16 +95,16 @@ struct LiveRun {
         // Resumed after it: nothing is sent in the moment before the watch begins.
         if let deadline, Clock.now().wallMilliseconds >= deadline { coordinator.stop(.deadline) }
         for thread in threads { thread.start() }
-        let teller = RunMonitor(
+        let monitor = RunMonitor(
             plan, session: session, coordinator: coordinator, services: services, source: source,
             outlets: outlets, alert: alert, start: start,
             wake: { for thread in threads { thread.wake() } })
-        watch(threads, signals, teller)
+        watch(threads, signals, monitor)
         for thread in threads { thread.join() }
         services.stop()
         awaitList(signals)
-        teller.reactorsEnded(Clock.now())
-        return try finish(threads, source: source, signals, teller)
+        monitor.reactorsEnded(Clock.now())
+        return try finish(threads, source: source, signals, monitor)
     }
 
     /// Milliseconds since 1970 from which on nothing new is sent.
@@ -118,7 +118,7 @@ struct LiveRun {
 
     /// Tells how it goes and passes signals on until every reactor has ended.
     private func watch(
-        _ threads: [ReactorThread], _ signals: SignalWatch, _ teller: RunMonitor
+        _ threads: [ReactorThread], _ signals: SignalWatch, _ monitor: RunMonitor
     ) {
         let deadline = deadline
         let credentialWatch = CredentialWatch(
@@ -148,7 +148,7 @@ struct LiveRun {
             if credentialWatch.look(now) {
                 for thread in threads { thread.wake() }
             }
-            teller.look(now)
+            monitor.look(now)
         }
     }
 
@@ -164,7 +164,7 @@ struct LiveRun {
 
     private func finish(
         _ threads: [ReactorThread], source: ListSource, _ signals: SignalWatch,
-        _ teller: RunMonitor
+        _ monitor: RunMonitor
     ) throws(BroadsideError) -> Int32 {
         var statistics = RunStatistics()
         var latency = LatencyHistogram()
@@ -174,19 +174,60 @@ struct LiveRun {
         let failure = threads.lazy.compactMap(\.failure).first
         if failure == nil, isListRead(source, statistics) { coordinator.checkRowsAtEnd() }
         let stop = coordinator.stopCause ?? failure
-
-        // The rest of the list is read once more where rows may be left, to say how many.
-        // A list that can't be read on was told before.
-        let endRow =
-            services.hasListEnded
-            ? try? source.countRows {
-                coordinator.isStoppingAtOnce
-                    || ((stop == .signal || stop == .control)
-                        && isStop(signals.wait(milliseconds: 0)))
-            } ?? nil : nil
+        let endRow = endRow(of: source, stop: stop, signals)
         if services.hasListEnded, let warning = source.openQuoteWarning {
             standardErrorLine("broadside: warning: \(warning)")
         }
+        var summary = try summary(stop: stop, statistics, endRow: endRow)
+        summary.take(
+            use: use, statistics: statistics, latency: latency, elapsed: elapsed,
+            requests: statistics.requests)
+        summary.connectionsReason = monitor.growthWords
+
+        var conclusion = RunConclusion(
+            stop: stop, statistics, isWhole: (summary.remaining ?? 1) == 0, coordinator)
+        do throws(BroadsideError) {
+            try record(conclusion, threads, source: source, endRow: endRow, statistics, signals)
+        } catch {
+            // The rows are in the segments: whoever watches learns of them all the same.
+            conclusion.cause = .ledgerFailed(detail: error.message)
+        }
+        summary.outcome = conclusion.outcome(summary)
+        let advice = conclusion.advice(
+            StopAdvice.Circumstances(
+                plan, session, summary, wasAnswered: conclusion.wasAnswered))
+        let message = conclusion.message(advice, summary, plan)
+        monitor.end(summary, stop: conclusion.record, message: message, now: Clock.now())
+        try summary.write(to: plan.options)
+        try monitor.writeReport(summary, cause: conclusion.cause, advice: advice, now: Clock.now())
+        if conclusion.cause == .complete, let warning = summary.allSkippedWarning {
+            standardErrorLine(warning)
+        }
+        if let message { standardErrorLine("broadside: \(message)") }
+        if conclusion.isWrongList, !session.isResumed { session.directory.discardCampaign() }
+        return conclusion.exitCode(summary)
+    }
+
+    /// The row behind the list's last; nil if it is not known.
+    ///
+    /// The rest of the list is read once more if rows may be left, to say how many. A list that can't
+    /// be read on was reported before.
+    private func endRow(
+        of source: ListSource, stop: StopCause?, _ signals: SignalWatch
+    ) -> UInt64? {
+        guard services.hasListEnded else { return nil }
+        let rows = try? source.countRows {
+            coordinator.isStoppingAtOnce
+                || ((stop == .signal || stop == .control)
+                    && isStop(signals.wait(milliseconds: 0)))
+        }
+        return rows ?? nil
+    }
+
+    /// What became of the campaign's rows, this run's and those of runs before it.
+    private func summary(
+        stop: StopCause?, _ statistics: RunStatistics, endRow: UInt64?
+    ) throws(BroadsideError) -> Summary {
         var summary = Summary(campaign: session.campaign, outcome: .complete)
         summary.name = session.manifest.name
         summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
@@ -201,53 +242,29 @@ struct LiveRun {
                 statistics, rows: session.rowCount(with: LedgerSummary(), upTo: endRow))
             countInDoubt(&summary)
         }
-        summary.take(
-            use: use, statistics: statistics, latency: latency, elapsed: elapsed,
-            requests: statistics.requests)
         summary.connections = coordinator.connectionTarget?.total ?? plan.shape.connections
-        summary.connectionsReason = teller.growthWords
         summary.retries = session.manifest.counters.retries + statistics.retries
         summary.reconnects = session.manifest.counters.reconnects + statistics.reconnects
-        let isWhole = (summary.remaining ?? 1) == 0
-        var cause = cause(stop, statistics, isWhole: isWhole)
+        return summary
+    }
+
+    /// Writes the run's end into the ledger.
+    private func record(
+        _ conclusion: RunConclusion, _ threads: [ReactorThread], source: ListSource,
+        endRow: UInt64?, _ statistics: RunStatistics, _ signals: SignalWatch
+    ) throws(BroadsideError) {
         // A later resume compares it. Without it, it compares the parts that were sent.
         let listHash =
-            isWhole
+            conclusion.isWhole
             ? (try? source.contentHash { isStop(signals.wait(milliseconds: 0)) }) ?? nil
             : nil
-        if case .ledgerFailed = cause {
-            // What the disk refused once it may refuse again: the segments speak for themselves.
-        } else {
-            rememberCanary()
-            do throws(BroadsideError) {
-                try session.end(
-                    lengths: threads.map(\.segmentLength), rows: endRow,
-                    listByteCount: list.byteCount, listHash: listHash, isFinished: isWhole,
-                    statistics: statistics,
-                    stop: StopRecord(cause, wasAnswered: coordinator.lastAnswer != nil))
-            } catch {
-                // The rows are in the segments: whoever watches learns of them all the same.
-                cause = .ledgerFailed(detail: error.message)
-            }
-        }
-        let code = exitCode(cause, statistics, isWhole: isWhole, summary: summary)
-        summary.outcome = outcome(code)
-        let record = StopRecord(cause, wasAnswered: coordinator.lastAnswer != nil)
-        let isWrongList = isWrongList(cause, statistics)
-        let circumstances = StopAdvice.Circumstances(
-            plan, session, summary, wasAnswered: record.wasAnswered)
-        let advice =
-            isWrongList ? StopAdvice(wrongList: circumstances) : StopAdvice(cause, circumstances)
-        let message = isWrongList ? wrongList(cause) : lastLine(cause, advice, summary)
-        teller.end(summary, stop: record, message: message, now: Clock.now())
-        try summary.write(to: plan.options)
-        try teller.writeReport(summary, cause: cause, advice: advice, now: Clock.now())
-        if cause == .complete, let warning = summary.allSkippedWarning {
-            standardErrorLine(warning)
-        }
-        if let message { standardErrorLine("broadside: \(message)") }
-        if isWrongList, !session.isResumed { session.directory.discardCampaign() }
-        return code
+        // What the disk refused once it may refuse again: the segments speak for themselves.
+        if case .ledgerFailed = conclusion.cause { return }
+        rememberCanary()
+        try session.end(
+            lengths: threads.map(\.segmentLength), rows: endRow, listByteCount: list.byteCount,
+            listHash: listHash, isFinished: conclusion.isWhole, statistics: statistics,
+            stop: conclusion.record)
     }
 
     /// Waits until nobody reads the list any more, so that its rows may be counted; not for long, as
@@ -274,71 +291,8 @@ struct LiveRun {
         return false
     }
 
-    /// Why the run ended, all things considered: a word to stop that came when the last row was in
-    /// flight has stopped nothing.
-    private func cause(
-        _ stop: StopCause?, _ statistics: RunStatistics, isWhole: Bool
-    ) -> StopCause {
-        switch stop {
-        case .signal where isWhole, .control where isWhole, .deadline where isWhole: .complete
-        case let stop?: stop
-        case nil where statistics.heldBack > 0:
-            .heldBack(rows: statistics.heldBack, coordinator.lastRefusal)
-        case nil: .complete
-        }
-    }
-
     /// Every row of the list was read, and what became of each is known.
     private func isListRead(_ source: ListSource, _ statistics: RunStatistics) -> Bool {
         coordinator.stopCause == nil && statistics.heldBack == 0 && source.progress.isAtEnd
-    }
-
-    private func wrongList(_ cause: StopCause) -> String {
-        "\(cause.message(place: plan.place)), and nothing was sent: check the list with broadside "
-            + "tokens check, or raise --max-invalid"
-    }
-
-    /// The list is wrong, and that was found before anything was sent.
-    private func isWrongList(_ cause: StopCause, _ statistics: RunStatistics) -> Bool {
-        guard case .tooManyInvalid = cause else { return false }
-        return statistics.requests == 0
-    }
-
-    private func exitCode(
-        _ cause: StopCause, _ statistics: RunStatistics, isWhole: Bool, summary: Summary
-    ) -> Int32 {
-        if isWrongList(cause, statistics) { return ExitCode.badRequest }
-        if cause.isAbort { return ExitCode.refused }
-        switch cause {
-        case .ledgerFailed, .listFailed, .listChanged: return ExitCode.disk
-        case .brokenServer:
-            if !coordinator.anyAccepted { return ExitCode.failure }
-        case _ where cause.isGivingUp && coordinator.lastAnswer == nil: return ExitCode.failure
-        default: break
-        }
-        guard isWhole else { return ExitCode.rowsRemain }
-        return summary.failed + summary.unknown == 0 ? ExitCode.complete : ExitCode.openRows
-    }
-
-    private func outcome(_ code: Int32) -> Summary.Outcome {
-        switch code {
-        case ExitCode.complete, ExitCode.openRows: .complete
-        case ExitCode.rowsRemain: .stopped
-        case ExitCode.refused: .aborted
-        default: .error
-        }
-    }
-
-    /// What is wrong, and how to fix it; nil where all is well.
-    private func lastLine(
-        _ cause: StopCause, _ advice: StopAdvice, _ summary: Summary
-    ) -> String? {
-        if cause == .complete, let rest = summary.remaining, rest > 0, plan.options.limit != nil {
-            return "\(rest) rows behind --limit are in doubt: a resume with a higher one sends "
-                + "them, --on-lost record calls them unknown"
-        }
-        if cause == .complete, summary.openRowsText == nil { return summary.lengthAdvice }
-        let what = cause == .complete ? summary.openRowsText : cause.message(place: plan.place)
-        return what.map { $0 + (advice.lastWords.map { ": \($0)" } ?? "") }
     }
 }

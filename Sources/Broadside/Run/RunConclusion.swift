@@ -1,0 +1,91 @@
+import Campaign
+import Engine
+import Observability
+import Support
+
+/// Why a run ended, all things considered, and what follows: its exit code and its last line.
+struct RunConclusion {
+    var cause: StopCause
+    /// Every row of the list is settled.
+    let isWhole: Bool
+    /// APNs responded to something.
+    let wasAnswered: Bool
+    private let anyAccepted: Bool
+    private let sentAnything: Bool
+
+    /// The conclusion of a run whose reactors have ended.
+    ///
+    /// - Parameters:
+    ///   - stop: What stopped it; nil: it ended with its list.
+    ///   - statistics: Of all reactors.
+    ///   - isWhole: Whether every row of the list is settled.
+    ///   - coordinator: The run's.
+    init(
+        stop: StopCause?, _ statistics: RunStatistics, isWhole: Bool, _ coordinator: RunCoordinator
+    ) {
+        self.isWhole = isWhole
+        wasAnswered = coordinator.lastAnswer != nil
+        anyAccepted = coordinator.anyAccepted
+        sentAnything = statistics.requests > 0
+        // A word to stop that came when the last row was in flight has stopped nothing.
+        cause =
+            switch stop {
+            case .signal where isWhole, .control where isWhole, .deadline where isWhole: .complete
+            case let stop?: stop
+            case nil where statistics.heldBack > 0:
+                .heldBack(rows: statistics.heldBack, coordinator.lastRefusal)
+            case nil: .complete
+            }
+    }
+
+    /// As the ledger keeps it.
+    var record: StopRecord { StopRecord(cause, wasAnswered: wasAnswered) }
+
+    /// The list is wrong, and that was found before anything was sent.
+    var isWrongList: Bool {
+        guard case .tooManyInvalid = cause else { return false }
+        return !sentAnything
+    }
+
+    func exitCode(_ summary: Summary) -> Int32 {
+        if isWrongList { return ExitCode.badRequest }
+        if cause.isAbort { return ExitCode.refused }
+        switch cause {
+        case .ledgerFailed, .listFailed, .listChanged: return ExitCode.disk
+        case .brokenServer:
+            if !anyAccepted { return ExitCode.failure }
+        case _ where cause.isGivingUp && !wasAnswered: return ExitCode.failure
+        default: break
+        }
+        guard isWhole else { return ExitCode.rowsRemain }
+        return summary.failed + summary.unknown == 0 ? ExitCode.complete : ExitCode.openRows
+    }
+
+    func outcome(_ summary: Summary) -> Summary.Outcome {
+        switch exitCode(summary) {
+        case ExitCode.complete, ExitCode.openRows: .complete
+        case ExitCode.rowsRemain: .stopped
+        case ExitCode.refused: .aborted
+        default: .error
+        }
+    }
+
+    func advice(_ circumstances: StopAdvice.Circumstances) -> StopAdvice {
+        isWrongList ? StopAdvice(wrongList: circumstances) : StopAdvice(cause, circumstances)
+    }
+
+    /// What is wrong, and how to fix it; nil if all is well.
+    func message(_ advice: StopAdvice, _ summary: Summary, _ plan: Plan) -> String? {
+        if isWrongList {
+            return "\(cause.message(place: plan.place)), and nothing was sent: check the list with "
+                + "broadside tokens check, or raise --max-invalid"
+        }
+        if cause == .complete, let rest = summary.remaining, rest > 0, plan.options.limit != nil {
+            return "\(rest) rows behind --limit are in doubt: a resume with a higher one sends "
+                + "them, --on-lost record calls them unknown"
+        }
+        if cause == .complete, summary.openRowsText == nil { return summary.lengthAdvice }
+        let what = cause == .complete ? summary.openRowsText : cause.message(place: plan.place)
+        return what.map { $0 + (advice.lastWords.map { ": \($0)" } ?? "") }
+    }
+}
