@@ -5,8 +5,8 @@ struct ReactorTimers {
     let startedAt: UInt64
     private(set) var lastTurn: UInt64
     private var nextScan: UInt64 = 0
-    /// The process was stopped, and no scan has been made since.
-    private var hasStalled = false
+    /// How often the process was stopped since the last scan.
+    private var stallCount = 0
     /// When the process went on after it was stopped for the last time, 0 if it never was.
     private(set) var lastStallEnd: UInt64 = 0
     /// When the driver has to call again at the latest.
@@ -18,6 +18,8 @@ struct ReactorTimers {
     static var stallLimit: UInt64 { second }
     /// So long after a stall what came meanwhile has been taken in.
     static var stallGrace: UInt64 { second }
+    /// After so many stalls a scan is made all the same: a machine may be too slow for faster turns.
+    static var stallCountLimit: Int { 8 }
 
     init(now: Now) {
         startedAt = now.nanoseconds
@@ -33,8 +35,8 @@ struct ReactorTimers {
     mutating func noteStall(now: UInt64) {
         guard now > lastTurn, now - lastTurn > Self.stallLimit else { return }
         lastStallEnd = now
-        guard !hasStalled else { return }
-        hasStalled = true
+        guard stallCount < Self.stallCountLimit else { return }
+        stallCount += 1
         nextScan = now + Self.stallGrace
     }
 
@@ -42,7 +44,7 @@ struct ReactorTimers {
     mutating func takeScan(now: UInt64) -> Bool {
         guard now >= nextScan else { return false }
         nextScan = now + Self.scanInterval
-        hasStalled = false
+        stallCount = 0
         return true
     }
 

@@ -181,6 +181,32 @@ struct ConnectionRuleTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
+    @Test func `A process that is stopped again before its scan takes its responses in as well`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 40)
+        run.reply = { _ in .silence }
+        run.run(for: second)
+        run.stop(for: 2 * second)
+        run.run(for: second / 2)
+        for request in run.requests { accept(request.stream, on: 0, of: run) }
+        run.stop(for: 45 * second)
+        run.run()
+        #expect(run.coordinator.stopCause == nil && run.links.count == 1)
+        #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+    }
+
+    @Test func `A process that is stopped all the time finds out what was lost all the same`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 4)
+        run.reply = { _ in .silence }
+        run.run(for: second)
+        for _ in 0..<60 where run.settled < 4 { run.stop(for: 2 * second) }
+        #expect(run.settled == 4)
+        #expect(try run.rows().allSatisfy { $0.state == .unknown })
+    }
+
     @Test func `What was lost while a process was stopped is found out soon after`() throws {
         let run = try ScriptedRun(rows: 4)
         run.reply = { _ in .silence }
