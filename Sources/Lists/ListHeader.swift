@@ -1,33 +1,6 @@
 import Campaign
 import Support
 
-/// How a token list is written, as options name it.
-public enum TokenListFormat: String, Sendable, CaseIterable {
-    /// One token a line.
-    case lines
-    /// Comma-separated values with a header (RFC 4180).
-    case csv
-    /// The same with tabs.
-    case tsv
-    /// A JSON object a line.
-    case jsonl
-
-    var listFormat: ListFormat {
-        switch self {
-        case .lines: .lines
-        case .csv: .csv
-        case .tsv: .tsv
-        case .jsonl: .jsonl
-        }
-    }
-
-    /// The format that a ledger names; its separator is found in the list again.
-    package init?(identity: String) {
-        guard let format = ListFormat(rawValue: identity) else { return nil }
-        self.init(rawValue: format.name)
-    }
-}
-
 /// The beginning of a list's file: what it says about format and columns.
 struct ListHeader {
     /// What its file is called; empty where it has no name.
@@ -53,7 +26,7 @@ struct ListHeader {
             throw .request("column '\(token)' is named for two purposes: name different columns")
         }
         let beginning = try readBeginning()
-        let named = given?.listFormat ?? ListFormat.named(fileName)
+        let named = given?.format ?? ListFormat.named(fileName)
         if let kind = ForeignFile.detect(beginning, isDelimited: named?.hasHeader ?? false) {
             throw .request(
                 name,
@@ -62,8 +35,8 @@ struct ListHeader {
         }
         var format = named ?? ListFormat.detect(firstBytes: beginning, tokenColumn: token)
         if format == .csv { format = ListFormat.separator(beginning, tokenColumn: token) }
-        // Each row names its own columns: one that lacks the token's is invalid by itself.
-        if format == .jsonl, let layout = try? RowLayout(format: format, names: names) {
+        // A row that lacks the token's column is invalid by itself.
+        if format.namesColumnsInEachRow, let layout = try? RowLayout(format: format, names: names) {
             return layout
         }
         guard format.hasHeader else {

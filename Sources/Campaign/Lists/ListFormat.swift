@@ -27,6 +27,9 @@ public enum ListFormat: String, Sendable, CaseIterable {
     /// Whether the first row names the columns.
     public var hasHeader: Bool { separator != nil }
 
+    /// Whether each row names its own columns.
+    public var namesColumnsInEachRow: Bool { self == .jsonl }
+
     /// Whether `byte` counts as nothing when a line is asked whether it is blank.
     ///
     /// A tab separates empty fields in TSV, and a line of those is a row.
