@@ -26,7 +26,9 @@ public struct TokenListFormat: RawRepresentable, Sendable, Hashable, CaseIterabl
     ///
     /// - Parameter rawValue: Such as `csv`; nil for other names.
     public init?(rawValue: String) {
-        guard let known = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
+        guard let known = Self.allCases.first(where: { $0.rawValue == rawValue }) else {
+            return nil
+        }
         self = known
     }
 
