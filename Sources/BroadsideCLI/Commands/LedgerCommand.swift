@@ -74,7 +74,7 @@ enum LedgerCommand {
                 "export: only rows in this state, including remaining and in-doubt; may be repeated (default: all settled)"
             ),
             .repeated(
-                "reason", .text, "REASON", \.reasons,
+                "reason", .known(Reason.allCases.map(\.text)), "REASON", \.reasons,
                 "export: only rows with this reason, as APNs spells it; may be repeated"),
             .file(
                 "output", \.output, use: .written,

@@ -57,7 +57,7 @@ enum PruneCommand {
                 "removed", \.removed, use: .written,
                 "write the removed rows here, below the list's header"),
             .custom(
-                "reasons", .text, "R,R",
+                "reasons", .list(reasonsOfAPNs), "R,R",
                 "reasons that mark a token as dead (default: Unregistered,ExpiredToken)"
             ) { (text, options) throws(BroadsideError) in options.reasons = try reasons(text) },
             .text(
@@ -77,12 +77,13 @@ enum PruneCommand {
         return options
     }
 
+    private static let reasonsOfAPNs = Reason.allCases.filter(\.isFromAPNs).map(\.text)
+
     private static func reasons(_ text: String) throws(BroadsideError) -> Set<Reason> {
         var reasons: Set<Reason> = []
         for name in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
             guard let reason = Reason(text: name), reason.isFromAPNs else {
-                let known = Reason.allCases.filter(\.isFromAPNs).map(\.text)
-                let nearest = nearestName(to: name, among: known)
+                let nearest = nearestName(to: name, among: reasonsOfAPNs)
                 throw .usage(
                     "reasons",
                     "'\(name)' is not a reason of APNs: "

@@ -120,7 +120,8 @@ enum SimulateCommand {
                     "environment", \.environment,
                     "tokens, keys and certificates of the other environment are refused"),
                 .custom(
-                    "scenario", .file(.read), "FILE|NAME",
+                    "scenario", .choiceOrFile(["list"] + SimulatorOptions.scenarioNames),
+                    "FILE|NAME",
                     "faults: GOAWAY, resets, stalls, bursts of 503 and so on; 'list' shows "
                         + "the built-in ones (default: none)"
                 ) { (text, options) throws(BroadsideError) in
@@ -187,9 +188,7 @@ enum SimulateCommand {
 
     /// A scenario that is misspelt is named aright; all else about it is the simulator's to say.
     private static func scenario(named name: String) throws(BroadsideError) -> String {
-        let names = SimulatorOptions.scenarioList.split(separator: "\n").compactMap {
-            $0.split(separator: " ").first.map(String.init)
-        }
+        let names = SimulatorOptions.scenarioNames
         guard !names.contains(name), !name.contains("/"), !name.contains("."),
             let nearest = nearestName(to: name, among: names)
         else { return name }

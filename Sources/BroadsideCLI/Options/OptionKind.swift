@@ -21,8 +21,14 @@ enum OptionKind: Sendable, Equatable {
     case number
     /// One of these.
     case choice([String])
+    /// Any text; these are known.
+    case known([String])
+    /// Some of these, with commas between them.
+    case list([String])
     /// A file or a directory.
     case file(FileUse)
+    /// One of these, or else a file that is read.
+    case choiceOrFile([String])
     /// `COLUMN=DIR`: a directory that is read, behind a column's name.
     case columnDirectory
     /// A file that is written, or `HOST:PORT`.
@@ -44,8 +50,9 @@ enum OptionKind: Sendable, Equatable {
         switch self {
         case .file(let use): return use
         case .columnDirectory: return .read
+        case .choiceOrFile(let choices): return choices.contains(value) ? nil : .read
         case .fileOrEndpoint: return value.contains("/") || !value.contains(":") ? .written : nil
-        case .flag, .text, .number, .choice: return nil
+        case .flag, .text, .number, .choice, .known, .list: return nil
         }
     }
 }

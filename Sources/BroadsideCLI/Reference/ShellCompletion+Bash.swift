@@ -6,7 +6,7 @@ extension ShellCompletion {
             # Completion of broadside for bash.
             _broadside() {
                 local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-                local command=${COMP_WORDS[1]-} words= kind=word
+                local command=${COMP_WORDS[1]-} words= kind=word before=
                 COMPREPLY=()
                 # bash makes a word of its own of the sign in --name=value.
                 if [[ $current == = ]]; then
@@ -29,11 +29,15 @@ extension ShellCompletion {
                         esac ;;
                     esac
                 fi
+                if [[ $kind == list && $current == *,* ]]; then
+                    before=${current%,*}, current=${current##*,}
+                fi
                 if [[ -n $words ]]; then
-                    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
-                elif [[ $kind == file ]]; then
+                    mapfile -t COMPREPLY < <(compgen -P "$before" -W "$words" -- "$current")
+                fi
+                if [[ $kind == either || $kind == file && -z $words ]]; then
                     compopt -o filenames 2>/dev/null
-                    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+                    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$current")
                 fi
             }
             complete -F _broadside broadside
@@ -47,9 +51,10 @@ extension ShellCompletion {
         var (files, free): ([String], [String]) = ([], [])
         for option in command.options where option.kind != .flag {
             switch Argument(option) {
-            case .choices(let choices):
-                result += "                --\(option.name)) "
-                result += "words=\"\(choices.joined(separator: " "))\" ;;\n"
+            case .choices(let choices): result += bashWords(option, choices, kind: "word")
+            case .list(let choices): result += bashWords(option, choices, kind: "list")
+            case .choicesOrFile(let choices):
+                result += bashWords(option, choices, kind: "either")
             case .file: files.append("--" + option.name)
             case .free: free.append("--" + option.name)
             }
@@ -89,5 +94,12 @@ extension ShellCompletion {
             result += "                        words=\"\(options)\"\n"
         }
         return result + "                    fi ;;\n            esac ;;\n"
+    }
+
+    private static func bashWords(
+        _ option: OptionDescription, _ words: [String], kind: String
+    ) -> String {
+        let words = words.joined(separator: " ")
+        return "                --\(option.name)) kind=\(kind) words=\"\(words)\" ;;\n"
     }
 }

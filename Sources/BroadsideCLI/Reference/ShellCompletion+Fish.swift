@@ -11,6 +11,12 @@ extension ShellCompletion {
             function __broadside_no_word
                 test (count (commandline -opc)) -eq $argv[1]
             end
+            function __broadside_list
+                # What stands in front of the last comma, behind the sign in --name=value.
+                set -l before (commandline -ct | string replace -r '^--[^=]*=' '' \\
+                    | string match -r '^.*,'; or echo)
+                string join \\n -- $before$argv
+            end
             complete -c broadside -f
             complete -c broadside -n '__broadside_no_word 1' -l version -d 'the version'
             complete -c broadside -n '__broadside_no_word 1' -a help -d 'pages about commands'
@@ -30,6 +36,9 @@ extension ShellCompletion {
                 let words = command.wordsAfterPath.joined(separator: " ")
                 script += "\(start) -n '__broadside_no_word 2' -F\n"
                 script += "\(start) -n '__broadside_no_word 3' -a '\(words)'\n"
+                // `--ledger DIR` is two words in a path's place.
+                let option = "string match -q -- \"--*\" (commandline -opc)[3]"
+                script += "\(start) -n '__broadside_no_word 4; and \(option)' -a '\(words)'\n"
             } else if takesPaths(command) {
                 let behind = command.subcommands.isEmpty ? "" : " -n 'not __broadside_no_word 2'"
                 script += "\(start)\(behind) -F\n"
@@ -40,6 +49,10 @@ extension ShellCompletion {
                     switch Argument(option) {
                     case .choices(let choices):
                         script += " -x -a '\(choices.joined(separator: " "))'"
+                    case .list(let choices):
+                        script += " -x -a '(__broadside_list \(choices.joined(separator: " ")))'"
+                    case .choicesOrFile(let choices):
+                        script += " -r -F -a '\(choices.joined(separator: " "))'"
                     case .file: script += " -r -F"
                     case .free: script += " -x"
                     }

@@ -22,13 +22,18 @@ extension ShellCompletion {
             """
         for command in Program.commands {
             var specifications = command.options.map(zshOption)
-            specifications.append("'--'")
+            specifications.append("'--help[show all options]'")
             if !command.subcommands.isEmpty {
                 specifications.append("'1:word:(\(command.subcommands.joined(separator: " ")))'")
             }
             if !command.wordsAfterPath.isEmpty {
                 let words = command.wordsAfterPath.joined(separator: " ")
-                specifications += ["'1:path:_files'", "'2:word:(\(words))'"]
+                // `--ledger DIR` takes the path's place.
+                let isGiven = "((${words[(I)--ledger*]}))"
+                specifications += [
+                    "'1:path:{\(isGiven) && compadd - \(words) || _files}'",
+                    "'2:word:{\(isGiven) || compadd - \(words)}'",
+                ]
             } else if takesPaths(command) {
                 specifications.append("'*:path:_files'")
             }
@@ -62,6 +67,9 @@ extension ShellCompletion {
         let action =
             switch Argument(option) {
             case .choices(let choices): "(\(choices.joined(separator: " ")))"
+            case .list(let choices): "_sequence compadd - \(choices.joined(separator: " "))"
+            case .choicesOrFile(let choices):
+                "{compadd - \(choices.joined(separator: " ")); _files}"
             case .file: "_files"
             case .free: " "
             }

@@ -10,13 +10,18 @@ enum ShellCompletion: String, CaseIterable {
     /// What is completed after an option, or as a word of a command.
     enum Argument {
         case choices([String])
+        /// Some of these, with commas between them.
+        case list([String])
+        case choicesOrFile([String])
         case file
         /// A number, a name, an identifier: nobody can guess it.
         case free
 
         init(_ option: OptionDescription) {
             switch option.kind {
-            case .choice(let choices): self = .choices(choices)
+            case .choice(let choices), .known(let choices): self = .choices(choices)
+            case .list(let choices): self = .list(choices)
+            case .choiceOrFile(let choices): self = .choicesOrFile(choices)
             case .file, .columnDirectory, .fileOrEndpoint: self = .file
             case .flag, .text, .number: self = .free
             }

@@ -33,6 +33,9 @@ extension Scenario {
 }
 
 extension SimulatorOptions {
+    /// The names of the scenarios that ship.
+    public static var scenarioNames: [String] { ScenarioLibrary.entries.map(\.name) }
+
     /// The scenarios that ship, a line each with its name and what it does.
     public static var scenarioList: String { ScenarioLibrary.list }
 }
