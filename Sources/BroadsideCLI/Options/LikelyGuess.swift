@@ -56,12 +56,26 @@ struct LikelyGuess {
         .init("dedupe dedup unique", "duplicates", "write --duplicates skip"),
         .init("type", "push-type", "write --push-type TYPE"),
         .init("collapse", "collapse-id", "write --collapse-id ID"),
+        .init(
+            "lang language locale languages translations", "payload-by",
+            "write --payload-by COLUMN=DIR, with DIR/de.json, DIR/default.json and so on"),
+        .init(
+            "topic-column app-column", "topic",
+            "--topic is the same for all rows: two apps are two runs"),
+        .init(
+            "channel channel-id broadcast", nil,
+            "broadcast channels are not supported, each notification goes to a device token"),
+        .init("prometheus metrics-port", "metrics", "write --metrics :PORT or --metrics FILE"),
+        .init("continue", "resume", "write --resume"),
+        .init(
+            "in-place inplace overwrite", "removed",
+            "write --output FILE, and move that over the list once you have checked it"),
         .init("verbose debug", "log", "write --log text"),
         .init("quiet silent", "progress", "write --progress none"),
         .init(
             "output out results", "ledger", "write --ledger DIR, a new directory for the results"),
         .init(
-            "at schedule send-at start-at when", "deadline",
+            "at schedule send-at start-at when start start-time time delay", "deadline",
             "a run starts at once: use systemd-run --on-calendar=19:00, or cron, to start it later"
         ),
     ]
