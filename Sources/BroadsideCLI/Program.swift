@@ -91,6 +91,11 @@ enum Program {
         if name == "-v" || name == "-V" || name == "version" {
             throw .request("unknown command '\(name)': did you mean --version?")
         }
+        let owners = commands.filter { $0.subcommands.contains(name) }.map { "\($0.name) \(name)" }
+        guard owners.isEmpty else {
+            throw .request(
+                "unknown command '\(name)': did you mean \(owners.joined(separator: " or "))?")
+        }
         let nearest = nearestName(
             to: name,
             among: name.hasPrefix("-") ? ["--version", "--help"] : commands.map(\.name))

@@ -90,6 +90,8 @@ extension MalformedCall {
         .init(["--verison"], says: ["'--verison'", "did you mean --version?"]),
         .init(["--help", "sned"], says: ["'sned'", "did you mean send?"]),
         .init(["version"], says: ["did you mean --version?"]),
+        .init(["find", "--token", "aabb"], says: ["'find'", "did you mean ledger find?"]),
+        .init(["check"], says: ["did you mean tokens check or payload check?"]),
         .init(["ledger", "list"], says: ["'list'", "stats, export, verify, find, merge"]),
         .init(
             ["ledger", "stats", "@strange"],
@@ -134,8 +136,11 @@ extension MalformedCall {
                 "feedback", "--endpoint", "127.0.0.1:1", "--certificate", "@nothing", "--ledger",
                 "y",
             ], says: ["--certificate", "@nothing", "No such file"]),
+        .init(["status", "--ledger", "x"], says: ["--ledger", "write broadside status DIR"]),
         .init(["control"], says: ["control takes", "control --ledger DIR status"]),
         .init(["control", "x", "rate", "-5"], says: ["-5", "no number here is below 0"]),
+        .init(
+            ["control", "@strange", "status"], says: ["is a directory", "did you mean --ledger /"]),
         .init(["control", "x"], says: ["control takes", "--ledger DIR status"]),
         .init(["simulate", "--state", "x", "--port", "2197"], says: ["unknown option --port"]),
         .init(

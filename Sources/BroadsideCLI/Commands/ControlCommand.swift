@@ -50,6 +50,9 @@ enum ControlCommand {
                     "control takes a run and a request: "
                         + "broadside control --ledger DIR status|rate N|pause|resume|stop")
             }
+            if let path, isDirectory(path) {
+                throw .request("\(path) is a directory: did you mean --ledger \(path)?")
+            }
             let request = words.joined(separator: " ")
             guard !request.contains("\n") else {
                 throw .request("a request is one line: leave the line end out")

@@ -97,6 +97,9 @@ struct ParsedArguments {
         if let advice = LikelyGuess.advice(for: name, in: command) {
             return "unknown option --\(name): \(advice)"
         }
+        if name == "ledger", command.usage.contains("DIR...") {
+            return "unknown option --ledger: write broadside \(command.name) DIR..."
+        }
         let nearest = nearestName(to: name, among: command.options.map(\.name))
         let others = commands.filter { other in
             other.options.contains { $0.name == name }
