@@ -42,7 +42,13 @@ struct PayloadProblemTests {
         .init(text: #"{"aps":{"alert":"x"},"sound":"y"}"#, warning: "is beside aps"),
         // What can be said of a template, and of its defaults.
         .init(
-            text: #"{"aps":{"alert":"{{name|x}}","badge":"{{n}}"}}"#, error: "'badge' is a string"),
+            text: #"{"aps":{"alert":"{{name|x}}","badge":"{{n}}"}}"#,
+            error: "'badge' is a string: it must be a number: write {{column:int}}"),
+        .init(
+            text: #"{"aps":{"alert":"x","badge":{{n}}}}"#,
+            error: "column 29: {{ is outside a string: write \"{{column:int}}\""),
+        .init(
+            text: #"{"aps":{}}"#, pushType: "widgets", error: "'content-changed': true in aps: add"),
         .init(text: #"{"aps":{"alert":"{{name"}}"#, error: "{{ is not closed"),
         .init(
             text: #"{"aps":{"alert":"x","badge":"{{n:int|-1}}"}}"#, error: "'badge' must be a whole"

@@ -57,6 +57,14 @@ public enum PayloadCheck {
             while try tokenizer.next(in: payload) != nil {}
             return nil
         } catch {
+            if error.code == .unexpectedCharacter, error.offset > start,
+                payload.byte(at: error.offset) == UInt8(ascii: "{"),
+                payload.byte(at: error.offset - 1) == UInt8(ascii: "{")
+            {
+                return problem(
+                    payload, error.offset - 1,
+                    "{{ is outside a string: write \"{{column:int}}\", which becomes a number")
+            }
             return problem(payload, error.offset, error.code.rawValue)
         }
     }

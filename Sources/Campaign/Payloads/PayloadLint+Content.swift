@@ -88,7 +88,7 @@ extension PayloadLint {
         case .liveActivity: checkLiveActivity(aps)
         case .widgets:
             if document.member(["aps"], "content-changed")?.text != "true" {
-                error(aps.keyOffset, "a widgets push has 'content-changed': true in aps")
+                error(aps.keyOffset, "a widgets push has 'content-changed': true in aps: add it")
             }
         default: break
         }

@@ -92,7 +92,8 @@ public struct PayloadLint {
         if !key.kinds.contains(member.kind) {
             error(
                 member.valueOffset,
-                "'\(key.name)' is \(member.kind.words): it must be \(key.kinds.words)")
+                "'\(key.name)' is \(member.kind.words): it must be \(key.kinds.words)"
+                    + Self.templateAdvice(member, key))
         } else if key.kinds == .array, !member.elements.isSubset(of: .string) {
             error(member.valueOffset, "'\(key.name)' must be an array of strings")
         }
@@ -102,6 +103,15 @@ public struct PayloadLint {
                 "'\(key.name)' means something with push type \(only.rawValue) only: this is "
                     + "checked as \(pushType.rawValue)")
         }
+    }
+
+    /// How a column becomes what a key must be; empty if the value is not from a column.
+    private static func templateAdvice(
+        _ member: PayloadDocument.Member, _ key: PayloadKey
+    ) -> String {
+        guard member.isTemplate, member.kind == .string else { return "" }
+        if key.kinds.contains(.number) { return ": write {{column:int}}" }
+        return key.kinds.contains(.boolean) ? ": write {{column:bool}}" : ""
     }
 
     /// Keys beside `aps`: the sender's own, unless they look like Apple's.
