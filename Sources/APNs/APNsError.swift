@@ -16,7 +16,7 @@ public struct APNsError: Error, Equatable, Sendable {
         /// RFC 8259 section 8.1: UTF-8.
         case badUTF8 = "the text is not UTF-8 here"
         /// RFC 8259 section 6.
-        case badNumber = "this is not JSON number"
+        case badNumber = "this is not a JSON number"
         /// Nesting beyond what the tokenizer follows.
         case tooDeep = "values are nested too deeply"
         /// A provider token that APNs would refuse.

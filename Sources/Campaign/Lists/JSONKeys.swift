@@ -5,7 +5,7 @@ public enum JSONKeys {
     /// The most keys that are read.
     private static let countMax = 100
 
-    /// The keys whose values are not objects, in order; empty where the text is not JSON object.
+    /// The keys whose values are not objects, in order; empty where the text is not a JSON object.
     public static func read(_ text: RawSpan) -> [String] {
         var keys: [String] = []
         var path: [String] = []

@@ -21,7 +21,7 @@ extension RowReader {
         return Row(index: 0, number: 0, line: line, start: start, count: stop - start)
     }
 
-    /// Sets the wanted fields; false where the line is not JSON object. The last of equal keys wins,
+    /// Sets the wanted fields; false where the line is not a JSON object. The last of equal keys wins,
     /// however they are written.
     private mutating func readObject(_ start: Int, _ stop: Int) -> Bool {
         // SAFETY: `stop` bytes of the text are set and stay during this call; `wantedField` gives

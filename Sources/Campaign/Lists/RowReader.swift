@@ -38,7 +38,7 @@ internal import Support
             case plain
             /// A text that had doubled quotes or escapes: it lies among the decoded texts.
             case decoded
-            /// In JSON: an array or object, a string that is not text, or the row is not JSON object.
+            /// In JSON: an array or object, a string that is not text, or the row is not a JSON object.
             case unusable
             /// The row breaks the rules of its format; the text is the row's beginning.
             case malformed

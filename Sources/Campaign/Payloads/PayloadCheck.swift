@@ -45,14 +45,14 @@ public enum PayloadCheck {
             start += 1
         }
         if start < payload.byteCount, payload.byte(at: start) != UInt8(ascii: "{") {
-            return problem(payload, start, "is not JSON object: it must start with {")
+            return problem(payload, start, "is not a JSON object: it must start with {")
         }
         var tokenizer = JSONTokenizer()
         do throws(APNsError) {
             guard let first = try tokenizer.next(in: payload) else { return nil }
             if first.kind != .objectStart {
                 let start = first.kind == .string ? first.start - 1 : first.start
-                return problem(payload, start, "is not JSON object: it must start with {")
+                return problem(payload, start, "is not a JSON object: it must start with {")
             }
             while try tokenizer.next(in: payload) != nil {}
             return nil

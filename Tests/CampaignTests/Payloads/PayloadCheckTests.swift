@@ -37,10 +37,10 @@ import Testing
     @Test(
         arguments: [
             ("", nil, "is empty"), ("\u{feff}{}", 1, "byte-order mark"),
-            ("\u{feff}", 1, "byte-order mark"), ("\u{fefe}{}", 1, "is not JSON object"),
-            ("\u{fe3f}{}", 1, "is not JSON object"), ("\u{ebff}{}", 1, "is not JSON object"),
-            ("[1]", 1, "is not JSON object"), (" \t\r7", 4, "is not JSON object"),
-            ("\"{}\"", 1, "is not JSON object"), ("null", 1, "is not JSON object"),
+            ("\u{feff}", 1, "byte-order mark"), ("\u{fefe}{}", 1, "is not a JSON object"),
+            ("\u{fe3f}{}", 1, "is not a JSON object"), ("\u{ebff}{}", 1, "is not a JSON object"),
+            ("[1]", 1, "is not a JSON object"), (" \t\r7", 4, "is not a JSON object"),
+            ("\"{}\"", 1, "is not a JSON object"), ("null", 1, "is not a JSON object"),
             ("{} {}", 4, "JSON"), ("{\"a\" 1}", 6, "JSON"), ("{\"a\":1", 7, "JSON"),
             (" ", 2, "JSON"), ("{\"é\":\u{1f389}}", 6, "JSON"),
         ] as [(String, Int?, String)])
