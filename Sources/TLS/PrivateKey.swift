@@ -86,6 +86,13 @@ internal import COpenSSL
             return TLSError(
                 .keyUnreadable, "the private key is damaged: save the file again, unchanged")
         }
+        if let kind = ["CERTIFICATE", "PUBLIC KEY"].first(where: {
+            text.contains("-----BEGIN \($0)-----")
+        }) {
+            return TLSError(
+                .keyUnreadable,
+                "the file holds no private key but a \(kind.lowercased()): name the key's file")
+        }
         if text.contains("-----BEGIN ") {
             return TLSError(
                 .keyUnreadable,
