@@ -84,7 +84,8 @@ struct ListHeader {
             if let place = columns.firstIndex(where: looksLikeToken) {
                 return .request(headless(columns, tokenPlace: place, format))
             }
-            let nearest = NearestName.of(wanted, among: columns)
+            let nearest =
+                NearestName.of(wanted, among: columns) ?? tokenColumn(wanted, columns, token)
             let guess = nearest.map { "did you mean '\(printable($0, limit: 40))'? " } ?? ""
             return .request(
                 "\(place(of: wanted, token: token)) no column '\(printable(wanted))': \(guess)its "
@@ -92,6 +93,13 @@ struct ListHeader {
                     + (Self.separatorAdvice(columns)
                         ?? (wanted == token ? ": name one with --token-column" : "")))
         }
+    }
+
+    /// The only column whose name has the word token in it, if that is what is wanted.
+    private func tokenColumn(_ wanted: String, _ columns: [String], _ token: String) -> String? {
+        guard wanted == token else { return nil }
+        let named = columns.filter { $0.lowercased().contains("token") }
+        return named.count == 1 ? named[0] : nil
     }
 
     /// Who asks for a column, and of which list.

@@ -47,7 +47,8 @@ final class Files: Sendable {
             ("t-large", Self.payload(count: 4097).dropLast() + #","b":"{{name}}"}"#),
             ("trailing-comma", #"{"aps":{"alert":"x",}}"#),
             ("bars.csv", "token|name\naabb|Jo\n"), ("tabs.csv", "token\tname\naabb\tJo\n"),
-            ("device.csv", "id,device\n1,aabb\n"), ("by/pt.json", #"{"a" 1}"#),
+            ("device.csv", "id,device\n1,aabb\n"),
+            ("device-token.csv", "id,Device Token\n1,aabb\n"), ("by/pt.json", #"{"a" 1}"#),
             ("by-good/pt.json", #"{"aps":{"alert":"x"}}"#),
             ("AuthKey_ABC123DEFG.p8", ""),
         ] {

@@ -21,6 +21,11 @@ extension MalformedRequest {
             ["--tokens", "@bars.csv"], says: ["'token'", "token|name", "'|'", "with commas"]),
         .init(["--tokens", "@tabs.csv"], says: ["with tabs", "--format tsv"]),
         .init(["--tokens", "@device.csv"], says: ["id, device", "--token-column"]),
+        .init(
+            ["--tokens", "@device-token.csv"], says: ["did you mean 'Device Token'?"]),
+        .init(
+            ["--tokens", "@device-token.csv", "--token-column", "devicetoken"],
+            says: ["did you mean 'Device Token'?", "--token-column"]),
         .init(["--ledger", "@list"], says: ["--ledger", "@list is a file", "name a directory"]),
         // Something that is written would take the place of something that is read.
         .init(["--summary", "@list", "--tokens", "@list"], says: ["--summary", "--tokens reads"]),

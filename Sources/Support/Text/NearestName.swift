@@ -4,7 +4,7 @@ package enum NearestName {
     /// or the name is one of them.
     package static func of(_ name: String, among names: [String]) -> String? {
         let plain = { (text: String) in
-            text.lowercased().filter { $0 != "-" && $0 != "_" }
+            text.lowercased().filter { $0 != "-" && $0 != "_" && $0 != " " }
         }
         if let same = names.first(where: { plain($0) == plain(name) }) { return same }
         let scored = names.map { (distance(name, $0), $0) }
