@@ -114,8 +114,8 @@ enum DoctorVerdict {
         switch credential {
         case .key(_, let keyID, let teamID):
             "key, key ID and team ID do not belong together: check that the file is the key "
-                + "\(keyID), that it is not revoked, and that it is of team \(teamID); or this "
-                + "machine's clock is more than an hour fast"
+                + "\(keyID), that it is not revoked, and that it is of team \(teamID) (are the two IDs "
+                + "exchanged?); or this machine's clock is more than an hour fast"
         case .suppliedToken(let token):
             "the token's signature, its key ID \(token.claims.keyID) and its team ID "
                 + "\(token.claims.teamID) do not belong together, or the clock where it was made "
