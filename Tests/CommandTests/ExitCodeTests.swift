@@ -51,6 +51,16 @@ struct ExitCodeTests {
         #expect(resumed.exitCode == ending.resumed, "\(resumed.errors)")
     }
 
+    @Test("One row is not called rows")
+    func oneRow() throws {
+        // The response to the 21st is lost.
+        let server = try RecordingServer("reset")
+        let campaign = try Campaign(rows: 21)
+        let sent = try campaign.send(to: server.endpoint, ["--connections", "1"])
+        #expect(sent.exitCode == 6)
+        #expect(sent.errors.contains("broadside: 1 row is unknown: --resume --retry unknown"))
+    }
+
     @Test("A probe that is finished prunes, though rows are unknown; one that is not doesn't")
     func prunes() throws {
         for (behaviour, more, code) in [

@@ -56,6 +56,7 @@ extension Summary {
     package var openRowsText: String? {
         let states = [("failed", failed), ("unknown", unknown)].filter { $0.1 > 0 }
         guard !states.isEmpty else { return nil }
-        return states.map { "\($0.1) rows are \($0.0)" }.joined(separator: ", ")
+        return states.map { $0.1 == 1 ? "1 row is \($0.0)" : "\($0.1) rows are \($0.0)" }.joined(
+            separator: ", ")
     }
 }
