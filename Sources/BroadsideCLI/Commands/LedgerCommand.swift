@@ -123,7 +123,8 @@ enum LedgerCommand {
             let statistics = try ledger.statistics()
             let text =
                 values.isJSON
-                ? String(decoding: statistics.json(), as: UTF8.self) : statistics.countsText
+                ? String(decoding: statistics.json(), as: UTF8.self)
+                : statistics.countsText + (statistics.doubtAdvice ?? "")
             print(text, terminator: "")
         case "export":
             warnOfUnknown(values.reasons)

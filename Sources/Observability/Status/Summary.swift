@@ -218,6 +218,14 @@ public struct Summary: Sendable, Encodable {
         return text
     }
 
+    /// What rows in doubt mean, and what a resume does with them; nil if there are none, or if the
+    /// run that has them is still running.
+    package var doubtAdvice: String? {
+        guard inDoubt > 0, outcome != .running else { return nil }
+        return "rows in doubt may have been sent: --resume records them as unknown, or sends them "
+            + "again with --on-lost resend\n"
+    }
+
     /// What rows in doubt are, as far as it is known.
     private var inDoubtWords: String {
         guard outcome != .running else { return " of them, in the hands of the run" }
