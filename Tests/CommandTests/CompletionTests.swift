@@ -98,6 +98,17 @@ struct CompletionTests {
         return path
     }
 
+    @Test("The help names the push types")
+    func help() throws {
+        let calls = try calls().filter { $0.line.hasSuffix("--push-type ") }
+        #expect(calls.count == 2)
+        for call in calls {
+            let command = String(call.line.prefix { $0 != " " })
+            let page = try run([command, "--help"]).split { $0.isWhitespace }.joined(separator: " ")
+            #expect(page.contains(call.offered.joined(separator: ", ")), "\(command)")
+        }
+    }
+
     @Test("bash offers the names that an option knows")
     func bash() throws {
         let calls = try calls()

@@ -63,7 +63,7 @@ enum PayloadCommand {
             ) { (text, values) throws(BroadsideError) in values.payloadBy = text },
             .choice(
                 "push-type", \.pushType, placeholder: "TYPE",
-                "apns-push-type to check against"),
+                "apns-push-type to check against: \(SendCommand.pushTypes)"),
             .text("topic", "TOPIC", \.topic, "apns-topic to compare with the push type"),
             .flag("json", \.isJSON, "print the findings as JSON, one line per file"),
         ])

@@ -105,7 +105,10 @@ enum SendCommand {
         ])
 
     static let pushType = Option<SendOptions>.choice(
-        "push-type", \.pushType, placeholder: "TYPE", "apns-push-type")
+        "push-type", \.pushType, placeholder: "TYPE", "apns-push-type: \(pushTypes)")
+
+    /// All push types, for the help.
+    static let pushTypes = PushType.allCases.map(\.rawValue).joined(separator: ", ")
 
     private static let whichProtocol = OptionGroup<SendOptions>(
         title: "Which protocol",
