@@ -86,15 +86,27 @@ enum Program {
         }
     }
 
+    /// The calls in which a word occurs that is not a command: as a subcommand, as a request to a
+    /// run, as an option.
+    private static func calls(with word: String) -> [String] {
+        var calls = commands.filter { $0.subcommands.contains(word) }.map { "\($0.name) \(word)" }
+        calls += commands.filter { $0.wordsAfterPath.contains(word) }
+            .map { "\($0.name) --ledger DIR \(word)" }
+        if let owner = commands.first(where: { $0.options.named(word) != nil }) {
+            calls.append("\(owner.name) --\(word)")
+        }
+        return calls
+    }
+
     static func command(named name: String) throws(BroadsideError) -> CommandDescription {
         if let command = commands.first(where: { $0.name == name }) { return command }
         if name == "-v" || name == "-V" || name == "version" {
             throw .request("unknown command '\(name)': did you mean --version?")
         }
-        let owners = commands.filter { $0.subcommands.contains(name) }.map { "\($0.name) \(name)" }
-        guard owners.isEmpty else {
+        let meant = calls(with: name)
+        guard meant.isEmpty else {
             throw .request(
-                "unknown command '\(name)': did you mean \(owners.joined(separator: " or "))?")
+                "unknown command '\(name)': did you mean \(meant.joined(separator: " or "))?")
         }
         let nearest = nearestName(
             to: name,

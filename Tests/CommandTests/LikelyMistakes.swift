@@ -96,6 +96,9 @@ extension MalformedCall {
         .init(["--help", "sned"], says: ["'sned'", "did you mean send?"]),
         .init(["version"], says: ["did you mean --version?"]),
         .init(["find", "--token", "aabb"], says: ["'find'", "did you mean ledger find?"]),
+        .init(["pause"], says: ["did you mean control --ledger DIR pause?"]),
+        .init(["resume"], says: ["control --ledger DIR resume or send --resume?"]),
+        .init(["dry-run"], says: ["did you mean send --dry-run?"]),
         .init(["check"], says: ["did you mean tokens check or payload check?"]),
         .init(["ledger", "list"], says: ["'list'", "stats, export, verify, find, merge"]),
         .init(
@@ -147,7 +150,9 @@ extension MalformedCall {
         .init(
             ["control", "@strange", "status"], says: ["is a directory", "did you mean --ledger /"]),
         .init(["control", "x"], says: ["control takes", "--ledger DIR status"]),
-        .init(["simulate", "--state", "x", "--port", "2197"], says: ["unknown option --port"]),
+        .init(
+            ["simulate", "--state", "x", "--port", "2197"],
+            says: ["unknown option --port", "--listen 127.0.0.1:PORT"]),
         .init(
             ["simulate", "--state", "@list"],
             says: ["--state", "/list is a file", "name a directory"]),

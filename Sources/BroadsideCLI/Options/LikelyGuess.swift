@@ -43,6 +43,7 @@ struct LikelyGuess {
             "write --payload FILE, a file of JSON like {\"aps\":{\"alert\":\"Hello\"}}"),
         .init("ttl expires expiry expire", "expiration", "write --expiration +2h"),
         .init("host server url gateway", "endpoint", "write --endpoint HOST:PORT"),
+        .init("port address bind", "listen", "write --listen 127.0.0.1:PORT"),
         .init("concurrency parallel workers jobs", "connections", "write --connections N"),
         .init("threads", "reactors", "write --reactors N"),
         .init("throttle speed rps qps", "rate", "write --rate N, requests per second"),
