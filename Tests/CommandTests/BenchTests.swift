@@ -13,6 +13,10 @@ struct BenchTests {
         struct Simulator: Decodable {
             var cpu_microseconds_per_notification: Double
         }
+        struct Machine: Decodable {
+            var vaes: Bool
+            var library: String
+        }
         var notifications: Int
         var seconds: Double
         var notifications_per_second: Double
@@ -24,6 +28,7 @@ struct BenchTests {
         var limited_by: [String: Double]
         /// Where there was one of its own.
         var simulator: Simulator?
+        var machine: Machine
     }
 
     @Test("The figures are there as JSON, and no file is left")
@@ -49,6 +54,14 @@ struct BenchTests {
         #expect(figures.latency_ms.p50 >= 20 && figures.latency_ms.p99 >= figures.latency_ms.p50)
         #expect(!figures.limited_by.isEmpty)
         #expect(try directory.names(in: place).isEmpty)
+        // OpenSSL's own command loads the same library.
+        let openssl = try Subprocess.run(
+            Tool.path(of: "openssl"), ["version"], in: directory
+        ).output
+        #expect(openssl.contains("(Library: \(figures.machine.library) "), "\(openssl)")
+        let flags = try String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)
+            .split(separator: "\n").first { $0.hasPrefix("flags") }
+        #expect(figures.machine.vaes == (flags ?? "").split(separator: " ").contains("vaes"))
     }
 
     @Test("Connections that take longer than a brief run to stand are given a longer one")

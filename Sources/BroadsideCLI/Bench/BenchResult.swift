@@ -4,6 +4,39 @@ import Support
 
 /// What a benchmark found, as the JSON has it. Keys are part of the contract.
 struct BenchResult: Encodable {
+    /// What it was measured on.
+    struct Machine: Encodable {
+        var processor: String?
+        var processors: Int
+        var vaes: Bool
+        var avx512: Bool
+        var library: String
+        var congestion_control: String?
+
+        init(_ machine: MachineDescription) {
+            processor = machine.processor
+            processors = machine.processorCount
+            vaes = machine.hasVAES
+            avx512 = machine.hasAVX512
+            library = machine.library
+            congestion_control = machine.congestionControl
+        }
+
+        private enum CodingKeys: CodingKey {
+            case processor, processors, vaes, avx512, library, congestion_control
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(processor, forKey: .processor)
+            try container.encode(processors, forKey: .processors)
+            try container.encode(vaes, forKey: .vaes)
+            try container.encode(avx512, forKey: .avx512)
+            try container.encode(library, forKey: .library)
+            try container.encode(congestion_control, forKey: .congestion_control)
+        }
+    }
+
     /// What the simulator took, of the same cores.
     struct Simulator: Encodable {
         var cpu_microseconds_per_notification: Double
@@ -25,6 +58,8 @@ struct BenchResult: Encodable {
     var peak_rss_bytes: Int
     /// null: another server was measured.
     var simulator: Simulator?
+    var machine: Machine { Machine(description) }
+    private let description = MachineDescription.current()
 
     init(_ measured: BenchRun.Measured, _ options: BenchOptions, bytesEach: Double?) {
         let summary = measured.summary
@@ -46,7 +81,7 @@ struct BenchResult: Encodable {
     private enum CodingKeys: CodingKey {
         case version, notifications, seconds, notifications_per_second
         case cpu_microseconds_per_notification, bytes_per_notification, payload_bytes, connections
-        case latency_ms, limited_by, peak_rss_bytes, simulator
+        case latency_ms, limited_by, peak_rss_bytes, simulator, machine
     }
 
     /// All keys are always there; what is not known is null.
@@ -65,6 +100,7 @@ struct BenchResult: Encodable {
         try container.encode(limited_by, forKey: .limited_by)
         try container.encode(peak_rss_bytes, forKey: .peak_rss_bytes)
         try container.encode(simulator, forKey: .simulator)
+        try container.encode(machine, forKey: .machine)
     }
 
     /// The JSON text, with a line end.
@@ -105,6 +141,7 @@ struct BenchResult: Encodable {
             lines.append(("bottleneck", causes))
         }
         lines.append(("memory", "\(peak_rss_bytes >> 20) MiB at most"))
+        lines.append(("machine", description.text))
         return lines.map { name, value in
             name + String(repeating: " ", count: 15 - name.count) + value + "\n"
         }.joined()
