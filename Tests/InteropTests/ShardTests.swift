@@ -157,6 +157,48 @@ struct ShardTests {
         #expect(counts == expected)
     }
 
+    private struct Said: Decodable {
+        var rows: UInt64?
+        var rows_estimated: Bool?
+    }
+
+    /// By bytes a shard's end is known, but for the last one's; by rows the list's end is not.
+    @Test(
+        "What a shard in progress says of its rows is about its own",
+        arguments: [("bytes", "2/3", false), ("bytes", "3/3", true), ("rows", "2/3", true)])
+    func progress(kind: String, shard: String, isEstimate: Bool) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 30_000)
+        let isByBytes = kind == "bytes"
+        let run = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint,
+                [
+                    "--tokens", isByBytes ? campaign.list : "-", "--shard", shard, "--rate", "200",
+                    "--metrics", "\(campaign.directory.path)/metrics",
+                ]),
+            in: campaign.directory, input: isByBytes ? nil : campaign.list)
+        func ask(_ words: String...) throws -> Said {
+            let finished = try Broadside.run(words + ["--json"], in: campaign.directory)
+            return (try? JSONDecoder().decode(Said.self, from: Data(finished.output.utf8)))
+                ?? Said()
+        }
+        try run.wait { try ask("status", campaign.ledger).rows != nil }
+        let status = try ask("status", campaign.ledger)
+        let control = try ask("control", "--ledger", campaign.ledger, "status")
+        for said in [status, control] {
+            #expect((9900...10_100).contains(try #require(said.rows)), "\(said)")
+            #expect(isEstimate || said.rows == 10_000)
+            #expect(said.rows_estimated == isEstimate)
+        }
+        let metrics = try String(
+            contentsOfFile: "\(campaign.directory.path)/metrics", encoding: .utf8)
+        let gauge = try #require(metrics.firstMatch(of: /\nbroadside_list_rows ([0-9]+)\n/))
+        #expect((9900...10_100).contains(try #require(Int(gauge.1))))
+        run.send(signal: SIGINT)
+        #expect(try run.wait().exitCode == 3)
+    }
+
     @Test("What is not a whole campaign is not merged")
     func refusals() throws {
         let server = try LocalAPNs()

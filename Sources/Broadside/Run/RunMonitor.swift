@@ -315,8 +315,8 @@ extension LedgerSession {
         return RunSampler.Surroundings(
             campaign: hexadecimal(campaign), name: manifest.name,
             acceptsBySilence: manifest.identity.acceptsBySilence, earlier: earlier,
-            knownRows: manifest.rowCount.map { manifest.rows.count(upTo: $0) },
-            listByteCount: source.list.byteCount, rowsLimit: plan.options.limit,
+            rows: manifest.rows, knownEnd: manifest.rowCount,
+            listByteCount: source.list.byteCount,
             wantedConnections: plan.shape.connections)
     }
 }

@@ -35,7 +35,9 @@ package struct MetricsText {
     }
 
     private mutating func addRows(_ snapshot: RunSnapshot) {
-        family("list_rows", .gauge, "Rows of the token list; an estimate until its end is read.")
+        family(
+            "list_rows", .gauge,
+            "Rows of the token list, or of its shard; an estimate until the end is read.")
         if let rows = snapshot.rows { sample("list_rows", [:], "\(rows)") }
         family("rows_settled_total", .counter, "Rows that are settled, over all runs, by state.")
         let counts = snapshot.counts

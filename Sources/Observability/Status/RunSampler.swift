@@ -1,5 +1,5 @@
 import APNs
-import Campaign
+package import Campaign
 package import Engine
 package import Lists
 package import Support
@@ -15,26 +15,26 @@ package struct RunSampler {
         var acceptsBySilence = false
         /// What earlier runs settled and this one does not send again.
         var earlier: RowCounts
-        /// Rows of the list, where an earlier run counted them.
-        var knownRows: UInt64?
+        /// Which rows of the list are the campaign's.
+        var rows = CampaignRows()
+        /// The row behind the last one of them, if an earlier run found it.
+        var knownEnd: UInt64?
         /// nil where it is not known before its end.
         var listByteCount: UInt64?
-        /// Only so many rows are looked at.
-        var rowsLimit: UInt64?
         var wantedConnections: Int
 
         package init(
             campaign: String, name: String? = nil, acceptsBySilence: Bool = false,
-            earlier: RowCounts, knownRows: UInt64? = nil, listByteCount: UInt64? = nil,
-            rowsLimit: UInt64? = nil, wantedConnections: Int
+            earlier: RowCounts, rows: CampaignRows = CampaignRows(), knownEnd: UInt64? = nil,
+            listByteCount: UInt64? = nil, wantedConnections: Int
         ) {
             self.campaign = campaign
             self.name = name
             self.acceptsBySilence = acceptsBySilence
             self.earlier = earlier
-            self.knownRows = knownRows
+            self.rows = rows
+            self.knownEnd = knownEnd
             self.listByteCount = listByteCount
-            self.rowsLimit = rowsLimit
             self.wantedConnections = wantedConnections
         }
     }
@@ -130,27 +130,28 @@ package struct RunSampler {
             .map { (name: $0.key, count: $0.value) }
     }
 
-    /// All rows of the list: known, or reckoned from the part that was read.
+    /// The campaign's rows, a shard's alone: known, or estimated from the part of the list that was read.
     private mutating func takeRows(_ list: ListSource.Progress) {
-        var rows: UInt64?
-        if list.isAtEnd {
-            snapshot.isRowsEstimate = false
-            rows = max(list.rows, surroundings.knownRows ?? 0)
-        } else if let known = surroundings.knownRows {
-            snapshot.isRowsEstimate = false
-            rows = known
+        let rows = surroundings.rows
+        let end: UInt64
+        var isEstimate = false
+        if let last = rows.part.endRow {
+            // The beginning of the next shard was found before the first row was sent.
+            end = last
+        } else if list.isAtEnd {
+            end = max(list.rows, surroundings.knownEnd ?? 0)
+        } else if let known = surroundings.knownEnd {
+            end = known
         } else if let byteCount = surroundings.listByteCount, list.bytes > 0, list.rows > 0 {
-            snapshot.isRowsEstimate = true
-            let estimate =
-                Double(list.rows) * Double(byteCount) / Double(list.bytes)
-            rows = max(list.rows, UInt64(estimate.rounded()))
+            // Rows and bytes are counted from the list's beginning, whichever part is read.
+            let estimate = Double(list.rows) * Double(byteCount) / Double(list.bytes)
+            end = max(list.rows, UInt64(estimate.rounded()))
+            isEstimate = end < rows.end
+        } else {
+            return
         }
-        guard var rows else { return }
-        if let limit = surroundings.rowsLimit, rows >= limit {
-            snapshot.isRowsEstimate = false
-            rows = limit
-        }
-        snapshot.rows = max(rows, snapshot.counts.settled)
+        snapshot.isRowsEstimate = isEstimate
+        snapshot.rows = max(rows.count(upTo: end), snapshot.counts.settled)
     }
 }
 

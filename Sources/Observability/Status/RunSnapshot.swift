@@ -38,9 +38,9 @@ package struct RunSnapshot: Sendable {
     package var takenAt: UInt64 = 0
     /// Over all runs of the campaign.
     package var counts = RowCounts()
-    /// All rows of the list; nil before anything is known.
+    /// The campaign's rows, those of its shard if it has one; nil before anything is known.
     package var rows: UInt64?
-    /// True while `rows` is reckoned from how much of the list's bytes so many rows took.
+    /// True while `rows` is estimated from how much of the list's bytes so many rows took.
     var isRowsEstimate = false
     /// Answers a second: in the last second, and since the start.
     var rateNow = 0.0

@@ -48,8 +48,8 @@ import Testing
     @Test func `the list's rows are reckoned until its end is seen`() {
         var sampler = RunSampler(
             RunSampler.Surroundings(
-                campaign: "", earlier: .init(), knownRows: nil, listByteCount: 65_000,
-                rowsLimit: 900, wantedConnections: 1),
+                campaign: "", earlier: .init(), rows: CampaignRows(limit: 900),
+                listByteCount: 65_000, wantedConnections: 1),
             start: Now(nanoseconds: 0, wallMilliseconds: 0))
         var report = ReactorReport()
         func look(_ rows: UInt64, _ bytes: UInt64, atEnd: Bool = false, _ seconds: UInt64) {
@@ -77,6 +77,57 @@ import Testing
         #expect(sampler.snapshot.limitedNow[LimitedBy.rate.rawValue] == 0.75)
         #expect(sampler.snapshot.etaSeconds == 200.0 / 70)
         #expect(sampler.series.points.count == 4)
+    }
+
+    /// What a sampler says after a look at a list of 65,000 bytes of which something was read.
+    private func rows(
+        _ rows: CampaignRows, knownEnd: UInt64? = nil, read: ListSource.Progress
+    ) -> (rows: UInt64?, isEstimate: Bool) {
+        var sampler = RunSampler(
+            RunSampler.Surroundings(
+                campaign: "", earlier: .init(), rows: rows, knownEnd: knownEnd,
+                listByteCount: 65_000, wantedConnections: 1),
+            start: Now(nanoseconds: 0, wallMilliseconds: 0))
+        sampler.look(
+            ReactorReport(), list: read, phase: .running, milliRate: nil,
+            now: Now(nanoseconds: second, wallMilliseconds: 0))
+        return (sampler.snapshot.rows, sampler.snapshot.isRowsEstimate)
+    }
+
+    @Test func `a shard's rows are its own, whether it is cut by bytes or by rows`() {
+        func part(_ first: UInt64, _ end: UInt64?) -> ListGap {
+            ListGap(
+                firstRow: first, byteOffset: first * 65, firstLine: first + 1, endRow: end,
+                endByteOffset: end.map { $0 * 65 })
+        }
+        // 1,000 rows. Shards 1, 2 and 3 of 4 end where the next one begins.
+        for (first, end) in [(0, 250), (250, 500), (500, 750)] as [(UInt64, UInt64)] {
+            let shard = CampaignRows(part: part(first, end))
+            let read = ListSource.Progress(rows: first + 10, bytes: (first + 10) * 65)
+            #expect(rows(shard, read: .init()) == (250, false))
+            #expect(rows(shard, read: read) == (250, false))
+            let atEnd = ListSource.Progress(rows: end, bytes: end * 65, isAtEnd: true)
+            #expect(rows(shard, knownEnd: end, read: atEnd) == (250, false))
+        }
+        // The last one ends where the list does.
+        let last = CampaignRows(part: part(750, nil))
+        let beginning = ListSource.Progress(rows: 760, bytes: 760 * 65)
+        #expect(rows(last, read: .init()) == (nil, false))
+        #expect(rows(last, read: beginning) == (250, true))
+        #expect(rows(last, knownEnd: 990, read: beginning) == (240, false))
+        let whole = ListSource.Progress(rows: 1000, bytes: 65_000, isAtEnd: true)
+        #expect(rows(last, read: whole) == (250, false))
+        var limited = last
+        limited.limit = 800
+        #expect(rows(limited, read: beginning) == (50, false))
+        // Dealt out by rows: 0, 3, 6 and so on are 334 of 1,000, the others 333.
+        for (remainder, count) in [(0, 334), (1, 333), (2, 333)] as [(UInt64, UInt64)] {
+            let dealt = CampaignRows(selection: .init(divisor: 3, remainder: remainder))
+            let some = ListSource.Progress(rows: 100, bytes: 6500)
+            #expect(rows(dealt, read: some) == (count, true))
+            #expect(rows(dealt, knownEnd: 1000, read: some) == (count, false))
+            #expect(rows(dealt, read: whole) == (count, false))
+        }
     }
 
     @Test func `counts of latencies are those of the time between two looks`() throws {
