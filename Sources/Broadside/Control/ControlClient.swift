@@ -3,69 +3,45 @@ internal import Glibc
 import Ledgers
 public import Support
 
-/// A connection to somebody's control socket.
-final class UnixConnection {
-    let descriptor: Int32
-
-    /// Seconds that a connection, a request or a response may take.
-    static let patience = 10
-
-    /// nil where nobody listens; errno says why.
-    init?(_ path: String) {
-        guard let address = unixAddress(path) else {
-            errno = ENAMETOOLONG
-            return nil
-        }
-        descriptor = socket(
-            AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { return nil }
-        let descriptor = descriptor
-        // Before it connects: the queue of a process that is stopped may be full.
-        let limit = timeval(tv_sec: Self.patience, tv_usec: 0)
-        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            SystemCall.setOption(descriptor, option, limit)
-        }
-        guard SystemCall.connect(descriptor, address) == 0 else {
-            return nil
-        }
-    }
-
-    deinit {
-        guard descriptor >= 0 else { return }
-        let code = errno
-        close(descriptor)
-        errno = code
-    }
-}
-
 /// `broadside control`: sends one line to a running process, and returns its response.
 public enum ControlClient {
-    /// The longest response that is read.
-    private static let answerLimit = 1 << 20
-
     /// Asks a process that was started with `--control PATH`.
     ///
+    /// - Parameters:
+    ///   - path: Its socket.
+    ///   - request: One line.
     /// - Returns: The response, one line of JSON.
-    /// - Throws: Exit code 1 if nothing listens there.
+    /// - Throws: Exit code 1 if nothing listens there, or no response comes.
     public static func ask(path: String, request: String) throws(BroadsideError) -> String {
-        guard let connection = UnixConnection(path) else {
-            let cause = describe(errno: errno)
+        do throws(ControlQuestion.Failure) {
+            return try outcome(ControlQuestion(path, request: request)).get()
+        } catch {
+            guard case .unreachable(let code) = error else {
+                throw noResponse(error, path, "the process that listens on \(path)")
+            }
             throw BroadsideError(
-                "nothing listens on \(path) (\(cause)): name the socket that a running send or "
-                    + "simulate was given by --control", exitCode: 1)
+                "nothing listens on \(path) (\(describe(errno: code))): name the socket that a "
+                    + "running send or simulate was given by --control", exitCode: 1)
         }
-        return try ask(connection, request, shownAs: path)
     }
 
     /// Asks the run that writes a ledger.
     ///
+    /// - Parameters:
+    ///   - path: The ledger's directory.
+    ///   - request: One line.
     /// - Returns: The response, one line of JSON.
-    /// - Throws: Exit code 1 if no run does, 2 if the directory is not a ledger.
+    /// - Throws: Exit code 1 if no run does, or no response comes; 2 if the directory is not a ledger.
     public static func ask(ledger path: String, request: String) throws(BroadsideError) -> String {
         let directory = try LedgerDirectory.openToRead(path)
         let socket = try directory.controlPath(limit: unixPathLimit)
-        guard let connection = UnixConnection(socket) else {
-            let code = errno
+        let question = ControlQuestion(socket, request: request, in: directory)
+        do throws(ControlQuestion.Failure) {
+            return try outcome(question).get()
+        } catch {
+            guard case .unreachable(let code) = error else {
+                throw noResponse(error, path, "the run that writes \(path)")
+            }
             _ = try directory.readManifest()
             let isGone = code == ENOENT || code == ECONNREFUSED
             guard directory.isInUse || !isGone else {
@@ -78,32 +54,51 @@ public enum ControlClient {
                     + "just begin or end, or another user's; try again, as its owner",
                 exitCode: 1)
         }
-        return try ask(connection, request, shownAs: path)
     }
 
-    private static func ask(
-        _ connection: UnixConnection, _ request: String, shownAs path: String
-    ) throws(BroadsideError) -> String {
-        let line = Array(request.utf8) + [0x0a]
-        guard SystemCall.send(connection.descriptor, line.rawSpan) == line.count else {
-            throw silent(path)
+    /// Asks the runs that write ledgers, at the same time.
+    ///
+    /// - Parameters:
+    ///   - paths: The ledgers' directories.
+    ///   - request: One line.
+    ///   - read: Reads a response, one line of JSON.
+    /// - Returns: For each ledger what was read; nil if no run responds.
+    static func ask<Value>(
+        ledgers paths: [String], request: String, _ read: (String) -> Value?
+    ) -> [Value?] {
+        var values = [Value?](repeating: nil, count: paths.count)
+        ControlQuestion.ask(paths.count) { index in
+            guard let directory = try? LedgerDirectory.openToRead(paths[index]),
+                let socket = try? directory.controlPath(limit: unixPathLimit)
+            else { return nil }
+            return ControlQuestion(socket, request: request, in: directory)
+        } _: { index, outcome in
+            values[index] = (try? outcome.get()).flatMap(read)
         }
-        var answer: [UInt8] = []
-        var room = [UInt8](repeating: 0, count: 65_536)
-        let deadline = Clock.now().nanoseconds + UInt64(UnixConnection.patience) * second
-        while answer.last != 0x0a, answer.count < answerLimit, Clock.now().nanoseconds < deadline {
-            let count = SystemCall.receive(connection.descriptor, &room, 0)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { break }
-            answer += room[..<count]
-        }
-        guard answer.last == 0x0a else { throw silent(path) }
-        answer.removeLast()
-        return String(decoding: answer, as: UTF8.self)
+        return values
     }
 
-    private static func silent(_ path: String) -> BroadsideError {
-        BroadsideError("\(path) sends no response: the process may just have ended", exitCode: 1)
+    private static func outcome(
+        _ question: ControlQuestion
+    ) -> Result<String, ControlQuestion.Failure> {
+        var outcome = Result<String, ControlQuestion.Failure>.failure(.ended)
+        ControlQuestion.ask(1) { _ in
+            question
+        } _: {
+            outcome = $1
+        }
+        return outcome
+    }
+
+    private static func noResponse(
+        _ failure: ControlQuestion.Failure, _ path: String, _ process: String
+    ) -> BroadsideError {
+        let message =
+            failure == .silent
+            ? "\(process) does not respond within \(ControlQuestion.patience) s: if it is suspended, "
+                + "kill -CONT with its process ID continues it"
+            : "\(path) sends no response: the process may just have ended"
+        return BroadsideError(message, exitCode: 1)
     }
 
     /// What is wrong with the request, where the answer says so; nil for a good answer.

@@ -87,7 +87,8 @@ final class ControlSocket {
             throw .usage("control", "\(path) exists and is not a socket: name another place")
         }
         let probe = UnixConnection(path)
-        guard probe == nil else {
+        // A full queue is that of a process which takes no connections at the moment.
+        guard probe == nil, errno != EAGAIN else {
             throw .usage(
                 "control",
                 "\(path) is in use by a running process: name another place, or end that "

@@ -58,9 +58,31 @@ public struct RunStatus: Sendable {
     /// - Parameter path: Its directory.
     /// - Throws: Only if a signal asks for the end.
     public init(ledger path: String) throws(BroadsideError) {
+        self = try Self.all(ledgers: [path])[0]
+    }
+
+    /// Looks at ledgers; all runs are asked at the same time, so that those that do not respond cost as
+    /// much time as one of them.
+    ///
+    /// - Parameter paths: Their directories.
+    /// - Returns: Their states, in the same order.
+    /// - Throws: Only if a signal asks for the end.
+    public static func all(ledgers paths: [String]) throws(BroadsideError) -> [RunStatus] {
+        let responses = ControlClient.ask(ledgers: paths, request: "status") { response in
+            try? JSONDecoder().decode(Progress.self, from: Data(response.utf8))
+        }
+        var all: [RunStatus] = []
+        for (path, progress) in zip(paths, responses) {
+            all.append(try RunStatus(ledger: path, running: progress))
+        }
+        return all
+    }
+
+    /// - Parameter running: What a run says that is writing the ledger; nil if none does.
+    private init(ledger path: String, running: Progress?) throws(BroadsideError) {
         self.path = path
         do throws(BroadsideError) {
-            try read()
+            try read(running)
         } catch {
             if error.exitCode == ExitCode.rowsRemain { throw error }
             problem = BroadsideError(
@@ -74,14 +96,14 @@ public struct RunStatus: Sendable {
         return message.starts(withBytes: option) ? String(message.dropFirst(option.count)) : message
     }
 
-    private mutating func read() throws(BroadsideError) {
+    private mutating func read(_ running: Progress?) throws(BroadsideError) {
         let reader = try LedgerReader(path: path)
         campaign = reader.campaign
         name = reader.manifest.name
         startedAtMilliseconds = reader.manifest.epochs.last?.startedAtMilliseconds
-        if let progress = runningProgress {
-            self.progress = progress
-            state = progress.phase.flatMap(State.init(rawValue:)) ?? .stopping
+        if let running {
+            progress = running
+            state = running.phase.flatMap(State.init(rawValue:)) ?? .stopping
             return
         }
         progress.rows = reader.manifest.rowCount.map { reader.manifest.rows.count(upTo: $0) }
@@ -101,14 +123,6 @@ public struct RunStatus: Sendable {
             summary.accepted + summary.rejected + summary.invalid + summary.skipped
             + summary.failed + summary.unknown
         state = State(summary.outcome, wasKilled: reader.manifest.epochs.last?.segments == nil)
-    }
-
-    /// What a run says that is writing the ledger; nil if none does.
-    private var runningProgress: Progress? {
-        guard let response = try? ControlClient.ask(ledger: path, request: "status") else {
-            return nil
-        }
-        return try? JSONDecoder().decode(Progress.self, from: Data(response.utf8))
     }
 
     // MARK: Output

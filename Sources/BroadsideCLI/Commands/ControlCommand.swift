@@ -21,8 +21,8 @@ enum ControlCommand {
             Instead of --ledger DIR you can name the socket of a simulator or a send that was started
             with --control PATH.
 
-            Exit codes: 0 done; 1 no run is writing DIR, or nothing listens on PATH; 2 the request is
-            wrong, or DIR is not a ledger.
+            Exit codes: 0 done; 1 no run is writing DIR, nothing listens on PATH, or no response comes
+            within 10 s; 2 the request is wrong, or DIR is not a ledger.
             """,
         sections: [
             OptionSection(

@@ -15,7 +15,8 @@ enum StatusCommand {
             running      rows are being sent
             paused       by broadside control; resume continues
             stopping     the run waits for responses in flight, then ends
-            busy         a process has the ledger open and does not respond: it begins, ends or hangs
+            busy         a process has the ledger open and does not respond within 10 s: it begins,
+                         ends, hangs or is suspended
             complete     every row is settled; ledger stats shows the outcome
             stopped      rows remain: send --resume continues
             interrupted  the run was killed: send --resume continues
@@ -43,8 +44,7 @@ enum StatusCommand {
             }
             let words = arguments.words.isEmpty ? ["."] : arguments.words
             let ledgers = try LedgerCollection(words, option: nil)
-            var all: [RunStatus] = []
-            for path in ledgers.paths { all.append(try RunStatus(ledger: path)) }
+            let all = try RunStatus.all(ledgers: ledgers.paths)
             if arguments.has("json") {
                 print(all.map(\.json).joined(), terminator: "")
             } else {
