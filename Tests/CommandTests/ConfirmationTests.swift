@@ -73,23 +73,57 @@ struct ConfirmationTests {
         }
     }
 
-    @Test("Of a compressed list the number is an estimate, and says so")
+    @Test("The rows of a compressed list are counted, however uneven its content is")
+    func counts() throws {
+        let campaign = try Campaign(rows: 1)
+        let list = "\(campaign.directory.path)/uneven.csv.gz"
+        // What compresses well is followed by what does not.
+        let make = """
+            { echo token,note; yes "$(printf '%064d' 7),$(printf '%0900d' 0)" | head -n 20000
+            head -c 6400000 /dev/urandom | od -An -v -tx1 -w32 | tr -d ' ' | sed 's/$/,x/'; } | gzip
+            """
+        _ = try Subprocess.run(
+            "sh", ["-c", "{ \(make); } >'\(list)'"], in: campaign.directory, limit: 60)
+        let finished = try answer("no", "send", campaign, ["--tokens", list])
+        #expect(finished.output.contains("rows         220,000\r\n"), "\(finished.output)")
+        #expect(finished.output.contains("220,000 devices of Apple's production"))
+        #expect(finished.output.contains("Type the number, 220000, to send"))
+        let shard = try answer("no", "send", campaign, ["--tokens", list, "--shard", "2/7"])
+        #expect(shard.output.contains("Type the number, 31429, to send"), "\(shard.output)")
+        let limited = try answer("no", "send", campaign, ["--tokens", list, "--limit", "70000"])
+        #expect(limited.output.contains("Type the number, 70000, to send"), "\(limited.output)")
+    }
+
+    @Test("A compressed list that is too long to be counted is an estimate, and is typed as one")
     func estimates() throws {
         let campaign = try Campaign(rows: 1)
-        let list = "\(campaign.directory.path)/random.txt.gz"
-        let make = "head -c 6400000 /dev/urandom | od -An -v -tx1 -w32 | tr -d ' ' | gzip"
+        let list = "\(campaign.directory.path)/long.txt.zst"
+        // 40 times a million rows.
+        let make = """
+            yes "$(printf '%064d' 7)" | head -n 1000000 | zstd -q -o part.zst
+            for part in $(seq 40); do cat part.zst; done >'\(list)'
+            """
         _ = try Subprocess.run(
-            "sh", ["-c", "\(make) >'\(list)'"], in: campaign.directory, limit: 60)
-        let finished = try answer("no", "send", campaign, ["--tokens", list])
-        let found = try #require(finished.output.firstMatch(of: /rows         about ([0-9,]+)/)).1
-        let digits = found.filter { $0 != "," }
-        #expect((160_000...240_000).contains(try #require(Int(digits))), "\(found)")
-        #expect(
-            finished.output.contains("Type the number, \(digits), to send"), "\(finished.output)")
-        // A short one is read to its end.
-        let short = try Campaign(rows: 20_000)
-        _ = try Subprocess.run("gzip", ["-k", short.list], in: short.directory, limit: 60)
-        let exact = try answer("no", "send", short, ["--tokens", short.list + ".gz"])
-        #expect(exact.output.contains("rows         20,000"), "\(exact.output)")
+            "sh", ["-c", "cd '\(campaign.directory.path)'; \(make)"], in: campaign.directory,
+            limit: 60)
+        func ask(_ typed: String, _ more: [String] = []) throws -> Finished {
+            try answer(typed, "send", campaign, ["--tokens", list] + more)
+        }
+        let asked = try ask("yes")
+        #expect(asked.exitCode == 2, "\(asked.output)")
+        let text = asked.output.replacing("\r\n             ", with: " ")
+        let estimate = try #require(
+            text.firstMatch(
+                of: /about ([0-9,]+), estimated from the first 2,147 MB of the list/), "\(text)"
+        ).1
+        let digits = estimate.filter { $0 != "," }
+        #expect((30_000_000...50_000_000).contains(try #require(Int(digits))))
+        #expect(text.contains("This goes to about \(estimate) devices of Apple's production"))
+        #expect(text.contains("Type \"about \(digits)\" (the list is too long"), "\(text)")
+        // The number alone would say that it is known.
+        #expect(try ask(digits).exitCode == 2)
+        let confirmed = try ask(
+            "About \(estimate)", ["--proxy", "http://127.0.0.1:1", "--give-up-after", "1s"])
+        #expect(confirmed.exitCode == 1, "\(confirmed.output)")
     }
 }

@@ -5,23 +5,49 @@ import Support
 /// How many rows a run is about, counted or estimated before it begins.
 enum ListSize: Equatable {
     case exact(UInt64)
-    /// From how many rows the list's first bytes hold.
-    case about(UInt64)
+    /// An estimate from the list's first bytes, so many of them; the rest may hold longer rows, or
+    /// compress differently.
+    case about(UInt64, fromBytes: UInt64)
     /// Of what comes through a pipe nothing is known.
     case unknown
 
     /// Looks at the list's beginning; exact if that is all of it.
     static func estimate(_ plan: Plan, _ list: TokenList) throws(BroadsideError) -> ListSize {
+        try count(plan, list, byteLimit: list.isCutByBytes ? plainBytes : compressedBytes)
+    }
+
+    /// Counts the rows of a plain file, of one device, or of a compressed list up to `countedBytes`; what
+    /// is longer is estimated from these.
+    static func count(_ plan: Plan, _ list: TokenList) throws(BroadsideError) -> ListSize {
+        if list.bytes.estimatedByteCount > longToCount {
+            standardErrorLine("broadside: counting the rows of \(list.name)")
+        }
+        guard list.isCutByBytes else { return try count(plan, list, byteLimit: countedBytes) }
+        let part = try list.part(of: plan.options.shard)
+        let source = try ListSource(
+            plan, list: list, part: part, pool: ChunkPool(limit: 3), skips: nil)
+        let end = try source.countRows { false } ?? 0
+        return .exact(min(end - min(end, part.firstRow), plan.options.limit ?? .max))
+    }
+
+    /// Counts rows up to the chunk that reaches a number of bytes.
+    private static func count(
+        _ plan: Plan, _ list: TokenList, byteLimit: UInt64
+    ) throws(BroadsideError) -> ListSize {
         let shard = plan.options.shard
+        let limit = plan.options.limit ?? .max
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(
             list: list, pool: pool, plan: nil, rowsLimit: shard == nil ? plan.options.limit : nil)
         var bytes: UInt64 = 0
         var rows: UInt64 = 0
-        for _ in 0..<(list.isCutByBytes ? plainChunks : compressedChunks) {
+        while bytes < byteLimit {
             guard let chunk = try source.next(rowLimit: .max) else {
-                guard shard != nil else { return .exact(rows) }
-                break
+                guard let shard else { return .exact(rows) }
+                if list.isCutByBytes { break }
+                let selection = RowSelection(
+                    divisor: UInt64(shard.count), remainder: UInt64(shard.index - 1))
+                return .exact(min(selection.count(in: 0..<rows), limit))
             }
             bytes += chunk.byteCount
             rows += UInt64(chunk.rowCount)
@@ -30,45 +56,65 @@ enum ListSize: Equatable {
         let (done, total) = list.bytes.progress(at: bytes)
         guard rows > 0, done > 0, total > 0 else { return .unknown }
         let all = Double(total) * Double(rows) / Double(done) / Double(shard?.count ?? 1)
-        return .about(min(UInt64(all), plan.options.limit ?? .max))
-    }
-
-    /// Counts the rows of a plain file, or of one device; estimates those of other lists.
-    static func count(_ plan: Plan, _ list: TokenList) throws(BroadsideError) -> ListSize {
-        guard list.isCutByBytes else { return try estimate(plan, list) }
-        if let byteCount = list.byteCount, byteCount > longToCount {
-            standardErrorLine("broadside: counting the rows of \(list.name)")
-        }
-        let part = try list.part(of: plan.options.shard)
-        let source = try ListSource(
-            plan, list: list, part: part, pool: ChunkPool(limit: 3), skips: nil)
-        let end = try source.countRows { false } ?? 0
-        return .exact(min(end - min(end, part.firstRow), plan.options.limit ?? .max))
+        return .about(min(UInt64(all), limit), fromBytes: bytes)
     }
 
     /// A list of more bytes takes a while to be counted.
     private static var longToCount: UInt64 { 1 << 30 }
-    /// Chunks of a plain file from which an estimate is made.
-    private static var plainChunks: Int { 8 }
-    /// The same of a compressed one: 4 MiB, so that what a decompressor reads ahead counts little.
-    private static var compressedChunks: Int { 64 }
+    /// Decompressed bytes of a list that are read to count its rows: some seconds.
+    static var countedBytes: UInt64 { 2 << 30 }
+    /// Bytes of a plain file from which an estimate is made.
+    private static var plainBytes: UInt64 { 512 << 10 }
+    /// The same of a compressed one: so many that what a decompressor reads ahead counts little.
+    private static var compressedBytes: UInt64 { 4 << 20 }
 
     /// For people.
     var text: String {
         switch self {
         case .exact(let count): grouped(count)
-        case .about(let count): "about \(grouped(Self.rounded(count)))"
+        case .about(let count, let bytes):
+            "about \(grouped(Self.rounded(count))), estimated from the first \(Self.size(bytes)) "
+                + "of the list"
         case .unknown: "not known before the list is read"
         }
     }
 
-    /// The number, an estimate to two digits; nil if there is none.
-    var shownCount: UInt64? {
+    /// Who gets the campaign, for people.
+    var devices: String {
         switch self {
-        case .exact(let count): count
-        case .about(let count): Self.rounded(count)
-        case .unknown: nil
+        case .exact(let count): "\(grouped(count)) \(count == 1 ? "device" : "devices")"
+        case .about(let count, _): "about \(grouped(Self.rounded(count))) devices"
+        case .unknown: "production devices"
         }
+    }
+
+    /// What a person is asked to type.
+    var request: String {
+        switch self {
+        case .exact: "the number, \(confirmation),"
+        case .about: "\"\(confirmation)\" (the list is too long to be counted now)"
+        case .unknown: confirmation
+        }
+    }
+
+    /// What confirms it: the number, or that it is about so many.
+    private var confirmation: String {
+        switch self {
+        case .exact(let count): "\(count)"
+        case .about(let count, _): "about \(Self.rounded(count))"
+        case .unknown: "yes"
+        }
+    }
+
+    /// Whether what a person typed confirms it: digits may be grouped.
+    func isConfirmed(by typed: String) -> Bool {
+        func bare(_ text: String) -> String { text.filter { !" ,._'".contains($0) }.lowercased() }
+        return bare(typed) == bare(confirmation)
+    }
+
+    /// Bytes in whole MB, or in KB if it is less than one.
+    private static func size(_ bytes: UInt64) -> String {
+        bytes < 1_000_000 ? "\(max(1, bytes / 1000)) KB" : "\(grouped(bytes / 1_000_000)) MB"
     }
 
     /// To two digits.

@@ -164,13 +164,9 @@ public enum CampaignRun {
         if plan.options.resumes {
             standardError("--resume: rows that are settled are not sent again")
         }
-        let number = size.shownCount.map { "\($0)" }
-        let subject = size.shownCount.map { "\(size.text) \($0 == 1 ? "device" : "devices")" }
         standardError(
-            "This goes to \(subject ?? "production devices") of Apple's production. "
-                + "Type \(number.map { "the number, \($0)," } ?? "yes") to send:")
-        let typed = readLine()?.filter { !" ,._'".contains($0) }
-        guard let typed, typed == number ?? "yes" else {
+            "This goes to \(size.devices) of Apple's production. Type \(size.request) to send:")
+        guard let typed = readLine(), size.isConfirmed(by: typed) else {
             throw .request(
                 "not confirmed: nothing was sent; a script confirms with --yes")
         }
