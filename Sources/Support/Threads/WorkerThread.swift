@@ -49,6 +49,8 @@ package final class WorkerThread: @unchecked Sendable {
     ///
     /// - Throws: Where the system does not give as many (exit 1).
     package static func checkThatSystemGives(_ count: Int) throws(BroadsideError) {
+        let before = taskCount
+        defer { awaitTasks(before) }
         let gate = BlockingQueue<Void>()
         var threads: [WorkerThread] = []
         defer {
@@ -57,6 +59,25 @@ package final class WorkerThread: @unchecked Sendable {
         }
         for _ in 0..<count { threads.append(try WorkerThread { _ = gate.take() }) }
     }
+
+    /// Threads that the kernel counts for this process; nil where it does not tell.
+    private static var taskCount: Int? {
+        SystemCall.names(inDirectory: "/proc/self/task")?.count
+    }
+
+    /// Waits until the kernel has let go of threads that were joined: a join ends with a thread's last
+    /// access to memory, a moment before the kernel takes the thread off the user's limit. Others that are
+    /// started in that moment would be one too many.
+    private static func awaitTasks(_ count: Int?) {
+        guard let count else { return }
+        for _ in 0..<taskPatienceMilliseconds {
+            guard let now = taskCount, now > count else { return }
+            usleep(1000)
+        }
+    }
+
+    /// The longest wait for that; it takes microseconds where no debugger holds the threads.
+    private static var taskPatienceMilliseconds: Int { 1000 }
 
     /// Waits for the thread's end. Called once.
     package func join() {
