@@ -3,7 +3,7 @@ import Campaign
 import Support
 
 /// A reactor's side of its run: directives come in, effects go out, both at the beginning and at the end
-/// of a turn and at no other time.
+/// of a turn, and in between only when the effects are full (`isFull`).
 ///
 ///     completions --> effects --.                      .--> effects --.
 ///                               v   exchange           |              v   exchange

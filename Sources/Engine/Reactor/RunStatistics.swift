@@ -30,7 +30,7 @@ package enum LimitedBy: Int, CaseIterable, Sendable {
 }
 
 /// What one reactor counted in this process. Owned by the reactor's thread; published to others as
-/// a whole, twice a second, never field by field.
+/// a whole, four times per second, never field by field.
 package struct RunStatistics: Sendable {
     /// Rows settled by this process, by state.
     package var accepted: UInt64 = 0
