@@ -1,4 +1,9 @@
 // A user of the library imports it alone: what its options and results are made of comes along.
+@_exported public import enum APNs.BinaryCommand
+@_exported public import enum APNs.Endpoints
+@_exported public import enum APNs.Expiration
+@_exported public import enum APNs.Priority
+@_exported public import enum APNs.PushType
 @_exported public import Engine
 @_exported public import Ledgers
 @_exported public import Lists

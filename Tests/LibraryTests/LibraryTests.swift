@@ -33,3 +33,36 @@ func campaignAgainstLocalAPNs() throws {
     #expect(exitCode == 0)
     #expect(totals.accepted == 1000)
 }
+
+/// Types of Apple's that options have, by their names.
+private struct Choice {
+    var pushType: PushType
+    var priority: Priority?
+    var expiration: Expiration?
+    var environment: Endpoints.Environment
+    var command: BinaryCommand
+}
+
+@Test("All that an option can be is named with the library's import alone")
+func namesOfOptions() {
+    let choice = Choice(
+        pushType: PushType.background, priority: Priority.considerate,
+        expiration: Expiration("+2h"), environment: Endpoints.Environment.development,
+        command: BinaryCommand.simple)
+    var send = SendOptions()
+    send.pushType = choice.pushType
+    send.priority = choice.priority
+    send.expiration = choice.expiration
+    send.environment = choice.environment
+    send.binaryCommand = choice.command
+    send.pace = PaceMode.fixed
+    send.onLost = LostAnswerPolicy.resend
+    send.format = TokenListFormat.csv
+    send.shard = ListShard("2/3")
+    send.progress = SendOptions.Progress.json
+    send.log = SendOptions.LogFormat.json
+    send.wireProtocol = WireProtocol.binary
+    send.headerIndexing = SendOptions.HeaderIndexing.compact
+    #expect(send.pushType.topicSuffix == nil && send.priority?.rawValue == 5)
+    #expect(send.expiration == Expiration.after(7200))
+}
