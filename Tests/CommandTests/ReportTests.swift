@@ -64,40 +64,17 @@ struct ReportTests {
     /// Headless Chromium loads the page: no word on its console, nothing wider than the window, a
     /// title and a table for each chart.
     private func browse(_ page: String, _ width: Int, _ campaign: Campaign) throws {
-        // The page forbids scripts; its copy measures itself.
-        let text = try String(contentsOfFile: page, encoding: .utf8)
-        let policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-        #expect(text.contains(policy))
-        let measuring = text.replacingOccurrences(
-            of: policy, with: policy + "; script-src 'unsafe-inline'"
-        ).replacingOccurrences(
-            of: "</body>",
-            with: """
-                <script>
-                const wide = [...document.querySelectorAll("main *")].filter(one =>
-                    !one.closest(".scroll") && one.getBoundingClientRect().right > innerWidth + 1);
-                document.title = JSON.stringify({wide: wide.map(one => one.outerHTML.slice(0, 90)),
-                    charts: document.querySelectorAll("figure svg[role=img] > title").length,
-                    tables: document.querySelectorAll("figure details table").length,
-                    page: document.documentElement.scrollWidth <= innerWidth});
-                </script></body>
-                """)
-        let copy = try campaign.directory.write(measuring, to: "measured-\(width).html")
-        let finished = try Subprocess(
-            "chromium",
-            [
-                "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                "--enable-logging=stderr", "--user-data-dir=\(campaign.directory.path)/browser",
-                "--window-size=\(width),900", "--dump-dom", "file://\(copy)",
-            ], in: campaign.directory
-        ).wait(limit: 60)
-        #expect(finished.exitCode == 0, "\(finished.errors.suffix(2000))")
-        #expect(!finished.errors.contains("CONSOLE"), "\(finished.errors)")
-        #expect(
-            finished.output.contains(
-                #"<title>{"wide":[],"charts":3,"tables":3,"page":true}</title>"#),
-            "\(width): \(finished.output.prefix { $0 != "\n" }) \(finished.output.split(separator: "\n").first { $0.contains("<title>") } ?? "")"
-        )
+        let measured = try Chromium.measure(
+            page,
+            """
+            const wide = [...document.querySelectorAll("main *")].filter(one =>
+                !one.closest(".scroll") && one.getBoundingClientRect().right > innerWidth + 1);
+            const measured = {wide: wide.map(one => one.outerHTML.slice(0, 90)),
+                charts: document.querySelectorAll("figure svg[role=img] > title").length,
+                tables: document.querySelectorAll("figure details table").length,
+                page: document.documentElement.scrollWidth <= innerWidth};
+            """, width: width, in: campaign.directory)
+        #expect(measured == #"{"wide":[],"charts":3,"tables":3,"page":true}"#, "\(width)")
     }
 
     @Test("A ledger whose telemetry is gone or broken still has its page")

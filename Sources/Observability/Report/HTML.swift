@@ -17,6 +17,39 @@ func escapedHTML(_ text: String) -> String {
     return String(result)
 }
 
+/// The beginning of a page that needs nothing from anywhere else, and runs nothing: up to its content.
+///
+/// - Parameters:
+///   - title: Plain text.
+///   - css: Its styles.
+func pageHead(title: String, css: String) -> String {
+    """
+    <!DOCTYPE html>
+    <html lang="en">
+    <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta http-equiv="Content-Security-Policy" \
+    content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+    <meta name="color-scheme" content="light dark">
+    <link rel="icon" href="data:,">
+    <title>\(escapedHTML(title))</title>
+    <style>\(css)</style>
+    </head>
+    <body>
+    <main>
+
+    """
+}
+
+/// The end of such a page.
+let pageEnd = """
+    </main>
+    </body>
+    </html>
+
+    """
+
 /// Text as `escapedHTML` gives it, in which the names of options stay on one line.
 func optionsUnbroken(_ html: String) -> String {
     html.split(separator: " ", omittingEmptySubsequences: false).map {

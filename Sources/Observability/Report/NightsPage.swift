@@ -14,23 +14,8 @@ package struct NightsPage {
 
     /// The page's bytes.
     package var html: [UInt8] {
-        var page = """
-            <!DOCTYPE html>
-            <html lang="en">
-            <head>
-            <meta charset="utf-8">
-            <meta name="viewport" content="width=device-width, initial-scale=1">
-            <meta http-equiv="Content-Security-Policy" \
-            content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-            <meta name="color-scheme" content="light dark">
-            <link rel="icon" href="data:,">
-            <title>\(escapedHTML(heading)): \(escapedHTML(sentence))</title>
-            <style>\(ReportStyle.css)\(ReportStyle.nights)</style>
-            </head>
-            <body>
-            <main>
-
-            """
+        var page = pageHead(
+            title: "\(heading): \(sentence)", css: ReportStyle.css + ReportStyle.nights)
         page += header + charts + table
         page += """
             <footer>Times are UTC. List: its rows. Dead: rows that APNs rejected with 410 \
@@ -38,12 +23,9 @@ package struct NightsPage {
             second: notifications by the time that runs took, without the pauses between them. \
             Broadside \(broadsideVersion), \(escapedHTML(ReportPage.time(createdAtMilliseconds))).\
             </footer>
-            </main>
-            </body>
-            </html>
 
             """
-        return Array(page.utf8)
+        return Array((page + pageEnd).utf8)
     }
 
     // MARK: The head

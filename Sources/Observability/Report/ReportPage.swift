@@ -10,35 +10,16 @@ package struct ReportPage {
 
     /// The page's bytes.
     package var html: [UInt8] {
-        var page = """
-            <!DOCTYPE html>
-            <html lang="en">
-            <head>
-            <meta charset="utf-8">
-            <meta name="viewport" content="width=device-width, initial-scale=1">
-            <meta http-equiv="Content-Security-Policy" \
-            content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-            <meta name="color-scheme" content="light dark">
-            <link rel="icon" href="data:,">
-            <title>\(escapedHTML(heading)): \(escapedHTML(shares))</title>
-            <style>\(ReportStyle.css)</style>
-            </head>
-            <body>
-            <main>
-
-            """
+        var page = pageHead(title: "\(heading): \(shares)", css: ReportStyle.css)
         // The list of events may be long: what to do comes before it.
         page += header + charts + refusals + nextSteps + runs + connections + settings + events
         page += """
             <footer>Broadside \(broadsideVersion), \
             \(escapedHTML(Self.time(data.createdAtMilliseconds))). Ledger: \
             \(escapedHTML(data.ledgerPath))</footer>
-            </main>
-            </body>
-            </html>
 
             """
-        return Array(page.utf8)
+        return Array((page + pageEnd).utf8)
     }
 
     // MARK: The head
