@@ -99,6 +99,39 @@ struct PreviewTests {
         #expect(finished.output.contains("fr.json"))
     }
 
+    @Test("A token is shortened wherever a payload or a header holds it")
+    func tokens() throws {
+        let payload = #"{"aps":{"alert":"Hello {{token}}"},"id":"{{token}}","n":"{{n}}"}"#
+        let campaign = try Campaign(rows: 2, payload: payload)
+        let digits = campaign.tokens.token(0)
+        let spaced =
+            "<"
+            + stride(from: 0, to: 64, by: 8).map {
+                String(campaign.tokens.token(1).dropFirst($0).prefix(8))
+            }.joined(separator: " ") + ">"
+        let list = try campaign.directory.write(
+            "token,n\n\(digits.uppercased()),1\n\(spaced),2\n", to: "list.csv")
+        let options = ["--tokens", list, "--collapse-id", "{{token}}", "--max-invalid", "100"]
+        let shown = try campaign.send(to: "localhost:1", options + ["--preview", "2"])
+        #expect(shown.exitCode == 0, "\(shown.errors)")
+        let first = try #require(requests(shown.output).first)
+        #expect(
+            first.payload
+                == #"{"aps":{"alert":"Hello \#(digits.prefix(8))…"},"id":"\#(digits.prefix(8))…","n":"1"}"#
+        )
+        #expect(first.fields["apns-collapse-id"] == "\(digits.prefix(8))…")
+        let plan = try campaign.send(
+            to: "localhost:1", options.dropLast(4) + ["--progress", "auto", "--dry-run"])
+        #expect(plan.exitCode == 0, "\(plan.errors)")
+        for text in [shown.output, shown.errors, plan.output, plan.errors] {
+            for row in 0..<2 {
+                let bare = text.lowercased().filter { $0 != " " }
+                #expect(!bare.contains(campaign.tokens.token(row).dropFirst(8).prefix(16)))
+            }
+        }
+        #expect((plan.output + plan.errors).contains("Hello \(digits.prefix(8))…"))
+    }
+
     @Test("A list that a run refuses is refused; suppressed rows and other shards are not shown")
     func refusals() throws {
         let campaign = try Campaign(rows: 4)

@@ -3,7 +3,7 @@ import Lists
 import Observability
 
 extension AlertText {
-    /// What a campaign shows; of a template, what its first row gets.
+    /// What a campaign shows; of a template, what its first row gets, with its token shortened.
     ///
     /// - Returns: nil where that cannot be told.
     init?(_ plan: Plan, _ list: TokenList) {
@@ -26,11 +26,15 @@ extension AlertText {
         else { return nil }
         var reader = RowReader(layout: list.layout)
         var renderer = PayloadRenderer(set, layout: list.layout)
+        var digits = TokenDigits()
         reader.open(chunk)
         defer { _ = reader.close() }
         while reader.next() != nil {
+            guard digits.write({ reader.readToken(reader.field(0), into: &$0) }) == nil else {
+                continue
+            }
             guard case .made(let shape) = renderer.render(reader) else { continue }
-            return renderer.lastPayload(shape)
+            return ShortenedToken([UInt8](digits.bytes)).shortened(in: renderer.lastPayload(shape))
         }
         return nil
     }

@@ -84,18 +84,18 @@ struct Preview {
         line: UInt64, token: [UInt8], payload: [UInt8], payloadName: String?, collapseID: [UInt8]?
     ) {
         let name = payloadName.map { ", \(printable($0))" } ?? ""
+        let token = ShortenedToken(token)
         var lines = ["line \(line) of \(listName)\(name)"]
-        let shortened =
-            "\(String(decoding: token.prefix(8), as: UTF8.self))… (\(token.count) digits)"
         if let binary = settings.binary {
             lines.append("command \(binary.command.rawValue)")
-            lines.append("token \(shortened)")
+            lines.append("token \(token.text)")
             if let seconds = binary.expiration { lines.append("expiration \(seconds)") }
             lines.append("priority \(binary.priority)")
         } else {
-            lines += fields(shortened, payloadCount: payload.count, collapseID: collapseID)
+            lines += fields(token, payloadCount: payload.count, collapseID: collapseID)
         }
-        let text = ForeignText.escaped(String(decoding: payload, as: UTF8.self))
+        let text = ForeignText.escaped(
+            String(decoding: token.shortened(in: payload), as: UTF8.self))
         print(ForeignText.escaped(lines[0]))
         for line in lines.dropFirst() { print("  \(ForeignText.escaped(line))") }
         print("\n  \(text)\n  (\(grouped(payload.count)) bytes)\n")
@@ -103,7 +103,7 @@ struct Preview {
 
     /// The header fields, in the order in which they are sent.
     private func fields(
-        _ token: String, payloadCount: Int, collapseID: [UInt8]?
+        _ token: ShortenedToken, payloadCount: Int, collapseID: [UInt8]?
     ) -> [String] {
         let authorization = settings.usesProviderToken ? [UInt8]() : nil
         let own = collapseID.flatMap { $0.isEmpty ? nil : $0 }
@@ -113,11 +113,12 @@ struct Preview {
         ).map { field in
             let value: String
             switch (field.name, field.value) {
-            case (.path, _): value = "/3/device/\(token)"
+            case (.path, _): value = "/3/device/\(token.text)"
             case (.authorization, _): value = "bearer … (\(plan.credential.summary))"
             case (.identifier, _): value = "… (from the campaign's number and the row's)"
             case (.contentLength, _): value = "\(payloadCount)"
-            case (.collapseIdentifier, .hole): value = String(decoding: own ?? [], as: UTF8.self)
+            case (.collapseIdentifier, .hole):
+                value = String(decoding: token.shortened(in: own ?? []), as: UTF8.self)
             case (_, .constant(let bytes)): value = String(decoding: bytes, as: UTF8.self)
             case (_, .hole): value = "…"
             }

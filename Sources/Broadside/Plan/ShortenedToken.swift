@@ -1,0 +1,51 @@
+/// A row's device token in text for people: shortened, wherever it occurs. A payload or a header may hold
+/// all of it, as `{{token}}` does.
+struct ShortenedToken {
+    /// Its digits, in lower case.
+    private let digits: [UInt8]
+
+    /// Digits that stay.
+    private static let shownCount = 8
+
+    /// - Parameter digits: The token's, in lower case.
+    init(_ digits: [UInt8]) { self.digits = digits }
+
+    /// The token by itself.
+    var text: String { "\(beginning)… (\(digits.count) digits)" }
+
+    private var beginning: String {
+        String(decoding: digits.prefix(Self.shownCount), as: UTF8.self)
+    }
+
+    /// A text with the token shortened, in whatever case its digits are, and blanks between them.
+    func shortened(in text: [UInt8]) -> [UInt8] {
+        guard digits.count > 2 * Self.shownCount else { return text }
+        var result: [UInt8] = []
+        var index = 0
+        while index < text.count {
+            if let end = end(in: text, from: index) {
+                result += Array("\(beginning)…".utf8)
+                index = end
+            } else {
+                result.append(text[index])
+                index += 1
+            }
+        }
+        return result
+    }
+
+    /// The index behind the token that begins at `start`; nil if none does.
+    private func end(in text: [UInt8], from start: Int) -> Int? {
+        var index = start
+        for (place, digit) in digits.enumerated() {
+            while place > 0, index < text.count, text[index] == UInt8(ascii: " ") { index += 1 }
+            guard index < text.count, Self.lower(text[index]) == digit else { return nil }
+            index += 1
+        }
+        return index
+    }
+
+    private static func lower(_ byte: UInt8) -> UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(byte) ? byte | 0x20 : byte
+    }
+}
