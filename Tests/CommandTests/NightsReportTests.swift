@@ -39,6 +39,21 @@ struct NightsReportTests {
         try bytes.write(to: URL(fileURLWithPath: "\(ledger)/\(name)"))
     }
 
+    @Test(
+        "The page of a run whose campaign file alone has --report is linked, wherever it was called"
+    )
+    func campaignFile() throws {
+        let folder = "\(nights)/files"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false)
+        let file = try campaign.directory.write(
+            "{report: 'of the night.html'}", to: "nights/files/night.json5")
+        try send("\(nights)/monday", ["--campaign", file])
+        #expect(FileManager.default.fileExists(atPath: "\(folder)/of the night.html"))
+        #expect(try report("\(nights)/monday", "--output", page).exitCode == 0)
+        #expect(try outline().links == ["nights/files/of%20the%20night.html"])
+    }
+
     @Test("A row for each ledger, newest first, linked to its own page")
     func rows() throws {
         let hostile = "<script>alert('\"&</td>"

@@ -59,6 +59,7 @@ final class RunMonitor {
         telemetry.begin(
             session.epoch, atMilliseconds: start.wallMilliseconds, settings: plan.settings)
         telemetry.command = plan.options.command
+        if let report = plan.options.report { telemetry.noteReport(report) }
         telemetry.hasEndpoint = plan.options.endpoint != nil
         telemetry.alert = alert
         if telemetry.listModifiedAtMilliseconds == nil, let path = session.manifest.listPath {

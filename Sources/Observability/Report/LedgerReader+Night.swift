@@ -50,13 +50,16 @@ extension Night {
             figures.listAgeSeconds = Double(age) / 1000
         }
         title = summary.name ?? summary.campaign
-        if let report = telemetry.command?.reportPath { pagePaths.insert(report, at: 0) }
+        if let report = telemetry.reportPath ?? telemetry.command?.reportPath {
+            pagePaths.insert(report, at: 0)
+        }
         content = .figures(figures)
     }
 }
 
 extension RunCommand {
-    /// Where the run wrote its report, as far as its command line says it.
+    /// Where the run wrote its report, as far as its command line says it: version 1.0.0-beta.1 noted no
+    /// more.
     fileprivate var reportPath: String? {
         guard let path = value("report") else { return nil }
         return path.starts(withBytes: "/") ? path : "\(directory)/\(path)"

@@ -62,6 +62,8 @@ package struct Telemetry: Codable, Sendable {
     var settings: [Setting] = []
     /// How the latest run was called; nil where an earlier version wrote it.
     package var command: RunCommand?
+    /// Where the latest run that had `--report` wrote its page, absolute; nil if none had.
+    private(set) var reportPath: String?
     /// Whether `--endpoint` named its server.
     package var hasEndpoint: Bool?
     /// What an alert shows, of a template the first row's.
@@ -127,6 +129,12 @@ package struct Telemetry: Codable, Sendable {
         runs[runs.count - 1].cause = cause
         runs[runs.count - 1].stop = stop
         endPause(atMilliseconds: atMilliseconds)
+    }
+
+    /// The run will write its page to this path.
+    package mutating func noteReport(_ path: String) {
+        reportPath =
+            path.starts(withBytes: "/") ? path : "\(RunCommand.workingDirectory)/\(path)"
     }
 
     /// The operator holds the run.
@@ -198,7 +206,8 @@ package struct Telemetry: Codable, Sendable {
     /// Whether version 0.1.0 may have written it, which wrote no hash: nothing that it did not know
     /// is there.
     private var isOfFirstVersion: Bool {
-        command == nil && hasEndpoint == nil && alert == nil && listModifiedAtMilliseconds == nil
+        command == nil && hasEndpoint == nil && alert == nil && reportPath == nil
+            && listModifiedAtMilliseconds == nil
             && runs.allSatisfy { $0.stop == nil && $0.pauses == nil }
     }
 
