@@ -104,6 +104,12 @@ struct ControlTests {
 
         let fine = try RecordingServer()
         let next = try Campaign(rows: 5)
+        for path in [next.ledger, next.ledger + "/"] {
+            let same = try next.send(to: fine.endpoint, ["--control", path])
+            #expect(same.exitCode == 2 && same.errorLines.count == 1, "\(same.errors)")
+            #expect(same.errors.contains("--control and --ledger name the same place"))
+            #expect(!FileManager.default.fileExists(atPath: next.ledger))
+        }
         let sent = try next.send(to: fine.endpoint, ["--control", path])
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(!FileManager.default.fileExists(atPath: path))

@@ -23,6 +23,15 @@ extension ParsedArguments {
                 }
             }
         }
+        for socket in sockets {
+            guard let ledger = string("ledger"), OutputRule.areSame(ledger, socket.path) else {
+                continue
+            }
+            throw .usage(
+                socket.name,
+                "and --ledger name the same place \(socket.path): leave --\(socket.name) out, the "
+                    + "ledger has a socket of its own, or name another")
+        }
         let rule = OutputRule(inputs: read, ledgers: ledgers)
         for (index, output) in (written + sockets).enumerated() {
             if let other = written.prefix(index).first(where: {
