@@ -8,6 +8,9 @@ public struct LedgerCollection {
     public private(set) var paths: [String] = []
     /// Directories below the named ones that hold no ledger.
     public private(set) var leftOut: [String] = []
+    /// Directories below the named ones whose content this user may not see: `lost+found`, or a ledger of
+    /// another user.
+    public private(set) var closed: [String] = []
 
     /// The most ledgers of a collection.
     public static let ledgersLimit = 4096
@@ -70,24 +73,34 @@ public struct LedgerCollection {
         let folder =
             directory == "." ? "" : directory.hasSuffix("/") ? directory : directory + "/"
         let below = names.sorted().map { folder + $0 }.filter(isDirectoryPath)
-        let ledgers = below.filter { LedgerDirectory.isBegunLedger($0) || Self.isClosed($0) }
+        let shut = below.filter(Self.isClosed)
+        let ledgers = below.filter(LedgerDirectory.isBegunLedger)
+        // If there is nothing else, their reader says why they can't be read.
+        if ledgers.isEmpty, !shut.isEmpty { return shut }
         guard !ledgers.isEmpty else {
             throw refusal(
                 option,
                 "\(directory) is not a ledger, and there is none immediately below it: name a "
                     + "directory of ledgers")
         }
-        let known = Set(ledgers)
+        closed += shut
+        let known = Set(ledgers + shut)
         leftOut += below.filter { !known.contains($0) }
         return ledgers
     }
 
     /// Which directories are left out, in one line; nil: none.
-    public var note: String? {
-        guard !leftOut.isEmpty else { return nil }
-        let rest = leftOut.count - Self.namedLimit
-        return "left out, no ledger is in it: "
-            + leftOut.prefix(Self.namedLimit).joined(separator: ", ")
+    public var note: String? { line("left out, no ledger is in it", leftOut) }
+
+    /// Which directories are left out because this user may not read them, in one line; nil: none.
+    public var closedNote: String? {
+        line("left out, \(describe(errno: EACCES)) (a ledger there is its owner's)", closed)
+    }
+
+    private func line(_ what: String, _ directories: [String]) -> String? {
+        guard !directories.isEmpty else { return nil }
+        let rest = directories.count - Self.namedLimit
+        return "\(what): " + directories.prefix(Self.namedLimit).joined(separator: ", ")
             + (rest > 0 ? " and \(rest) more" : "")
     }
 

@@ -13,6 +13,8 @@ struct StatusTests {
         var started_at_ms: UInt64?
         var rows: UInt64?
         var settled: UInt64?
+        var failed: UInt64?
+        var unknown: UInt64?
         var rate: UInt64?
         var limited_by: String?
         var eta_seconds: Double?
@@ -77,6 +79,80 @@ struct StatusTests {
         #expect(try status(["ledger"], in: directory).output.contains("100% of 3,000"))
     }
 
+    @Test("Of a finished campaign the rows that failed or are unknown are counted beside its state")
+    func openRows() throws {
+        let stalled = try RecordingServer("stall")
+        let campaign = try Campaign(rows: 300)
+        let directory = campaign.directory
+        let process = try Broadside.start(campaign.arguments(to: stalled.endpoint), in: directory)
+        try process.wait { try !stalled.events().filter { $0.fields != nil }.isEmpty }
+        process.send(signal: SIGKILL)
+        _ = try process.wait()
+        let server = try RecordingServer()
+        let resumed = try campaign.send(to: server.endpoint, ["--resume"])
+        #expect(resumed.exitCode == 6, "\(resumed.errors)")
+        let unknown = try campaign.statistics().unknown
+        #expect(unknown > 0)
+        let telemetry = "\(campaign.ledger)/telemetry.json"
+        // By the run's own word, and counted where there is none.
+        for isThere in [true, false] {
+            if !isThere { try FileManager.default.removeItem(atPath: telemetry) }
+            let line = try #require(
+                try lines(status(["--json", "ledger"], in: directory))["ledger"])
+            #expect(line.state == "complete" && line.settled == 300 && line.failed == 0)
+            #expect(line.unknown == UInt64(unknown), "\(line)")
+            let table = try status(["ledger"], in: directory).output
+            #expect(table.contains("100% of 300, \(unknown) unknown"), "\(table)")
+        }
+        #expect(
+            try campaign.send(to: server.endpoint, ["--resume", "--retry", "unknown"]).exitCode
+                == 0)
+        let line = try #require(try lines(status(["--json", "ledger"], in: directory))["ledger"])
+        #expect(line.state == "complete" && line.unknown == 0 && line.failed == 0)
+        let table = try status(["ledger"], in: directory).output
+        #expect(table.contains("100% of 300") && !table.contains("unknown"), "\(table)")
+    }
+
+    @Test(
+        "A directory that this user may not read is named, and the others are shown",
+        .enabled(if: geteuid() == 0, "only root can make a directory of another user"))
+    func closedDirectory() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 3)
+        let directory = campaign.directory
+        let nights = "\(directory.path)/nights"
+        for name in ["", "/lost+found"] {
+            try FileManager.default.createDirectory(
+                atPath: nights + name, withIntermediateDirectories: false)
+        }
+        #expect(chmod("\(nights)/lost+found", 0o700) == 0)
+        let sent = try campaign.send(to: server.endpoint, ["--ledger", "\(nights)/monday"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let user = 61_235
+        for path in [directory.path, nights, "\(nights)/monday"]
+            + (try directory.names(in: "\(nights)/monday").map { "\(nights)/monday/\($0)" })
+        {
+            #expect(chown(path, uid_t(user), gid_t(user)) == 0)
+        }
+        func ask(_ words: String...) throws -> Finished {
+            try Subprocess(
+                "setpriv",
+                ["--reuid=\(user)", "--regid=\(user)", "--clear-groups", Broadside.path()] + words,
+                in: directory
+            ).wait(limit: 60)
+        }
+        let shown = try ask("status", "--json", nights)
+        #expect(shown.exitCode == 0 && shown.errorLines.count == 1, "\(shown.errors)")
+        #expect(shown.errors.contains("\(nights)/lost+found"), "\(shown.errors)")
+        #expect(try lines(shown).mapValues(\.state) == ["\(nights)/monday": "complete"])
+        let page = try ask("report", "--all", nights, "--output", "\(directory.path)/page.html")
+        #expect(page.exitCode == 0 && page.errors.contains("lost+found"), "\(page.errors)")
+        // What is named itself is an error.
+        let named = try ask("status", "\(nights)/lost+found")
+        #expect(
+            named.exitCode == 5 && named.errors.contains("Permission denied"), "\(named.errors)")
+    }
+
     @Test("A killed run, a refused campaign, damage and what is not a ledger are told apart")
     func ends() throws {
         let directory = try TemporaryDirectory()
@@ -118,7 +194,9 @@ struct StatusTests {
 
         let all = try status(["--json", "nights"], in: directory)
         #expect(all.exitCode == 5 && all.errorLines.count == 1, "\(all.errors)")
-        #expect(all.errors.contains("nights/damaged") && !all.errors.contains("--ledger"))
+        // Its path is said once.
+        #expect(all.errors.components(separatedBy: "nights/damaged").count == 2, "\(all.errors)")
+        #expect(!all.errors.contains("--ledger"), "\(all.errors)")
         let found = try lines(all).mapValues(\.state)
         #expect(
             found == [

@@ -12,7 +12,7 @@ public struct RunStatus: Sendable {
         case running, paused, stopping
         /// The ledger is locked, and no run responds: it begins, ends, or only reads.
         case busy
-        /// Every row is settled.
+        /// Every row is settled; rows that failed or are unknown are counted beside it.
         case complete
         /// Rows remain, and a resume continues.
         case stopped
@@ -41,12 +41,14 @@ public struct RunStatus: Sendable {
         var rows: UInt64?
         var rowsEstimated: Bool?
         var settled: UInt64?
+        var failed: UInt64?
+        var unknown: UInt64?
         var rate: UInt64?
         var limitedBy: String?
         var etaSeconds: Double?
 
         private enum CodingKeys: String, CodingKey {
-            case phase, rows, settled, rate
+            case phase, rows, settled, failed, unknown, rate
             case rowsEstimated = "rows_estimated"
             case limitedBy = "limited_by"
             case etaSeconds = "eta_seconds"
@@ -85,8 +87,10 @@ public struct RunStatus: Sendable {
             try read(running)
         } catch {
             if error.exitCode == ExitCode.rowsRemain { throw error }
+            let message = Self.withoutOption(error.message)
             problem = BroadsideError(
-                "\(printable(path)): \(Self.withoutOption(error.message))", exitCode: ExitCode.disk)
+                message.starts(withBytes: path) ? message : "\(path): \(message)",
+                exitCode: ExitCode.disk)
         }
     }
 
@@ -115,6 +119,7 @@ public struct RunStatus: Sendable {
             // Its rows are all settled: they need not be counted.
             state = .complete
             progress.settled = progress.rows
+            (progress.failed, progress.unknown) = try reader.openRows()
             return
         }
         let summary = try reader.statistics()
@@ -122,6 +127,7 @@ public struct RunStatus: Sendable {
         progress.settled =
             summary.accepted + summary.rejected + summary.invalid + summary.skipped
             + summary.failed + summary.unknown
+        (progress.failed, progress.unknown) = (summary.failed, summary.unknown)
         state = State(summary.outcome, wasKilled: reader.manifest.epochs.last?.segments == nil)
     }
 
@@ -138,6 +144,8 @@ public struct RunStatus: Sendable {
         line.add("rows", progress.rows)
         line.add("rows_estimated", progress.rowsEstimated ?? false)
         line.add("settled", progress.settled)
+        line.add("failed", progress.failed)
+        line.add("unknown", progress.unknown)
         line.add("rate", progress.rate)
         line.add("limited_by", progress.limitedBy)
         line.add("eta_seconds", progress.etaSeconds, places: 0)
@@ -178,11 +186,16 @@ public struct RunStatus: Sendable {
     }
 
     private var progressText: String {
-        guard let settled = progress.settled else { return "-" }
-        guard let rows = progress.rows else { return "\(grouped(settled)) settled" }
+        let open = [(progress.failed, "failed"), (progress.unknown, "unknown")]
+            .map { count, name in count ?? 0 > 0 ? ", \(grouped(count ?? 0)) \(name)" : "" }
+            .joined()
+        guard let settled = progress.settled else {
+            return open.isEmpty ? "-" : String(open.dropFirst(2))
+        }
+        guard let rows = progress.rows else { return "\(grouped(settled)) settled\(open)" }
         let share = rows > 0 ? Double(settled) / Double(rows) : 1
         let about = progress.rowsEstimated == true ? "about " : ""
-        return "\(percentText(share)) of \(about)\(grouped(rows))"
+        return "\(percentText(share)) of \(about)\(grouped(rows))\(open)"
     }
 }
 

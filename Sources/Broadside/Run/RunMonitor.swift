@@ -105,7 +105,7 @@ final class RunMonitor {
         publishMetrics()
         telemetry.end(
             outcome: summary.outcome.rawValue, cause: message, stop: stop,
-            atMilliseconds: now.wallMilliseconds)
+            counts: summary.counts, atMilliseconds: now.wallMilliseconds)
         var fields = RunEvent.Fields()
         fields.outcome = summary.outcome.rawValue
         fields.cause = stop.kind

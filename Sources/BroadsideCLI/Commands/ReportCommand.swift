@@ -66,7 +66,9 @@ enum ReportCommand {
         let path = arguments.string("output")
         try ledgers.checkOutput(path)
         let output = try OutputFile(path)
-        if let note = ledgers.note { standardErrorLine("broadside: \(note)") }
+        for note in [ledgers.note, ledgers.closedNote] {
+            if let note { standardErrorLine("broadside: \(note)") }
+        }
         let report = try NightsReport(ledgers)
         try report.write(to: output, at: path)
         if let failure = report.failure { throw failure }

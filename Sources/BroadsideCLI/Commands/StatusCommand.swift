@@ -17,11 +17,14 @@ enum StatusCommand {
             stopping     the run waits for responses in flight, then ends
             busy         a process has the ledger open and does not respond within 10 s: it begins,
                          ends, hangs or is suspended
-            complete     every row is settled; ledger stats shows the outcome
+            complete     every row is settled; those that failed or are unknown are counted
+                         (send --resume --retry sends them again); ledger stats shows all
             stopped      rows remain: send --resume continues
             interrupted  the run was killed: send --resume continues
             aborted      APNs refused the campaign as a whole
             error        a file, a disk or the network failed
+
+            Directories below a DIR that you may not read are named and left out.
 
             Exit codes: 0 done; 2 a DIR holds no ledger; 5 a ledger can't be read.
             """,
@@ -44,6 +47,7 @@ enum StatusCommand {
             }
             let words = arguments.words.isEmpty ? ["."] : arguments.words
             let ledgers = try LedgerCollection(words, option: nil)
+            if let note = ledgers.closedNote { standardErrorLine("broadside: \(note)") }
             let all = try RunStatus.all(ledgers: ledgers.paths)
             if arguments.has("json") {
                 print(all.map(\.json).joined(), terminator: "")

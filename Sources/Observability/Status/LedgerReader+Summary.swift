@@ -44,6 +44,19 @@ extension LedgerReader {
         return result
     }
 
+    /// How many rows of a finished campaign failed, and of how many nobody knows the outcome: by what its
+    /// latest run said at its end, else counted.
+    package func openRows() throws(BroadsideError) -> (failed: UInt64, unknown: UInt64) {
+        if let run = Telemetry.read(from: directory)?.runs.last,
+            run.number == manifest.epochs.last?.number, let failed = run.failed,
+            let unknown = run.unknown
+        {
+            return (failed, unknown)
+        }
+        let summary = try statistics()
+        return (summary.failed, summary.unknown)
+    }
+
     /// How the latest run ended, in its own words, where it had any.
     private func outcome(_ telemetry: Telemetry?, isOurs: Bool) -> Summary.Outcome {
         if !isOurs, directory.isInUse { return .running }

@@ -32,6 +32,7 @@ extension Telemetry {
         return run.startedAtMilliseconds <= millisecondsLimit
             && isPlausible(seconds: run.elapsedSeconds) && run.retries <= countLimit
             && run.reconnects <= countLimit && areShares(run.limited)
+            && run.failed ?? 0 <= countLimit && run.unknown ?? 0 <= countLimit
             && pauses.count <= pausesLimit
             && pauses.allSatisfy {
                 $0.startedAtMilliseconds <= millisecondsLimit

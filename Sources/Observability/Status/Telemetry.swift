@@ -26,6 +26,9 @@ package struct Telemetry: Codable, Sendable {
         var cause: String?
         /// The same as a value; nil where an earlier version wrote it.
         var stop: StopRecord?
+        /// The campaign's rows in these states at the run's end; nil if it did not say them.
+        var failed: UInt64?
+        var unknown: UInt64?
         var pauses: [Pause]?
         var retries: UInt64 = 0
         var reconnects: UInt64 = 0
@@ -122,10 +125,15 @@ package struct Telemetry: Codable, Sendable {
     }
 
     /// How the latest run ended.
+    ///
+    /// - Parameter counts: The campaign's rows by state.
     package mutating func end(
-        outcome: String, cause: String?, stop: StopRecord? = nil, atMilliseconds: UInt64 = 0
+        outcome: String, cause: String?, stop: StopRecord? = nil, counts: RowCounts? = nil,
+        atMilliseconds: UInt64 = 0
     ) {
         runs[runs.count - 1].outcome = outcome
+        runs[runs.count - 1].failed = counts?.failed
+        runs[runs.count - 1].unknown = counts?.unknown
         runs[runs.count - 1].cause = cause
         runs[runs.count - 1].stop = stop
         endPause(atMilliseconds: atMilliseconds)
@@ -208,7 +216,9 @@ package struct Telemetry: Codable, Sendable {
     private var isOfFirstVersion: Bool {
         command == nil && hasEndpoint == nil && alert == nil && reportPath == nil
             && listModifiedAtMilliseconds == nil
-            && runs.allSatisfy { $0.stop == nil && $0.pauses == nil }
+            && runs.allSatisfy {
+                $0.stop == nil && $0.pauses == nil && $0.failed == nil && $0.unknown == nil
+            }
     }
 
     /// A file: what it tells, and the hash behind it.
