@@ -73,8 +73,8 @@ public struct LedgerCollection {
         let folder =
             directory == "." ? "" : directory.hasSuffix("/") ? directory : directory + "/"
         let below = names.sorted().map { folder + $0 }.filter(isDirectoryPath)
-        let shut = below.filter(Self.isClosed)
-        let ledgers = below.filter(LedgerDirectory.isBegunLedger)
+        let shut = below.filter { Self.isClosed($0) }
+        let ledgers = below.filter { LedgerDirectory.isBegunLedger($0) }
         // If there is nothing else, their reader says why they can't be read.
         if ledgers.isEmpty, !shut.isEmpty { return shut }
         guard !ledgers.isEmpty else {
