@@ -72,9 +72,16 @@ public struct LedgerCollection {
         }
         let folder =
             directory == "." ? "" : directory.hasSuffix("/") ? directory : directory + "/"
-        let below = names.sorted().map { folder + $0 }.filter(isDirectoryPath)
-        let shut = below.filter { Self.isClosed($0) }
-        let ledgers = below.filter { LedgerDirectory.isBegunLedger($0) }
+        var (ledgers, shut, others): ([String], [String], [String]) = ([], [], [])
+        for path in names.sorted().map({ folder + $0 }).filter(isDirectoryPath) {
+            if LedgerDirectory.isBegunLedger(path) {
+                ledgers.append(path)
+            } else if Self.isClosed(path) {
+                shut.append(path)
+            } else {
+                others.append(path)
+            }
+        }
         // If there is nothing else, their reader says why they can't be read.
         if ledgers.isEmpty, !shut.isEmpty { return shut }
         guard !ledgers.isEmpty else {
@@ -84,8 +91,7 @@ public struct LedgerCollection {
                     + "directory of ledgers")
         }
         closed += shut
-        let known = Set(ledgers + shut)
-        leftOut += below.filter { !known.contains($0) }
+        leftOut += others
         return ledgers
     }
 

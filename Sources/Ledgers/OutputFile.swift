@@ -25,15 +25,14 @@ public final class OutputFile {
     /// So many bytes go to the disk at a time.
     private static let stretch = 32 << 20
 
-    /// - Parameter path: nil or `-` for standard output.
-    public convenience init(_ path: String?) throws(BroadsideError) {
-        try self.init(path, option: "output", permissions: nil)
-    }
-
     /// - Parameters:
+    ///   - path: nil or `-` for standard output.
     ///   - option: The option that named it, for messages.
     ///   - permissions: Those of the file; nil: as usual.
-    package init(_ path: String?, option: String, permissions: UInt32?) throws(BroadsideError) {
+    /// - Throws: Exit code 2, if it can't be written there.
+    public init(
+        _ path: String?, option: String = "output", permissions: UInt32? = nil
+    ) throws(BroadsideError) {
         guard let path, path != "-" else {
             descriptor = STDOUT_FILENO
             self.path = nil

@@ -186,9 +186,8 @@ public struct RunStatus: Sendable {
     }
 
     private var progressText: String {
-        let open = [(progress.failed, "failed"), (progress.unknown, "unknown")]
-            .map { count, name in count ?? 0 > 0 ? ", \(grouped(count ?? 0)) \(name)" : "" }
-            .joined()
+        let open =
+            Self.openText(progress.failed, "failed") + Self.openText(progress.unknown, "unknown")
         guard let settled = progress.settled else {
             return open.isEmpty ? "-" : String(open.dropFirst(2))
         }
@@ -196,6 +195,12 @@ public struct RunStatus: Sendable {
         let share = rows > 0 ? Double(settled) / Double(rows) : 1
         let about = progress.rowsEstimated == true ? "about " : ""
         return "\(percentText(share)) of \(about)\(grouped(rows))\(open)"
+    }
+
+    /// Rows that failed or are unknown, behind the others; empty if there are none.
+    private static func openText(_ count: UInt64?, _ state: String) -> String {
+        guard let count, count > 0 else { return "" }
+        return ", \(grouped(count)) \(state)"
     }
 }
 
