@@ -46,7 +46,7 @@ extension TokenList {
         throw .request(
             name,
             " holds \(kind.name)\(column), the first on line \(first.line): "
-                + kind.remedy(file: shellWord(file)))
+                + kind.remedy(file: shellWord(file), isColumn: format != .lines))
     }
 
     /// That no row has the column that says when its token was registered: a name with a slip in it

@@ -28,6 +28,10 @@ struct ListKindTests {
             "base64.txt", Array("q6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s=\n".utf8),
             ["base64", "hex"]
         ),
+        (
+            "base64.csv", Array("token,n\nq6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s=,1\n".utf8),
+            ["base64 in column 'token'", "write that column in hexadecimal"]
+        ),
         ("quoted.txt", Array("\"\(token)\"\n'\(token)'\n".utf8), ["in quotes", "line 1"]),
         ("prefix.txt", Array("0x\(token)\n".utf8), ["0x"]),
         ("uuid.txt", Array("123E4567-E89B-12D3-A456-426614174000\n".utf8), ["UUID"]),
@@ -70,6 +74,22 @@ struct ListKindTests {
             #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
             #expect(!FileManager.default.fileExists(atPath: "\(campaign.directory.path)/out"))
         }
+    }
+
+    @Test("The command for tokens in base64 converts them, whatever their alphabet and padding")
+    func base64() throws {
+        let campaign = try Campaign(rows: 1)
+        let letters = String(repeating: "q", count: 39)
+        let file = try campaign.directory.write("_--_\(letters)\n/++/\(letters)=\n", to: "b64")
+        let refused = try Broadside.run(
+            ["tokens", "check", "--tokens", file], in: campaign.directory)
+        let command = try #require(refused.errors.split(separator: ", such as ").last)
+        let converted = try Subprocess.run(
+            "bash", ["-c", "cd '\(campaign.directory.path)' && \(command)\ncat list.txt"],
+            in: campaign.directory)
+        let bytes = try #require(Data(base64Encoded: "/++/\(letters)="))
+        let token = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        #expect(converted.output == "\(token)\n\(token)\n", "\(command)")
     }
 
     @Test("A list that lies elsewhere gets the pipe to use")

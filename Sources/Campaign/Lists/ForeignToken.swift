@@ -91,16 +91,24 @@ public enum ForeignToken: Sendable, Equatable, CaseIterable {
 
     /// What can be done about it.
     ///
-    /// - Parameter file: the list's path, as a shell takes it.
-    public func remedy(file: String) -> String {
+    /// - Parameters:
+    ///   - file: the list's path, as a shell takes it.
+    ///   - isColumn: whether rows have other columns, which a command for whole lines would change.
+    public func remedy(file: String, isColumn: Bool) -> String {
         switch self {
+        case .base64 where isColumn:
+            "write that column in hexadecimal, as Python's base64.b64decode(text).hex() does"
         case .base64:
+            // Too much padding does no harm.
             "write them in hexadecimal, such as python3 -c 'import sys,base64; "
-                + "[print(base64.b64decode(l).hex()) for l in sys.stdin]' < \(file) > list.txt"
+                + #"[print(base64.b64decode(l.strip().replace("-","+").replace("_","/")+"==").hex()) "#
+                + "for l in sys.stdin]' < \(file) > list.txt"
         case .firebase:
             "broadside sends to APNs only: export the APNs device tokens, not those of Firebase"
         case .expo:
             "broadside sends to APNs only: export what getDevicePushTokenAsync returns"
+        case .quoted where isColumn: "take the quotes away from that column"
+        case .prefixed where isColumn: "take 0x away from that column"
         case .quoted: "take the quotes away, such as tr -d \"\\\"'\" < \(file) > list.txt"
         case .prefixed: "take 0x away, such as sed 's/0x//i' \(file) > list.txt"
         case .uuid: "export the device tokens that APNs gave to the app"

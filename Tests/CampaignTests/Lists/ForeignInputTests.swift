@@ -57,9 +57,11 @@ import Testing
         }
         #expect(Set(ForeignToken.allCases.map(\.name)).count == ForeignToken.allCases.count)
         for kind in ForeignToken.allCases {
-            let remedy = kind.remedy(file: "my list")
+            let remedy = kind.remedy(file: "my list", isColumn: false)
             let isAboutFile = [.base64, .quoted, .prefixed].contains(kind)
             #expect(remedy.contains("my list") == isAboutFile)
+            // A command for whole lines would change other columns.
+            #expect(!kind.remedy(file: "my list", isColumn: true).contains("my list"))
         }
     }
 
