@@ -1,3 +1,5 @@
+internal import Support
+
 /// What became of one row, as all runs together tell it.
 public struct RowVerdict: Sendable {
     /// What stands in the token's place.
@@ -73,10 +75,16 @@ public struct ChunkVerdicts: ~Copyable {
         firstFault = nil
         storage.removeAll(keepingCapacity: true)
         rows.removeAll(keepingCapacity: true)
-        rows.append(contentsOf: repeatElement(RowVerdict(), count: Int(entry.rowCount)))
+        // The first run that reserved the chunk opened all of its rows.
+        var opened = RowVerdict()
+        opened.isOpen = true
+        opened.state = .inDoubt
+        rows.append(contentsOf: repeatElement(opened, count: Int(entry.rowCount)))
         var extent = entry.firstExtent
+        var isFirst = true
         for reservation in index.reservations(ofChunk: chunk) {
-            begin(reservation)
+            if !isFirst { begin(reservation) }
+            isFirst = false
             while extent >= 0 {
                 let range = index.extents[Int(extent)]
                 let segment = index.segments[Int(range.segment)]
@@ -123,12 +131,49 @@ public struct ChunkVerdicts: ~Copyable {
                 throw reader.changedFault
             case .block: break
             }
-            while let record = try reader.nextRecord() {
+            while true {
+                let fault = Self.takeAccepted(
+                    of: &reader, epoch, firstRow: firstRow, into: &rows)
+                firstFault = firstFault ?? fault
+                guard let record = try reader.nextRecord() else { break }
                 let first = record.rows.lowerBound
                 guard first >= firstRow && first - firstRow < count else { continue }
                 apply(record, at: Int(first - firstRow), epoch)
             }
         }
+    }
+
+    /// Applies the records of accepted rows that come next in the block: nearly all there are.
+    ///
+    /// - Returns: the first fault, if any.
+    private static func takeAccepted(
+        of reader: inout BlockReader, _ epoch: UInt32, firstRow: UInt64,
+        into table: inout ContiguousArray<RowVerdict>
+    ) -> LedgerError? {
+        var fault: LedgerError?
+        var rows = table.mutableSpan
+        while let record = reader.nextAccepted() {
+            guard record.row >= firstRow, record.row - firstRow < UInt64(rows.count) else {
+                continue
+            }
+            let place = Int(record.row - firstRow)
+            guard rows[place].isOpen && rows[place].settlingEpoch != epoch else {
+                fault = fault ?? settledTwice(reader, record.row)
+                continue
+            }
+            rows[place].settlingEpoch = epoch
+            rows[place].state = .accepted
+            rows[place].status = 200
+            rows[place].attempts = record.attempts
+            rows[place].settledAtMilliseconds = record.milliseconds
+            rows[place].token = .fingerprint(record.fingerprint)
+        }
+        return fault
+    }
+
+    private static func settledTwice(_ reader: borrowing BlockReader, _ row: UInt64) -> LedgerError
+    {
+        reader.fault(.settledTwice, at: reader.recordPosition, "row \(row)")
     }
 
     private mutating func apply(_ record: LedgerRecord, at row: Int, _ epoch: UInt32) {
@@ -171,10 +216,7 @@ public struct ChunkVerdicts: ~Copyable {
             rows[row].settlingEpoch = epoch
             return true
         }
-        if firstFault == nil {
-            firstFault = reader.fault(
-                .settledTwice, at: reader.recordPosition, "row \(firstRow + UInt64(row))")
-        }
+        if firstFault == nil { firstFault = Self.settledTwice(reader, firstRow + UInt64(row)) }
         return false
     }
 
@@ -182,6 +224,12 @@ public struct ChunkVerdicts: ~Copyable {
         let start = storage.count
         reader.copy(range, to: &storage)
         return start..<storage.count
+    }
+
+    /// Bytes that a row's token or reason names.
+    @_lifetime(borrow self)
+    func storedBytes(_ range: Range<Int>) -> RawSpan {
+        storage.rawSpan.extracting(range)
     }
 
     /// Appends a row's token as the list has it: lower-case digits, or the text in its place.

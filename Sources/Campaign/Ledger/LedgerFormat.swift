@@ -88,6 +88,8 @@ struct FirstWord {
     }
 
     var kind: RecordKind? { RecordKind(rawValue: bits >> 60) }
+    /// Whether it begins a well-formed record of an accepted row: one with attempts.
+    var isAccepted: Bool { bits >> 60 == RecordKind.accepted.rawValue && small > 0 }
     var small: UInt64 { bits >> 56 & 0xF }
     var delta: UInt64 { bits >> 40 & 0xFFFF }
     var row: UInt64 { bits & (LedgerFormat.rowLimit - 1) }

@@ -73,8 +73,18 @@ extension LedgerIndex {
                 throw reader.changedFault
             case .block: break
             }
-            while let record = try reader.nextRecord() {
-                let rows = record.rows
+            // The rows of the chunk that this block was noted for last.
+            var noted: Range<UInt64> = 0..<0
+            while true {
+                let rows: Range<UInt64>
+                if let record = reader.nextAccepted() {
+                    if noted.contains(record.row) { continue }
+                    rows = record.row..<(record.row + 1)
+                } else if let record = try reader.nextRecord() {
+                    rows = record.rows
+                } else {
+                    break
+                }
                 if last >= chunkTable.count || chunkTable[last].firstRow > rows.lowerBound
                     || chunkTable[last].endRow <= rows.lowerBound
                 {
@@ -89,6 +99,7 @@ extension LedgerIndex {
                         .unreservedRow, at: reader.recordPosition, "row \(rows.upperBound - 1)")
                 }
                 try note(chunk: last, segment: index, clock: clock, reader)
+                noted = chunkTable[last].firstRow..<chunkTable[last].endRow
             }
         }
     }

@@ -138,7 +138,7 @@ public struct LedgerIndex {
             }
             let sound = try ValidatedSegment(
                 checking: segment, campaign: campaign, recordedByteCount: recorded,
-                hasHeader: headedRuns.contains(segment.epoch), with: &reader
+                hasHeader: headedRuns.contains(segment.epoch), skipsAccepted: true, with: &reader
             ) { reader, record in
                 guard case .reserve(let chunk) = record else { return }
                 found.append(

@@ -8,6 +8,14 @@ enum LedgerRecord {
     case release(row: UInt64, count: Int, attempts: UInt16)
 }
 
+/// A row settled by a plain 200: nearly all records.
+struct AcceptedRecord {
+    var row: UInt64
+    var fingerprint: UInt64
+    var attempts: UInt16
+    var milliseconds: UInt64
+}
+
 /// A row settled otherwise than by a plain 200.
 struct SettledRecord {
     /// What stands in the token's place.
@@ -37,6 +45,28 @@ struct SettledRecord {
 }
 
 extension BlockReader {
+    /// The next record of the block, if it is a well-formed one of an accepted row; else nil, and
+    /// `nextRecord` is at the same place.
+    @inline(__always)
+    mutating func nextAccepted() -> AcceptedRecord? {
+        guard recordOffset < blockByteCount else { return nil }
+        let first = FirstWord(bits: word(at: recordOffset))
+        guard first.isAccepted else { return nil }
+        let fingerprint = word(at: recordOffset + 8)
+        currentRecordOffset = recordOffset
+        recordOffset += 16
+        return AcceptedRecord(
+            row: first.row, fingerprint: fingerprint, attempts: UInt16(first.small),
+            milliseconds: clock &+ first.delta)
+    }
+
+    /// Goes behind all well-formed records of accepted rows that come next in the block.
+    mutating func skipAccepted() {
+        while recordOffset < blockByteCount, FirstWord(bits: word(at: recordOffset)).isAccepted {
+            recordOffset += 16
+        }
+    }
+
     /// The next record of the block; nil at its end.
     ///
     /// - Throws: `malformedRecord`: the checksum holds, so whoever wrote this was wrong.

@@ -44,21 +44,38 @@ public struct LedgerSummary: Sendable {
 
     /// Adds the rows of a chunk.
     mutating func add(_ verdicts: borrowing ChunkVerdicts) {
-        for place in verdicts.rows.indices {
-            let row = verdicts.rows[place]
+        let campaignRows = verdicts.index.rows
+        var (reserved, beyondLimit): (UInt64, UInt64) = (0, 0)
+        var (attempts, accepted): (UInt64, UInt64) = (0, 0)
+        let rows = verdicts.rows.span
+        for place in rows.indices {
+            let state = rows[place].state
             let number = verdicts.firstRow + UInt64(place)
-            guard verdicts.index.rows.contains(number, row.state) else { continue }
-            reservedRowCount += 1
-            if number >= verdicts.index.rows.end { beyondLimitCount += 1 }
-            attemptCount += UInt64(row.attempts)
-            counts[Int(row.state.rawValue)] += 1
-            guard row.state.isSettled && row.state != .accepted else { continue }
-            if row.state == .rejected && row.status == 410 { goneCount += 1 }
-            if let text = verdicts.reasonText(ofRow: place) {
-                reasons.add(text: text.rawSpan)
-            } else {
-                reasons.add(code: row.reason)
+            guard campaignRows.contains(number, state) else { continue }
+            reserved += 1
+            if number >= campaignRows.end { beyondLimit += 1 }
+            attempts += UInt64(rows[place].attempts)
+            if state == .accepted {
+                accepted += 1
+                continue
             }
+            counts[Int(state.rawValue)] += 1
+            if state.isSettled { addReason(verdicts, at: place) }
+        }
+        reservedRowCount += reserved
+        beyondLimitCount += beyondLimit
+        attemptCount += attempts
+        counts[Int(RowState.accepted.rawValue)] += accepted
+    }
+
+    /// Counts why a row was not accepted.
+    private mutating func addReason(_ verdicts: borrowing ChunkVerdicts, at place: Int) {
+        let row = verdicts.rows[place]
+        if row.state == .rejected && row.status == 410 { goneCount += 1 }
+        if let text = verdicts.reasonText(ofRow: place) {
+            reasons.add(text: text.rawSpan)
+        } else {
+            reasons.add(code: row.reason)
         }
     }
 }

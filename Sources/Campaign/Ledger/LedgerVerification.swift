@@ -27,9 +27,10 @@ public struct LedgerVerification: Sendable {
                 throw LedgerVerification.open(nextRow)
             }
             nextRow = verdicts.firstRow + UInt64(verdicts.rows.count)
-            for place in verdicts.rows.indices where !verdicts.rows[place].state.isSettled {
+            let rows = verdicts.rows.span
+            for place in rows.indices where !rows[place].state.isSettled {
                 let row = verdicts.firstRow + UInt64(place)
-                if index.rows.contains(row, verdicts.rows[place].state) {
+                if index.rows.contains(row, rows[place].state) {
                     throw LedgerVerification.open(row)
                 }
             }

@@ -28,11 +28,12 @@ struct ValidatedSegment {
     ///   - segment: the segment.
     ///   - campaign: the campaign it must name.
     ///   - recordedByteCount: its length by the manifest; nil for a run that did not end orderly.
+    ///   - skipsAccepted: whether `body` has no use for records of accepted rows.
     ///   - reader: lends its buffer.
     ///   - body: gets each record, with the reader standing on it.
     init(
         checking segment: LedgerSegment, campaign: UInt64, recordedByteCount: UInt64?,
-        hasHeader: Bool = false, with reader: inout BlockReader,
+        hasHeader: Bool = false, skipsAccepted: Bool = false, with reader: inout BlockReader,
         _ body: (inout BlockReader, LedgerRecord) throws(LedgerError) -> Void
     ) throws(LedgerError) {
         self.segment = segment
@@ -56,7 +57,11 @@ struct ValidatedSegment {
             scan: while true {
                 switch try reader.nextBlock() {
                 case .block:
-                    while let record = try reader.nextRecord() { try body(&reader, record) }
+                    if skipsAccepted { reader.skipAccepted() }
+                    while let record = try reader.nextRecord() {
+                        try body(&reader, record)
+                        if skipsAccepted { reader.skipAccepted() }
+                    }
                     soundByteCount = reader.position
                 case .end:
                     break scan
