@@ -80,6 +80,16 @@ public struct LedgerReader {
         tokens: String?, format: String, states: [String], reasons: [String] = [],
         output: ([UInt8]) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
+        try writeExport(tokens: tokens, format: format, states: states, reasons: reasons) {
+            (bytes) throws(BroadsideError) in try output([UInt8](bytes))
+        }
+    }
+
+    /// The same, without a copy of the text.
+    package func writeExport(
+        tokens: String?, format: String, states: [String], reasons: [String],
+        output: (RawSpan) throws(BroadsideError) -> Void
+    ) throws(BroadsideError) {
         guard let format = ExportFormat(rawValue: format) else {
             throw .usage("format", "'\(format)' is unknown: use csv or jsonl")
         }
@@ -99,23 +109,20 @@ public struct LedgerReader {
         let list = try openList(tokens)
         var parts = MergedExport()
         for ledger in ledgers {
-            let campaign = ledger.manifest.campaignNumber
             let identity = ledger.manifest.identity
             let export = LedgerExport(
                 of: try index(ledger), states: wanted.isEmpty ? nil : wanted,
                 reasons: Set(reasons), format: format, isPart: true,
+                notesRows: ledgers.count > 1,
+                // Only the provider API's requests carry one.
+                campaign: identity.wireProtocol == nil ? ledger.manifest.campaignNumber : nil,
                 acceptsBySilence: identity.acceptsBySilence,
-                reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
-                appendNotificationID: { row, bytes in
-                    // Only the provider API's requests carry one.
-                    guard identity.wireProtocol == nil else { return }
-                    bytes += notificationIDText(campaign: campaign, row: row)
-                })
+                reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })
             parts.append(export, list: list.map { ListPartReader(list: $0) })
         }
         var header: [UInt8] = []
         format.appendHeader(to: &header)
-        try output(header)
+        try output(header.rawSpan)
         try parts.write(
             output,
             unreadable: { error in unreadable(error, directory, tokens: tokens) })

@@ -2,11 +2,10 @@ import Campaign
 import Lists
 import Support
 
-/// The rows of one ledger on their way into an export, a chunk at a time.
+/// The rows of one ledger on their way into an export, some of a chunk at a time.
 private final class ExportPart {
-    var export: LedgerExport
+    private var export: LedgerExport
     private var list: ListPartReader?
-    private(set) var bytes: [UInt8] = []
     private var taken = 0
     private(set) var isAtEnd = false
 
@@ -20,23 +19,51 @@ private final class ExportPart {
         taken < export.rows.count ? export.rows[taken].number : isAtEnd ? .max : export.nextRow
     }
 
-    /// Appends the next row, or reads on where none is at hand.
-    func step(into output: inout [UInt8]) throws(LedgerError) {
-        guard taken == export.rows.count else {
-            let start = taken == 0 ? 0 : export.rows[taken - 1].end
-            output += bytes[start..<export.rows[taken].end]
-            taken += 1
-            return
+    /// Appends the rows that are at hand and come before another one; reads on if there are none at
+    /// hand at all.
+    func step(before limit: UInt64, into output: inout [UInt8]) throws(LedgerError) {
+        guard taken < export.rows.count else {
+            taken = 0
+            export.forgetText()
+            return try readOn()
         }
-        taken = 0
-        bytes.removeAll(keepingCapacity: true)
-        export.forgetRows()
+        let start = taken == 0 ? 0 : export.rows[taken - 1].end
+        repeat { taken += 1 } while taken < export.rows.count && export.rows[taken].number < limit
+        let end = export.rows[taken - 1].end
+        Self.withBytes(of: export) { output.append($0.extracting(start..<end)) }
+    }
+
+    /// The text that is at hand, for the time of a call.
+    private static func withBytes<Failure>(
+        of export: borrowing LedgerExport, _ body: (RawSpan) throws(Failure) -> Void
+    ) throws(Failure) {
+        try body(export.bytes)
+    }
+
+    /// Writes all rows, if there are no other parts; they need not be noted.
+    func writeAll(
+        _ output: (RawSpan) throws(BroadsideError) -> Void,
+        unreadable: (LedgerError) -> BroadsideError
+    ) throws(BroadsideError) {
+        while !isAtEnd {
+            do throws(LedgerError) {
+                try readOn()
+            } catch {
+                throw unreadable(error)
+            }
+            guard isAtEnd || !export.hasRoom else { continue }
+            try Self.withBytes(of: export, output)
+            export.forgetText()
+        }
+    }
+
+    private func readOn() throws(LedgerError) {
         if var list {
-            isAtEnd = try !export.next(list: &list, into: &bytes)
+            isAtEnd = try !export.next(list: &list)
             self.list = list
         } else {
             var none = NoLedgerList()
-            isAtEnd = try !export.next(list: &none, into: &bytes)
+            isAtEnd = try !export.next(list: &none)
         }
     }
 }
@@ -48,27 +75,50 @@ private final class ExportPart {
 struct MergedExport {
     private var parts: [ExportPart] = []
 
+    /// So many bytes are written at a time.
+    private static let writeByteCount = 1 << 18
+
     mutating func append(_ export: consuming LedgerExport, list: ListPartReader?) {
         parts.append(ExportPart(export, list: list))
     }
 
     /// Writes all rows; a header has to come first.
     mutating func write(
-        _ output: ([UInt8]) throws(BroadsideError) -> Void,
+        _ output: (RawSpan) throws(BroadsideError) -> Void,
         unreadable: (LedgerError) -> BroadsideError
     ) throws(BroadsideError) {
+        if parts.count == 1 {
+            return try parts[0].writeAll(output, unreadable: unreadable)
+        }
         var bytes: [UInt8] = []
-        while let part = parts.min(by: { $0.nextRow < $1.nextRow }), part.nextRow < .max {
-            do {
-                try part.step(into: &bytes)
+        while let next = nextPart() {
+            do throws(LedgerError) {
+                try next.part.step(before: next.limit, into: &bytes)
             } catch {
                 throw unreadable(error)
             }
-            if bytes.count >= 1 << 18 {
-                try output(bytes)
+            if bytes.count >= Self.writeByteCount {
+                try output(bytes.rawSpan)
                 bytes.removeAll(keepingCapacity: true)
             }
         }
-        try output(bytes)
+        try output(bytes.rawSpan)
+    }
+
+    /// The part whose next row is the first, and the first row of all others; nil at the end.
+    private func nextPart() -> (part: ExportPart, limit: UInt64)? {
+        var first: (place: Int, row: UInt64)?
+        var limit = UInt64.max
+        for place in parts.indices {
+            let row = parts[place].nextRow
+            if row < first?.row ?? .max {
+                limit = first?.row ?? .max
+                first = (place, row)
+            } else {
+                limit = min(limit, row)
+            }
+        }
+        guard let first else { return nil }
+        return (parts[first.place], limit)
     }
 }

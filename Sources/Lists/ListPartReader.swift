@@ -1,4 +1,3 @@
-import APNs
 package import Campaign
 package import Support
 
@@ -11,10 +10,6 @@ package struct ListPartReader: LedgerListReader {
     private var gap: ListGap?
     /// The list is cut off or damaged.
     private var damage: BroadsideError?
-    private var lines: [UInt64] = []
-    /// Tokens one after the other; `ends` says where each one ends.
-    private var tokens: [UInt8] = []
-    private var ends: [Int] = []
 
     package init(list: TokenList) {
         self.list = list
@@ -23,19 +18,29 @@ package struct ListPartReader: LedgerListReader {
 
     package var isAvailable: Bool { true }
 
-    package mutating func load(_ chunk: ChunkReservation) throws(LedgerError) {
-        take(try read(chunk))
+    package mutating func load(
+        _ chunk: ChunkReservation, into rows: inout ListRows
+    ) throws(LedgerError) {
+        let read = try read(chunk)
+        rows.read(read, layout: list.layout)
+        cursor.giveBack(read)
+        guard rows.count == chunk.rowCount else { throw Self.otherList(chunk) }
     }
 
-    /// A part as it was sent.
+    /// A part whose bytes are those that were sent; whether they are as many rows is for the caller
+    /// to see.
     private mutating func read(_ chunk: ChunkReservation) throws(LedgerError) -> RowChunk {
         gap = nil
         do throws(BroadsideError) {
-            if let read = try cursor.read(chunk) { return read }
+            if let read = try cursor.readUncut(chunk) { return read }
         } catch {
             throw unreadable(error)
         }
-        throw LedgerError(
+        throw Self.otherList(chunk)
+    }
+
+    private static func otherList(_ chunk: ChunkReservation) -> LedgerError {
+        LedgerError(
             .badList,
             detail: "it is not the list that was sent, from line \(chunk.firstLine) on")
     }
@@ -114,10 +119,16 @@ package struct ListPartReader: LedgerListReader {
 
     /// Reads a part that was begun, and compares its hash with the ledger's.
     package mutating func check(_ chunk: ChunkReservation) throws(LedgerError) {
-        cursor.giveBack(try read(chunk))
+        let read = try read(chunk)
+        var reader = RowReader(layout: list.layout)
+        let count = reader.countRows(read)
+        cursor.giveBack(read)
+        guard count == chunk.rowCount else { throw Self.otherList(chunk) }
     }
 
-    package mutating func loadNext(of gap: ListGap) throws(LedgerError) -> ChunkReservation? {
+    package mutating func loadNext(
+        of gap: ListGap, into rows: inout ListRows
+    ) throws(LedgerError) -> ChunkReservation? {
         // The rest of the gap that was read last goes on where the cursor is.
         if self.gap != gap { cursor.begin(gap) }
         self.gap = nil
@@ -130,35 +141,8 @@ package struct ListPartReader: LedgerListReader {
         guard let read else { return nil }
         let reservation = read.reservation
         self.gap = gap.rest(behind: reservation)
-        take(read)
+        rows.read(read, layout: list.layout)
+        cursor.giveBack(read)
         return reservation
-    }
-
-    package func line(ofRow index: Int) -> UInt64 { lines[index] }
-
-    package func appendToken(ofRow index: Int, to output: inout [UInt8]) {
-        output += tokens[(index == 0 ? 0 : ends[index - 1])..<ends[index]]
-    }
-
-    private mutating func take(_ chunk: RowChunk) {
-        lines.removeAll(keepingCapacity: true)
-        tokens.removeAll(keepingCapacity: true)
-        ends.removeAll(keepingCapacity: true)
-        var reader = RowReader(layout: list.layout)
-        var digits = TokenDigits()
-        reader.open(chunk)
-        while let row = reader.next() {
-            lines.append(row.line)
-            let field = reader.field(0)
-            let refusal = digits.write { reader.readToken(field, into: &$0) }
-            if refusal == nil {
-                tokens.append(digits.bytes)
-            } else {
-                // As much of it as the ledger keeps of a row that was settled.
-                tokens += reader.value(field).prefix(TokenText.maximumDigitCount)
-            }
-            ends.append(tokens.count)
-        }
-        if let chunk = reader.close() { cursor.giveBack(chunk) }
     }
 }

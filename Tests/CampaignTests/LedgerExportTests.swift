@@ -1,3 +1,5 @@
+import APNs
+import Support
 import Testing
 
 @testable import Campaign
@@ -5,30 +7,53 @@ import Testing
 /// A list of 21 rows on lines 2, 4, 6, ...: the token of row r is r in sixteen digits.
 struct TestList: LedgerListReader {
     static let rowCount: UInt64 = 21
-    var firstRow: UInt64 = 0
     var isAvailable: Bool { true }
 
-    mutating func load(_ chunk: ChunkReservation) throws(LedgerError) {
+    func load(_ chunk: ChunkReservation, into rows: inout ListRows) throws(LedgerError) {
         guard chunk.hash == testChunk(chunk.firstRow, chunk.rowCount).hash else {
             throw LedgerError(.badList)
         }
-        firstRow = chunk.firstRow
+        fill(&rows, chunk)
     }
 
-    mutating func loadNext(of gap: ListGap) throws(LedgerError) -> ChunkReservation? {
+    func loadNext(
+        of gap: ListGap, into rows: inout ListRows
+    ) throws(LedgerError) -> ChunkReservation? {
         guard gap.firstRow < TestList.rowCount else { return nil }
-        firstRow = gap.firstRow
         let end = min(gap.endRow ?? .max, TestList.rowCount, gap.firstRow + 2)
-        return testChunk(gap.firstRow, Int(end - gap.firstRow))
+        let chunk = testChunk(gap.firstRow, Int(end - gap.firstRow))
+        fill(&rows, chunk)
+        return chunk
     }
 
-    func line(ofRow index: Int) -> UInt64 { 2 * (firstRow + UInt64(index)) + 2 }
-
-    func appendToken(ofRow index: Int, to output: inout [UInt8]) {
-        let digits = String(firstRow + UInt64(index), radix: 16)
-        output.append(contentsOf: String(repeating: "0", count: 16 - digits.count).utf8)
-        output.append(contentsOf: digits.utf8)
+    private func fill(_ rows: inout ListRows, _ chunk: ChunkReservation) {
+        rows.begin(line: 2 * chunk.firstRow + 2)
+        for row in chunk.rows {
+            let digits = String(row, radix: 16)
+            let text = String(repeating: "0", count: 16 - digits.count) + digits
+            rows.append(line: 2 * row + 2, text: Array(text.utf8).rawSpan, isToken: true)
+        }
     }
+}
+
+extension LedgerExport {
+    /// Appends the next part, and forgets the text before it.
+    mutating func next(
+        list: inout some LedgerListReader, into output: inout [UInt8]
+    ) throws(LedgerError) -> Bool {
+        forgetText()
+        let isMore = try next(list: &list)
+        output.append(bytes)
+        return isMore
+    }
+}
+
+/// The apns-id of a row.
+func testIdentifier(_ row: UInt64) -> String {
+    let text = [UInt8](capacity: NotificationID.textCount) {
+        NotificationID(campaign: testCampaign, row: row).write(into: &$0)
+    }
+    return String(decoding: text, as: UTF8.self)
 }
 
 @Suite struct LedgerExportTests {
@@ -57,9 +82,8 @@ struct TestList: LedgerListReader {
         _ list: some LedgerListReader, _ format: ExportFormat, _ states: Set<RowState>? = nil
     ) throws -> [String] {
         var export = LedgerExport(
-            of: try index(), states: states, format: format,
-            reasonText: { "Reason\($0)" },
-            appendNotificationID: { row, output in output.append(contentsOf: "id-\(row)".utf8) })
+            of: try index(), states: states, format: format, campaign: testCampaign,
+            reasonText: { "Reason\($0)" })
         var output: [UInt8] = []
         var list = list
         while try export.next(list: &list, into: &output) {}
@@ -72,8 +96,7 @@ struct TestList: LedgerListReader {
     ) throws {
         var export = LedgerExport(
             of: try index(), states: Set(RowState.allCases), format: format, isPart: true,
-            reasonText: { "Reason\($0)" },
-            appendNotificationID: { row, output in output.append(contentsOf: "id-\(row)".utf8) })
+            notesRows: true, campaign: testCampaign, reasonText: { "Reason\($0)" })
         var list = TestList()
         var numbers: [UInt64] = []
         var text: [UInt8] = []
@@ -85,7 +108,6 @@ struct TestList: LedgerListReader {
             for row in rows { #expect(output[row.end - 1] == 0x0a && row.number < nextRow) }
             numbers += rows.map(\.number)
             text += output
-            export.forgetRows()
             guard isMore else { break }
         }
         #expect(numbers == (0..<21).map { $0 })
@@ -101,14 +123,14 @@ struct TestList: LedgerListReader {
         #expect(
             lines == [
                 header,
-                "8,0000000000000003,accepted,200,,,2,id-3,1790000000000",
+                "8,0000000000000003,accepted,200,,,2,\(testIdentifier(3)),1790000000000",
                 "10,00ab,rejected,410,\"New\"\"Reason",
-                "\",1700000000000,1,id-4,1790000000001",
-                "12,\"a,\"\"b\"\"\",invalid,,Reason9,,0,id-5,1790000000002",
-                "18,0000000000000008,unknown,,Reason7,,1,id-8,1790000000000",
+                "\",1700000000000,1,\(testIdentifier(4)),1790000000001",
+                "12,\"a,\"\"b\"\"\",invalid,,Reason9,,0,\(testIdentifier(5)),1790000000002",
+                "18,0000000000000008,unknown,,Reason7,,1,\(testIdentifier(8)),1790000000000",
             ])
         let without = try export(NoLedgerList(), .csv)
-        #expect(without[1] == ",,accepted,200,,,2,id-3,1790000000000")
+        #expect(without[1] == ",,accepted,200,,,2,\(testIdentifier(3)),1790000000000")
         #expect(without[2] == ",00ab,rejected,410,\"New\"\"Reason")
         #expect(without.count == 6)
     }
@@ -165,8 +187,8 @@ struct TestList: LedgerListReader {
             ([ReasonCounts.noReason], [.accepted, .inDoubt, .remaining], []),
         ] as [(Set<String>, Set<RowState>?, [String])] {
             var export = LedgerExport(
-                of: index, states: states, reasons: reasons, format: .csv,
-                reasonText: { "Reason\($0)" }, appendNotificationID: { _, _ in })
+                of: index, states: states, reasons: reasons, format: .csv, campaign: nil,
+                reasonText: { "Reason\($0)" })
             var output: [UInt8] = []
             var list = TestList()
             while try export.next(list: &list, into: &output) {}
@@ -182,12 +204,12 @@ struct TestList: LedgerListReader {
                 """
                 {"line":10,"token":"00ab","state":"rejected","status":410,\
                 "reason":"New\\"Reason\\u000a","apns_timestamp_ms":1700000000000,"attempts":1,\
-                "apns_id":"id-4","settled_at_ms":1790000000001}
+                "apns_id":"\(testIdentifier(4))","settled_at_ms":1790000000001}
                 """,
                 """
                 {"line":12,"token":"a,\\"b\\"","state":"invalid","status":null,\
                 "reason":"Reason9","apns_timestamp_ms":null,"attempts":0,\
-                "apns_id":"id-5","settled_at_ms":1790000000002}
+                "apns_id":"\(testIdentifier(5))","settled_at_ms":1790000000002}
                 """,
             ])
     }
@@ -195,13 +217,13 @@ struct TestList: LedgerListReader {
     @Test func `open rows are found in the ledger and in the list between its chunks`() throws {
         let doubt = try export(TestList(), .csv, [.inDoubt])
         #expect(doubt.dropFirst().map { $0.split(separator: ",")[0] } == ["14", "26", "28"])
-        #expect(doubt[1] == "14,0000000000000006,in-doubt,,,,0,id-6,")
+        #expect(doubt[1] == "14,0000000000000006,in-doubt,,,,0,\(testIdentifier(6)),")
         let remaining = try export(TestList(), .csv, [.remaining])
         let rows = [0, 1, 2, 7, 9, 10, 11, 14, 15, 16, 17, 18, 19, 20]
         #expect(
             remaining.dropFirst().map { $0.split(separator: ",")[0] }
                 == rows.map { "\(2 * $0 + 2)" })
-        #expect(remaining[4] == "16,0000000000000007,remaining,,,,1,id-7,")
+        #expect(remaining[4] == "16,0000000000000007,remaining,,,,1,\(testIdentifier(7)),")
         // Without the list only what the ledger knows of is left.
         #expect(try export(NoLedgerList(), .csv, [.remaining]).count == 2)
     }

@@ -5,21 +5,19 @@ import Testing
 
 /// Reads on behind the end of a gap.
 private struct EagerList: LedgerListReader {
-    private var list = TestList()
+    private let list = TestList()
     var isAvailable: Bool { true }
 
-    mutating func load(_ chunk: ChunkReservation) throws(LedgerError) { try list.load(chunk) }
-
-    mutating func loadNext(of gap: ListGap) throws(LedgerError) -> ChunkReservation? {
-        var gap = gap
-        gap.endRow = nil
-        return try list.loadNext(of: gap)
+    func load(_ chunk: ChunkReservation, into rows: inout ListRows) throws(LedgerError) {
+        try list.load(chunk, into: &rows)
     }
 
-    func line(ofRow index: Int) -> UInt64 { list.line(ofRow: index) }
-
-    func appendToken(ofRow index: Int, to output: inout [UInt8]) {
-        list.appendToken(ofRow: index, to: &output)
+    func loadNext(
+        of gap: ListGap, into rows: inout ListRows
+    ) throws(LedgerError) -> ChunkReservation? {
+        var gap = gap
+        gap.endRow = nil
+        return try list.loadNext(of: gap, into: &rows)
     }
 }
 

@@ -73,13 +73,15 @@ import Testing
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(list: list, pool: pool, plan: nil, rowsLimit: nil)
         var reader = ListPartReader(list: list)
+        var part = ListRows()
         var found: [String] = []
         var inGaps: [String] = []
         while let chunk = try source.next(rowLimit: rowLimit) {
             let reservation = chunk.reservation
             pool.giveBack(chunk)
-            try reader.load(reservation)
-            found += rows(reader, reservation.rowCount)
+            try reader.load(reservation, into: &part)
+            #expect(part.count == reservation.rowCount)
+            found += rows(part)
             // What follows the chunk, as an export finds it where a run never came so far.
             if inGaps.isEmpty {
                 inGaps = found
@@ -88,9 +90,7 @@ import Testing
                     byteOffset: reservation.byteOffset + reservation.byteCount,
                     firstLine: reservation.firstLine + reservation.lineCount, endRow: nil,
                     endByteOffset: nil)
-                if let part = try reader.loadNext(of: gap) {
-                    inGaps += rows(reader, part.rowCount)
-                }
+                if try reader.loadNext(of: gap, into: &part) != nil { inGaps += rows(part) }
             }
         }
         #expect(found == expected)
@@ -98,12 +98,13 @@ import Testing
         #expect(source.openQuoteWarning == nil)
     }
 
-    private func rows(_ reader: ListPartReader, _ count: Int) -> [String] {
-        (0..<count).map { index in
-            var token: [UInt8] = []
-            reader.appendToken(ofRow: index, to: &token)
-            return "\(reader.line(ofRow: index)) \(String(decoding: token, as: UTF8.self))"
+    private func rows(_ part: borrowing ListRows) -> [String] {
+        var rows: [String] = []
+        for index in 0..<part.count {
+            let token = String(decoding: [UInt8](part.text(of: index)), as: UTF8.self)
+            rows.append("\(part.line(of: index)) \(token)")
         }
+        return rows
     }
 
     @Test func `A list that ends inside quotes is told`() throws {

@@ -161,7 +161,7 @@ enum LedgerCommand {
     ) throws(BroadsideError) {
         try ledger.checkOutput(values.output)
         let output = try OutputFile(values.output)
-        try ledger.export(
+        try ledger.writeExport(
             tokens: values.tokens, format: values.format.rawValue, states: values.states,
             reasons: values.reasons,
             output: { (bytes) throws(BroadsideError) in try output.write(bytes) })

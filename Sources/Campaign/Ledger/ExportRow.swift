@@ -88,6 +88,16 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         }
     }
 
+    /// A reason as it is written between two others' values.
+    func reasonField(_ reason: [UInt8]) -> [UInt8] {
+        var field: [UInt8] = []
+        switch self {
+        case .csv: appendField(ExportFormat.withoutFormula(reason), to: &field)
+        case .jsonl: appendString(reason, to: &field)
+        }
+        return field
+    }
+
     /// Appends a field, in quotes where it has a comma, a quote or a line end (RFC 4180, section
     /// 2). What is not UTF-8 becomes U+FFFD.
     private func appendField(_ field: [UInt8], to output: inout [UInt8]) {

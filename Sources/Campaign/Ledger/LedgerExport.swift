@@ -1,21 +1,35 @@
+internal import APNs
+internal import Support
+
 /// Writes what became of each row, in list order, a chunk at a time.
 public struct LedgerExport: ~Copyable {
     /// A bit a state: a set would be hashed into for each row.
     private let states: UInt16
-    /// Only rows with one of these; empty: whatever it is.
-    private let reasons: Set<[UInt8]>
+    private let reasons: WantedReasons
     private let format: ExportFormat
     private let describer: RowDescriber
 
     private var verdicts: ChunkVerdicts
+    private var listRows = ListRows()
     private var nextChunk = 0
     private var gap: ListGap?
     private var gapIsDone = false
-    private var headerIsDone = false
-    private var row = ExportRow()
+    private var headerIsDone: Bool
+    /// What is loaded, and how many of its rows were dealt with.
+    private var part: Part?
+    private var text: ExportText
 
-    /// The rows in the latest parts, and where each one's text ends in what they were appended to,
-    /// if that was empty before.
+    private struct Part {
+        /// Number of the first row.
+        var firstRow: UInt64
+        /// Rows that are to be dealt with, and how many of them were.
+        var count: Int
+        var place = 0
+        /// Where rows of a gap are; nil if they are a chunk's.
+        var ofGap: ChunkReservation?
+    }
+
+    /// The rows whose text is there, and where each one's text ends.
     public private(set) var rows: [(number: UInt64, end: Int)] = []
     /// All rows before this one were dealt with.
     public private(set) var nextRow: UInt64 = 0
@@ -30,108 +44,205 @@ public struct LedgerExport: ~Copyable {
     ///   - reasons: only rows with one of these reasons, `ReasonCounts.noReason` among them; empty:
     ///     whatever it is.
     ///   - format: how it is written.
-    ///   - isPart: whether it is put together with others: then it has no header, and notes `rows`.
+    ///   - isPart: whether it is a part of another one: then it has no header.
+    ///   - notesRows: whether `rows` is wanted.
+    ///   - campaign: whose apns-ids the rows have; nil: they have none.
     ///   - acceptsBySilence: whether accepted rows had no answer, and so have no status.
     ///   - reasonText: the text of a reason's stable code.
-    ///   - appendNotificationID: appends the apns-id of a row, by its number.
     public init(
         of index: LedgerIndex, states: Set<RowState>? = nil, reasons: Set<String> = [],
-        format: ExportFormat, isPart: Bool = false, acceptsBySilence: Bool = false,
-        reasonText: @escaping (UInt8) -> String,
-        appendNotificationID: @escaping (UInt64, inout [UInt8]) -> Void
+        format: ExportFormat, isPart: Bool = false, notesRows: Bool = false, campaign: UInt64?,
+        acceptsBySilence: Bool = false, reasonText: @escaping (UInt8) -> String
     ) {
         let wanted = states ?? Set(RowState.allCases.filter(\.isSettled))
         self.states = wanted.reduce(0) { $0 | 1 << UInt16($1.rawValue) }
-        self.reasons = Set(
-            reasons.map {
-                $0 == ReasonCounts.noReason
-                    ? [] : Array($0.utf8.prefix(LedgerFormat.reasonTextByteCountMax))
-            })
+        self.reasons = WantedReasons(reasons, text: reasonText)
         self.format = format
         describer = RowDescriber(
-            reasonText: reasonText, appendNotificationID: appendNotificationID,
+            reasonText: reasonText,
+            appendNotificationID: { row, output in
+                guard let campaign else { return }
+                output += [UInt8](capacity: NotificationID.textCount) {
+                    NotificationID(campaign: campaign, row: row).write(into: &$0)
+                }
+            },
             acceptsBySilence: acceptsBySilence)
         verdicts = ChunkVerdicts(of: index)
-        notesRows = isPart
+        text = ExportText(
+            ExportPieces(
+                format, campaign: campaign, acceptsBySilence: acceptsBySilence,
+                reasonText: reasonText))
+        self.notesRows = notesRows
         headerIsDone = isPart
     }
 
-    /// Forgets the rows noted so far.
-    public mutating func forgetRows() { rows.removeAll(keepingCapacity: true) }
+    /// The text of the rows that were appended since it was forgotten.
+    public var bytes: RawSpan {
+        @_lifetime(borrow self) get { text.bytes }
+    }
+
+    /// Forgets the text and the rows noted so far.
+    public mutating func forgetText() {
+        text.removeAll()
+        rows.removeAll(keepingCapacity: true)
+    }
 
     private func wants(_ state: RowState) -> Bool { states >> UInt16(state.rawValue) & 1 == 1 }
 
-    private var wantsRow: Bool {
-        guard !reasons.isEmpty else { return true }
-        // Rows that were accepted, or have no verdict yet, lack no reason.
-        if row.reason.isEmpty, !row.state.isSettled || row.state == .accepted { return false }
-        return reasons.contains(row.reason)
-    }
-
-    /// Appends the next part: the rows of one chunk, or of one part of the list that was never
-    /// reserved.
+    /// Appends rows to the text: of one chunk, or of one part of the list that was never reserved,
+    /// and no more than there is room for.
     ///
-    /// - Parameters:
-    ///   - list: the list, or `NoLedgerList`.
-    ///   - output: grows by the rows' text; the caller writes and empties it.
-    /// - Returns: whether there may be more.
+    /// - Parameter list: the list, or `NoLedgerList`.
+    /// - Returns: whether there may be more; the caller writes and forgets the text before it is
+    ///   asked for more than fits.
     /// - Throws: what reading the ledger or the list throws.
     public mutating func next(
-        list: inout some LedgerListReader, into output: inout [UInt8]
+        list: inout some LedgerListReader
     ) throws(LedgerError) -> Bool {
         if !headerIsDone {
             headerIsDone = true
-            format.appendHeader(to: &output)
+            var header: [UInt8] = []
+            format.appendHeader(to: &header)
+            text.append(header)
         }
+        if part == nil, try !load(list: &list) { return false }
+        guard var part else { return true }
+        if part.ofGap == nil {
+            appendChunk(&part, hasList: list.isAvailable)
+        } else {
+            appendOpen(&part)
+        }
+        nextRow = part.firstRow + UInt64(part.place)
+        if part.place < part.count {
+            self.part = part
+            return true
+        }
+        if let read = part.ofGap {
+            gap = gap?.rest(behind: read)
+        } else {
+            nextChunk += 1
+            gapIsDone = false
+        }
+        self.part = nil
+        return true
+    }
+
+    /// Whether a row of any length can be appended before the text is forgotten.
+    public var hasRoom: Bool { text.hasRoom }
+
+    /// Loads what comes next; nothing if a gap turns out to have no more rows.
+    ///
+    /// - Returns: false at the end.
+    private mutating func load(list: inout some LedgerListReader) throws(LedgerError) -> Bool {
         let count = verdicts.index.chunkCount
         let chunk = nextChunk < count ? verdicts.index.chunk(nextChunk) : nil
         if !gapIsDone {
             gapIsDone = true
             let previous = nextChunk > 0 ? verdicts.index.chunk(nextChunk - 1) : nil
             // A row that no run has reserved has no reason.
-            let wantsGaps = wants(.remaining) && list.isAvailable && reasons.isEmpty
+            let wantsGaps = wants(.remaining) && list.isAvailable && reasons.areAll
             gap =
                 wantsGaps ? verdicts.index.rows.open(after: previous, before: chunk) : nil
         }
         if let open = gap {
-            gap = try appendPart(of: open, list: &list, into: &output)
+            guard let read = try list.loadNext(of: open, into: &listRows), read.rowCount > 0 else {
+                gap = nil
+                return true
+            }
+            let end = open.endRow ?? .max
+            part = Part(
+                firstRow: read.firstRow,
+                count: Int(min(UInt64(read.rowCount), end - min(end, read.firstRow))),
+                ofGap: read)
             return true
         }
         guard let chunk else { return false }
         try verdicts.load(chunk: nextChunk)
-        if list.isAvailable { try list.load(chunk) }
-        for place in verdicts.rows.indices where wants(verdicts.rows[place].state) {
-            let number = chunk.firstRow + UInt64(place)
-            guard verdicts.index.rows.contains(number, verdicts.rows[place].state) else {
-                continue
-            }
-            describer.describe(&row, verdicts, at: place, list)
-            guard wantsRow else { continue }
-            format.append(row, to: &output)
-            if notesRows { rows.append((row.row, output.count)) }
-        }
-        nextRow = chunk.rows.upperBound
-        nextChunk += 1
-        gapIsDone = false
+        if list.isAvailable { try list.load(chunk, into: &listRows) }
+        part = Part(firstRow: chunk.firstRow, count: verdicts.rows.count)
         return true
     }
 
-    /// Appends rows from the beginning of a gap.
-    ///
-    /// - Returns: the rest of the gap; nil if nothing is left of it.
-    private mutating func appendPart(
-        of gap: ListGap, list: inout some LedgerListReader, into output: inout [UInt8]
-    ) throws(LedgerError) -> ListGap? {
-        guard let part = try list.loadNext(of: gap), part.rowCount > 0 else { return nil }
-        for place in 0..<part.rowCount {
+    /// Appends rows that a run has reserved.
+    private mutating func appendChunk(_ part: inout Part, hasList: Bool) {
+        let campaignRows = verdicts.index.rows
+        while part.place < part.count, text.hasRoom {
+            let place = part.place
+            part.place += 1
+            let state = verdicts.rows[place].state
             let number = part.firstRow + UInt64(place)
-            if let endRow = gap.endRow, number >= endRow { return nil }
-            guard verdicts.index.rows.contains(number, .remaining) else { continue }
-            describer.describe(&row, open: number, at: place, list)
-            format.append(row, to: &output)
-            if notesRows { rows.append((number, output.count)) }
+            guard wants(state), campaignRows.contains(number, state),
+                reasons.areAll || reasons.contain(verdicts, at: place)
+            else { continue }
+            let listPlace = hasList ? place : nil
+            if !text.appendPlain(
+                row: number, at: place, verdicts, listPlace: listPlace, listRows)
+            {
+                var row = ExportRow()
+                describer.describe(&row, verdicts, at: place, listPlace: listPlace, listRows)
+                append(row)
+            }
+            if notesRows { rows.append((number, text.count)) }
         }
-        nextRow = part.rows.upperBound
-        return gap.rest(behind: part)
+    }
+
+    /// Appends rows that no run has reserved.
+    private mutating func appendOpen(_ part: inout Part) {
+        let campaignRows = verdicts.index.rows
+        while part.place < part.count, text.hasRoom {
+            let place = part.place
+            part.place += 1
+            let number = part.firstRow + UInt64(place)
+            guard campaignRows.contains(number, .remaining) else { continue }
+            if !text.appendPlain(
+                row: number, at: nil, verdicts, listPlace: place, listRows)
+            {
+                var row = ExportRow()
+                describer.describe(&row, open: number, at: place, listRows)
+                append(row)
+            }
+            if notesRows { rows.append((number, text.count)) }
+        }
+    }
+
+    @inline(never)
+    private mutating func append(_ row: ExportRow) {
+        var line: [UInt8] = []
+        format.append(row, to: &line)
+        text.append(line)
+    }
+}
+
+/// Which rows are wanted, by their reasons.
+private struct WantedReasons {
+    /// As many bytes of each as a ledger keeps; none of them: rows without a reason.
+    private let texts: Set<[UInt8]>
+    /// Whether the reason with a code is one of them, by code.
+    private let codes: [Bool]
+    /// Whether all are wanted, and those without one.
+    let areAll: Bool
+
+    init(_ reasons: Set<String>, text: (UInt8) -> String) {
+        let texts = Set(
+            reasons.map {
+                $0 == ReasonCounts.noReason
+                    ? [] : Array($0.utf8.prefix(LedgerFormat.reasonTextByteCountMax))
+            })
+        self.texts = texts
+        areAll = texts.isEmpty
+        codes =
+            texts.isEmpty
+            ? []
+            : (UInt8.min...UInt8.max).map { code in
+                texts.contains(code == 0 ? [] : Array(text(code).utf8))
+            }
+    }
+
+    func contain(_ verdicts: borrowing ChunkVerdicts, at place: Int) -> Bool {
+        if let text = verdicts.reasonText(ofRow: place) { return texts.contains(text) }
+        let (state, reason) = (verdicts.rows[place].state, verdicts.rows[place].reason)
+        // Rows that were accepted, or have no verdict yet, lack no reason.
+        if reason == 0, !state.isSettled || state == .accepted { return false }
+        return codes[Int(reason)]
     }
 }

@@ -6,23 +6,25 @@ public protocol LedgerListReader {
     /// Whether there is a list; without one nothing else is called.
     var isAvailable: Bool { get }
 
-    /// Reads the rows of a chunk; the functions below then speak of them.
+    /// Reads the rows of a chunk.
     ///
+    /// - Parameters:
+    ///   - chunk: what the ledger knows of it.
+    ///   - rows: has the chunk's rows afterwards, and no others.
     /// - Throws: `badList` if the list is not the one that was sent.
-    mutating func load(_ chunk: ChunkReservation) throws(LedgerError)
+    mutating func load(
+        _ chunk: ChunkReservation, into rows: inout ListRows
+    ) throws(LedgerError)
 
     /// Reads rows from the beginning of a gap, as many as it likes.
     ///
+    /// - Parameters:
+    ///   - gap: where to read.
+    ///   - rows: has these rows afterwards, and no others.
     /// - Returns: what it read, as a chunk; nil if the gap holds no more rows.
-    mutating func loadNext(of gap: ListGap) throws(LedgerError) -> ChunkReservation?
-
-    /// The 1-based line on which a row starts.
-    ///
-    /// - Parameter index: the row's place in the chunk.
-    func line(ofRow index: Int) -> UInt64
-
-    /// Appends a row's token: its lower-case digits, or what the list has in its place.
-    func appendToken(ofRow index: Int, to output: inout [UInt8])
+    mutating func loadNext(
+        of gap: ListGap, into rows: inout ListRows
+    ) throws(LedgerError) -> ChunkReservation?
 }
 
 /// No list: lines and the tokens of accepted rows stay empty.
@@ -34,14 +36,12 @@ public struct NoLedgerList: LedgerListReader, Sendable {
     public var isAvailable: Bool { false }
 
     /// Never called.
-    public mutating func load(_ chunk: ChunkReservation) throws(LedgerError) {}
+    public mutating func load(
+        _ chunk: ChunkReservation, into rows: inout ListRows
+    ) throws(LedgerError) {}
 
     /// Never called.
-    public mutating func loadNext(of gap: ListGap) throws(LedgerError) -> ChunkReservation? { nil }
-
-    /// Never called.
-    public func line(ofRow index: Int) -> UInt64 { 0 }
-
-    /// Never called.
-    public func appendToken(ofRow index: Int, to output: inout [UInt8]) {}
+    public mutating func loadNext(
+        of gap: ListGap, into rows: inout ListRows
+    ) throws(LedgerError) -> ChunkReservation? { nil }
 }

@@ -39,18 +39,19 @@ public struct LedgerSearch {
         _ index: LedgerIndex, rowCount: UInt64?, list: inout some LedgerListReader
     ) throws(LedgerError) -> [ExportRow] {
         var verdicts = ChunkVerdicts(of: index)
+        var rows = ListRows()
         var found: [ExportRow] = []
         var previous: ChunkReservation?
         for number in 0...index.chunkCount {
             let chunk = number < index.chunkCount ? index.chunk(number) : nil
             if let gap = index.rows.open(after: previous, before: chunk) {
-                try search(gap, index.rows, rowCount, &list, &found)
+                try search(gap, index.rows, rowCount, &list, &rows, &found)
             }
             previous = chunk
             guard let chunk else { break }
             if case .row(let row) = wanted, !chunk.rows.contains(row) { continue }
             try verdicts.load(chunk: number)
-            try search(verdicts, chunk, &list, &found)
+            try search(verdicts, chunk, &list, &rows, &found)
         }
         return found
     }
@@ -58,7 +59,7 @@ public struct LedgerSearch {
     /// Looks among rows that were reserved.
     private func search(
         _ verdicts: borrowing ChunkVerdicts, _ chunk: ChunkReservation,
-        _ list: inout some LedgerListReader, _ found: inout [ExportRow]
+        _ list: inout some LedgerListReader, _ rows: inout ListRows, _ found: inout [ExportRow]
     ) throws(LedgerError) {
         var isLoaded = false
         var row = ExportRow()
@@ -69,9 +70,10 @@ public struct LedgerSearch {
             else { continue }
             if list.isAvailable, !isLoaded {
                 isLoaded = true
-                try list.load(chunk)
+                try list.load(chunk, into: &rows)
             }
-            describer.describe(&row, verdicts, at: place, list)
+            describer.describe(
+                &row, verdicts, at: place, listPlace: list.isAvailable ? place : nil, rows)
             if case .token(let digits, _) = wanted, list.isAvailable, row.token != digits {
                 continue
             }
@@ -101,7 +103,8 @@ public struct LedgerSearch {
     /// Looks among rows that no run has reserved.
     private func search(
         _ gap: ListGap, _ rows: CampaignRows, _ rowCount: UInt64?,
-        _ list: inout some LedgerListReader, _ found: inout [ExportRow]
+        _ list: inout some LedgerListReader, _ listRows: inout ListRows,
+        _ found: inout [ExportRow]
     ) throws(LedgerError) {
         let end = gap.endRow ?? .max
         if case .row(let row) = wanted, row < gap.firstRow || row >= end { return }
@@ -110,19 +113,21 @@ public struct LedgerSearch {
             if case .row(let row) = wanted, let rowCount, row < rowCount,
                 rows.contains(row, .remaining)
             {
-                describer.describe(&described, open: row, at: nil, list)
+                describer.describe(&described, open: row, at: nil, listRows)
                 found.append(described)
             }
             return
         }
         var rest: ListGap? = gap
-        while let open = rest, let part = try list.loadNext(of: open), part.rowCount > 0 {
+        while let open = rest, let part = try list.loadNext(of: open, into: &listRows),
+            part.rowCount > 0
+        {
             for place in 0..<part.rowCount {
                 let number = part.firstRow + UInt64(place)
                 if number >= end { return }
                 guard rows.contains(number, .remaining) else { continue }
                 if case .row(let row) = wanted, number != row { continue }
-                describer.describe(&described, open: number, at: place, list)
+                describer.describe(&described, open: number, at: place, listRows)
                 if case .token(let digits, _) = wanted, described.token != digits { continue }
                 found.append(described)
                 if case .row = wanted { return }

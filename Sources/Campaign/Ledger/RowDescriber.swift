@@ -1,3 +1,4 @@
+import APNs
 import Support
 
 /// Fills export rows: the one way in which a ledger's rows are put into words and numbers.
@@ -10,18 +11,20 @@ struct RowDescriber {
     let acceptsBySilence: Bool
 
     /// Describes a row of a loaded chunk.
+    ///
+    /// - Parameters:
+    ///   - place: its place in the chunk.
+    ///   - listPlace: its place in `list`; nil if the list is not there.
     func describe(
         _ row: inout ExportRow, _ verdicts: borrowing ChunkVerdicts, at place: Int,
-        _ list: some LedgerListReader
+        listPlace: Int?, _ list: borrowing ListRows
     ) {
         let verdict = verdicts.rows[place]
         row.row = verdicts.firstRow + UInt64(place)
-        row.line = list.isAvailable ? list.line(ofRow: place) : nil
+        row.line = if let listPlace { list.line(of: listPlace) } else { nil }
         row.token.removeAll(keepingCapacity: true)
         verdicts.appendToken(ofRow: place, to: &row.token)
-        if row.token.isEmpty && list.isAvailable {
-            list.appendToken(ofRow: place, to: &row.token)
-        }
+        if row.token.isEmpty, let listPlace { row.token.append(list.text(of: listPlace)) }
         row.state = verdict.state
         let hasNone = verdict.status == 0 || (acceptsBySilence && verdict.state == .accepted)
         row.status = hasNone ? nil : verdict.status
@@ -41,14 +44,14 @@ struct RowDescriber {
 
     /// Describes a row that no run has reserved.
     ///
-    /// - Parameter place: its place in what the list reader loaded; nil: the list is not there.
+    /// - Parameter place: its place in `list`; nil if the list is not there.
     func describe(
-        _ row: inout ExportRow, open number: UInt64, at place: Int?, _ list: some LedgerListReader
+        _ row: inout ExportRow, open number: UInt64, at place: Int?, _ list: borrowing ListRows
     ) {
         row.row = number
-        row.line = place.map { list.line(ofRow: $0) }
+        row.line = if let place { list.line(of: place) } else { nil }
         row.token.removeAll(keepingCapacity: true)
-        if let place { list.appendToken(ofRow: place, to: &row.token) }
+        if let place { row.token.append(list.text(of: place)) }
         row.state = .remaining
         row.status = nil
         row.reason.removeAll(keepingCapacity: true)

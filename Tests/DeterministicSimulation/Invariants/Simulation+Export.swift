@@ -2,6 +2,7 @@ import APNs
 import Broadside
 import Campaign
 import Lists
+import Support
 
 /// What the ledger's readers make of it: `ledger export` and `prune`, with the engine's own code for
 /// both, held against what the simulation knows of the list and of what the servers said.
@@ -12,13 +13,14 @@ extension Simulation {
         do {
             var export = LedgerExport(
                 of: index, states: Set(RowState.allCases), format: .csv,
-                reasonText: { Reason(rawValue: $0)?.text ?? "" },
-                appendNotificationID: { [campaign = plan.campaign] row, output in
-                    output += SimulationPlan.identifier(campaign: campaign, row: row)
-                })
+                campaign: plan.campaign,
+                reasonText: { Reason(rawValue: $0)?.text ?? "" })
             var reader = ListPartReader(
                 list: TokenList(lines: plan.list.bytes, layout: plan.list.layout))
-            while try export.next(list: &reader, into: &output) {}
+            while try export.next(list: &reader) {
+                output.append(export.bytes)
+                export.forgetText()
+            }
         } catch {
             fail("the ledger can't be exported: \(error)")
             return

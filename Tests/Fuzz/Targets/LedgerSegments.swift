@@ -47,12 +47,10 @@ extension FuzzTarget {
         precondition(counted == rows, "\(counted) of \(rows) rows are counted")
 
         var export = LedgerExport(
-            of: index, states: Set(RowState.allCases), format: .csv,
-            reasonText: { code in "reason \(code)" },
-            appendNotificationID: { row, output in output += Array("\(row)".utf8) })
+            of: index, states: Set(RowState.allCases), format: .csv, campaign: fuzzCampaign,
+            reasonText: { code in "reason \(code)" })
         var list = NoLedgerList()
-        var text: [UInt8] = []
-        while (try? export.next(list: &list, into: &text)) == true { text.removeAll() }
+        while (try? export.next(list: &list)) == true { export.forgetText() }
         plan(index)
     }
 

@@ -1,0 +1,152 @@
+internal import APNs
+internal import Support
+
+/// Rows of an export as text, in memory of a fixed size, until they are written.
+///
+/// What stands between the values of a row, states and reasons are made once, so that a row is a
+/// dozen copies. A row with text that may need quotes, escapes or repair is left to
+/// `ExportFormat.append`, which is the one idea of how a row is written.
+@safe struct ExportText: ~Copyable {
+    /// Bytes of the memory: some chunks' rows.
+    static let byteCountMax = 1 << 18
+    /// The most bytes of a row: a token's text and a reason of 255 bytes each, as much as a segment
+    /// can hold, of which each may be written as six, and the numbers and names.
+    static let rowByteCountMax = 4_096
+
+    // SAFETY: `byteCountMax` bytes of this value's own, freed in `deinit`; the first `count` are
+    // set.
+    private let memory: UnsafeMutableRawBufferPointer
+    /// Bytes of the rows that are here.
+    private(set) var count = 0
+    private var pieces: ExportPieces
+    private var lines = DecimalThousands()
+    private var settlements = DecimalThousands()
+
+    init(_ pieces: consuming ExportPieces) {
+        self.pieces = pieces
+        // SAFETY: `count` says that nothing of it is set.
+        unsafe memory = .allocate(byteCount: ExportText.byteCountMax, alignment: 64)
+    }
+
+    // SAFETY: allocated in `init`, and reached only through this value.
+    deinit { unsafe memory.deallocate() }
+
+    /// Whether there is room for any row.
+    var hasRoom: Bool { ExportText.byteCountMax - count >= ExportText.rowByteCountMax }
+
+    /// The text.
+    var bytes: RawSpan {
+        @_lifetime(borrow self) get {
+            // SAFETY: so many bytes are set; they change only with this value.
+            let span = unsafe RawSpan(_unsafeStart: memory.baseAddress!, byteCount: count)
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
+    /// Forgets the text.
+    mutating func removeAll() { count = 0 }
+
+    /// Appends a text that is ready.
+    mutating func append(_ text: [UInt8]) {
+        precondition(
+            text.count <= ExportText.byteCountMax - count, "a row has more bytes than it may have")
+        // SAFETY: there is room for the text from `count` on.
+        unsafe UnsafeMutableRawBufferPointer(rebasing: memory[count...]).copyBytes(from: text)
+        count += text.count
+    }
+
+    /// Appends a row, if all of its text can be copied as it is.
+    ///
+    /// - Parameters:
+    ///   - number: the row's number.
+    ///   - place: its place in `verdicts`; nil if no run has reserved it.
+    ///   - verdicts: the loaded chunk.
+    ///   - listPlace: its place in `list`; nil if the list is not there.
+    ///   - list: the loaded part of the list.
+    /// - Returns: whether it was appended.
+    @inline(__always)
+    mutating func appendPlain(
+        row number: UInt64, at place: Int?, _ verdicts: borrowing ChunkVerdicts,
+        listPlace: Int?, _ list: borrowing ListRows
+    ) -> Bool {
+        let verdict = if let place { verdicts.rows[place] } else { RowVerdict() }
+        guard verdict.reasonText.isEmpty, pieces.hasReason(verdict.reason) else { return false }
+        precondition(hasRoom)
+        // SAFETY: the cursor begins behind what is set and ends with the memory, and is used in this
+        // function only.
+        let end = unsafe memory.baseAddress! + ExportText.byteCountMax
+        var cursor = unsafe TextCursor(memory.baseAddress! + count, end: end)
+        cursor.put(pieces.lineStart)
+        if let listPlace {
+            cursor.put(list.line(of: listPlace), after: &lines)
+        } else {
+            cursor.put(pieces.absent)
+        }
+        switch verdict.token {
+        case .bytes(let range) where !range.isEmpty:
+            cursor.put(pieces.tokenStart)
+            cursor.putHexadecimal(verdicts.storedBytes(range))
+            cursor.put(pieces.tokenEnd)
+        case .text(let range) where !range.isEmpty:
+            let text = verdicts.storedBytes(range)
+            guard ExportText.isPlain(text) else { return false }
+            cursor.put(pieces.tokenStart)
+            cursor.put(text)
+            cursor.put(pieces.tokenEnd)
+        default:
+            if let listPlace {
+                let text = list.text(of: listPlace)
+                guard list.isToken(listPlace) || ExportText.isPlain(text) else { return false }
+                cursor.put(pieces.tokenStart)
+                cursor.put(text)
+                cursor.put(pieces.tokenEnd)
+            } else {
+                cursor.put(pieces.noToken)
+            }
+        }
+        if verdict.state == .accepted, verdict.status == 200, verdict.reason == 0,
+            verdict.timestamp == nil, !pieces.acceptsBySilence
+        {
+            cursor.put(pieces.accepted)
+        } else {
+            cursor.put(pieces.states[Int(verdict.state.rawValue)])
+            if verdict.status == 0 || (pieces.acceptsBySilence && verdict.state == .accepted) {
+                cursor.put(pieces.absent)
+            } else {
+                cursor.put(decimal: UInt64(verdict.status))
+            }
+            cursor.put(pieces.reasons[Int(verdict.reason)])
+            if let timestamp = verdict.timestamp {
+                cursor.put(decimal: timestamp)
+            } else {
+                cursor.put(pieces.absent)
+            }
+            cursor.put(pieces.attemptsStart)
+        }
+        cursor.put(decimal: UInt64(verdict.attempts))
+        cursor.put(pieces.identifierStart)
+        if pieces.hasIdentifiers { cursor.putRowDigits(number) }
+        cursor.put(pieces.identifierEnd)
+        if verdict.state.isSettled {
+            cursor.put(verdict.settledAtMilliseconds, after: &settlements)
+        } else {
+            cursor.put(pieces.absent)
+        }
+        cursor.put(pieces.end)
+        // SAFETY: both are addresses in the memory.
+        count = unsafe cursor.position - memory.baseAddress!
+        return true
+    }
+
+    /// Whether a text is written as it is in every format, between quotes where there are quotes.
+    private static func isPlain(_ text: RawSpan) -> Bool {
+        for offset in 0..<text.byteCount {
+            switch text.byte(at: offset) {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x20, 0x2E...0x2F, 0x3A, 0x5F: continue
+            case 0x2D where offset > 0: continue
+            default: return false
+            }
+        }
+        return text.byteCount > 0
+    }
+}

@@ -1,0 +1,163 @@
+internal import APNs
+internal import Support
+
+/// A short text that is written often: made once, and copied in whole words.
+struct TextPiece {
+    /// The most bytes.
+    static let byteCountMax = 96
+    static let none = TextPiece([])!
+
+    /// The bytes in memory order; zeros behind them.
+    fileprivate var words: InlineArray<12, UInt64> = .init(repeating: 0)
+    /// How many bytes it has.
+    private(set) var count: Int
+
+    /// Nil if the text is longer than `byteCountMax`.
+    init?(_ text: [UInt8]) {
+        guard text.count <= TextPiece.byteCountMax else { return nil }
+        count = text.count
+        for (offset, byte) in text.enumerated() {
+            words[offset / 8] |= UInt64(byte) << UInt64(offset % 8 * 8)
+        }
+    }
+}
+
+/// Where the next bytes of a text go, and where its room ends: for a function's own use, between
+/// two looks at the count of what is set.
+@safe struct TextCursor {
+    // SAFETY: the memory of who made this value, up to `end`, alive while it is used. Each function
+    // holds what it sets against the room that is left.
+    private(set) var position: UnsafeMutableRawPointer
+    private let end: UnsafeMutableRawPointer
+
+    /// - Parameters:
+    ///   - position: where to begin.
+    ///   - end: behind the last byte that may be set; both of one memory, which outlives this value.
+    // SAFETY: what the caller vouches for is above.
+    @unsafe init(_ position: UnsafeMutableRawPointer, end: UnsafeMutableRawPointer) {
+        unsafe self.position = position
+        unsafe self.end = end
+    }
+
+    /// How many more bytes there is room for.
+    // SAFETY: both are addresses of one memory.
+    private var room: Int { unsafe end - position }
+
+    /// Appends a piece; there must be room for the longest one.
+    @inline(__always)
+    mutating func put(_ piece: borrowing TextPiece) {
+        precondition(room >= TextPiece.byteCountMax)
+        // SAFETY: twelve words fit; those behind the piece's count are overwritten later.
+        unsafe position.storeBytes(of: piece.words[0].littleEndian, as: UInt64.self)
+        unsafe position.storeBytes(
+            of: piece.words[1].littleEndian, toByteOffset: 8, as: UInt64.self)
+        if piece.count > 16 {
+            for index in 2..<12 {
+                unsafe position.storeBytes(
+                    of: piece.words[index].littleEndian, toByteOffset: 8 * index, as: UInt64.self)
+            }
+        }
+        unsafe position += piece.count
+    }
+
+    /// Appends a byte.
+    @inline(__always)
+    private mutating func put(_ byte: UInt8) {
+        precondition(room >= 1)
+        // SAFETY: there is room for it.
+        unsafe position.storeBytes(of: byte, as: UInt8.self)
+        unsafe position += 1
+    }
+
+    /// Appends bytes.
+    @inline(__always)
+    mutating func put(_ bytes: RawSpan) {
+        let count = bytes.byteCount
+        precondition(room >= count)
+        // SAFETY: there is room for them, and they lie elsewhere: they are another value's.
+        unsafe bytes.withUnsafeBytes { source in
+            guard let start = source.baseAddress else { return }
+            if count == 64 {
+                // Nearly all tokens.
+                unsafe position.copyMemory(from: start, byteCount: 64)
+            } else {
+                unsafe position.copyMemory(from: start, byteCount: count)
+            }
+        }
+        unsafe position += count
+    }
+
+    /// Appends two lower-case digits per byte.
+    mutating func putHexadecimal(_ bytes: RawSpan) {
+        for offset in 0..<bytes.byteCount {
+            let byte = bytes.byte(at: offset)
+            put(HexDigits.digit(byte >> 4))
+            put(HexDigits.digit(byte & 15))
+        }
+    }
+
+    /// Appends the last twelve digits of an apns-id.
+    @inline(__always)
+    mutating func putRowDigits(_ row: UInt64) {
+        precondition(room >= 12)
+        // SAFETY: there is room for them.
+        unsafe NotificationID.writeRowDigits(row, into: position)
+        unsafe position += 12
+    }
+
+    /// Appends a number in decimal digits.
+    mutating func put(decimal number: UInt64) {
+        guard number >= 10 else { return put(0x30 + UInt8(truncatingIfNeeded: number)) }
+        var count = 2
+        var limit: UInt64 = 100
+        while count < TextCursor.decimalCountMax, number >= limit {
+            count += 1
+            limit &*= 10
+        }
+        precondition(room >= count)
+        var rest = number
+        for place in stride(from: count - 1, through: 0, by: -1) {
+            // SAFETY: there is room for `count` digits.
+            unsafe position.storeBytes(
+                of: 0x30 + UInt8(truncatingIfNeeded: rest % 10), toByteOffset: place,
+                as: UInt8.self)
+            rest /= 10
+        }
+        unsafe position += count
+    }
+
+    /// Digits of the largest number.
+    private static let decimalCountMax = 20
+
+    /// Appends a number whose thousands are mostly those of the one before it.
+    @inline(__always)
+    mutating func put(_ number: UInt64, after last: inout DecimalThousands) {
+        let thousands = number / 1_000
+        if thousands != last.value { last = DecimalThousands(thousands) }
+        guard thousands > 0 else { return put(decimal: number) }
+        put(last.text)
+        let rest = UInt32(truncatingIfNeeded: number &- thousands &* 1_000)
+        let hundreds = rest / 100
+        let tens = (rest &- hundreds &* 100) / 10
+        let ones = rest &- hundreds &* 100 &- tens &* 10
+        let digits = 0x30_3030 | hundreds | tens << 8 | ones << 16
+        precondition(room >= 4)
+        // SAFETY: four bytes fit; the last one is overwritten later.
+        unsafe position.storeBytes(of: digits.littleEndian, as: UInt32.self)
+        unsafe position += 3
+    }
+}
+
+/// The thousands of a number, in digits.
+struct DecimalThousands {
+    fileprivate let value: UInt64
+    fileprivate let text: TextPiece
+
+    /// Those of a number below a thousand.
+    init() { self.init(0) }
+
+    fileprivate init(_ value: UInt64) {
+        self.value = value
+        text = value == 0 ? .none : TextPiece(Array(String(value).utf8)) ?? .none
+    }
+}
