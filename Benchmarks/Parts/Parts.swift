@@ -22,6 +22,10 @@ enum Parts {
         ("response-huffman", { Responses.read($0, huffman: true) }),
         ("ledger", { Records.append($0) }),
         ("pace", { Pacing.pace($0) }),
+        ("export", { StoredLedger().export($0, .csv) }),
+        ("export-jsonl", { StoredLedger().export($0, .jsonl) }),
+        ("verify", { StoredLedger().verify($0) }),
+        ("merge", { StoredLedger().merge($0) }),
     ]
 
     static func main() {
@@ -98,7 +102,7 @@ enum Lists {
         }
     }
 
-    private static func text(_ format: ListFormat, rows: Int) -> [UInt8] {
+    static func text(_ format: ListFormat, rows: Int) -> [UInt8] {
         var state: UInt64 = 7
         var text = ""
         for row in 0..<rows {

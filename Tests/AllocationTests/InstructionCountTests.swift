@@ -1,0 +1,55 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Counts the instructions that what a ledger's readers do costs per row, by callgrind: the same
+/// program as `Benchmarks/run --part parts`, two counts each and their difference.
+///
+/// The figures are of Debian 12 on x86-64, whose libraries are among what is counted, and do not
+/// depend on other work on the machine. A part that became cheaper gets its new figure here.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct InstructionCountTests {
+    struct Part: CustomTestStringConvertible, Sendable {
+        var name: String
+        /// Instructions per row.
+        var count: Double
+
+        var testDescription: String { name }
+    }
+
+    static let parts = [
+        Part(name: "export", count: 1_543),
+        Part(name: "export-jsonl", count: 1_590),
+        Part(name: "verify", count: 514),
+        Part(name: "merge", count: 1_026),
+    ]
+
+    /// What compilers and libraries may add.
+    private static let slack = 1.03
+    private static let (few, many) = (10_000, 60_000)
+
+    @Test("A row costs no more instructions than it did", arguments: parts)
+    func counts(_ part: Part) throws {
+        let few = try Self.instructions(part.name, Self.few)
+        let many = try Self.instructions(part.name, Self.many)
+        let each = Double(many - few) / Double(Self.many - Self.few)
+        #expect(each > part.count / 2, "a part of the work is not counted, or its figure is old")
+        #expect(each <= part.count * Self.slack, "\(part.name): see Benchmarks/Parts")
+    }
+
+    private static func instructions(_ part: String, _ count: Int) throws -> Int {
+        let path =
+            ProcessInfo.processInfo.environment["BROADSIDE_PARTS"]
+            ?? "\(Tool.packageRoot)/.build/release/parts"
+        guard access(path, X_OK) == 0 else {
+            throw TestFailure("\(path) is missing: run swift build -c release --product parts")
+        }
+        let run = try Subprocess.run(
+            "valgrind",
+            ["--tool=callgrind", "--callgrind-out-file=/dev/null", path, part, "\(count)"],
+            in: TemporaryDirectory())
+        guard let found = run.errors.firstMatch(of: /Collected : (\d+)/), let number = Int(found.1)
+        else { throw TestFailure("callgrind counted nothing: \(run.errors)") }
+        return number
+    }
+}
