@@ -18,9 +18,9 @@ struct InstructionCountTests {
     }
 
     static let parts = [
-        Part(name: "export", count: 1_543),
-        Part(name: "export-jsonl", count: 1_590),
-        Part(name: "verify", count: 514),
+        Part(name: "export", count: 1_493),
+        Part(name: "export-jsonl", count: 1_504),
+        Part(name: "verify", count: 513),
         Part(name: "merge", count: 1_026),
     ]
 
