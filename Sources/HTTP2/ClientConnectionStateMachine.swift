@@ -217,7 +217,4 @@ internal import Synchronization
             max(16, 2 * configuration.maxStreams)
         )
     }
-
-    /// Whether a request was answered by anything but 403, or no such answer is waited for.
-    var isGatePassed: Bool { isGateOpen }
 }

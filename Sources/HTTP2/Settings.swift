@@ -1,11 +1,10 @@
-/// The identifiers of RFC 9113 section 6.5.2.
+/// The identifiers of RFC 9113 section 6.5.2 that mean something here.
 enum SettingIdentifier {
     static let headerTableSize: UInt16 = 0x1
     static let enablePush: UInt16 = 0x2
     static let maxConcurrentStreams: UInt16 = 0x3
     static let initialWindowSize: UInt16 = 0x4
     static let maxFrameSize: UInt16 = 0x5
-    static let maxHeaderListSize: UInt16 = 0x6
 }
 
 /// What the server allows, as of its latest SETTINGS.
@@ -20,7 +19,6 @@ struct PeerSettings: Sendable {
     var maxConcurrentStreams: UInt32 = PeerSettings.assumedStreamLimit
     var initialWindowSize: UInt32 = 65_535
     var maxFrameSize: UInt32 = 16_384
-    var maxHeaderListSize: UInt32 = .max
 
     /// Takes one setting. "An endpoint that receives a SETTINGS frame with any unknown or unsupported
     /// identifier MUST ignore that setting."
@@ -46,9 +44,8 @@ struct PeerSettings: Sendable {
                 throw ConnectionError(.protocolError, "the frame size is out of its range")
             }
             maxFrameSize = value
-        case SettingIdentifier.maxHeaderListSize:
-            maxHeaderListSize = value
         default:
+            // SETTINGS_MAX_HEADER_LIST_SIZE is advisory, and requests stay far below any that makes sense.
             break
         }
     }

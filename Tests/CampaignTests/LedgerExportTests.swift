@@ -284,7 +284,6 @@ func testIdentifier(_ row: UInt64) -> String {
         #expect(summary.reasons.codes == [9: 1, 7: 1])
         #expect(summary.reasons.texts == ["New\"Reason\n": 1])
         #expect(summary.count(.accepted) == 1 && summary.count(.remaining) == 1)
-        #expect(summary.attemptCount == 5)
         #expect(RowState.allCases.allSatisfy { RowState(name: $0.name) == $0 })
         #expect(RowState(name: "gone") == nil)
     }

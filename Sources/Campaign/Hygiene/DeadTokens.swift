@@ -44,8 +44,6 @@ public struct DeadTokens: ~Copyable {
 
     /// How many tokens there are, rescued ones included.
     public private(set) var count = 0
-    /// How many of them a newer verdict rescued.
-    private(set) var rescuedCount = 0
     /// Whether a token found no room within the limit.
     public private(set) var isFull = false
 
@@ -143,15 +141,11 @@ public struct DeadTokens: ~Copyable {
         var bitCount = 1 << 12
         while bitCount < count * 16 { bitCount *= 2 }
         filter = WordTable(count: bitCount / 64)
-        rescuedCount = 0
         for index in 0..<slots.count {
             let slot = slots[index]
             if slot == 0 { continue }
             let place = UInt32(truncatingIfNeeded: slot)
-            if records[place].isRescued {
-                rescuedCount += 1
-                continue
-            }
+            if records[place].isRescued { continue }
             let fingerprint = records[place].fingerprint
             filter[Int(fingerprint >> 6)] |= 1 << (fingerprint & 63)
         }

@@ -7,8 +7,6 @@ public struct LedgerSummary: Sendable {
     public private(set) var reservedRowCount: UInt64 = 0
     /// Those of them that lie beyond the limit of the latest run.
     private(set) var beyondLimitCount: UInt64 = 0
-    /// Times a reserved row was sent, as far as the ledger knows.
-    private(set) var attemptCount: UInt64 = 0
     /// Rows not accepted, by reason.
     public private(set) var reasons = ReasonCounts()
     /// Rows that were rejected with 410: their devices are gone.
@@ -36,7 +34,6 @@ public struct LedgerSummary: Sendable {
     public mutating func add(_ other: LedgerSummary) {
         reservedRowCount += other.reservedRowCount
         beyondLimitCount += other.beyondLimitCount
-        attemptCount += other.attemptCount
         for state in counts.indices { counts[state] += other.counts[state] }
         reasons.add(other.reasons)
         goneCount += other.goneCount
@@ -46,7 +43,7 @@ public struct LedgerSummary: Sendable {
     mutating func add(_ verdicts: borrowing ChunkVerdicts) {
         let campaignRows = verdicts.index.rows
         var (reserved, beyondLimit): (UInt64, UInt64) = (0, 0)
-        var (attempts, accepted): (UInt64, UInt64) = (0, 0)
+        var accepted: UInt64 = 0
         let rows = verdicts.rows.span
         for place in rows.indices {
             let state = rows[place].state
@@ -54,7 +51,6 @@ public struct LedgerSummary: Sendable {
             guard campaignRows.contains(number, state) else { continue }
             reserved += 1
             if number >= campaignRows.end { beyondLimit += 1 }
-            attempts += UInt64(rows[place].attempts)
             if state == .accepted {
                 accepted += 1
                 continue
@@ -64,7 +60,6 @@ public struct LedgerSummary: Sendable {
         }
         reservedRowCount += reserved
         beyondLimitCount += beyondLimit
-        attemptCount += attempts
         counts[Int(RowState.accepted.rawValue)] += accepted
     }
 

@@ -87,9 +87,6 @@ public struct ConcurrencyLimiter: Sendable {
     /// What a limit aims at; below, it grows.
     func aimLatency(lag: UInt64) -> UInt64 { base + base / 2 + Self.slack + lag }
 
-    /// True while fewer requests go out than the server allows.
-    var isLimiting: Bool { limit < .max }
-
     // MARK: What happens
 
     /// A request was accepted that went out at `sent`.

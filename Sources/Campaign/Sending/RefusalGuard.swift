@@ -51,9 +51,6 @@ public struct RefusalGuard: ~Copyable {
         window = FixedBuffer(repeating: 0, count: RefusalGuard.windowCount)
     }
 
-    /// How many requests may be in flight in all until the first 200; nil for no limit.
-    var inFlightLimit: Int? { hasAccepted || abortAfter == 0 ? nil : abortAfter }
-
     /// Refusals that count towards `--abort-after` now: so many fewer requests are worth having in
     /// flight before the first 200.
     public var refusalCount: Int { max(refusedInARow, isAllBadTokens ? answerCount : 0) }

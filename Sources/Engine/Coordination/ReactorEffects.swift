@@ -48,8 +48,6 @@ struct ReactorEffects: Sendable {
     /// The provider token's age is to be looked at.
     var checksTokenAge = false
     var canary: CanaryProgress?
-    /// Whether a response to an `ExpiredProviderToken` is awaited.
-    private(set) var expiredCount = 0
 
     /// With so many signals they are handed over, whatever else there is to do.
     static let signalsLimit = 1024
@@ -61,10 +59,7 @@ struct ReactorEffects: Sendable {
             && !checksTokenAge && canary == nil
     }
 
-    mutating func append(_ signal: Signal) {
-        if case .expired = signal { expiredCount += 1 }
-        signals.append(signal)
-    }
+    mutating func append(_ signal: Signal) { signals.append(signal) }
 
     /// Begins anew, in the same memory.
     mutating func removeAll() {
@@ -75,6 +70,5 @@ struct ReactorEffects: Sendable {
         rateChange = 0
         checksTokenAge = false
         canary = nil
-        expiredCount = 0
     }
 }

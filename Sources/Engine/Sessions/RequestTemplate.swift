@@ -149,23 +149,6 @@ import TLS
         unsafe at += token.count
         return unsafe at
     }
-
-    /// Writes a further piece of a payload whose beginning was sent already.
-    func writeContinuation(
-        offset: Int, count: Int, isLast: Bool, streamID: UInt32,
-        to output: UnsafeMutableRawPointer
-    ) -> Int {
-        precondition(offset >= 0 && count >= 0 && offset + count <= payloadCount)
-        // SAFETY: the piece is checked to lie in the payload, which ends the tail; the caller has
-        // room for it and a frame header.
-        unsafe FrameHeaderPatch.length(count, at: output)
-        unsafe output.storeBytes(of: 0, toByteOffset: 3, as: UInt8.self)
-        unsafe output.storeBytes(of: isLast ? 1 : 0, toByteOffset: 4, as: UInt8.self)
-        unsafe FrameHeaderPatch.streamID(streamID, at: output)
-        let payload = unsafe tail.baseAddress! + blockTailCount + Self.frameHeaderCount
-        unsafe (output + Self.frameHeaderCount).copyMemory(from: payload + offset, byteCount: count)
-        return Self.frameHeaderCount + count
-    }
 }
 
 /// The two numbers of a frame header (RFC 9113, section 4.1) that differ between requests.

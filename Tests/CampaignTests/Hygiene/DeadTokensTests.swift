@@ -30,9 +30,6 @@ import Testing
         let livedBefore = verdictLedger([TestVerdict(token: token, settledAt: monday - 1)])
         for ledgers in [[died, lives], [lives, died], [died, lives, livedBefore]] {
             #expect(try death(ledgers) == nil)
-            let tokens = try deadTokens(ledgers)
-            let rescued = tokens.rescuedCount
-            #expect(rescued == 1)
         }
         for ledgers in [[died], [died, livedBefore], [livedBefore, died]] {
             #expect(try death(ledgers) == 5)

@@ -75,19 +75,4 @@ import Testing
             causes([(.wrongTopicToken, 1), (.accepted, 1), (.wrongTopicToken, 20_000)]).cause == nil
         )
     }
-
-    @Test func holdsBackUntilTheFirst200() {
-        var watch = RefusalGuard(abortAfter: 20, maximumBadTokensPercent: 50)
-        var limit = watch.inFlightLimit
-        #expect(limit == 20)
-        _ = watch.note(.none)
-        limit = watch.inFlightLimit
-        #expect(limit == 20)
-        _ = watch.note(.accepted)
-        limit = watch.inFlightLimit
-        #expect(limit == nil)
-        let off = RefusalGuard(abortAfter: 0, maximumBadTokensPercent: 50)
-        limit = off.inFlightLimit
-        #expect(limit == nil)
-    }
 }
