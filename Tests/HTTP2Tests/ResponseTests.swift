@@ -315,6 +315,8 @@ import Testing
                     streamCredit += increment
                 }
             }
+            // No more than was taken: windows never grow.
+            #expect(streamCredit <= 65_535 && connectionCredit <= 16 << 20)
         }
         #expect(peer.receive(.data(1, "")) == [.response(tag: 1, status: 400)])
     }
