@@ -49,6 +49,21 @@ import Testing
             .liveActivity
         ),
         (#"{"aps":{"event":"end","timestamp":1,"content-state":{}}}"#, .liveActivity),
+        // The ends of ranges, and what another push type has no range for.
+        (#"{"aps":{"alert":"x","relevance-score":0,"sound":{"critical":1,"volume":1}}}"#, .alert),
+        (#"{"aps":{"alert":"x","relevance-score":1,"sound":{"critical":1,"volume":0}}}"#, .alert),
+        (
+            #"{"aps":{"event":"update","timestamp":99999999999,"content-state":{},"#
+                + #""relevance-score":100}}"#, .liveActivity
+        ),
+        (#"{"aps":{"alert":"x","interruption-level":"time-sensitive","badge":7}}"#, .alert),
+        (#"{"aps":{"badge":1}}"#, .alert), (#"{"aps":{"sound":"x"}}"#, .alert),
+        // Rows fill these in: they may be anything, or what their defaults are.
+        (#"{"aps":{"alert":"{{a}}","interruption-level":"{{level}}"}}"#, .alert),
+        (#"{"aps":{"alert":"x","interruption-level":"{{level|active}}"}}"#, .alert),
+        (#"{"aps":{"alert":"x","interruption-level":"act{{rest|ive}}"}}"#, .alert),
+        (#"{"aps":{"alert":"x","badge":"{{count:int}}","mutable-content":"{{m:int}}"}}"#, .alert),
+        (#"{"aps":{"content-changed":"{{changed:bool}}"}}"#, .widgets),
     ]
 
     @Test("Good payloads have no findings", arguments: good)
@@ -95,6 +110,52 @@ import Testing
         .init(
             #"{"aps":{"event":"end","timestamp":1700000000000,"content-state":{}}}"#,
             .liveActivity, isError: false, says: "milliseconds"),
+        .init(
+            #"{"aps":{"event":"end","timestamp":100000000000,"content-state":{}}}"#,
+            .liveActivity, isError: false, at: (1, 35), says: "'timestamp' is in seconds"),
+        .init(
+            #"{"aps":{"event":"end","timestamp":1,"content-state":{},"stale-date":100000000000}}"#,
+            .liveActivity, isError: false, says: "'stale-date' is in seconds"),
+        .init(
+            #"{"aps":{"event":"end","timestamp":1,"content-state":{},"dismissal-date":1e12}}"#,
+            .liveActivity, isError: false, says: "'dismissal-date' is in seconds"),
+        .init(
+            #"{"aps":{"alert":"x","sound":{"critical":1,"volume":1.5}}}"#, at: (1, 52),
+            says: "'volume' must"),
+        .init(#"{"aps":{"alert":"x","relevance-score":-0.1}}"#, says: "from 0 to 1"),
+        .init(#"{"aps":{"alert":"x","badge":1.5}}"#, says: "whole number"),
+        .init(
+            #"{"aps":{"alert":"x","mutable-content":0}}"#, isError: false, at: (1, 39),
+            says: "'mutable-content' is 0"),
+        .init(
+            #"{"aps":{"alert":"x","sound":{"critical":2,"volume":1}}}"#, isError: false,
+            says: "'critical' is 2"),
+        .init(#"{"aps":{"content-available":0}}"#, .background, says: "background push must be 1"),
+        .init(#"{"aps":{"content-available":1,"alert":"x"}}"#, .background, says: "no 'alert'"),
+        .init(#"{"aps":{"content-available":1,"badge":1}}"#, .background, says: "no 'badge'"),
+        .init(#"{"a":1}"#, .voip, isError: false, says: "Apple asks of every payload"),
+        .init(#"{"to":"x"}"#, at: (1, 2), says: "'to', as Firebase's messages do"),
+        .init(#"{"data":{"notification":1}}"#, .background, says: "'data', as Firebase's"),
+        .init(#"{"mdm":1}"#, .mdm, at: (1, 8), says: "'mdm' is a number"),
+        .init(#"{"aps":{"content-changed":false}}"#, .widgets, says: "content-changed"),
+        .init(#"{"aps":{"event":"update"}}"#, .liveActivity, says: "lacks 'timestamp'"),
+        .init(#"{"aps":{"event":"update"}}"#, .liveActivity, says: "lacks 'content-state'"),
+        .init(#"{"aps":{"event":"start"}}"#, .liveActivity, says: "lacks 'attributes-type'"),
+        .init(#"{"aps":{"event":"start"}}"#, .liveActivity, says: "lacks 'alert'"),
+        .init(#"{"aps":{}}"#, isError: false, says: "devices show nothing"),
+        .init(
+            #"{"aps":{"alert":{"title":"t","title-loc-args":["x"]}}}"#, isError: false,
+            says: "'title-loc-args' does nothing"),
+        .init(
+            #"{"aps":{"alert":{"title":"t","subtitle-loc-args":["x"]}}}"#, isError: false,
+            says: "'subtitle-loc-args' does nothing"),
+        // Defaults may go out as they are; a number that rows fill in stands for any.
+        .init(
+            #"{"aps":{"alert":"x","interruption-level":"{{level|loud}}"}}"#, says: "time-sensitive"),
+        .init(#"{"aps":{"alert":"x","badge":"{{count:int|-1}}"}}"#, says: "whole number"),
+        .init(#"{"aps":{"alert":"x","badge":"{{on:bool}}"}}"#, says: "'badge' is true or false"),
+        .init(#"{"aps":{"alert":"x","badge":"{{count}}"}}"#, says: "'badge' is a string"),
+        .init(#"{"aps":{"content-changed":"{{changed:bool|false}}"}}"#, .widgets, says: "changed"),
     ]
 
     @Test("What Apple's rules forbid is found where it stands", arguments: bad)
@@ -109,5 +170,29 @@ import Testing
             #expect(found?.problem.line == test.line, "\(findings)")
             #expect(found?.problem.column == test.column, "\(findings)")
         }
+    }
+
+    @Test("Findings come in the order of the text, those about the whole last")
+    func order() {
+        let text = #"{"aps":{"alert":"x","badge":-1,"colour":1,"sound":5},"id":null,"id":1}"#
+        let findings = PayloadLint.findings(Array(text.utf8).span.bytes, pushType: .alert)
+        #expect(findings.map(\.problem.column) == [29, 32, 51, 59, 64])
+        #expect(findings.map(\.isError) == [true, false, true, false, true])
+        // One that takes as many findings as it has: none is told twice, none is left out.
+        let empty = PayloadLint.findings(Array("{}".utf8).span.bytes, pushType: .alert)
+        #expect(empty.count == 1 && empty[0].problem.line == nil)
+    }
+
+    @Test(
+        "A payload without a push type is taken for what it shows",
+        arguments: [
+            (#"{"aps":{"alert":"x"}}"#, .alert), (#"{"aps":{"content-available":1}}"#, .background),
+            (#"{"aps":{"content-available":1,"badge":1}}"#, .alert),
+            (#"{"aps":{"content-available":1,"sound":"x"},"mdm":"m"}"#, .alert),
+            (#"{"aps":{"content-available":1,"alert":"x"}}"#, .alert), (#"{"mdm":"m"}"#, .mdm),
+            (#"{"aps":{"badge":0},"mdm":"m"}"#, .alert), ("{}", .alert), ("[", .alert),
+        ] as [(String, PushType)])
+    func withoutPushType(payload: String, pushType: PushType) {
+        #expect(PayloadLint.legacyPushType(Array(payload.utf8).span.bytes) == pushType)
     }
 }

@@ -154,6 +154,7 @@ import Testing
             (#"{"a":"{{n:int|x}}"}"#, 7, "default 'x' is not a whole number"),
             (#"{"a":"{{n:bool|2}}"}"#, 7, "default '2' is not true or false"),
             (#"{"a":"{{{n}}}"}"#, 7, "write {{{{ for {{"),
+            (#"{"a":"{{n|x{{y}}"}"#, 7, "the default of {{n}} holds {{"),
         ])
     func mistakes(text: String, column: Int, says: String) throws {
         do {
@@ -164,6 +165,38 @@ import Testing
             #expect(problem.message.contains(says), "\(problem)")
             #expect(problem.line == (text.contains("\n") ? 2 : 1))
         }
+    }
+
+    @Test(
+        "A header's mistakes have their place, and it has no types",
+        arguments: [
+            ("ab{{n", 3, "not closed"), ("{{}}", 1, "names no column"),
+            ("x{{n:int}}", 2, "without types: write {{n}}"),
+            ("{{a}}{{n:bool}}", 6, "without types: write {{n}}"),
+        ])
+    func headerMistakes(text: String, character: Int, says: String) {
+        do {
+            _ = try TextTemplate(text)
+            Issue.record("this is not a template: \(text)")
+        } catch {
+            #expect(error.message.hasPrefix("character \(character): "), "\(error.message)")
+            #expect(error.message.contains(says), "\(error.message)")
+        }
+    }
+
+    @Test("A header's columns, and what is the same for all rows")
+    func header() throws {
+        let template = try TextTemplate("a-{{x}}-{{y|z}}-{{{{")
+        #expect(template.isPersonal && template.columns == ["x", "y"])
+        #expect(String(decoding: template.constant, as: UTF8.self) == "a---{{")
+        #expect(try !TextTemplate("a").isPersonal)
+    }
+
+    @Test("A column's name has 256 bytes at most")
+    func longNames() throws {
+        let name = String(repeating: "n", count: 256)
+        #expect(try compile("{\"a\":\"{{\(name)}}\"}").uses.map(\.column) == [name])
+        #expect(throws: PayloadCheck.Problem.self) { try compile("{\"a\":\"{{\(name)n}}\"}") }
     }
 
     @Test("Columns are named as JSON has them, each once, where it first stands")
