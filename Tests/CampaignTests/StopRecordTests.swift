@@ -31,6 +31,27 @@ import Testing
         #expect(read == record && read.cause == cause && read.wasAnswered)
     }
 
+    @Test(
+        arguments: [
+            ("gave-up", .gaveUp(.init(.other, ""))),
+            ("no-response", .noResponse(seconds: 0, last: nil)),
+            ("broken-server", .brokenServer(.init(.other, ""))),
+            ("refused", .refused(.init(status: 0, reason: nil, isCredential: true))),
+            ("held-back", .heldBack(rows: 0, nil)),
+            ("only-bad-tokens", .onlyBadTokens(.init(status: 0, reason: nil, isCredential: true))),
+            ("too-many-invalid", .tooManyInvalid(count: 0, rows: 0)),
+            ("canary-refused", .canaryRefused(count: 0, answered: 0)),
+            ("expired-token", .expiredToken(isSupplied: false)),
+            ("ledger-failed", .ledgerFailed(detail: "")), ("failed", .failed(detail: "")),
+        ] as [(String, StopCause)])
+    func `What a record does not say is nothing, and a refusal without more the credential's`(
+        kind: String, cause: StopCause
+    ) throws {
+        let text = #"{"kind":"\#(kind)","wasAnswered":false}"#
+        let read = try JSONDecoder().decode(StopRecord.self, from: Data(text.utf8))
+        #expect(read.cause == cause && !read.wasAnswered)
+    }
+
     @Test func `Of what happened 500 characters are kept`() {
         let long = String(repeating: "é", count: 501)
         for cause in [

@@ -14,6 +14,28 @@ import Testing
         #expect(verdict(2, 9_000_000_000) != .failed)
     }
 
+    @Test func `By default a row has five attempts and 15 minutes at least`() {
+        var random = SplitMix64(seed: 1)
+        func verdict(_ attempts: Int, seconds: Double) -> RetryPolicy.Verdict {
+            RetryPolicy().verdict(
+                attempts: attempts, firstAttempt: 7, now: 7 + UInt64(seconds * 1e9),
+                random: &random)
+        }
+        #expect(verdict(5, seconds: 900) == .failed)
+        #expect(verdict(4, seconds: 900) != .failed && verdict(5, seconds: 899.999) != .failed)
+    }
+
+    /// The values that Vigna's splitmix64.c gives.
+    @Test func `The generator is splitmix64`() {
+        var random = SplitMix64(seed: 1_234_567)
+        let values = (0..<5).map { _ in random.next() }
+        #expect(
+            values == [
+                6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423,
+                4_593_380_528_125_082_431, 16_408_922_859_458_223_821,
+            ])
+    }
+
     @Test func backsOffWithJitter() {
         let policy = RetryPolicy()
         var random = SplitMix64(seed: 2)
