@@ -103,6 +103,41 @@ struct ProviderTokenLifeTests {
         #expect(renewed15 == "made")
     }
 
+    @Test(
+        "Back to the one before only while that is not expired itself",
+        arguments: [(3_599, true), (3_600, false)] as [(UInt64, Bool)])
+    func tooManyWithAnOldOne(seconds: UInt64, isUsed: Bool) {
+        var life = ProviderTokenLife(token(0))
+        life.take(token(45))
+        life.freeze(Self.start + seconds, usedVersion: 2)
+        #expect(value(life) == (isUsed ? "bearer 0" : "bearer 45"))
+        #expect(life.version == (isUsed ? 3 : 2))
+    }
+
+    @Test("Of two of the same second none came before the other")
+    func tooManyOfOneSecond() {
+        var life = ProviderTokenLife(token(0))
+        life.take(.init(value: Array("bearer other".utf8), issuedAt: Self.start))
+        life.freeze(at(1), usedVersion: 2)
+        #expect(value(life) == "bearer other" && life.version == 2)
+        life.wantIfDue(at(45))
+        let renewed = renew(&life, minutes: 45)
+        #expect(renewed == "made")
+    }
+
+    @Test(
+        "The one that came too early is used below 40 minutes of age",
+        arguments: [(84, "used"), (85, "made")] as [(UInt64, String)])
+    func tooManyLater(minutes: UInt64, expected: String) {
+        var life = ProviderTokenLife(token(0))
+        life.take(token(45))
+        life.freeze(at(45), usedVersion: 2)
+        #expect(value(life) == "bearer 0")
+        life.wantIfDue(at(minutes))
+        let renewed = renew(&life, minutes: minutes)
+        #expect(renewed == expected)
+    }
+
     @Test("A certificate has none")
     func none() {
         var life = ProviderTokenLife(nil)
