@@ -51,6 +51,44 @@ struct ConnectionReportTests {
         #expect(run.events.count { $0.kind == .connectionLost } == 2)
     }
 
+    @Test(arguments: [1, 2])
+    func `An address in trouble is reported as paused until it responds`(addresses: Int) throws {
+        let run = try ScriptedRun(rows: 1)
+        run.addressCount = addresses
+        run.opening = { $0 == 0 ? .fails(errno: 111) : .open }
+        run.reply = { _ in .silence }
+        run.run { run.failures == 1 }
+        #expect(run.reactors[0].machine.snapshot().pausedAddresses == 1)
+        run.run { run.requests.count == 1 }
+        #expect(run.reactors[0].machine.snapshot().pausedAddresses == 1)
+        run.say(
+            ScriptedServer.answer(
+                run.requests[0].stream, status: 200, reason: nil, retryAfter: nil), on: 1)
+        run.run { run.settled == 1 }
+        // With two it was the other one that responded.
+        #expect(run.reactors[0].machine.snapshot().pausedAddresses == addresses - 1)
+    }
+
+    @Test(arguments: [1, 2])
+    func `Connections beyond those that the run keeps up are reconnects`(connections: Int) throws {
+        let run = try ScriptedRun(rows: 12, connections: connections)
+        run.maxStreams = 1
+        run.reply = { request in
+            run.say(
+                ScriptedServer.answer(request.stream, status: 200, reason: nil, retryAfter: nil),
+                on: request.connection)
+            run.say(
+                ScriptedServer.goAway(lastStream: request.stream, code: 0, reason: nil),
+                on: request.connection)
+            return .silence
+        }
+        run.run()
+        let counted = run.reactors[0].machine.snapshot()
+        #expect(counted.connectionsOpened == UInt64(run.links.count) && run.links.count >= 12)
+        #expect(counted.reconnects == UInt64(run.links.count - connections))
+        #expect(counted.goAways == 12 && counted.failures == 0)
+    }
+
     @Test func `A device that is gone says nothing about the campaign to the canary`() throws {
         let run = try ScriptedRun(rows: 10)
         run.reply = { request in
