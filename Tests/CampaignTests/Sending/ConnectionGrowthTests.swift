@@ -77,7 +77,7 @@ import Testing
         #expect(run.steps == [8, 16] && run.isSettled)
     }
 
-    @Test("What a doubling has to bring", arguments: [(1240, false), (1260, true)])
+    @Test("What a doubling has to bring", arguments: [(1249, false), (1250, true)])
     func gain(carried: UInt64, pays: Bool) {
         var run = Run()
         run.perSecond = { $0 == 4 ? 1000 : carried }
@@ -228,6 +228,54 @@ import Testing
         run.look.busiestThread = 0.9
         run.pass(30)
         #expect(run.steps == [] && run.decisions.last == .stay(.threadsBusy))
+    }
+
+    /// Whether a run of four connections grows within ten seconds.
+    private func grows(_ change: (inout Run) -> Void) -> Bool {
+        var run = Run()
+        change(&run)
+        run.pass(10) { !$0.steps.isEmpty }
+        return !run.steps.isEmpty
+    }
+
+    @Test func `What lies exactly at a bound counts`() {
+        // Four fifths of the connections' time.
+        #expect(grows { $0.held = 0.8 } && !grows { $0.held = 0.79 })
+        // Nine tenths of the operator's rate.
+        for (answers, isKept) in [(900, true), (899, false)] as [(UInt64, Bool)] {
+            let grew = grows { run in
+                run.look.rateLimit = 1000
+                run.perSecond = { _ in answers }
+            }
+            #expect(grew != isKept)
+        }
+        // 85 percent of a thread's time, and no other reactor.
+        #expect(!grows { $0.look.busiestThread = 0.85 } && grows { $0.look.busiestThread = 0.84 })
+        // A busy thread's own work counts besides.
+        for (busy, isEnough) in [(0.5, true), (0.49, false)] {
+            var run = Run(4, reactorsMost: 3)
+            run.look.busiestThread = 0.9
+            (run.held, run.busy) = (0.3, busy)
+            run.pass(10) { !$0.steps.isEmpty }
+            #expect(run.steps.isEmpty != isEnough)
+        }
+        // Five seconds of the list.
+        for (rows, isEnough) in [(5_000, true), (4_999, false)] as [(UInt64, Bool)] {
+            let grew = grows { run in
+                run.look.rowsLeft = rows
+                run.perSecond = { _ in 1000 }
+            }
+            #expect(grew == isEnough)
+        }
+        // One answer in a thousand that asks for patience.
+        for (answers, isTrouble) in [(1_000, false), (999, true)] as [(UInt64, Bool)] {
+            var run = Run()
+            run.perSecond = { _ in answers }
+            run.pass(1)
+            run.look.pushbacks += 1
+            run.pass(1)
+            #expect((run.decisions.last == .stay(.trouble)) == isTrouble)
+        }
     }
 
     @Test(arguments: 0..<300)
