@@ -35,7 +35,7 @@ struct ListHeader {
         }
         var format = named ?? ListFormat.detect(firstBytes: beginning, tokenColumn: token)
         if format == .csv { format = ListFormat.separator(beginning, tokenColumn: token) }
-        // A row that lacks the token's column is invalid by itself.
+        // A row that lacks the token's column is invalid; the list is not.
         if format.namesColumnsInEachRow, let layout = try? RowLayout(format: format, names: names) {
             return layout
         }

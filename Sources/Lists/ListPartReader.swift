@@ -129,7 +129,7 @@ package struct ListPartReader: LedgerListReader {
     package mutating func loadNext(
         of gap: ListGap, into rows: inout ListRows
     ) throws(LedgerError) -> ChunkReservation? {
-        // The rest of the gap that was read last goes on where the cursor is.
+        // The rest of the gap that was read last continues where the cursor is.
         if self.gap != gap { cursor.begin(gap) }
         self.gap = nil
         let read: RowChunk?

@@ -10,7 +10,7 @@ struct ShortenedToken {
     /// - Parameter digits: The token's, in lower case.
     init(_ digits: [UInt8]) { self.digits = digits }
 
-    /// The token by itself.
+    /// The shortened token alone.
     var text: String { "\(beginning)… (\(digits.count) digits)" }
 
     private var beginning: String {

@@ -189,7 +189,7 @@ struct LiveRun {
         do throws(BroadsideError) {
             try record(conclusion, threads, source: source, endRow: endRow, statistics, signals)
         } catch {
-            // The rows are in the segments: whoever watches learns of them all the same.
+            // The rows are in the segments: the monitor learns of them all the same.
             conclusion.cause = .ledgerFailed(detail: error.message)
         }
         summary.outcome = conclusion.outcome(summary)

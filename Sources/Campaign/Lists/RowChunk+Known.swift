@@ -2,7 +2,7 @@ internal import APNs
 
 extension ChunkPool {
     /// Reads the bytes of a chunk that a ledger knows, without a cut into rows: `RowReader` finds the
-    /// rows, and whoever reads them holds their number against the ledger's.
+    /// rows, and the caller holds their number against the ledger's.
     ///
     /// - Parameters:
     ///   - known: a chunk behind the list's start, where no mark and no header are, of at most

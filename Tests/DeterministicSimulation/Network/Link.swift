@@ -1,7 +1,7 @@
 import Broadside
 import Glibc
 
-/// One TCP connection of the simulation, with what is under way on it.
+/// One TCP connection of the simulation, with what is in flight on it.
 struct Link {
     /// Bytes of the engine's memory that the network may still look at.
     struct PendingSend {

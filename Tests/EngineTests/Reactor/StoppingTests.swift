@@ -126,7 +126,7 @@ struct StoppingTests {
         #expect(try run.rows().count { $0.state == .accepted } == 10)
     }
 
-    @Test func `After a stop the whole time begins anew`() throws {
+    @Test func `After a stop the whole time begins again`() throws {
         let run = try ScriptedRun(rows: 13) { $0.giveUpAfter = 40 * second }
         run.reply = { _ in .silence }
         run.opening = { _ in .fails(errno: 111) }

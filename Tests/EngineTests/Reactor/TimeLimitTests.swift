@@ -46,7 +46,7 @@ struct TimeLimitTests {
         #expect(run.failures == 1)
     }
 
-    @Test func `Room in between begins the ten seconds anew`() throws {
+    @Test func `Room in between begins the ten seconds again`() throws {
         let run = try run(rows: 2)
         run.maxStreams = 0
         run.run { run.links.count == 1 }
