@@ -13,14 +13,16 @@ struct ListRow {
     var token: RowReader.Field
 }
 
-/// The chunks a reactor has in its hands: the one whose rows are being sent, and those behind it
-/// whose reservation is on its way to disk. No row of a chunk is sent before its reservation would
-/// survive a power cut; who takes rows sees to that, by `reservedAt`.
+/// The chunks a reactor has in its hands: the one whose rows are being sent, and those behind it. If
+/// rows are being sent, the reservation of those behind it is on its way to disk; if none need a
+/// request, a chunk is reserved when it comes into use. No row of a chunk is sent before its
+/// reservation would survive a power cut; who takes rows sees to that, by `reservedAt`.
 struct ChunkQueue: ~Copyable {
     private struct Waiting {
         var chunk: RowChunk
-        /// The ledger position that has to be synced before the chunk may be used.
-        var reservedAt: UInt64
+        /// The ledger position that has to be synced before rows of the chunk are sent; nil: the chunk
+        /// is not reserved.
+        var reservedAt: UInt64?
     }
 
     private let pool: ChunkPool
@@ -31,14 +33,24 @@ struct ChunkQueue: ~Copyable {
     private var nextPlace = 0
     /// How many rows the current chunk has; 0 without one.
     private var placeCount = 0
-    /// True where the current chunk's rows have a past.
+    /// True where the current chunk's rows have a past: what is left to do with each, and how often it
+    /// was sent; the latter is empty if none was.
     private var hasDispositions = false
+    private var dispositions: [UInt8] = []
+    private var attempts: [UInt8] = []
+    /// The place behind the last row of the current chunk that is left to do, if it has a past.
+    private var openEnd = 0
+    /// Rows that were passed over, as nothing is left to do with them, since the last look.
+    private var passedOver = 0
     /// The ledger position that has to be synced before rows of the current chunk are sent.
     private(set) var reservedAt: UInt64 = 0
-    /// Whether the chunk that was read last, or is being read, has rows that are sent.
-    private var hadRequests = true
-    private var hasRequests = true
+    /// Rows that are sent of the chunk that is being read, so far.
+    private var requestCount = 0
+    /// The rows of the chunk that was read last, and how many were sent; nil: none was read.
+    private var lastRead: (rows: Int, requests: Int)?
     private var waiting: [Waiting] = []
+    /// How many of those that wait are reserved: the first ones.
+    private(set) var reservedCount = 0
     private(set) var isAtEnd = false
     /// True where rows are to be had only once the canary is decided.
     var isHeld = false
@@ -52,6 +64,8 @@ struct ChunkQueue: ~Copyable {
     /// Chunks that are asked for together, ahead of the one being sent: a sync for each group.
     static let aheadLeast = 2
     static let aheadMost = 8
+    /// While rows need no request, others are asked for once no more wait: the list is read meanwhile.
+    static let aheadRefill = aheadMost / 2
 
     init(pool: ChunkPool, layout: RowLayout) {
         self.pool = pool
@@ -72,27 +86,53 @@ struct ChunkQueue: ~Copyable {
     func hasRow(syncedPosition: UInt64) -> Bool {
         if hasUnread { return reservedAt <= syncedPosition }
         guard let first = waiting.first else { return false }
-        return first.reservedAt <= syncedPosition
+        return first.reservedAt.map { $0 <= syncedPosition } ?? false
     }
 
-    /// False where all rows of the chunk before needed no request: those of the next are likely none
-    /// either.
-    var expectsRequests: Bool { hadRequests || hasRequests }
+    /// False where no row of the chunk in use, and of the one before, needed a request: those of the
+    /// next are likely none either.
+    var expectsRequests: Bool { requestCount > 0 || lastRead?.requests != 0 }
+
+    /// How many rows of the chunk that came last are sent, if their share is as it was lately; 0: no
+    /// chunk came.
+    var requestsPerChunk: Int {
+        guard let lastRead, lastRead.requests < lastRead.rows else { return lastRowCount }
+        return max(1, requestCount, lastRead.requests * lastRowCount / lastRead.rows)
+    }
 
     /// The row that was read last is to be sent.
     @inline(__always)
-    mutating func noteRequest() { hasRequests = true }
+    mutating func noteRequest() { requestCount &+= 1 }
+
+    /// Takes the number of rows that were passed over since the last time.
+    @inline(__always)
+    mutating func takePassedOver() -> Int {
+        defer { passedOver = 0 }
+        return passedOver
+    }
 
     mutating func willAsk() {
         asked += 1
     }
 
-    mutating func put(_ chunk: RowChunk, reservedAt: UInt64) {
+    /// A chunk came that is not reserved yet.
+    mutating func put(_ chunk: RowChunk) {
         precondition(asked > 0)
         asked -= 1
         lastRowCount = chunk.rowCount
         lastIsLarge = chunk.isLarge
-        waiting.append(Waiting(chunk: chunk, reservedAt: reservedAt))
+        waiting.append(Waiting(chunk: chunk, reservedAt: nil))
+    }
+
+    /// The first chunk that is not reserved; nil where all are.
+    var firstUnreserved: RowChunk? {
+        reservedCount < waiting.count ? waiting[reservedCount].chunk : nil
+    }
+
+    /// The first chunk that was not reserved is, up to a position of the ledger.
+    mutating func noteReserved(at position: UInt64) {
+        waiting[reservedCount].reservedAt = position
+        reservedCount += 1
     }
 
     mutating func listEnded() {
@@ -110,14 +150,16 @@ struct ChunkQueue: ~Copyable {
         asked = max(0, asked - 1)
     }
 
-    /// The next row, whether its reservation is synced or not; nil where none came yet.
+    /// The next row that something is left to do with, whether its reservation is synced or not; nil
+    /// where none came yet, or the chunk that comes next is not reserved.
     mutating func nextRow() -> ListRow? {
         while true {
-            if let row = reader.next() {
+            if hasDispositions {
+                if let row = nextRowWithPast() { return row }
+            } else if let row = reader.next() {
                 nextPlace = row.index + 1
-                let result = ListRow(
+                return ListRow(
                     number: row.number, disposition: .send, attempts: 0, token: reader.field(0))
-                return hasDispositions ? withPast(result, place: row.index) : result
             }
             guard turnToNextChunk() else { return nil }
         }
@@ -126,34 +168,64 @@ struct ChunkQueue: ~Copyable {
     // What is done once a chunk stays out of the function that runs for each row: it counts
     // references.
 
-    /// Gives back the chunk that is read to its end and opens the next; false where there is none.
+    /// Gives back the chunk that is read to its end and opens the next, if it is reserved; false where
+    /// there is none.
     @inline(never)
     private mutating func turnToNextChunk() -> Bool {
-        if let chunk = reader.close() { pool.giveBack(chunk) }
+        if let chunk = reader.close() {
+            lastRead = (placeCount, requestCount)
+            pool.giveBack(chunk)
+        }
         current = nil
         placeCount = 0
         hasDispositions = false
-        guard let first = waiting.first else { return false }
+        guard let first = waiting.first, let position = first.reservedAt else { return false }
         waiting.removeFirst()
-        reservedAt = first.reservedAt
-        hadRequests = hasRequests
-        hasRequests = false
+        reservedCount -= 1
+        reservedAt = position
+        requestCount = 0
         current = first.chunk
-        hasDispositions = first.chunk.dispositions != nil
         nextPlace = 0
         placeCount = first.chunk.rowCount
+        if let past = first.chunk.dispositions {
+            hasDispositions = true
+            dispositions = past
+            attempts = first.chunk.attempts ?? []
+            let settled = RowDisposition.settled.rawValue
+            openEnd = (past.lastIndex { $0 != settled } ?? -1) + 1
+        }
         reader.open(first.chunk)
         return true
     }
 
-    /// A row with what an earlier run left to do with it.
+    /// The next row with what an earlier run, or another part of the list, left to do with it; nil
+    /// where nothing is left to do with any.
     @inline(never)
-    private func withPast(_ row: ListRow, place: Int) -> ListRow {
-        guard let current, let dispositions = current.dispositions else { return row }
-        var result = row
-        result.disposition = RowDisposition(rawValue: dispositions[place]) ?? .settled
-        result.attempts = UInt16(current.attempts?[place] ?? 0)
-        return result
+    private mutating func nextRowWithPast() -> ListRow? {
+        while nextPlace < openEnd, let row = reader.next() {
+            nextPlace = row.index + 1
+            let disposition = RowDisposition(rawValue: dispositions[row.index]) ?? .settled
+            guard disposition == .settled else {
+                return ListRow(
+                    number: row.number, disposition: disposition,
+                    attempts: attempts.isEmpty ? 0 : UInt16(attempts[row.index]),
+                    token: reader.field(0))
+            }
+            passedOver += 1
+        }
+        passedOver += placeCount - nextPlace
+        nextPlace = placeCount
+        return nil
+    }
+
+    /// What does not hold although it always has to; nil if all is well.
+    var brokenInvariant: String? {
+        if aheadCount > Self.aheadMost { return "\(aheadCount) chunks ahead" }
+        let reserved = waiting.prefix { $0.reservedAt != nil }.count
+        // A reactor reserves rows in the order of the list.
+        return reserved == reservedCount
+            && waiting.dropFirst(reserved).allSatisfy { $0.reservedAt == nil }
+            ? nil : "\(reservedCount) chunks reserved, and \(reserved) come first"
     }
 
     /// Writes the token of the row that was read last; why it has none.
@@ -180,7 +252,14 @@ struct ChunkQueue: ~Copyable {
         while true {
             if current == nil {
                 guard !waiting.isEmpty else { return nil }
-                current = waiting.removeFirst().chunk
+                let next = waiting.removeFirst()
+                // No record is about its rows: they stay what they were.
+                guard next.reservedAt != nil else {
+                    pool.giveBack(next.chunk)
+                    continue
+                }
+                reservedCount -= 1
+                current = next.chunk
                 nextPlace = 0
             }
             guard let chunk = current else { return nil }

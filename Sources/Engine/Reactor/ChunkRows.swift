@@ -55,14 +55,14 @@ struct ChunkRows {
         sent = 0
     }
 
-    /// How many chunks of so many rows to ask for together. Only rows that are sent share a sync.
+    /// How many chunks to ask for together. Only rows that are sent share a sync.
     ///
-    /// - Parameter chunkRows: What the last one held; 0: none came yet.
-    func together(chunkRows: Int, now: UInt64) -> Int {
-        guard chunkRows > 0 else { return ChunkQueue.aheadLeast }
+    /// - Parameter requests: How many rows of a chunk are sent; 0: not known yet.
+    func together(requests: Int, now: UInt64) -> Int {
+        guard requests > 0 else { return ChunkQueue.aheadLeast }
         let elapsed = now - min(now, since)
         let lately = elapsed > second / 64 ? sent * Int(second) / Int(elapsed) : 0
-        let chunks = max(sentPerSecond, lately) / (Self.groupsPerSecond * chunkRows)
+        let chunks = max(sentPerSecond, lately) / (Self.groupsPerSecond * requests)
         return min(max(chunks, ChunkQueue.aheadLeast), ChunkQueue.aheadMost)
     }
 }

@@ -51,11 +51,11 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Reads on to the next row that is to be sent, whether its reservation is synced or not; settles
     /// those before it.
     private mutating func readListRow(_ now: Now) -> RowTag? {
-        while !rows.slab.isFull, rows.passed < RowSupply.passLimit, !rows.rowsRead.isOver,
-            let row = rows.chunks.nextRow()
-        {
-            if row.disposition == .settled {
-                rows.passed += 1
+        while !rows.slab.isFull, rows.passed < RowSupply.passLimit, !rows.rowsRead.isOver {
+            guard let row = rows.chunks.nextRow() else {
+                rows.passed += rows.chunks.takePassedOver()
+                // The next chunk comes into use; if some of its rows are sent, they wait for this.
+                guard reserveNext(now) != nil else { return nil }
                 continue
             }
             let tag = rows.slab.take()
@@ -69,7 +69,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 rows.chunks.noteRequest()
                 return tag
             }
-            rows.passed += 1
+            rows.passed += 1 + rows.chunks.takePassedOver()
         }
         return nil
     }

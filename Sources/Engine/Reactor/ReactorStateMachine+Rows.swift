@@ -17,38 +17,68 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Asks for rows ahead of use: their reservation has to be on disk before the first is sent.
     /// Chunks are asked for together, when the last one has come into use, so that they share a
-    /// sync: it costs more than writing their verdicts.
+    /// sync: it costs more than writing their verdicts. While rows need no request, as many as may wait
+    /// are asked for, and before the last one has come into use: the list's thread never waits.
     mutating func requestChunks(_ now: Now) {
         guard case .running = phase, !rows.chunks.isAtEnd, !run.directives.isStopping,
             connections.share > 0
         else { return }
         // Who can't send takes no more rows; at the start everybody is about to.
-        guard rows.chunks.aheadCount == 0,
+        let ahead = rows.chunks.aheadCount
+        let isPassing = !rows.chunks.expectsRequests && !rows.chunks.lastIsLarge
+        guard ahead <= (isPassing ? ChunkQueue.aheadRefill : 0),
             connections.disabledSince == nil || !run.directives.anyReady
         else { return }
         if rows.chunks.isHeld {
             guard !run.directives.isCanaryHolding else { return }
             rows.chunks.isHeld = false
         }
-        // Large rows are not piled up: each has memory of its own.
-        let count =
-            rows.chunks.lastIsLarge
-            ? ChunkQueue.aheadLeast
-            : rows.chunkRows.together(chunkRows: rows.chunks.lastRowCount, now: now.nanoseconds)
-        for _ in 0..<count {
+        let count = isPassing ? ChunkQueue.aheadMost : chunksTogether(now)
+        for _ in ahead..<count {
             rows.chunks.willAsk()
             submissions.append(.requestChunk(rowLimit: rows.chunkRows.limit))
         }
     }
 
+    /// How many chunks share a sync.
+    private func chunksTogether(_ now: Now) -> Int {
+        // Large rows are not piled up: each has memory of its own.
+        rows.chunks.lastIsLarge
+            ? ChunkQueue.aheadLeast
+            : rows.chunkRows.together(
+                requests: rows.chunks.requestsPerChunk, now: now.nanoseconds)
+    }
+
     mutating func arrived(_ chunk: RowChunk, now: Now) {
+        rows.chunks.put(chunk)
+        reserveAhead(now)
+        if admission.join() { run.shareRate(true) }
+    }
+
+    /// Reserves chunks ahead of use, as many as share a sync. In the middle of rows that need no request
+    /// nobody waits for a sync: each chunk is reserved when it comes into use, so that a kill leaves
+    /// none of those ahead in doubt.
+    mutating func reserveAhead(_ now: Now) {
+        guard rows.chunks.firstUnreserved != nil, rows.chunks.expectsRequests,
+            !run.directives.isStopping
+        else { return }
+        let count = chunksTogether(now)
+        while rows.chunks.reservedCount < count, let position = reserveNext(now) {
+            recorder.want(position)
+        }
+    }
+
+    /// Reserves the first chunk that is not.
+    ///
+    /// - Returns: The ledger's position to wait for; nil where all are reserved.
+    @inline(never)
+    mutating func reserveNext(_ now: Now) -> UInt64? {
+        guard let chunk = rows.chunks.firstUnreserved else { return nil }
         let position = recorder.ledger.reserve(
             chunk.reservation, nowMilliseconds: now.wallMilliseconds)
         releaseBeyondLimit(chunk, now)
-        rows.chunks.put(chunk, reservedAt: position)
-        // In the middle of rows that need no request nobody waits for it.
-        if rows.chunks.expectsRequests { recorder.want(position) }
-        if admission.join() { run.shareRate(true) }
+        rows.chunks.noteReserved(at: position)
+        return position
     }
 
     /// Says of rows behind the limit that they stay unsent: the reservation of their chunk alone

@@ -147,6 +147,7 @@ import TLS
         followTarget(now)
         openConnections(now)
         passRows(now)
+        reserveAhead(now)
         requestChunks(now)
         for step in 0..<connections.count {
             let index = connections.slot(step)

@@ -136,8 +136,7 @@ struct RowSupply: ~Copyable {
         }
         if slab.count > slab.capacity { return "\(slab.count) rows in \(slab.capacity) slots" }
         if held.count > HeldRows.limit + 1 { return "\(held.count) rows ahead of their sync" }
-        if chunks.aheadCount > ChunkQueue.aheadMost { return "\(chunks.aheadCount) chunks ahead" }
-        return nil
+        return chunks.brokenInvariant
     }
 }
 

@@ -29,6 +29,22 @@ import Testing
         #expect(run.syncs <= 2, "\(run.syncs)")
         // Chunks grow to their full size within few.
         #expect(run.chunkRequests < 2 * chunks(text), "\(run.chunkRequests)")
+        // Several go by in a turn.
+        #expect(run.turns < chunks(text) / 2, "\(run.turns)")
+    }
+
+    @Test func `A kill in the middle leaves no chunk in doubt behind the one in use`() throws {
+        let line = String(repeating: "x", count: 64) + "\n"
+        let run = try ScriptedRun(
+            rows: 0, text: String(repeating: line, count: 100_000))
+        for part in 1...9 as ClosedRange<UInt64> {
+            run.run { run.settled >= part * 10_000 }
+            let states = try run.rows().map(\.state)
+            #expect(states.count > 0 && states.allSatisfy { $0 == .invalid || $0 == .inDoubt })
+            // One that is passed is not recorded to its end.
+            let inDoubt = states.count { $0 == .inDoubt }
+            #expect(inDoubt <= RowChunk.capacity / line.utf8.count, "\(inDoubt)")
+        }
     }
 
     @Test func `A row in a hundred is another part's: those of the others cost nothing`() throws {

@@ -1,0 +1,109 @@
+import Campaign
+import Lists
+import Testing
+
+@testable import Engine
+
+@Suite struct ChunkQueueTests {
+    /// A queue in which chunks of 100 rows wait, none of them reserved.
+    private func waiting(_ chunks: Int, selection: RowSelection = .all) throws -> ChunkQueue {
+        let text = (0..<100 * chunks).map { ScriptedRun.token($0) + "\n" }.joined()
+        let pool = ChunkPool(reactors: 1)
+        let source = try ListSource(
+            list: TokenList(lines: Array(text.utf8)), pool: pool, plan: nil,
+            rows: CampaignRows(selection: selection, limit: nil), skips: nil)
+        var queue = ChunkQueue(pool: pool, layout: .lines)
+        for _ in 0..<chunks {
+            queue.willAsk()
+            queue.put(try #require(try source.next(rowLimit: 100 / Int(selection.divisor))))
+        }
+        return queue
+    }
+
+    /// The numbers of the next rows, at most so many.
+    private func take(_ limit: Int = .max, of queue: inout ChunkQueue) -> [UInt64] {
+        var numbers: [UInt64] = []
+        while numbers.count < limit, let row = queue.nextRow() { numbers.append(row.number) }
+        return numbers
+    }
+
+    @Test func `A chunk comes into use once it is reserved, and its rows wait for that position`()
+        throws
+    {
+        var queue = try waiting(3)
+        let beforeAll = (queue.hasRow(syncedPosition: .max), take(of: &queue))
+        #expect(!beforeAll.0 && beforeAll.1.isEmpty)
+        let first = queue.firstUnreserved?.reservation.firstRow
+        queue.noteReserved(at: 70)
+        let second = queue.firstUnreserved?.reservation.firstRow
+        #expect(first == 0 && second == 100)
+        let isReady = (queue.hasRow(syncedPosition: 69), queue.hasRow(syncedPosition: 70))
+        #expect(isReady == (false, true))
+        let rows = take(of: &queue)
+        #expect(rows == Array(0..<100))
+        queue.noteReserved(at: 140)
+        queue.noteReserved(at: 210)
+        let next = take(1, of: &queue)
+        let (position, reserved) = (queue.reservedAt, queue.reservedCount)
+        let (isAllReserved, broken) = (queue.firstUnreserved == nil, queue.brokenInvariant)
+        #expect(next == [100] && position == 140 && reserved == 1 && isAllReserved)
+        #expect(broken == nil)
+    }
+
+    @Test func `A stop names the unsent rows of reserved chunks, and none of the others`() throws {
+        var queue = try waiting(4)
+        queue.noteReserved(at: 70)
+        queue.noteReserved(at: 140)
+        _ = take(30, of: &queue)
+        var ranges: [Range<UInt64>] = []
+        while let range = queue.takeUnsentRange() {
+            ranges.append(range.firstRow..<range.firstRow + UInt64(range.count))
+        }
+        #expect(ranges == [30..<100, 100..<200])
+        let (ahead, reserved) = (queue.aheadCount, queue.reservedCount)
+        #expect(ahead == 0 && reserved == 0)
+    }
+
+    @Test func `Rows of other parts are passed over, and counted`() throws {
+        var queue = try waiting(2, selection: RowSelection(divisor: 20, remainder: 7))
+        queue.noteReserved(at: 70)
+        queue.noteReserved(at: 140)
+        let rows = take(of: &queue)
+        #expect(rows == Array(stride(from: 7, to: 200, by: 20)))
+        let passedOver = (queue.takePassedOver(), queue.takePassedOver())
+        #expect(passedOver == (190, 0))
+    }
+
+    @Test func `A chunk of which nothing is left to do is passed over as a whole`() throws {
+        var queue = try waiting(1, selection: RowSelection(divisor: 100, remainder: 7))
+        queue.firstUnreserved?.dispositions = Array(
+            repeating: RowDisposition.settled.rawValue, count: 100)
+        queue.noteReserved(at: 70)
+        let (rows, passedOver) = (take(of: &queue), queue.takePassedOver())
+        #expect(rows.isEmpty && passedOver == 100)
+        queue.noteEnd()
+        let isExhausted = queue.isExhausted
+        #expect(isExhausted)
+    }
+
+    @Test func `Requests are expected until a chunk needs none, and again from the first one on`()
+        throws
+    {
+        var queue = try waiting(4)
+        for position in 1...4 as ClosedRange<UInt64> { queue.noteReserved(at: position) }
+        // Nothing is known before the first chunk was read.
+        let atFirst = (queue.expectsRequests, queue.requestsPerChunk)
+        #expect(atFirst == (true, 100))
+        for row in take(100, of: &queue) where row % 10 == 0 { queue.noteRequest() }
+        // The first row of the second chunk, which has none.
+        _ = take(1, of: &queue)
+        let afterFirst = (queue.expectsRequests, queue.requestsPerChunk)
+        #expect(afterFirst == (true, 10))
+        _ = take(100, of: &queue)
+        let afterSecond = (queue.expectsRequests, queue.requestsPerChunk)
+        #expect(afterSecond == (false, 1))
+        queue.noteRequest()
+        let inThird = (queue.expectsRequests, queue.requestsPerChunk)
+        #expect(inThird == (true, 1))
+    }
+}
