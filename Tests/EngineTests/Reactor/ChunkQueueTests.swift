@@ -102,8 +102,27 @@ import Testing
         _ = take(100, of: &queue)
         let afterSecond = (queue.expectsRequests, queue.requestsPerChunk)
         #expect(afterSecond == (false, 1))
-        queue.noteRequest()
+        for _ in 1...3 { queue.noteRequest() }
         let inThird = (queue.expectsRequests, queue.requestsPerChunk)
-        #expect(inThird == (true, 1))
+        #expect(inThird == (true, 3))
+    }
+
+    @Test func `A row keeps what an earlier run left to do with it, and its attempts`() throws {
+        for hasAttempts in [true, false] {
+            var queue = try waiting(1)
+            let settled = RowDisposition.settled.rawValue
+            var dispositions = Array(repeating: settled, count: 100)
+            dispositions[30] = RowDisposition.sendAgain.rawValue
+            dispositions[99] = RowDisposition.send.rawValue
+            queue.firstUnreserved?.dispositions = dispositions
+            if hasAttempts { queue.firstUnreserved?.attempts = (0..<100).map { $0 } }
+            queue.noteReserved(at: 70)
+            let (first, second, third) = (queue.nextRow(), queue.nextRow(), queue.nextRow())
+            #expect(first?.number == 30 && first?.disposition == .sendAgain)
+            #expect(second?.number == 99 && second?.disposition == .send)
+            #expect(first?.attempts == (hasAttempts ? 30 : 0))
+            #expect(second?.attempts == (hasAttempts ? 99 : 0))
+            #expect(third == nil)
+        }
     }
 }

@@ -47,6 +47,42 @@ import Testing
         }
     }
 
+    @Test func `Chunks that wait behind rows that need no request are not reserved yet`() throws {
+        // More rows in a chunk than go by in a turn, so that chunks wait.
+        let text = String(repeating: "x\n", count: 400_000)
+        let run = try ScriptedRun(rows: 0, text: text)
+        for part in 2...9 as ClosedRange<UInt64> {
+            run.run { run.settled >= part * 40_000 }
+            let inDoubt = try run.rows().count { $0.state == .inDoubt }
+            #expect(inDoubt <= Self.chunkBytes / 2, "\(inDoubt)")
+        }
+        // The list is read while chunks wait.
+        #expect(run.asksWhileChunksWait > 10, "\(run.asksWhileChunksWait)")
+    }
+
+    @Test func `From the first row that is sent on, as many chunks are reserved as share a sync`()
+        throws
+    {
+        let text =
+            String(repeating: "x\n", count: 200_000)
+            + (0..<200_000).map { ScriptedRun.token($0) + "\n" }.joined()
+        let run = try ScriptedRun(rows: 0, text: text)
+        run.reply = { _ in .silence }
+        run.run(for: second) { run.requests.count > 0 }
+        let inDoubt = try run.rows().count { $0.state == .inDoubt }
+        // The chunk in use and those that share a sync; invalid rows are settled.
+        let rows = (1 + ChunkQueue.aheadLeast) * (Self.chunkBytes / 65 + 1)
+        #expect(inDoubt > 0 && inDoubt <= rows, "\(inDoubt)")
+        #expect(run.asksWhileChunksWait > 0)
+    }
+
+    @Test func `Rows of other parts count among those that go by in a turn`() throws {
+        let text = String(repeating: "x\n", count: 400_000)
+        let run = try run(text, selection: RowSelection(divisor: 2, remainder: 1))
+        #expect(run.settled == 200_000)
+        #expect(run.turns >= 400_000 / RowSupply.passLimit, "\(run.turns)")
+    }
+
     @Test func `A row in a hundred is another part's: those of the others cost nothing`() throws {
         let text = (0..<100_000).map { ScriptedRun.token($0) + "\n" }.joined()
         let run = try run(text, selection: RowSelection(divisor: 100, remainder: 7))

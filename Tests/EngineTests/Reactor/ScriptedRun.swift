@@ -90,6 +90,8 @@ final class ScriptedRun {
     /// Turns of all reactors.
     private(set) var turns = 0
     private(set) var chunkRequests = 0
+    /// How many of them were asked for while others waited, not reserved yet.
+    private(set) var asksWhileChunksWait = 0
     /// Provider tokens made, by when, nanoseconds since the run began.
     private(set) var renewals: [UInt64] = []
     /// What reactors told, in the order of their turns.
@@ -267,6 +269,7 @@ final class ScriptedRun {
                     .success((0..<addressCount).map { .v4(0x0a00_0001 + UInt32($0), port: 443) })))
         case .requestChunk(let rowLimit):
             chunkRequests += 1
+            if reactor.machine.rows.chunks.firstUnreserved != nil { asksWhileChunksWait += 1 }
             guard let chunk = try? source.next(rowLimit: rowLimit) else {
                 return complete(.listEnded)
             }
