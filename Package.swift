@@ -129,6 +129,7 @@ let package = Package(
             path: "Tests/Fuzz/Tests",
             swiftSettings: testSettings),
 
+        tests("SupportTests", ["Support"]),
         tests("APNsTests", ["APNs"]),
         tests("HPACKTests", ["HPACK", "CNghttp2"]),
         tests("HTTP2Tests", ["HTTP2", "HPACK", "CNghttp2"]),

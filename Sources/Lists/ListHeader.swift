@@ -85,7 +85,7 @@ struct ListHeader {
                 return .request(headless(columns, tokenPlace: place, format))
             }
             let nearest =
-                NearestName.of(wanted, among: columns) ?? tokenColumn(wanted, columns, token)
+                nearestName(to: wanted, among: columns) ?? tokenColumn(wanted, columns, token)
             let guess = nearest.map { "did you mean '\(printable($0, limit: 40))'? " } ?? ""
             return .request(
                 "\(place(of: wanted, token: token)) no column '\(printable(wanted))': \(guess)its "

@@ -69,7 +69,7 @@ extension TokenList {
         let last = wanted.pieces(at: ".").last
         let nearest =
             keys.first { $0.pieces(at: ".").last == last }
-            ?? NearestName.of(wanted, among: keys)
+            ?? nearestName(to: wanted, among: keys)
         return (nearest.map { "did you mean \(printable($0))? " } ?? "")
             + "its first row has the keys \(shownColumns(keys)): name one, or a path such as "
             + "device.token for a key inside an object"

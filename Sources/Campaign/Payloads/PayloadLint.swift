@@ -74,7 +74,7 @@ public struct PayloadLint {
                 check(member, key)
                 continue
             }
-            if let nearest = NearestName.of(member.key, among: keys.map(\.name)) {
+            if let nearest = nearestName(to: member.key, among: keys.map(\.name)) {
                 error(
                     member.keyOffset,
                     "'\(member.key)' is not a key of \(name): did you mean \(nearest)?")
@@ -119,7 +119,7 @@ public struct PayloadLint {
         let names = PayloadKey.aps.map(\.name).filter { $0 != "event" && $0 != "category" }
         let hasAPS = document.member([], "aps") != nil
         for member in document.members(of: []) where member.key != "aps" {
-            if !hasAPS, NearestName.of(member.key, among: ["aps"]) != nil, member.kind == .object {
+            if !hasAPS, nearestName(to: member.key, among: ["aps"]) != nil, member.kind == .object {
                 error(member.keyOffset, "'\(member.key)' is unknown: did you mean aps?")
             } else if names.contains(member.key) {
                 warn(

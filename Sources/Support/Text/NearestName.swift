@@ -1,20 +1,29 @@
-/// The name that was probably meant.
-package enum NearestName {
-    /// The one within two letters' distance (one for names of up to four letters); nil where none is,
-    /// or the name is one of them.
-    package static func of(_ name: String, among names: [String]) -> String? {
-        let plain = { (text: String) in
-            text.lowercased().filter { $0 != "-" && $0 != "_" && $0 != " " }
-        }
-        if let same = names.first(where: { plain($0) == plain(name) }) { return same }
-        let scored = names.map { (distance(name, $0), $0) }
-        guard let best = scored.min(by: { $0.0 < $1.0 }) else { return nil }
-        let limit = min(name.utf8.count, best.1.utf8.count) <= 4 ? 1 : 2
-        return best.0 <= limit || (best.0 == 2 && isSwap(name, best.1)) ? best.1 : nil
+/// The name that was probably meant: the same but for case, hyphens, underscores and blanks, or
+/// else the nearest one.
+///
+/// A third of its letters may differ, of up to four letters one, else two at least; two that changed
+/// places count as one.
+///
+/// - Returns: Nil where no name is that near.
+package func nearestName(to name: String, among names: [String]) -> String? {
+    let wanted = NearestName.plain(name)
+    let scored = names.map { ($0, NearestName.plain($0)) }.map {
+        ($0.0, NearestName.isSwap(wanted, $0.1) ? 1 : NearestName.distance(wanted, $0.1))
+    }
+    guard let best = scored.min(by: { $0.1 < $1.1 }) else { return nil }
+    let count = wanted.utf8.count
+    return best.1 <= (count <= 4 ? min(1, count / 2) : max(2, count / 3)) ? best.0 : nil
+}
+
+/// How far names are from each other.
+enum NearestName {
+    /// A name without what is easily written in another way.
+    static func plain(_ name: String) -> String {
+        name.lowercased().filter { $0 != "-" && $0 != "_" && $0 != " " }
     }
 
     /// Whether the names are the same but for two neighbouring letters in the wrong order.
-    private static func isSwap(_ first: String, _ second: String) -> Bool {
+    static func isSwap(_ first: String, _ second: String) -> Bool {
         let (left, right) = (Array(first.utf8), Array(second.utf8))
         guard left.count == right.count else { return false }
         let places = left.indices.filter { left[$0] != right[$0] }
@@ -37,12 +46,4 @@ package enum NearestName {
         }
         return row[target.count]
     }
-}
-
-/// The name that was probably meant: the one within a few letters' distance.
-package func nearestName(to name: String, among names: [String]) -> String? {
-    let scored = names.map { (NearestName.distance(name, $0), $0) }
-    guard let best = scored.min(by: { $0.0 < $1.0 }) else { return nil }
-    // Of three letters two are too many to be a slip.
-    return best.0 <= max(min(2, name.count / 2), name.count / 3) ? best.1 : nil
 }

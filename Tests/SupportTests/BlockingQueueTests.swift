@@ -1,0 +1,42 @@
+import Foundation
+import Support
+import Synchronization
+import Testing
+
+/// Jobs that wait for a thread.
+@Suite(.timeLimit(.minutes(5))) struct BlockingQueueTests {
+    @Test func `Each job is taken once, those of one giver in their order`() {
+        let queue = BlockingQueue<(giver: Int, number: Int)>()
+        let taken = Mutex<[[Int]]>(Array(repeating: [], count: 4))
+        let done = DispatchGroup()
+        done.enter()
+        Thread.detachNewThread {
+            while let job = queue.take() {
+                taken.withLock { $0[job.giver].append(job.number) }
+                if taken.withLock({ $0.allSatisfy { $0.count == 1_000 } }) { queue.close() }
+            }
+            done.leave()
+        }
+        for giver in 0..<4 {
+            Thread.detachNewThread { for number in 0..<1_000 { queue.put((giver, number)) } }
+        }
+        done.wait()
+        #expect(taken.withLock { $0 } == Array(repeating: Array(0..<1_000), count: 4))
+    }
+
+    @Test func `A close wakes all who wait, and leaves nothing to take`() {
+        let queue = BlockingQueue<Int>()
+        let done = DispatchGroup()
+        for _ in 0..<3 {
+            done.enter()
+            Thread.detachNewThread {
+                while queue.take() != nil {}
+                done.leave()
+            }
+        }
+        queue.close()
+        done.wait()
+        queue.put(1)
+        #expect(queue.take() == nil)
+    }
+}

@@ -1,0 +1,27 @@
+import Support
+import Testing
+
+/// What was probably meant where a name is unknown.
+@Suite struct NearestNameTests {
+    @Test(arguments: [
+        ("tokn", "token"), ("TOKEN", "token"), ("device_token", "Device Token"),
+        ("deviceid", "device-id"), ("aps", "aps"), ("pas", "aps"), ("form", "from"),
+        ("conections", "connections"), ("mutablecontnt", "mutable-content"),
+        ("rate-per-conection", "rate-per-connection"),
+    ])
+    func `A slip of the hand leads to the name`(wrong: String, right: String) {
+        let names = [
+            "token", "Device Token", "device-id", "aps", "from", "connections", "mutable-content",
+            "rate", "rate-per-connection",
+        ]
+        #expect(nearestName(to: wrong, among: names) == right)
+    }
+
+    @Test(arguments: [
+        ("id", ["os"]), ("xyz", ["aps"]), ("abcd", ["abxy"]), ("token", ["payload", "topic"]),
+        ("", ["a"]), ("token", []),
+    ])
+    func `Another name is not guessed at`(wrong: String, names: [String]) {
+        #expect(nearestName(to: wrong, among: names) == nil)
+    }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import Support
+import Testing
+
+/// Numbers as people and machines read them; Foundation writes the same in its own way.
+@Suite struct NumbersTests {
+    private var random = SystemRandomNumberGenerator()
+
+    @Test mutating func `Whole numbers have a comma after every three digits`() {
+        let formatter = NumberFormatter()
+        formatter.locale = Locale(identifier: "en_US")
+        formatter.numberStyle = .decimal
+        for bits in 0..<63 {
+            let value = UInt64.random(in: 0...(1 << UInt64(bits)), using: &random)
+            #expect(grouped(value) == formatter.string(from: NSNumber(value: value)))
+        }
+        #expect(grouped(-5) == "0" && grouped(UInt64.max) == "18,446,744,073,709,551,615")
+    }
+
+    @Test mutating func `Decimals are rounded to their places`() {
+        for _ in 0..<1_000 {
+            // Quarters, so that halves are exact.
+            let value = Double(Int.random(in: -400_000...400_000, using: &random)) / 4
+            let places = Int.random(in: 2...6, using: &random)
+            #expect(decimal(value, places: places) == String(format: "%.\(places)f", value))
+        }
+        #expect(decimal(0.05, places: 1) == "0.1" && decimal(-0.5, places: 1) == "-0.5")
+        #expect(decimal(2.5, places: 0) == "3" && decimal(99.96, places: 1) == "100.0")
+    }
+
+    @Test(arguments: ["", ".", "1e5", "0x10", "inf", "nan", "-1", "+1", "1.2.3", "1,5", " 1", "1 "])
+    func `What is no plain decimal number`(text: String) {
+        #expect(decimalNumber(text) == nil)
+    }
+
+    @Test func `Plain decimal numbers`() {
+        #expect(decimalNumber("0") == 0 && decimalNumber("12.5") == 12.5)
+        #expect(decimalNumber(".5") == 0.5 && decimalNumber("5.") == 5)
+    }
+
+    @Test func `All is done only at a hundred percent`() {
+        #expect(percentText(0.99999) == "99%" && percentText(1) == "100%")
+        #expect(percentText(0) == "0%" && percentText(0.5) == "50%")
+    }
+
+    @Test func `Durations have two units at most`() {
+        let texts: [(Double, String)] = [
+            (0, "0 s"), (59.4, "59 s"), (59.6, "1 m 00 s"), (200, "3 m 20 s"),
+            (7_500, "2 h 05 m"), (86_399, "23 h 59 m"), (86_400, "1 d 00 h"),
+            (100_000, "1 d 03 h"), (-3, "0 s"),
+        ]
+        for (seconds, text) in texts { #expect(durationText(seconds) == text) }
+    }
+
+    @Test func `Latencies have three digits at most`() {
+        let texts: [(UInt64, String)] = [
+            (0, "0.00 ms"), (123_456, "0.12 ms"), (1_230_000, "1.2 ms"), (12_340_000, "12 ms"),
+            (999_000_000, "999 ms"), (1_500_000_000, "1.5 s"), (12_000_000_000, "12 s"),
+        ]
+        for (nanoseconds, text) in texts { #expect(latencyText(nanoseconds) == text) }
+    }
+
+    @Test mutating func `Hexadecimal digits are read back`() {
+        for _ in 0..<100 {
+            let value = UInt64.random(in: 0...(.max >> UInt64.random(in: 0..<64)), using: &random)
+            #expect(
+                hexadecimal(value).utf8.count == 16
+                    && UInt64(hexadecimal(value), radix: 16) == value)
+        }
+        #expect(hexadecimal([0, 9, 0x0a, 0xff]) == "00090aff")
+    }
+}
