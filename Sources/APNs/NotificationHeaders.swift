@@ -55,7 +55,7 @@ public struct NotificationHeaders: Sendable, Equatable {
             case topicMissing
             /// The topic has a placeholder, and columns are not filled in.
             case topicIsTemplate(String)
-            /// The topic is empty, or has characters other than printable ASCII.
+            /// The topic is empty, or has characters other than letters, digits, `-`, `.` and `_`.
             case topicMalformed
             /// The push type wants a suffix that the topic lacks.
             case topicLacksSuffix(String, suffix: String, PushType)
@@ -116,7 +116,7 @@ public struct NotificationHeaders: Sendable, Equatable {
         }
         if topic.contains("{{") {
             problems.append(error(.topicIsTemplate(topic)))
-        } else if topic.isEmpty || !topic.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) {
+        } else if topic.isEmpty || !topic.utf8.allSatisfy(Self.isOfTopic) {
             problems.append(error(.topicMalformed))
         } else if let suffix = pushType.topicSuffix, !topic.hasSuffix(suffix) {
             problems.append(error(.topicLacksSuffix(topic, suffix: suffix, pushType)))
@@ -129,6 +129,17 @@ public struct NotificationHeaders: Sendable, Equatable {
                 Problem(isError: !isByChance, kind: .topicOfOtherType(topic, other)))
         }
         return problems
+    }
+
+    /// Bundle IDs have letters, digits, hyphens and periods; some old ones an underscore.
+    private static func isOfTopic(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"):
+            true
+        default: false
+        }
     }
 
     /// The push type whose suffix a topic has; nil where it looks like a bundle ID.

@@ -15,6 +15,8 @@ import Testing
         #expect(errors(NotificationHeaders(), .certificate) == [])
         #expect(errors(NotificationHeaders(topic: "")) == [.topic])
         #expect(errors(NotificationHeaders(topic: "com.example.MyApp ")) == [.topic])
+        #expect(errors(NotificationHeaders(topic: "com.example.A,com.example.B")) == [.topic])
+        #expect(errors(NotificationHeaders(topic: "com.Example_1.My-App")) == [])
         let suffix = NotificationHeaders(topic: "com.example.MyApp", pushType: .voip)
         #expect(errors(suffix) == [.topic])
         let activity = NotificationHeaders(

@@ -17,8 +17,10 @@ struct EndingTests {
         }
     }
 
-    @Test("A resume of what is finished writes summary, metrics and report all the same")
-    func finishedAlready() throws {
+    @Test(
+        "A resume of what is finished says so, and writes summary, metrics and report all the same",
+        arguments: ["auto", "none"])
+    func finishedAlready(progress: String) throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 5)
         #expect(try campaign.send(to: server.endpoint).exitCode == 0)
@@ -27,7 +29,7 @@ struct EndingTests {
             to: "127.0.0.1:1",
             [
                 "--resume", "--summary", "\(path)/summary", "--metrics", "\(path)/metrics",
-                "--report", "\(path)/report.html", "--progress", "auto",
+                "--report", "\(path)/report.html", "--progress", progress,
             ])
         #expect(again.exitCode == 0 && again.errors.contains("is finished"), "\(again.errors)")
         let metrics = try String(contentsOfFile: "\(path)/metrics", encoding: .utf8)

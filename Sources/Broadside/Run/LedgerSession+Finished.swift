@@ -24,9 +24,9 @@ extension LedgerSession {
         let wasSent = summary.counts.sent > 0
         if cause != .complete { summary.outcome = wasSent ? .aborted : .error }
         let advice = StopAdvice(cause, .init(plan, self, summary, wasAnswered: true))
-        if plan.options.progress != .none {
-            standardError("the campaign of \(directory.path) is finished: nothing is sent")
-        }
+        // Said with `--progress none`, too: a job that is given the same ledger every night sends
+        // nothing from the second night on.
+        standardErrorLine("the campaign of \(directory.path) is finished: nothing is sent")
         try outlets.metrics?.publish(
             MetricsText(finishedSnapshot(), use: ProcessUse.now()).text)
         try summary.write(to: plan.options)

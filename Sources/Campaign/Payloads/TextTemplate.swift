@@ -41,7 +41,8 @@ public struct TextTemplate: Sendable, Equatable {
                 }
             }
         } catch {
-            throw Problem(message: "character \(error.offset + 1): \(error.message)")
+            let before = String(decoding: text.utf8.prefix(error.offset), as: UTF8.self)
+            throw Problem(message: "character \(before.count + 1): \(error.message)")
         }
         self.segments = segments
         tail = constant

@@ -170,7 +170,7 @@ import Testing
     @Test(
         "A header's mistakes have their place, and it has no types",
         arguments: [
-            ("ab{{n", 3, "not closed"), ("{{}}", 1, "names no column"),
+            ("ab{{n", 3, "not closed"), ("é–{{n", 3, "not closed"), ("{{}}", 1, "names no column"),
             ("x{{n:int}}", 2, "without types: write {{n}}"),
             ("{{a}}{{n:bool}}", 6, "without types: write {{n}}"),
         ])
