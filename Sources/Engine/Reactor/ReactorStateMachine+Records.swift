@@ -45,11 +45,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard !connections[index].isSending else { return }
         connections[index].isSending = true
         connections[index].handedOver = now.nanoseconds
-        // SAFETY: bytes that were sealed and not sent; they stay as they are while `isSending`, see
-        // `outgoing`.
-        let bytes = unsafe UnsafeRawBufferPointer(
-            start: connections[index].outgoing + connections[index].sentCount, count: waiting)
-        unsafe submissions.append(.send(connection: index, bytes: bytes))
+        // SAFETY: they stay as they are while `isSending`.
+        unsafe submissions.append(.send(connection: index, bytes: connections[index].unsent))
     }
 
     /// Makes one record.
@@ -71,13 +68,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         guard writer.recordCount > 0 else { return false }
 
-        // SAFETY: nothing is written to the record while it is sealed. The target is what
-        // `outgoing` has behind the sealed bytes, where the driver does not look, and the record
-        // layer checks its count.
+        // SAFETY: nothing is written to the record while it is sealed. The record layer checks the
+        // target's count.
         let plaintext = unsafe RawSpan(_unsafeBytes: writer.record)
-        let target = unsafe UnsafeMutableRawBufferPointer(
-            start: connections[index].outgoing + connections[index].sealedCount,
-            count: connections[index].outgoingRoom)
+        let target = unsafe connections[index].sealingRoom
         var sealed = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
         let isAlive = connections[index].records?.seal(plaintext, ciphertext: &sealed) ?? false
         connections[index].sealedCount += unsafe sealed.finalize(for: target)

@@ -1,4 +1,5 @@
 internal import HPACK
+internal import Support
 
 /// The header fields of one request that mean something to APNs: where their values lie.
 ///
@@ -9,8 +10,8 @@ internal import HPACK
     typealias Name = RequestFieldName
 
     /// Where the values are copied to.
-    // SAFETY: `SimulatorLimits.headerListSize` bytes, freed in `deinit`; the first `used` are set.
-    private let arena: UnsafeMutableRawBufferPointer
+    private let arena = OwnedMemory(byteCount: SimulatorLimits.headerListSize)
+    /// How many of its bytes are set.
     private var used = 0
     private var offsets = InlineArray<12, UInt16>(repeating: 0)
     private var counts = InlineArray<12, UInt16>(repeating: 0)
@@ -23,13 +24,7 @@ internal import HPACK
     private(set) var listSize = 0
 
     /// An empty head with room for a whole header list.
-    init() {
-        // SAFETY: `used` says that nothing of it is set.
-        unsafe arena = .allocate(byteCount: SimulatorLimits.headerListSize, alignment: 16)
-    }
-
-    // SAFETY: reached only through this value.
-    deinit { unsafe arena.deallocate() }
+    init() {}
 
     /// Forgets the fields.
     mutating func reset() {
@@ -66,7 +61,7 @@ internal import HPACK
         counts[name.rawValue] = UInt16(value.byteCount)
         // SAFETY: the list is not too large, so its values fit the arena; they lie elsewhere.
         unsafe value.withUnsafeBytes {
-            unsafe UnsafeMutableRawBufferPointer(rebasing: arena[used...]).copyMemory(from: $0)
+            unsafe arena[used...].copyMemory(from: $0)
         }
         used += value.byteCount
     }
@@ -82,7 +77,8 @@ internal import HPACK
         @_lifetime(borrow self) get {
             guard seen & (1 << UInt16(name.rawValue)) != 0 else { return nil }
             // SAFETY: the field was seen, so its range was written since `reset`.
-            let values = unsafe _overrideLifetime(RawSpan(_unsafeBytes: arena), borrowing: self)
+            let values = unsafe _overrideLifetime(
+                RawSpan(_unsafeBytes: UnsafeRawBufferPointer(arena.all)), borrowing: self)
             let offset = Int(offsets[name.rawValue])
             return values.extracting(offset..<offset + Int(counts[name.rawValue]))
         }
