@@ -1,16 +1,19 @@
-/// The `apns-id` of a row: campaign and row number, laid out as a version 8 UUID.
+/// The `apns-id` of a row: campaign, part and row number, laid out as a version 8 UUID.
 ///
 /// It is equal on retry and resume, and an id found in Apple's delivery log leads back to the row.
 /// RFC 9562 section 5.8 leaves a version 8 UUID's bits to its maker but for version and variant:
 ///
 ///     48 bits campaign | 4 bits version 8 | 12 bits campaign |
-///     2 bits variant 10 | 4 bits campaign | 10 bits zero | 48 bits row
+///     2 bits variant 10 | 4 bits campaign | 10 bits part | 48 bits row
 ///
 /// So the text's last group of twelve digits is the row number and nothing else, and a request
-/// template needs only that group patched.
+/// template needs only that group patched. A campaign of one list has part 0; the lists of a campaign of
+/// several have parts from 1, so that no two rows of a campaign share an id.
 public struct NotificationID: Sendable, Hashable {
     /// The campaign: random bits made with the ledger.
     public let campaign: UInt64
+    /// Which of the campaign's lists (`--part`), from 1; 0 for a campaign of one list.
+    public let part: UInt16
     /// The row's number, from 0; below 2^48.
     public let row: UInt64
 
@@ -20,15 +23,20 @@ public struct NotificationID: Sendable, Hashable {
     public static let rowDigitsOffset = 24
     /// How many digits the row has.
     static let rowDigitCount = 12
+    /// The highest part: it has 10 bits.
+    public static let partMax: UInt16 = 1023
     /// The first row number that has no id.
     static let rowLimit: UInt64 = 1 << 48
 
     /// - Parameters:
     ///   - campaign: The campaign's random bits.
+    ///   - part: At most `partMax`; 0 for a campaign of one list.
     ///   - row: must be below 2^48.
-    public init(campaign: UInt64, row: UInt64) {
+    public init(campaign: UInt64, part: UInt16 = 0, row: UInt64) {
         precondition(row < NotificationID.rowLimit, "a row number has at most 48 bits")
+        precondition(part <= NotificationID.partMax, "a part has at most 10 bits")
         self.campaign = campaign
+        self.part = part
         self.row = row
     }
 
@@ -36,7 +44,7 @@ public struct NotificationID: Sendable, Hashable {
     var high: UInt64 { (campaign & ~0xffff) | 0x8000 | (campaign >> 4 & 0xfff) }
 
     /// The UUID's lower 64 bits.
-    var low: UInt64 { 1 << 63 | (campaign & 0xf) << 58 | row }
+    var low: UInt64 { 1 << 63 | (campaign & 0xf) << 58 | UInt64(part) << 48 | row }
 
     /// Appends the 36 lower-case bytes of the text form; `bytes` must have the room.
     public func write(into bytes: inout OutputRawSpan) {
@@ -99,10 +107,9 @@ public struct NotificationID: Sendable, Hashable {
                 words.1 = words.1 << 4 | nibble
             }
         }
-        guard words.0 >> 12 & 0xf == 8, words.1 >> 62 == 2, words.1 >> 48 & 0x3ff == 0 else {
-            return nil
-        }
+        guard words.0 >> 12 & 0xf == 8, words.1 >> 62 == 2 else { return nil }
         campaign = (words.0 & ~0xffff) | (words.0 & 0xfff) << 4 | (words.1 >> 58 & 0xf)
+        part = UInt16(words.1 >> 48 & 0x3ff)
         row = words.1 & (NotificationID.rowLimit - 1)
     }
 }

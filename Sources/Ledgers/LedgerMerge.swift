@@ -4,9 +4,9 @@ import Lists
 public import Support
 internal import TLS
 
-/// One `ledger merge`: the ledgers of a campaign's shards, put together as one.
+/// One `ledger merge`: the ledgers of a campaign's shards or parts, put together as one.
 public enum LedgerMerge {
-    /// A ledger that stands for a shard.
+    /// A ledger that stands for a shard or a part.
     private struct Source {
         let directory: LedgerDirectory
         let manifest: Manifest
@@ -14,7 +14,8 @@ public enum LedgerMerge {
         let container: LedgerDirectory
     }
 
-    /// Copies the ledgers into a new directory, once they are known to be whole and of one list.
+    /// Copies the ledgers into a new directory, once they are known to be whole, and of one list or of all
+    /// parts of a campaign.
     ///
     /// - Parameters:
     ///   - output: The new directory.
@@ -32,7 +33,7 @@ public enum LedgerMerge {
             let identity = FileIdentity(path: path)
             for other in paths[..<place]
             where identity != nil && FileIdentity(path: other) == identity {
-                throw .request("\(other) and \(path) are the same ledger: name one ledger a shard")
+                throw .request("\(other) and \(path) are the same ledger: name each ledger once")
             }
             // Locked: a run that goes on would write to what is being copied.
             let directory = try LedgerDirectory.openLedgerLocked(path)
@@ -41,27 +42,42 @@ public enum LedgerMerge {
                     Source(directory: ledger, manifest: manifest, container: directory))
             }
         }
-        let order = try check(ledgers)
+        let areParts = ledgers.contains { $0.manifest.identity.part != nil }
+        let order = areParts ? try checkParts(ledgers) : try check(ledgers)
         for ledger in ledgers { try verify(ledger.directory, ledger.manifest) }
-        try compareLists(order.map { ledgers[$0] }, tokens: tokens)
+        if !areParts {
+            try compareLists(order.map { ledgers[$0] }, tokens: tokens)
+        } else if tokens != nil {
+            throw .usage("tokens", "names one list, and each part has its own: leave it out")
+        }
         let merged = try LedgerDirectory.create(output)
         do throws(BroadsideError) {
             var names: [String] = []
             for (number, place) in order.enumerated() {
                 let digits = String(number + 1)
-                names.append(
-                    "shard-" + String(repeating: "0", count: 4 - min(4, digits.count)) + digits)
-                try ledgers[place].directory.copyLedger(to: "\(output)/\(names[number])")
+                let zeros = String(repeating: "0", count: 4 - min(4, digits.count))
+                names.append((areParts ? "part-" : "shard-") + zeros + digits)
+                let copy = "\(output)/\(names[number])"
+                try ledgers[place].directory.copyLedger(to: copy)
+                // A part keeps the list that it was sent from.
+                if areParts, ledgers[place].directory.hasSpool {
+                    try ledgers[place].directory.copyFile(LedgerDirectory.spoolName, to: copy)
+                    LedgerDirectory.unlocked(copy).syncDirectory()
+                }
             }
-            if let spool = ledgers.first(where: { $0.container.hasSpool })?.container {
+            if !areParts, let spool = ledgers.first(where: { $0.container.hasSpool })?.container {
                 try spool.copyFile(LedgerDirectory.spoolName, to: output)
             }
             merged.syncDirectory()
-            let campaign = randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) }
-            let manifest = Manifest(
-                campaign: campaign, merging: order.map { ledgers[$0].manifest }, names: names)
+            let manifests = order.map { ledgers[$0].manifest }
+            let manifest =
+                areParts
+                ? Manifest(mergingParts: manifests, names: names)
+                : Manifest(
+                    campaign: randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) },
+                    merging: manifests, names: names)
             try merged.save(manifest)
-            return "merged \(names.count) shards' ledgers into \(output)"
+            return "merged \(names.count) \(areParts ? "parts" : "shards")' ledgers into \(output)"
         } catch {
             merged.discardCopies()
             throw error
@@ -132,6 +148,14 @@ public enum LedgerMerge {
         }
     }
 
+    private static func checkParts(_ ledgers: [Source]) throws(BroadsideError) -> [Int] {
+        do throws(PartSet.Problem) {
+            return try PartSet(ledgers.map(\.manifest)).order
+        } catch {
+            throw .request(error.description { ledgers[$0].directory.path })
+        }
+    }
+
     private static func verify(
         _ directory: LedgerDirectory, _ manifest: Manifest
     ) throws(BroadsideError) {
@@ -163,8 +187,28 @@ extension ShardSet.Problem {
     }
 }
 
+extension PartSet.Problem {
+    /// One line: what is wrong, and how to fix it.
+    func description(_ path: (Int) -> String) -> String {
+        switch self {
+        case .noPart(let place):
+            "\(path(place)) was sent without --part: name the ledgers of one campaign's parts"
+        case .otherCampaign(let place, let difference):
+            "\(path(place)) is another campaign's than \(path(0)): \(difference): name the ledgers "
+                + "of one campaign's parts"
+        case .samePart(let first, let second):
+            "\(path(first)) and \(path(second)) are of the same part: name one ledger per part"
+        case .sameList(let first, let second):
+            "\(path(first)) and \(path(second)) were sent from lists with the same content: each part "
+                + "has rows of its own, so one of them is not the campaign's"
+        case .missing(let index, let count):
+            "the ledger of part \(index)/\(count) is missing: name it, too"
+        }
+    }
+}
+
 extension LedgerDirectory {
-    /// The ledgers that stand for this one: itself, or those of a merged one's shards.
+    /// The ledgers that stand for this one: itself, or those of a merged one's shards or parts.
     package func ledgers() throws(BroadsideError) -> [(
         directory: LedgerDirectory, manifest: Manifest
     )] {
@@ -225,7 +269,7 @@ extension LedgerDirectory {
     /// Takes a merge away that could not be finished.
     func discardCopies() {
         guard isNew, !hasManifest, let names = try? names() else { return }
-        for name in names where name.hasPrefix("shard-") {
+        for name in names where name.hasPrefix("shard-") || name.hasPrefix("part-") {
             let below = LedgerDirectory.unlocked("\(path)/\(name)")
             for file in (try? below.names()) ?? [] { SystemCall.unlink("\(path)/\(name)/\(file)") }
             SystemCall.rmdir("\(path)/\(name)")

@@ -9,7 +9,7 @@ public import Support
 public struct LedgerReader {
     package let directory: LedgerDirectory
     package let manifest: Manifest
-    /// The ledger itself, or those of the shards that it was merged from.
+    /// The ledger itself, or those of the shards or parts that it was merged from.
     package let ledgers: [(directory: LedgerDirectory, manifest: Manifest)]
 
     /// Opens a ledger's directory.
@@ -51,13 +51,23 @@ public struct LedgerReader {
         var text = "sound: \(summary.reservedRowCount) rows reserved, "
         text += "\(summary.count(.accepted)) accepted"
         text += manifest.isFinished ? ", finished" : ", not finished"
-        if manifest.shards != nil { text += ", \(ledgers.count) shards" }
+        if manifest.shards != nil {
+            text += ", \(ledgers.count) \(manifest.holdsParts ? "parts" : "shards")"
+        }
         return text + tails
     }
 
-    /// Of a merged ledger: that its shards are all of one campaign's.
+    /// Of a merged ledger: that its shards or parts are all of one campaign's.
     private func checkShards() throws(BroadsideError) {
         guard manifest.shards != nil else { return }
+        if manifest.holdsParts {
+            do throws(PartSet.Problem) {
+                _ = try PartSet(ledgers.map(\.manifest))
+            } catch {
+                throw BroadsideError(error.description { ledgers[$0].directory.path }, exitCode: 5)
+            }
+            return
+        }
         do throws(ShardSet.Problem) {
             _ = try ShardSet(ledgers.map(\.manifest))
         } catch {
@@ -68,7 +78,7 @@ public struct LedgerReader {
     /// The names that `export` takes for its states.
     package static var stateNames: [String] { RowState.allCases.map(\.name) }
 
-    /// Writes rows in list order.
+    /// Writes rows in list order; of a merged ledger of parts, one part after the other.
     ///
     /// - Parameters:
     ///   - tokens: The list; nil: where the run read it, if it is still there.
@@ -106,7 +116,24 @@ public struct LedgerReader {
             }
             wanted.insert(state)
         }
-        let list = try openList(tokens)
+        var header: [UInt8] = []
+        format.appendHeader(to: &header)
+        try refuseOneList(tokens)
+        for ledgers in manifest.holdsParts ? ledgers.map({ [$0] }) : [ledgers] {
+            let list = try openList(tokens, of: ledgers[0])
+            if !header.isEmpty { try output(header.rawSpan) }
+            header = []
+            try writeRows(
+                of: ledgers, list: list, format, wanted, reasons, tokens: tokens, output: output)
+        }
+    }
+
+    /// Writes the rows of ledgers that are of one list.
+    private func writeRows(
+        of ledgers: [(directory: LedgerDirectory, manifest: Manifest)], list: TokenList?,
+        _ format: ExportFormat, _ wanted: Set<RowState>, _ reasons: [String], tokens: String?,
+        output: (RawSpan) throws(BroadsideError) -> Void
+    ) throws(BroadsideError) {
         var parts = MergedExport()
         for ledger in ledgers {
             let identity = ledger.manifest.identity
@@ -116,16 +143,17 @@ public struct LedgerReader {
                 notesRows: ledgers.count > 1,
                 // Only the provider API's requests carry one.
                 campaign: identity.wireProtocol == nil ? ledger.manifest.campaignNumber : nil,
+                part: identity.partNumber,
                 acceptsBySilence: identity.acceptsBySilence,
                 reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })
             parts.append(export, list: list.map { ListPartReader(list: $0) })
         }
-        var header: [UInt8] = []
-        format.appendHeader(to: &header)
-        try output(header.rawSpan)
         try parts.write(
             output,
-            unreadable: { error in unreadable(error, directory, tokens: tokens) })
+            unreadable: { error in
+                unreadable(
+                    error, ledgers.count == 1 ? ledgers[0].directory : directory, tokens: tokens)
+            })
     }
 
     /// A fault in the ledger, or in the list that was named for it.
@@ -145,7 +173,21 @@ public struct LedgerReader {
         try OutputRule(inputs: list, ledgers: [directory.path]).check(option: "output", path: path)
     }
 
-    func openList(_ tokens: String?) throws(BroadsideError) -> TokenList? {
+    /// The list of a part can't be told by one path for all of them.
+    func refuseOneList(_ tokens: String?) throws(BroadsideError) {
+        guard tokens != nil, manifest.holdsParts else { return }
+        throw .usage(
+            "tokens",
+            "names one list, and each part of \(directory.path) has its own: name the part's ledger, "
+                + "such as --ledger \(directory.path)/\(manifest.shards?.first ?? "")")
+    }
+
+    /// The list that one of the ledgers was sent from.
+    func openList(
+        _ tokens: String?, of ledger: (directory: LedgerDirectory, manifest: Manifest)
+    ) throws(BroadsideError) -> TokenList? {
+        // Shards are of one list, which the merged ledger knows.
+        let (directory, manifest) = manifest.holdsParts ? ledger : (self.directory, self.manifest)
         if let tokens { return try manifest.openList(at: tokens) }
         let spool = try directory.spool()
         guard let path = manifest.listPath ?? spool, fileExists(path) else {
@@ -211,8 +253,8 @@ package func canonicalToken(_ text: String) -> [UInt8]? {
 }
 
 /// The apns-id of a row.
-func notificationIDText(campaign: UInt64, row: UInt64) -> [UInt8] {
+func notificationIDText(campaign: UInt64, part: UInt16, row: UInt64) -> [UInt8] {
     [UInt8](capacity: NotificationID.textCount) { output in
-        NotificationID(campaign: campaign, row: row).write(into: &output)
+        NotificationID(campaign: campaign, part: part, row: row).write(into: &output)
     }
 }

@@ -1,12 +1,14 @@
 import APNs
-import Campaign
+public import Campaign
 import Lists
 public import Support
 
 /// A row that `ledger find` found.
 public struct FoundRow: Sendable {
-    /// The ledger's directory, as it was named.
+    /// The ledger's directory, as it was named; in a merged ledger of parts, that of the row's part.
     public var ledger: String
+    /// Which of the campaign's lists the row is of; nil for a campaign of one list.
+    public var part: CampaignPart?
     fileprivate var row: ExportRow
 
     /// One line for people.
@@ -16,6 +18,7 @@ public struct FoundRow: Sendable {
         if !row.reason.isEmpty {
             text += " \(printable(String(decoding: row.reason, as: UTF8.self)))"
         }
+        if let part { text += ", part \(part.text)" }
         if let line = row.line { text += ", line \(line)" }
         text += ", attempts \(row.attempts)"
         if !row.notificationID.isEmpty {
@@ -38,6 +41,7 @@ public struct FoundRow: Sendable {
         let columns = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
         var line = JSONLine()
         line.add("ledger", ledger)
+        if let part { line.add("part", UInt64?(UInt64(part.index))) }
         return line.object.dropLast() + "," + columns
     }
 }
@@ -74,11 +78,18 @@ extension LedgerReader {
                 digits, fingerprint: TokenText.fingerprint(digits.rawSpan))
         }
         guard let wanted else { return [] }
+        try refuseOneList(tokens)
         var found: [FoundRow] = []
         for ledger in ledgers {
-            if let identifier, identifier.campaign != ledger.manifest.campaignNumber { continue }
+            if let identifier {
+                let manifest = ledger.manifest
+                guard identifier.campaign == manifest.campaignNumber,
+                    identifier.part == manifest.identity.partNumber
+                else { continue }
+            }
+            let path = manifest.holdsParts ? ledger.directory.path : directory.path
             found += try search(for: wanted, ledger, tokens: tokens).map {
-                FoundRow(ledger: directory.path, row: $0)
+                FoundRow(ledger: path, part: ledger.manifest.identity.part, row: $0)
             }
         }
         return found
@@ -95,11 +106,13 @@ extension LedgerReader {
             appendNotificationID: { row, bytes in
                 // Only the provider API's requests carry one.
                 guard identity.wireProtocol == nil else { return }
-                bytes += notificationIDText(campaign: campaign, row: row)
+                bytes += notificationIDText(
+                    campaign: campaign, part: identity.partNumber, row: row)
             })
         let index = try index(ledger)
         let rowCount = ledger.manifest.rowCount
-        let list = tokens == nil ? try? openList(nil) : try openList(tokens)
+        let list =
+            tokens == nil ? try? openList(nil, of: ledger) : try openList(tokens, of: ledger)
         do throws(LedgerError) {
             if let list {
                 var reader = ListPartReader(list: list)

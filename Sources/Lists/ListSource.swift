@@ -75,6 +75,7 @@ internal import Synchronization
         let chunk = try nextPart(rowLimit: rowLimit)
         do throws(BroadsideError) {
             try list.checkUnchanged()
+            if let chunk { try list.checkRowCount(chunk.end.row) }
         } catch {
             if let chunk { pool.giveBack(chunk) }
             isAtEnd = false

@@ -43,6 +43,17 @@ extension TokenList {
         return hash.text()
     }
 
+    /// The ledger has no number for a row behind its limit.
+    ///
+    /// - Parameter count: Rows read so far.
+    func checkRowCount(_ count: UInt64) throws(BroadsideError) {
+        guard count > LedgerFormat.rowLimit else { return }
+        throw .request(
+            name,
+            ": it has more than \(grouped(LedgerFormat.rowLimit)) rows: split it into several lists"
+        )
+    }
+
     /// - Throws: Exit code 5 where its file is not as it was when it was opened.
     func checkUnchanged() throws(BroadsideError) { try bytes.checkUnchanged() }
 }

@@ -92,6 +92,8 @@ extension MalformedRequest {
         .init(["--resume", "--retry", "accepted"], says: ["--retry 'accepted'", "unknown"]),
     ]
 
+    private static let id = "0123456789abcdef"
+
     static let lists: [MalformedRequest] = [
         .init(["--shard", "0/3"], says: ["--shard '0/3'", "K/N"]),
         .init(["--shard", "4/3"], says: ["--shard '4/3'"]),
@@ -100,6 +102,19 @@ extension MalformedRequest {
         .init(["--shard", "1/65537"], says: ["--shard '1/65537'"]),
         .init(["--shard", "+1/2"], says: ["--shard '+1/2'"]),
         .init(["--shard", "1/2", "--to", "aabb"], without: ["tokens"], says: ["--shard", "--to"]),
+        .init(["--part", "1/2"], says: ["--part goes with --campaign-id"]),
+        .init(["--campaign-id", id], says: ["--campaign-id goes with --part"]),
+        .init(["--part", "3/2", "--campaign-id", id], says: ["--part '3/2'", "K/N"]),
+        .init(["--part", "1/1024", "--campaign-id", id], says: ["--part '1/1024'", "1,023"]),
+        .init(["--part", "1/2", "--campaign-id", "12"], says: ["--campaign-id '12'", "16"]),
+        .init(
+            ["--part", "1/2", "--campaign-id", "+123456789abcdef"], says: ["--campaign-id '+12"]),
+        .init(
+            ["--part", "1/2", "--campaign-id", id, "--shard", "1/2"],
+            says: ["--shard and --part exclude"]),
+        .init(
+            ["--part", "1/2", "--campaign-id", id, "--to", "aabb"], without: ["tokens"],
+            says: ["--part and --to exclude"]),
         .init(["--duplicates", "drop"], says: ["--duplicates 'drop'", "skip"]),
         .init(["--suppress", "@nothing"], says: ["--suppress", "@nothing", "No such file"]),
         .init(["--suppress", "@directory"], says: ["--suppress", "@directory"]),

@@ -13,7 +13,7 @@ extension Simulation {
         let limit = plan.limit(epoch: epoch)
         do {
             let index = try LedgerIndex(
-                segments: segments, campaign: plan.campaign, recordedLengths: manifestLengths,
+                segments: segments, campaign: plan.segmentNumber, recordedLengths: manifestLengths,
                 rows: CampaignRows(limit: limit))
             let states = try readLedger(index).map(\.state)
             for row in states.indices where states[row] == .inDoubt { wasInDoubt[row] = true }
@@ -71,7 +71,7 @@ extension Simulation {
         var files: [SimulatedSegment] = []
         for index in 0..<plan.reactors {
             let ledger = LedgerWriter(
-                campaign: plan.campaign, epoch: UInt32(process.epoch), reactor: UInt16(index))
+                campaign: plan.segmentNumber, epoch: UInt32(process.epoch), reactor: UInt16(index))
             files.append(SimulatedSegment(epoch: UInt32(process.epoch), reactor: UInt16(index)))
             let machine = TransparentReactor(
                 settings: plan.settings(), coordinator: process.coordinator, reactor: index,

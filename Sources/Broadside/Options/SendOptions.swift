@@ -1,4 +1,5 @@
 public import APNs
+public import Campaign
 import Engine
 public import Lists
 public import Observability
@@ -134,6 +135,10 @@ public struct SendOptions: Sendable {
     public var limit: UInt64?
     /// Which part of the list; nil: all of it.
     public var shard: ListShard?
+    /// Which of the campaign's lists this one is; nil: a campaign of one list.
+    public var part: CampaignPart?
+    /// The campaign's number, shared by all its parts; nil: random.
+    public var campaignID: UInt64?
     /// A list of opt-outs; nil: none.
     public var suppress: String?
     /// Whether later copies of a token are skipped.

@@ -35,7 +35,8 @@ extension Plan {
             requestTimeout: options.requestTimeout,
             giveUpAfter: options.giveUpAfter ?? SendOptions.defaultGiveUpAfter,
             giveUpAfterIsExplicit: options.giveUpAfter != nil, abortAfter: options.abortAfter,
-            reactors: shape.reactors, seed: manifest.campaignNumber)
+            reactors: shape.reactors, seed: manifest.segmentNumber)
+        settings.part = manifest.identity.partNumber
         if payloads.set.isPersonal { settings.personal = payloads.set }
         if payloads.set.collapse != nil { settings.collapseIdentifier = nil }
         settings.binary = binarySettings(expirationSeconds: manifest.expirationSeconds)

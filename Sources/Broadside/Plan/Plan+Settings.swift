@@ -13,6 +13,7 @@ extension Plan {
         add("endpoint", place)
         if options.endpoint == nil { add("environment", options.environment.rawValue) }
         if case .file(let path) = options.tokens { add("tokens", path) }
+        add("part", options.part?.text)
         add("payload", options.payload.map { "\($0), \(payloads.description)" })
         add("payload by", options.payloadBy)
         if let binaryWait {

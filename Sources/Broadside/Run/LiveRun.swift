@@ -77,7 +77,7 @@ struct LiveRun {
                     reactor: reactor, settings: settings, coordinator: coordinator,
                     services: services,
                     recipe: recipe, pool: pool, layout: list.layout,
-                    campaign: session.campaign, epoch: session.epoch,
+                    campaign: session.segmentNumber, epoch: session.epoch,
                     segment: segment, trace: outlets.trace))
         }
         // Nothing is reserved before every segment is known to be there: one that is missing later on
@@ -85,7 +85,7 @@ struct LiveRun {
         session.directory.syncDirectory()
         for (reactor, segment) in segments.enumerated() {
             try session.directory.writeHeader(
-                segment, campaign: session.campaign, epoch: session.epoch,
+                segment, campaign: session.segmentNumber, epoch: session.epoch,
                 reactor: UInt16(reactor))
         }
         try session.noteSegmentsMade()

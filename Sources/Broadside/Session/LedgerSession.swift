@@ -24,6 +24,8 @@ final class LedgerSession {
     let skips: ExclusionIndex?
 
     var campaign: UInt64 { manifest.campaignNumber }
+    /// The number in the headers of its segments.
+    var segmentNumber: UInt64 { manifest.segmentNumber }
     var isResumed: Bool { index != nil }
 
     /// - Parameters:
@@ -187,7 +189,7 @@ final class LedgerSession {
     static func begin(
         _ plan: Plan, identity: CampaignIdentity, list: TokenList, part: ListGap, now: Now
     ) -> (Manifest, UInt32) {
-        let number = randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) }
+        let number = plan.options.campaignID ?? randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) }
         var manifest = Manifest(
             campaign: number, identity: identity,
             firstStartedAtMilliseconds: now.wallMilliseconds,
@@ -217,7 +219,9 @@ final class LedgerSession {
             priority: Int(plan.headers.priority.rawValue), expiration: expiration,
             collapseID: plan.options.collapseID,
             environment: plan.options.environment.rawValue,
-            shard: plan.options.shard?.identity(of: list), suppressSHA256: skips?.suppressSHA256,
+            shard: plan.options.shard?.identity(of: list), part: plan.options.part,
+            campaignID: plan.options.campaignID.map { hexadecimal($0) },
+            suppressSHA256: skips?.suppressSHA256,
             duplicates: plan.options.skipsDuplicates ? "skip" : nil,
             wireProtocol: plan.options.wireProtocol == .binary
                 ? CampaignIdentity.binaryProtocol : nil)

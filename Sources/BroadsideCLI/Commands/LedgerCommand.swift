@@ -16,12 +16,13 @@ enum LedgerCommand {
                     bad record
             find    one row by --apns-id, or the rows of a --token, in one or several ledgers; exit 1
                     if there is none
-            merge   copies the ledgers of all shards of a campaign into one, after verifying each and
-                    checking that they belong to the same list
+            merge   copies the ledgers of all shards of a list, or of all parts of a campaign, into one,
+                    after verifying each and checking that they belong together
             repair  copies the provably intact part of a damaged ledger; all other rows become in doubt
 
             The list is read from where the run read it, or from --tokens; without it, exports lack
-            line numbers and the tokens of accepted rows.
+            line numbers and the tokens of accepted rows. Each part of a merged campaign has its own list
+            and is a ledger itself: DIR/part-0001 and so on.
             """,
         sections: [group.section],
         examples: [
@@ -150,7 +151,8 @@ enum LedgerCommand {
     ) throws(BroadsideError) -> Int32 {
         let output = try arguments.required("output", "DIR")
         guard !ledgers.isEmpty else {
-            throw .request("merge needs the ledgers of all shards: merge --output DIR DIR...")
+            throw .request(
+                "merge needs the ledgers of all shards or parts: merge --output DIR DIR...")
         }
         print(try LedgerMerge.run(output: output, ledgers: ledgers, tokens: values.tokens))
         return 0
@@ -187,8 +189,18 @@ enum LedgerCommand {
         }
         if rows.isEmpty {
             standardErrorLine(
-                "broadside: no such row in \(ledgers.count == 1 ? "this ledger" : "these ledgers")")
+                "broadside: no such row in \(ledgers.count == 1 ? "this ledger" : "these ledgers")"
+                    + (otherPart(values.notificationID).map { ": \($0)" } ?? ""))
         }
         return rows.isEmpty ? 1 : 0
+    }
+
+    /// Where an apns-id of a campaign of several lists leads; nil for any other.
+    private static func otherPart(_ text: String?) -> String? {
+        guard let text, let identifier = NotificationID(parsing: Array(text.utf8).rawSpan),
+            identifier.part > 0
+        else { return nil }
+        return "the apns-id is of row \(identifier.row) of part \(identifier.part) of campaign "
+            + "\(hexadecimal(identifier.campaign)): name that part's ledger"
     }
 }

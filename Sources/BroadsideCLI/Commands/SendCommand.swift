@@ -292,6 +292,7 @@ enum SendCommand {
         if arguments.has("canary-max-rejected"), options.canary == nil {
             throw .usage("canary-max-rejected", "goes with --canary: add --canary N")
         }
+        try FleetOptions.check(options)
         if options.mustResume { options.resumes = true }
         if options.preview != nil, options.resumes {
             throw .usage(

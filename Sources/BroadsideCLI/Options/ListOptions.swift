@@ -58,6 +58,8 @@ enum ListOptions {
                 }
                 options.shard = shard
             },
+            FleetOptions.part,
+            FleetOptions.campaignID,
             .file(
                 "suppress", \.suppress,
                 "suppression list, in any list format: rows with these tokens end as skipped, Suppressed"

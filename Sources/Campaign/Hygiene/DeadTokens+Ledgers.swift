@@ -44,7 +44,7 @@ public struct VerdictLedger {
             }
             sound.append(
                 try ValidatedSegment(
-                    checking: segment, campaign: manifest.campaignNumber,
+                    checking: segment, campaign: manifest.segmentNumber,
                     recordedByteCount: recorded, with: &reader, body))
         }
     }

@@ -41,6 +41,11 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public var environment: String
     /// Which part of the list; nil for all of it.
     var shard: Shard?
+    /// Which of the campaign's lists; nil for a campaign of one list, and in a merged ledger.
+    public var part: CampaignPart?
+    /// The campaign's number as it was asked for, 16 hexadecimal digits; nil for one that was drawn at
+    /// random.
+    public var campaignID: String?
     /// SHA-256 of the list of opt-outs, decoded; hexadecimal.
     var suppressSHA256: String?
     /// What becomes of later copies of a token: `skip`; nil where they are sent.
@@ -53,8 +58,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public init(
         listByteCount: UInt64?, listFormat: String, columns: [String], payloadSHA256: String,
         topic: String?, pushType: String, priority: Int, expiration: String?, collapseID: String?,
-        environment: String, shard: Shard?, suppressSHA256: String?, duplicates: String? = nil,
-        wireProtocol: String? = nil
+        environment: String, shard: Shard?, part: CampaignPart? = nil, campaignID: String? = nil,
+        suppressSHA256: String?, duplicates: String? = nil, wireProtocol: String? = nil
     ) {
         self.listByteCount = listByteCount
         self.listFormat = listFormat
@@ -67,6 +72,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         self.collapseID = collapseID
         self.environment = environment
         self.shard = shard
+        self.part = part
+        self.campaignID = campaignID
         self.suppressSHA256 = suppressSHA256
         self.duplicates = duplicates
         self.wireProtocol = wireProtocol
@@ -97,6 +104,10 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             let (own, others) = (self[keyPath: path], other[keyPath: path])
             return own == others ? nil : "\(name) was \(words(own)), now it is \(words(others))"
         }
+        // Parts have lists of their own: which part it is says more than that the list differs.
+        if let difference = differ("the campaign id", \.campaignID) ?? differ("the part", \.part) {
+            return difference
+        }
         if listByteCount != nil && other.listByteCount != nil,
             let difference = differ("the list's size in bytes", \.listByteCount)
         {
@@ -123,6 +134,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     private func words<Value>(_ value: Value) -> String {
         switch value {
         case let shard as Shard: "\(shard.index)/\(shard.count)\(shard.isByRow ? " by rows" : "")"
+        case let part as CampaignPart: part.text
         case let columns as [String]: columns.joined(separator: ",")
         case let text as String: text
         case let number as Int: String(number)

@@ -40,9 +40,10 @@ struct ExportPieces: ~Copyable {
 
     /// - Parameters:
     ///   - campaign: whose apns-ids the rows have; nil: none.
+    ///   - part: which of the campaign's lists they are of; 0 for a campaign of one list.
     ///   - reasonText: the text of a reason's stable code.
     init(
-        _ format: ExportFormat, campaign: UInt64?, acceptsBySilence: Bool,
+        _ format: ExportFormat, campaign: UInt64?, part: UInt16, acceptsBySilence: Bool,
         reasonText: @escaping (UInt8) -> String
     ) {
         self.acceptsBySilence = acceptsBySilence
@@ -71,7 +72,7 @@ struct ExportPieces: ~Copyable {
         hasIdentifiers = campaign != nil
         if let campaign {
             let text = [UInt8](capacity: NotificationID.textCount) {
-                NotificationID(campaign: campaign, row: 0).write(into: &$0)
+                NotificationID(campaign: campaign, part: part, row: 0).write(into: &$0)
             }
             identifierStart = piece(names[7] + quote + text[..<NotificationID.rowDigitsOffset])
             identifierEnd = piece(quote + names[8])

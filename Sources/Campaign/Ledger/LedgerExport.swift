@@ -47,12 +47,13 @@ public struct LedgerExport: ~Copyable {
     ///   - isPart: whether it is a part of another one: then it has no header.
     ///   - notesRows: whether `rows` is wanted.
     ///   - campaign: whose apns-ids the rows have; nil: they have none.
+    ///   - part: which of the campaign's lists they are of, from 1; 0 for a campaign of one list.
     ///   - acceptsBySilence: whether accepted rows had no answer, and so have no status.
     ///   - reasonText: the text of a reason's stable code.
     public init(
         of index: LedgerIndex, states: Set<RowState>? = nil, reasons: Set<String> = [],
         format: ExportFormat, isPart: Bool = false, notesRows: Bool = false, campaign: UInt64?,
-        acceptsBySilence: Bool = false, reasonText: @escaping (UInt8) -> String
+        part: UInt16 = 0, acceptsBySilence: Bool = false, reasonText: @escaping (UInt8) -> String
     ) {
         let wanted = states ?? Set(RowState.allCases.filter(\.isSettled))
         self.states = wanted.reduce(0) { $0 | 1 << UInt16($1.rawValue) }
@@ -63,14 +64,14 @@ public struct LedgerExport: ~Copyable {
             appendNotificationID: { row, output in
                 guard let campaign else { return }
                 output += [UInt8](capacity: NotificationID.textCount) {
-                    NotificationID(campaign: campaign, row: row).write(into: &$0)
+                    NotificationID(campaign: campaign, part: part, row: row).write(into: &$0)
                 }
             },
             acceptsBySilence: acceptsBySilence)
         verdicts = ChunkVerdicts(of: index)
         text = ExportText(
             ExportPieces(
-                format, campaign: campaign, acceptsBySilence: acceptsBySilence,
+                format, campaign: campaign, part: part, acceptsBySilence: acceptsBySilence,
                 reasonText: reasonText))
         self.notesRows = notesRows
         headerIsDone = isPart

@@ -111,8 +111,8 @@ extension LedgerSalvage {
 }
 
 extension LedgerSalvage {
-    /// The campaign's number.
-    public var campaignNumber: UInt64 { manifest.campaignNumber }
+    /// The number in the headers of the ledger's segments.
+    public var segmentNumber: UInt64 { manifest.segmentNumber }
 
     /// When a run began.
     public func startMilliseconds(of number: UInt32) -> UInt64 {

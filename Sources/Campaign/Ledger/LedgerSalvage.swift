@@ -104,7 +104,7 @@ public struct LedgerSalvage {
         _ segment: LedgerSegment, _ reader: inout BlockReader
     ) throws(LedgerError) {
         let expected = LedgerFormat.segmentHeader(
-            campaign: manifest.campaignNumber, epoch: segment.epoch, reactor: segment.reactor)
+            campaign: manifest.segmentNumber, epoch: segment.epoch, reactor: segment.reactor)
         let lengths = manifest.recordedLengths[segment.epoch]
         let isEmpty =
             manifest.epochs.first { $0.number == segment.epoch }?.hasReservedNothing ?? false

@@ -110,7 +110,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         self.listPath = listPath
     }
 
-    /// The campaign's number, as segments have it.
+    /// The campaign's number, as apns-ids have it.
     public var campaignNumber: UInt64 { UInt64(campaign, radix: 16)! }
 
     /// Begins a run.
@@ -318,7 +318,7 @@ extension LedgerIndex {
                 segment: LedgerFormat.segmentName(epoch: epoch.number, reactor: missing))
         }
         try self.init(
-            segments: segments, campaign: manifest.campaignNumber,
+            segments: segments, campaign: manifest.segmentNumber,
             recordedLengths: manifest.recordedLengths,
             headedRuns: Set(manifest.epochs.filter(\.mustHaveSegments).map(\.number)),
             rows: manifest.rows)

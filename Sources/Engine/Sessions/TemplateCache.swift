@@ -84,7 +84,7 @@ extension ReactorSettings {
         unsafe block.bytes.withUnsafeMutableBytes { bytes in
             let target = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[hole])
             var identifier = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
-            NotificationID(campaign: campaign, row: 0).write(into: &identifier)
+            NotificationID(campaign: campaign, part: part, row: 0).write(into: &identifier)
             _ = unsafe identifier.finalize(for: target)
         }
     }

@@ -34,6 +34,8 @@ package struct ReactorLimits: Sendable {
 package struct ReactorSettings: Sendable {
     /// The campaign's number: the first part of every apns-id.
     var campaign: UInt64
+    /// Which of the campaign's lists, from 1; 0 for a campaign of one list.
+    package var part: UInt16 = 0
     /// `:authority` of every request: the host name, and the port where it is not 443.
     var authority: [UInt8]
     var topic: [UInt8]?

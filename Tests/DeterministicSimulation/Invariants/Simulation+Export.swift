@@ -13,7 +13,7 @@ extension Simulation {
         do {
             var export = LedgerExport(
                 of: index, states: Set(RowState.allCases), format: .csv,
-                campaign: plan.campaign,
+                campaign: plan.campaign, part: plan.part?.index ?? 0,
                 reasonText: { Reason(rawValue: $0)?.text ?? "" })
             var reader = ListPartReader(
                 list: TokenList(lines: plan.list.bytes, layout: plan.list.layout))
@@ -52,7 +52,7 @@ extension Simulation {
             Array(row.reason.utf8),
             number64(row.timestamp),
             number64(UInt64(row.attempts)),
-            SimulationPlan.identifier(campaign: plan.campaign, row: UInt64(number)),
+            plan.identifier(row: UInt64(number)),
             isSettled ? number64(row.settledAt) : [],
         ]
         return Array(fields.joined(separator: [0x2c]))
@@ -104,7 +104,7 @@ extension Simulation {
                 listByteCount: UInt64(plan.list.bytes.count), listFormat: "lines",
                 columns: ["token"], payloadSHA256: "", topic: "com.example.news",
                 pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
-                environment: "production", shard: nil, suppressSHA256: nil),
+                environment: "production", shard: nil, part: plan.part, suppressSHA256: nil),
             firstStartedAtMilliseconds: Self.wallStart, listPath: nil)
         for epoch in 1...segments.count {
             _ = manifest.beginEpoch(

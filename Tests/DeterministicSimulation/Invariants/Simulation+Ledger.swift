@@ -128,7 +128,7 @@ extension Simulation {
         do {
             let index = try LedgerIndex(
                 segments: segments.flatMap { $0 }.map(\.ledgerSegment),
-                campaign: plan.campaign, recordedLengths: manifestLengths)
+                campaign: plan.segmentNumber, recordedLengths: manifestLengths)
             rows = try readLedger(index)
             // Not each time: it takes as long as all the rest.
             if rows.allSatisfy(\.state.isSettled) || plan.seed % 4 == 0 {

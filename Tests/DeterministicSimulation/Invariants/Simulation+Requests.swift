@@ -23,7 +23,8 @@ extension Simulation {
         }
         guard let text = value("apns-id"),
             let id = text.withUnsafeBytes({ NotificationID(parsing: RawSpan(_unsafeBytes: $0)) }),
-            id.campaign == plan.campaign, id.row < plan.list.tokens.count
+            id.campaign == plan.campaign, id.part == plan.part?.index ?? 0,
+            id.row < plan.list.tokens.count
         else {
             fail("a request's apns-id is not a row's: \(Self.text(value("apns-id") ?? []))")
             return nil

@@ -146,15 +146,16 @@ struct SimulationPlan {
     /// What all apns-ids of the campaign begin with.
     var idPrefix: [UInt8] {
         Array(
-            Self.identifier(campaign: campaign, row: 0).prefix(NotificationID.rowDigitsOffset))
+            identifier(row: 0).prefix(NotificationID.rowDigitsOffset))
     }
 
     /// A row's apns-id.
-    static func identifier(campaign: UInt64, row: UInt64) -> [UInt8] {
+    func identifier(row: UInt64) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: NotificationID.textCount) { buffer, count in
             let memory = UnsafeMutableRawBufferPointer(buffer)
             var output = OutputRawSpan(buffer: memory, initializedCount: 0)
-            NotificationID(campaign: campaign, row: row).write(into: &output)
+            NotificationID(campaign: campaign, part: part?.index ?? 0, row: row)
+                .write(into: &output)
             count = output.finalize(for: memory)
         }
     }
@@ -214,8 +215,21 @@ struct SimulationPlan {
         return settings
     }
 
+    /// Every third seed's list is one of several of its campaign's. No draw of its own.
+    var part: CampaignPart? {
+        guard seed % 3 == 1 else { return nil }
+        return CampaignPart(
+            index: UInt16(seed / 3 % UInt64(CampaignPart.countMax)) + 1,
+            count: CampaignPart.countMax)
+    }
+
+    /// The number in the headers of the ledger's segments.
+    var segmentNumber: UInt64 {
+        Manifest.segmentNumber(campaign: campaign, part: part?.index ?? 0)
+    }
+
     private func sharedSettings() -> ReactorSettings {
-        ReactorSettings(
+        var settings = ReactorSettings(
             campaign: campaign, authority: Self.authority, topic: topic, pushType: Self.pushType,
             priority: Self.priority, expiration: expiration,
             collapseIdentifier: collapseIdentifier, payload: payload, connections: connections,
@@ -225,5 +239,7 @@ struct SimulationPlan {
             requestTimeout: requestTimeout, giveUpAfter: giveUpAfter,
             giveUpAfterIsExplicit: giveUpAfterIsExplicit, abortAfter: abortAfter,
             reactors: reactors, seed: seed)
+        settings.part = part?.index ?? 0
+        return settings
     }
 }

@@ -1,0 +1,57 @@
+import Broadside
+import Support
+
+/// Options of a campaign of several lists, each sent by itself.
+enum FleetOptions {
+    static let part = Option<SendOptions>.custom(
+        "part", .text, "K/N",
+        "this list is the Kth of N lists of one campaign; with --campaign-id"
+    ) { (text, options) throws(BroadsideError) in
+        guard let part = CampaignPart(text) else {
+            throw .usage(
+                "part",
+                "'\(text)' is not a part: write K/N, the Kth of N lists, such as 1/4; a campaign has "
+                    + "at most \(grouped(UInt64(CampaignPart.countMax))) parts")
+        }
+        options.part = part
+    }
+
+    static let campaignID = Option<SendOptions>.custom(
+        "campaign-id", .text, "ID",
+        "the campaign's number, 16 hexadecimal digits, the same for all of its parts; with --part"
+    ) { (text, options) throws(BroadsideError) in
+        guard text.utf8.count == 16, text.allSatisfy(\.isHexDigit),
+            let number = UInt64(text, radix: 16)
+        else {
+            throw .usage(
+                "campaign-id",
+                "'\(text)' is not a campaign's number: write 16 hexadecimal digits, such as those "
+                    + "of openssl rand -hex 8")
+        }
+        options.campaignID = number
+    }
+
+    /// Checks what `--part` and `--campaign-id` say together.
+    static func check(_ options: SendOptions) throws(BroadsideError) {
+        if options.part != nil, options.campaignID == nil {
+            throw .usage(
+                "part",
+                "goes with --campaign-id: add --campaign-id ID, the same 16 hexadecimal digits for "
+                    + "all parts")
+        }
+        guard options.campaignID != nil else { return }
+        guard options.part != nil else {
+            throw .usage(
+                "campaign-id",
+                "goes with --part: add --part K/N, which of the campaign's N lists this is")
+        }
+        if options.shard != nil {
+            throw .usage(
+                "shard",
+                "and --part exclude each other: split the campaign into more parts instead")
+        }
+        if case .single = options.tokens {
+            throw .usage("part", "and --to exclude each other: drop one")
+        }
+    }
+}
