@@ -30,6 +30,7 @@ public struct RunStatus: Sendable {
     private var state = State.unreadable
     private var campaign: String?
     private var name: String?
+    private var labels: [String: String] = [:]
     private var startedAtMilliseconds: UInt64?
     private var progress = Progress()
     /// Why the ledger can't be read; nil if it can.
@@ -104,6 +105,7 @@ public struct RunStatus: Sendable {
         let reader = try LedgerReader(path: path)
         campaign = reader.campaign
         name = reader.manifest.name
+        labels = reader.manifest.labels ?? [:]
         startedAtMilliseconds = reader.manifest.epochs.last?.startedAtMilliseconds
         if let running {
             progress = running
@@ -139,6 +141,7 @@ public struct RunStatus: Sendable {
         line.add("ledger", path)
         line.add("campaign", campaign)
         line.add("name", name)
+        line.add("labels", CampaignLabel.json(labels))
         line.add("state", state.rawValue)
         line.add("started_at_ms", startedAtMilliseconds)
         line.add("rows", progress.rows)

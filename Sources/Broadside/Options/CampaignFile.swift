@@ -19,6 +19,8 @@ package struct CampaignFile {
         case boolean(Bool)
         case number(String)
         case string(String)
+        /// For options that may be repeated.
+        case strings([String])
         /// What no option takes, in words.
         case other(String)
     }
@@ -55,6 +57,7 @@ package struct CampaignFile {
                 case .boolean(let value): .boolean(value)
                 case .number(let text): .number(text)
                 case .string(let text): .string(text)
+                case .array(let values): Self.strings(values) ?? .other(member.value.words)
                 default: .other(member.value.words)
                 }
             entries.append(
@@ -63,5 +66,15 @@ package struct CampaignFile {
                     place: named(member.value.position), value: value))
         }
         self.entries = entries
+    }
+
+    /// An array of strings; nil for any other.
+    private static func strings(_ values: [JSON5Value]) -> Value? {
+        var texts: [String] = []
+        for value in values {
+            guard case .string(let text) = value.content else { return nil }
+            texts.append(text)
+        }
+        return texts.isEmpty ? nil : .strings(texts)
     }
 }

@@ -171,6 +171,8 @@ public struct SendOptions: Sendable {
     public var traceFrames: String?
     /// What people call the campaign; nil: nothing.
     public var name: String?
+    /// The campaign's labels by key, which metrics, log and summary carry.
+    public var labels: [String: String] = [:]
     /// The command line that asks for all this; nil where a program does.
     public var command: RunCommand?
     /// Where the control socket is made.

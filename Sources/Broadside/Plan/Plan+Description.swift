@@ -12,6 +12,9 @@ extension Plan {
     ) -> String {
         var lines = [list.description(options.shard)]
         if let name = options.name { lines.insert("name         \(name)", at: 0) }
+        if let labels = CampaignLabel.text(options.labels) {
+            lines.append("labels       \(labels)")
+        }
         if let part = options.part, let campaign = options.campaignID {
             lines.append("part         \(part.text) of campaign \(hexadecimal(campaign))")
         }

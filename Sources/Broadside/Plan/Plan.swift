@@ -2,6 +2,7 @@ import APNs
 import Campaign
 import Engine
 internal import Glibc
+import Observability
 internal import Ring
 import Support
 import TLS
@@ -32,6 +33,7 @@ struct Plan {
         self.options = options
         self.payloads = payloads
         warnings = payloads.warnings
+        try CampaignLabel.check(options.labels)
         if let warning = try Self.checkExpiration(options, Clock.now()) { warnings.append(warning) }
         route = try Route.read(options, warnings: &warnings)
         headers = NotificationHeaders(
@@ -55,6 +57,9 @@ struct Plan {
         let streams = options.wireProtocol == .binary ? Self.gatewayWindow : Self.streamsLimit
         streamsPerConnection = min(options.maxStreams ?? streams, Self.streamsMaximum)
     }
+
+    /// The campaign's labels; nil: none.
+    var labels: [String: String]? { options.labels.isEmpty ? nil : options.labels }
 
     /// Where connections go, for people.
     var place: String { Route.place(route.host, route.port) }

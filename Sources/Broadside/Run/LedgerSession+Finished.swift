@@ -12,6 +12,7 @@ extension LedgerSession {
     func tellFinished(_ plan: Plan, _ outlets: RunOutlets) throws(BroadsideError) -> Int32 {
         var summary = Summary(campaign: campaign, outcome: .complete)
         summary.name = manifest.name
+        summary.labels = manifest.labels ?? [:]
         summary.acceptsBySilence = manifest.identity.acceptsBySilence
         summary.take(earlier, rows: manifest.rowCount(with: earlier))
         summary.retries = manifest.counters.retries
@@ -64,6 +65,7 @@ extension LedgerSession {
         var snapshot = RunSnapshot()
         snapshot.campaign = hexadecimal(campaign)
         snapshot.name = manifest.name
+        snapshot.labels = manifest.labels ?? [:]
         snapshot.phase = .finished
         snapshot.wallMilliseconds = now.wallMilliseconds
         snapshot.counts.accepted = earlier.count(.accepted)

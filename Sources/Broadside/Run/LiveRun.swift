@@ -230,6 +230,7 @@ struct LiveRun {
     ) throws(BroadsideError) -> Summary {
         var summary = Summary(campaign: session.campaign, outcome: .complete)
         summary.name = session.manifest.name
+        summary.labels = session.manifest.labels ?? [:]
         summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
         if case .ledgerFailed = stop, let recorded = try? session.count() {
             // Of what this process counted, what came last is not recorded.

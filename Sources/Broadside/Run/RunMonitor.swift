@@ -54,7 +54,8 @@ final class RunMonitor {
         progress = Progress(plan.options.progress)
         log = EventLog(
             plan.options.log, progress: plan.options.progress,
-            campaign: hexadecimal(session.campaign), name: session.manifest.name)
+            campaign: hexadecimal(session.campaign), name: session.manifest.name,
+            labels: session.manifest.labels ?? [:])
         telemetry = Telemetry.read(from: session.directory) ?? Telemetry()
         telemetry.begin(
             session.epoch, atMilliseconds: start.wallMilliseconds, settings: plan.settings)
@@ -314,7 +315,7 @@ extension LedgerSession {
         earlier.failed = retry.contains("failed") ? 0 : self.earlier.count(.failed)
         earlier.unknown = retry.contains("unknown") ? 0 : self.earlier.count(.unknown)
         return RunSampler.Surroundings(
-            campaign: hexadecimal(campaign), name: manifest.name,
+            campaign: hexadecimal(campaign), name: manifest.name, labels: manifest.labels ?? [:],
             acceptsBySilence: manifest.identity.acceptsBySilence, earlier: earlier,
             rows: manifest.rows, knownEnd: manifest.rowCount,
             listByteCount: source.list.byteCount,

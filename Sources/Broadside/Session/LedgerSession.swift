@@ -47,6 +47,7 @@ final class LedgerSession {
             (manifest, epoch) = Self.begin(
                 plan, identity: identity, list: list, part: part, now: now)
             manifest.name = plan.options.name
+            manifest.labels = plan.labels
             rowsLimit = Self.rowsLimit(plan, part: part, list: list)
             manifest.look(upTo: rowsLimit)
             manifest.noteCourse(
@@ -107,6 +108,7 @@ final class LedgerSession {
             throw LedgerReader.unreadable(error, directory)
         }
         manifest.name = plan.options.name ?? manifest.name
+        manifest.labels = plan.labels ?? manifest.labels
         if !isFinishedAlready {
             manifest.look(upTo: rowsLimit)
             manifest.noteCourse(

@@ -51,7 +51,7 @@ enum CampaignOptions {
                 if command.campaignKeys == nil { passedOver.append(entry.name) }
                 if let option = SendCommand.description.options.first(where: {
                     $0.name == entry.name
-                }), let path = try? value(of: option, entry, folder: file.folder),
+                }), let path = try? values(of: option, entry, folder: file.folder)?.first,
                     option.isPath(path)
                 {
                     arguments.notePassedOver(option, value: path)
@@ -61,9 +61,9 @@ enum CampaignOptions {
             guard let option = command.options.first(where: { $0.name == entry.name }),
                 !section.options.contains(where: { $0.name == entry.name })
             else { throw .request(unknown(entry, command)) }
-            guard let value = try value(of: option, entry, folder: file.folder) else { continue }
+            guard let values = try values(of: option, entry, folder: file.folder) else { continue }
             if arguments.has(entry.name) || overridden.contains(entry.name) { continue }
-            arguments.add(entry.name, value: value, place: entry.place)
+            arguments.add(entry.name, values: values, place: entry.place)
         }
         if !passedOver.isEmpty, arguments.string("progress") != "none" {
             standardErrorLine(
@@ -103,16 +103,20 @@ enum CampaignOptions {
         return "\(entry.namePlace): unknown key '\(entry.name)': \(advice)"
     }
 
-    /// The text that the command line would have; nil for a flag that is not set.
-    private static func value(
+    /// The texts that the command line would have, several for an option that may be repeated; nil for a
+    /// flag that is not set.
+    private static func values(
         of option: OptionDescription, _ entry: CampaignFile.Entry, folder: String
-    ) throws(BroadsideError) -> String? {
-        switch entry.value {
-        case .boolean(let isSet) where option.kind == .flag: return isSet ? "" : nil
-        case .string(let text) where option.kind != .flag:
-            return option.isPath(text) && !text.starts(withBytes: "/")
+    ) throws(BroadsideError) -> [String]? {
+        func text(_ text: String) -> String {
+            option.isPath(text) && !text.starts(withBytes: "/")
                 ? option.withPath(text, in: folder) : text
-        case .number(let text) where option.kind.takesNumber: return plainNumber(text)
+        }
+        switch entry.value {
+        case .boolean(let isSet) where option.kind == .flag: return isSet ? [""] : nil
+        case .string(let value) where option.kind != .flag: return [text(value)]
+        case .strings(let values) where option.isRepeatable: return values.map(text)
+        case .number(let text) where option.kind.takesNumber: return [plainNumber(text)]
         default: break
         }
         let found: String =
@@ -120,11 +124,15 @@ enum CampaignOptions {
             case .boolean(let value): "\(value)"
             case .number: "a number"
             case .string: "a string"
+            case .strings: "an array"
             case .other(let words): words
             }
         let wanted =
             option.kind == .flag
-            ? "true or false" : option.kind.takesNumber ? "a number or a string" : "a string"
+            ? "true or false"
+            : option.kind.takesNumber
+                ? "a number or a string"
+                : option.isRepeatable ? "a string or an array of strings" : "a string"
         throw .request("\(entry.place): '\(entry.name)' is \(found): it must be \(wanted)")
     }
 
@@ -141,20 +149,23 @@ enum CampaignOptions {
         var lines: [String] = []
         for option in command.options
         where !section.options.contains(where: { $0.name == option.name }) {
-            guard let text = arguments.string(option.name) else { continue }
-            let value: String
-            if option.kind == .flag {
-                value = "true"
-            } else if option.kind.takesNumber, isPlainNumber(text) {
-                value = text
-            } else if option.isPath(text), !text.starts(withBytes: "/") {
-                value = JSONLine.quoted(option.withPath(text, in: workingDirectory + "/"))
-            } else {
-                value = JSONLine.quoted(text)
-            }
+            let texts = arguments.strings(option.name)
+            guard !texts.isEmpty else { continue }
+            let values = texts.map { json($0, of: option) }
+            let value = values.count == 1 ? values[0] : "[\(values.joined(separator: ", "))]"
             lines.append("  \(JSONLine.quoted(option.name)): \(value)")
         }
         return "{\n\(lines.joined(separator: ",\n"))\n}\n"
+    }
+
+    /// One value of an option, as JSON.
+    private static func json(_ text: String, of option: OptionDescription) -> String {
+        if option.kind == .flag { return "true" }
+        if option.kind.takesNumber, isPlainNumber(text) { return text }
+        guard option.isPath(text), !text.starts(withBytes: "/") else {
+            return JSONLine.quoted(text)
+        }
+        return JSONLine.quoted(option.withPath(text, in: workingDirectory + "/"))
     }
 
     private static func isPlainNumber(_ text: String) -> Bool {

@@ -26,7 +26,14 @@ enum ProbeCommand {
                 broadside probe --campaign evening.json5 --ledger probed \
                     --then-prune tokens.clean.txt
                 """#
-            )
+            ),
+            .init(
+                "Probe the first of two lists as one campaign; the other one gets --part 2/2",
+                #"""
+                broadside probe --campaign evening.json5 --part 1/2 \
+                    --campaign-id 5f0c8a1be2d34796 --label country=de --ledger list1
+                """#
+            ),
         ],
         passedOverInCampaign: [
             "payload", "payload-by", "push-type", "priority", "expiration", "collapse-id",

@@ -262,6 +262,7 @@ enum SendCommand {
                 }
                 options.name = text
             },
+            FleetOptions.label,
         ])
 
     /// Reads the options' values; what they mean together is the engine's to check.

@@ -54,4 +54,19 @@ enum FleetOptions {
             throw .usage("part", "and --to exclude each other: drop one")
         }
     }
+
+    static let label = Option<SendOptions>(
+        OptionDescription(
+            "label", .text, "KEY=VALUE",
+            "label of the campaign, on each metric and in report, log, summary and status; may be repeated",
+            isRepeatable: true)
+    ) { (arguments, options) throws(BroadsideError) in
+        for text in arguments.strings("label") {
+            let (key, value) = try CampaignLabel.parse(text)
+            guard options.labels.updateValue(value, forKey: key) == nil else {
+                throw .usage("label", "\(key) is given twice: give it once")
+            }
+        }
+        try CampaignLabel.check(options.labels)
+    }
 }

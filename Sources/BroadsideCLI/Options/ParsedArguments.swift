@@ -113,8 +113,8 @@ struct ParsedArguments {
     }
 
     /// Adds an option that a campaign file gives.
-    mutating func add(_ name: String, value: String, place: String) {
-        values[name] = [value]
+    mutating func add(_ name: String, values texts: [String], place: String) {
+        values[name] = texts
         places[name] = place
     }
 

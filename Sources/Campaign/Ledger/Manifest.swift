@@ -66,6 +66,8 @@ public struct Manifest: Codable, Hashable, Sendable {
     public var expirationSeconds: UInt64?
     /// What people call the campaign, as the latest run that named it did; nil: nothing.
     public var name: String?
+    /// The campaign's labels by key, as the latest run that gave any did; nil: none.
+    public var labels: [String: String]?
     /// Where the list was read, nil for one that was spooled into the ledger.
     public var listPath: String?
     /// The part of the list the campaign is about, where it is cut by bytes; nil: all of it.

@@ -83,6 +83,10 @@ extension Manifest {
             firstStartedAtMilliseconds: shards.map(\.firstStartedAtMilliseconds).min() ?? 0,
             expirationSeconds: shards[0].expirationSeconds, listPath: shards[0].listPath)
         self.shards = names
+        // What they all say.
+        labels = shards[0].labels?.filter { label in
+            shards.allSatisfy { $0.labels?[label.key] == label.value }
+        }
         canaryPassed = shards.allSatisfy(\.canaryPassed)
         finish(shards.allSatisfy(\.isFinished))
         let counts = shards.map(\.rowCount)

@@ -9,6 +9,8 @@ package struct MetricsText {
     }
 
     package private(set) var text = ""
+    /// Those of the campaign, on each sample.
+    private let campaignLabels: [String: String]
 
     /// Bounds of the latency histogram, seconds.
     static let latencyBounds: [Double] = [
@@ -17,6 +19,7 @@ package struct MetricsText {
 
     /// - Parameter use: What the process used so far.
     package init(_ snapshot: RunSnapshot, use: ProcessUse) {
+        campaignLabels = snapshot.labels
         family("info", .gauge, "The run that is described.")
         var labels = ["version": broadsideVersion, "campaign": snapshot.campaign]
         if let name = snapshot.name { labels["name"] = name }
@@ -118,6 +121,7 @@ package struct MetricsText {
 
     private mutating func sample(_ name: String, _ labels: [String: String], _ value: String) {
         var line = "broadside_\(name)"
+        let labels = labels.merging(campaignLabels) { own, _ in own }
         if !labels.isEmpty {
             let pairs = labels.sorted { $0.key < $1.key }
                 .map { "\($0.key)=\"\(Self.escaped($0.value))\"" }

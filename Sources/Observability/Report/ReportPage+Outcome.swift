@@ -72,6 +72,7 @@ extension ReportPage {
     var facts: String {
         var items: [(String, String)] = []
         if data.summary.name != nil { items.append(("Campaign", data.summary.campaign)) }
+        if let labels = CampaignLabel.text(data.summary.labels) { items.append(("Labels", labels)) }
         if let alert = data.alert {
             items.append((alert.isFirstRows ? "Alert (first row's)" : "Alert", alert.line))
         }

@@ -11,6 +11,7 @@ package struct EventLog {
     /// Whose events they are: in each line of JSON.
     let campaign: String
     let name: String?
+    let labels: [String: String]
 
     private var windowStart: UInt64 = 0
     private var linesInWindow = 0
@@ -22,10 +23,13 @@ package struct EventLog {
 
     /// The log that the options ask for: all of it where they name one, else what is worth knowing
     /// to somebody who watches, and nothing where they want silence.
-    package init(_ asked: EventLogFormat?, progress: ProgressMode, campaign: String, name: String?)
-    {
+    package init(
+        _ asked: EventLogFormat?, progress: ProgressMode, campaign: String, name: String?,
+        labels: [String: String] = [:]
+    ) {
         self.campaign = campaign
         self.name = name
+        self.labels = labels
         format = asked ?? (progress == .auto ? .text : nil)
         level = asked == nil ? .notice : .info
     }
@@ -79,6 +83,7 @@ package struct EventLog {
             line.add("level", event.level.rawValue)
             line.add("campaign", campaign)
             if let name { line.add("name", name) }
+            if !labels.isEmpty { line.add("labels", CampaignLabel.json(labels)) }
             line.add("event", event.kind.rawValue)
             if let connection = event.connection { line.add("connection", connection) }
             line.append(event.fields.json)

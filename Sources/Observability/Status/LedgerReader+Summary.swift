@@ -29,6 +29,7 @@ extension LedgerReader {
         var result = Summary(
             campaign: manifest.campaignNumber, outcome: outcome(telemetry, isOurs: isOurs))
         result.name = manifest.name ?? ledgers.first?.manifest.name
+        result.labels = manifest.labels ?? [:]
         result.acceptsBySilence = manifest.identity.acceptsBySilence
         result.take(summary, rows: rows)
         result.retries = manifest.counters.retries

@@ -11,6 +11,7 @@ package struct RunSampler {
     package struct Surroundings {
         var campaign: String
         var name: String?
+        var labels: [String: String]
         /// A legacy gateway is spoken to.
         var acceptsBySilence = false
         /// What earlier runs settled and this one does not send again.
@@ -24,12 +25,14 @@ package struct RunSampler {
         var wantedConnections: Int
 
         package init(
-            campaign: String, name: String? = nil, acceptsBySilence: Bool = false,
-            earlier: RowCounts, rows: CampaignRows = CampaignRows(), knownEnd: UInt64? = nil,
+            campaign: String, name: String? = nil, labels: [String: String] = [:],
+            acceptsBySilence: Bool = false, earlier: RowCounts, rows: CampaignRows = CampaignRows(),
+            knownEnd: UInt64? = nil,
             listByteCount: UInt64? = nil, wantedConnections: Int
         ) {
             self.campaign = campaign
             self.name = name
+            self.labels = labels
             self.acceptsBySilence = acceptsBySilence
             self.earlier = earlier
             self.rows = rows
@@ -56,6 +59,7 @@ package struct RunSampler {
         nextLook = start.nanoseconds + Self.interval
         snapshot.campaign = surroundings.campaign
         snapshot.name = surroundings.name
+        snapshot.labels = surroundings.labels
         snapshot.acceptsBySilence = surroundings.acceptsBySilence
         snapshot.counts = surroundings.earlier
         snapshot.wallMilliseconds = start.wallMilliseconds

@@ -7,6 +7,7 @@ extension RunSnapshot {
     package var json: JSONLine {
         var line = JSONLine()
         line.add("name", name)
+        line.add("labels", CampaignLabel.json(labels))
         line.add("phase", phase.rawValue)
         line.add("elapsed_seconds", elapsedSeconds, places: 1)
         line.add("rows", rows)

@@ -27,6 +27,8 @@ package struct RunSnapshot: Sendable {
     package var campaign = ""
     /// What people call it; nil: nothing.
     package var name: String?
+    /// The campaign's labels.
+    package var labels: [String: String] = [:]
     /// A legacy gateway is spoken to: what it says nothing of was accepted.
     var acceptsBySilence = false
     package var phase = Phase.running

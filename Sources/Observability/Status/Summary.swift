@@ -70,6 +70,8 @@ public struct Summary: Sendable, Encodable {
     public var campaign: String
     /// What people call the campaign; nil: nothing.
     public var name: String?
+    /// The campaign's labels, by key.
+    public var labels: [String: String] = [:]
     /// How the run ended.
     public var outcome: Outcome
     /// All rows of the list; nil where a second signal cut the count short.
@@ -155,8 +157,7 @@ public struct Summary: Sendable, Encodable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(campaign.isEmpty ? nil : campaign, forKey: .campaign)
         try container.encode(name, forKey: .name)
-        // No option gives any yet.
-        try container.encode([String: String](), forKey: .labels)
+        try container.encode(labels, forKey: .labels)
         try container.encode(outcome, forKey: .outcome)
         try container.encode(rows, forKey: .rows)
         try container.encode(accepted, forKey: .accepted)

@@ -91,6 +91,7 @@ struct ExampleTests {
         text += try show("prune", 0)
         text += hidden("grep -vxFf dead.txt tokens.txt | cmp - tokens.clean.txt")
         text += hidden("(($(wc -l <dead.txt) > 100))") + (try show("probe", 0))
+        text += try show("probe", 1)
         text += try hidden(Self.interrupted) + show("send", 2) + show("prune", 1)
         text += try hidden(Self.slow) + show("control", 0) + show("control", 1) + show("control", 2)
         text += try hidden("wait $! || test $? = 3\n" + Self.shards) + show("ledger", 2)
