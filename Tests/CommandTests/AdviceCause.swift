@@ -13,6 +13,7 @@ enum AdviceCause: String, CaseIterable, Sendable {
     case refused
     case heldBack = "held-back"
     case onlyBadTokens = "only-bad-tokens"
+    case allRefused = "all-refused"
     case tooManyBadTokens = "too-many-bad-tokens"
     case tooManyInvalid = "too-many-invalid"
     case canaryRefused = "canary-refused"
@@ -38,6 +39,7 @@ enum AdviceCause: String, CaseIterable, Sendable {
         case .refused: self = .refused
         case .heldBack: self = .heldBack
         case .onlyBadTokens: self = .onlyBadTokens
+        case .allRefused: self = .allRefused
         case .tooManyBadTokens: self = .tooManyBadTokens
         case .tooManyInvalid: self = .tooManyInvalid
         case .canaryRefused: self = .canaryRefused

@@ -56,8 +56,9 @@ struct AdviceCauseTests: AdviceReading {
     @Test(arguments: AdviceCause.allCases)
     func `The advice for each cause is true`(cause: AdviceCause) throws {
         let rows = [
-            AdviceCause.heldBack: 20, .canaryUnanswered: 300, .tooManyBadTokens: 18_000,
-            .tooManyInvalid: 12_000, .ledgerFailed: 20_000, .listFailed: 60_000,
+            AdviceCause.heldBack: 20, .allRefused: 3, .canaryUnanswered: 300,
+            .tooManyBadTokens: 18_000, .tooManyInvalid: 12_000, .ledgerFailed: 20_000,
+            .listFailed: 60_000,
         ]
         let scene = try Scene(rows: rows[cause] ?? 2000)
         let ending = try provoke(cause, scene)
@@ -125,7 +126,7 @@ struct AdviceCauseTests: AdviceReading {
         case .deadline:
             try interrupted(scene, "the deadline has passed", ["--deadline", "500ms"]) { _ in }
         case .gaveUp, .noResponse, .brokenServer, .canaryUnanswered: try unanswered(cause, scene)
-        case .refused, .heldBack, .onlyBadTokens: try refused(cause, scene)
+        case .refused, .heldBack, .onlyBadTokens, .allRefused: try refused(cause, scene)
         case .tooManyBadTokens, .tooManyInvalid, .canaryRefused: try guarded(cause, scene)
         case .expiredToken, .expiredSuppliedToken: try expired(cause, scene)
         case .signingFailed, .failed: try failing(cause, scene)
@@ -183,10 +184,14 @@ struct AdviceCauseTests: AdviceReading {
     }
 
     private func refused(_ cause: AdviceCause, _ scene: Scene) throws -> Ending {
-        if cause == .onlyBadTokens {
+        if cause == .onlyBadTokens || cause == .allRefused {
             let endpoint = try scene.local(["--bad-token", "1"])
+            let part = ["--part", "1/2", "--campaign-id", "0123456789abcdef"]
             return Ending(
-                run: try scene.campaign.send(to: endpoint), says: "400 BadDeviceToken",
+                run: try scene.campaign.send(to: endpoint, cause == .allRefused ? part : []),
+                says: cause == .allRefused
+                    ? "every row of this part that was sent, 3 in all: 400 BadDeviceToken"
+                    : "400 BadDeviceToken",
                 exitCode: 4, looks: (0, "rejected,400,BadDeviceToken"), resumed: nil)
         }
         let endpoint = try scene.local()

@@ -145,7 +145,7 @@ struct OutputTests {
         "skipped", "failed", "unknown", "in_doubt", "remaining", "reasons", "retries",
         "connections", "reconnects",
         "elapsed_seconds", "notifications_per_second", "cpu_microseconds_per_notification",
-        "latency_ms", "peak_rss_bytes", "limited_by",
+        "latency_ms", "peak_rss_bytes", "limited_by", "guards",
     ]
 
     @Test("The summary has exactly its documented keys, however the run ends")

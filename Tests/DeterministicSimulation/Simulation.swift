@@ -230,7 +230,10 @@ public final class Simulation {
         }
         checkPace(process)
         checkConnectionPace(process)
-        if !process.hasDied { checkRowsAtEnd(of: process) }
+        if !process.hasDied {
+            checkRowsAtEnd(of: process)
+            checkPartAtEnd(of: process)
+        }
         endCanary(of: process)
         if !process.hasDied { checkEnd(of: process) }
         process.reactors.removeAll()

@@ -128,6 +128,8 @@ public struct SendOptions: Sendable {
     public var canary: Int?
     /// The most of them that may be refused, percent.
     public var canaryMaxRejected = 20.0
+    /// The canary of another part of the campaign has passed: this part has none.
+    public var assumesCanary = false
     /// From so long after the first start on no request is begun.
     public var deadline: UInt64?
 

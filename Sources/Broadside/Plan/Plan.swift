@@ -31,6 +31,7 @@ struct Plan {
         _ options: SendOptions, payloads: PayloadFiles, listByteCount: UInt64
     ) throws(BroadsideError) {
         self.options = options
+        if options.assumesCanary { self.options.canary = nil }
         self.payloads = payloads
         warnings = payloads.warnings
         try CampaignLabel.check(options.labels)

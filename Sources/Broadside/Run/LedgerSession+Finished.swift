@@ -13,6 +13,7 @@ extension LedgerSession {
         var summary = Summary(campaign: campaign, outcome: .complete)
         summary.name = manifest.name
         summary.labels = manifest.labels ?? [:]
+        summary.guards = GuardStatus(manifest)
         summary.acceptsBySilence = manifest.identity.acceptsBySilence
         summary.take(earlier, rows: manifest.rowCount(with: earlier))
         summary.retries = manifest.counters.retries
@@ -49,8 +50,15 @@ extension LedgerSession {
         return ExitCode.openRows
     }
 
-    /// Too many invalid rows for `--max-invalid`, or `complete`.
+    /// Too many invalid rows for `--max-invalid`, a part of which each row was refused, or `complete`.
     private var finishedCause: StopCause {
+        let sent = SentRows(earlier)
+        if manifest.identity.part != nil, sent.areAllRefused {
+            if let cause = manifest.epochs.last?.stop?.cause, case .allRefused = cause {
+                return cause
+            }
+            return .allRefused(rows: sent.refused, nil)
+        }
         var invalidRows = rowsRead
         return switch invalidRows.finish() {
         case .tooMany(let invalid, let rows): .tooManyInvalid(count: invalid, rows: rows)

@@ -40,6 +40,7 @@ struct LiveRun {
             milliRate: plan.options.rate.map(milliRate),
             abortAfter: plan.options.abortAfter,
             maxBadTokensPercent: plan.options.maxBadTokens,
+            assumesCanary: plan.options.assumesCanary,
             rowsRead: session.rowsRead, canary: session.canaryGate(),
             connectionTarget: plan.connectionTarget,
             sign: authorization.sign)
@@ -173,12 +174,18 @@ struct LiveRun {
         let use = ProcessUse.now()
         let failure = threads.lazy.compactMap(\.failure).first
         if failure == nil, isListRead(source, statistics) { coordinator.checkRowsAtEnd() }
-        let stop = coordinator.stopCause ?? failure
+        var stop = coordinator.stopCause ?? failure
         let endRow = endRow(of: source, stop: stop, signals)
         if services.hasListEnded, let warning = source.openQuoteWarning {
             standardErrorLine("broadside: warning: \(warning)")
         }
         var summary = try summary(stop: stop, statistics, endRow: endRow)
+        if stop == nil, statistics.heldBack == 0, plan.options.part != nil, summary.remaining == 0,
+            summary.accepted == 0
+        {
+            coordinator.checkPartAtEnd(SentRows(try session.count()))
+            stop = coordinator.stopCause
+        }
         summary.take(
             use: use, statistics: statistics, latency: latency, elapsed: elapsed,
             requests: statistics.requests)
@@ -230,6 +237,8 @@ struct LiveRun {
     ) throws(BroadsideError) -> Summary {
         var summary = Summary(campaign: session.campaign, outcome: .complete)
         summary.name = session.manifest.name
+        summary.guards = GuardStatus(
+            session.manifest, coordinator, isAssumed: plan.options.assumesCanary)
         summary.labels = session.manifest.labels ?? [:]
         summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
         if case .ledgerFailed = stop, let recorded = try? session.count() {

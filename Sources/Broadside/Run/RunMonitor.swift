@@ -143,7 +143,9 @@ final class RunMonitor {
     private func sample(_ now: Now) {
         report = services.report
         sampler.look(
-            report, list: source.progress, phase: phase, milliRate: coordinator.milliRate, now: now)
+            report, list: source.progress, phase: phase, milliRate: coordinator.milliRate,
+            guards: GuardStatus(
+                session.manifest, coordinator, isAssumed: plan.options.assumesCanary), now: now)
         telemetry.take(sampler.snapshot, sampler.series, report)
     }
 

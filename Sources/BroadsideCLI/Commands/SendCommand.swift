@@ -204,6 +204,7 @@ enum SendCommand {
                 "canary-max-rejected", \.canaryMaxRejected,
                 "stop when more than P percent of the canary's rows are refused, invalid or without a response; 410 does not count"
             ),
+            FleetOptions.assumeCanary,
             .duration(
                 "deadline", \.deadline,
                 "stop this long after the first start; --resume without it continues"),

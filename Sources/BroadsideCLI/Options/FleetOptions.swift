@@ -31,6 +31,11 @@ enum FleetOptions {
         options.campaignID = number
     }
 
+    static let assumeCanary = Option<SendOptions>.flag(
+        "assume-canary", \.assumesCanary,
+        "with --part: the canary of another part of this campaign has passed; no canary is sent, and first responses that are all BadDeviceToken do not stop the run"
+    )
+
     /// Checks what `--part` and `--campaign-id` say together.
     static func check(_ options: SendOptions) throws(BroadsideError) {
         if options.part != nil, options.campaignID == nil {
@@ -38,6 +43,11 @@ enum FleetOptions {
                 "part",
                 "goes with --campaign-id: add --campaign-id ID, the same 16 hexadecimal digits for "
                     + "all parts")
+        }
+        if options.assumesCanary, options.part == nil {
+            throw .usage(
+                "assume-canary",
+                "is about another part of a campaign: add --part K/N and --campaign-id ID")
         }
         guard options.campaignID != nil else { return }
         guard options.part != nil else {

@@ -40,7 +40,7 @@ public struct StopRecord: Codable, Hashable, Sendable {
             if let last { take(last) }
         case .refused(let refusal), .onlyBadTokens(let refusal):
             take(refusal)
-        case .heldBack(let rows, let refusal):
+        case .heldBack(let rows, let refusal), .allRefused(let rows, let refusal):
             count = rows
             if let refusal { take(refusal) }
         case .tooManyInvalid(let count, let rows):
@@ -85,6 +85,8 @@ public struct StopRecord: Codable, Hashable, Sendable {
         case "refused": .refused(refusal)
         case "held-back":
             .heldBack(rows: count ?? 0, status == nil ? nil : refusal)
+        case "all-refused":
+            .allRefused(rows: count ?? 0, status == nil ? nil : refusal)
         case "only-bad-tokens": .onlyBadTokens(refusal)
         case "too-many-bad-tokens": .tooManyBadTokens
         case "too-many-invalid": .tooManyInvalid(count: count ?? 0, rows: total ?? 0)
@@ -125,6 +127,7 @@ extension StopCause {
         case .brokenServer: "broken-server"
         case .refused: "refused"
         case .heldBack: "held-back"
+        case .allRefused: "all-refused"
         case .onlyBadTokens: "only-bad-tokens"
         case .tooManyBadTokens: "too-many-bad-tokens"
         case .tooManyInvalid: "too-many-invalid"

@@ -69,6 +69,11 @@ package final class CanaryGate: Sendable {
     /// How it stands.
     package var verdict: Verdict { state.withLock { $0.verdict } }
 
+    /// Responses to its rows, and how many of them refuse, those of earlier runs among them.
+    package var counts: (responses: UInt64, refused: UInt64) {
+        state.withLock { ($0.answered, $0.refused) }
+    }
+
     /// Rows of the canary are on their way to a reactor, those left out that are settled already.
     package func handedOut(_ count: Int) {
         state.withLock { $0.handedOut += UInt64(count) }

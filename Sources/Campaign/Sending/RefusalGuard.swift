@@ -27,13 +27,15 @@ public struct RefusalGuard: ~Copyable {
     let maximumBadTokens: Int
     /// Whether any notification was accepted.
     private(set) var hasAccepted: Bool
+    /// Whether the first responses are judged: not if the canary of another part has passed.
+    let judgesFirst: Bool
     /// Why the campaign stops; nil while it goes on.
     private(set) var cause: Cause?
 
-    private var answerCount = 0
-    private var refusedInARow = 0
-    private var isAllBadTokens = true
-    private var badTokenCount = 0
+    private(set) var answerCount = 0
+    private(set) var refusedInARow = 0
+    private(set) var isAllBadTokens = true
+    private(set) var badTokenCount = 0
     private var windowPosition = 0
     /// One byte for each of the last answers: 1 for BadDeviceToken.
     private var window: FixedBuffer<UInt8>
@@ -41,13 +43,19 @@ public struct RefusalGuard: ~Copyable {
     /// - Parameters:
     ///   - maximumBadTokensPercent: `--max-bad-tokens`, 0 to 100.
     ///   - hasAccepted: a resumed campaign that had a 200 before is not held back.
-    public init(abortAfter: Int, maximumBadTokensPercent: Double, hasAccepted: Bool = false) {
+    ///   - judgesFirst: whether the first responses may stop the campaign: not if the canary of another
+    ///     of its parts has passed.
+    public init(
+        abortAfter: Int, maximumBadTokensPercent: Double, hasAccepted: Bool = false,
+        judgesFirst: Bool = true
+    ) {
         precondition(abortAfter >= 0 && maximumBadTokensPercent >= 0)
         self.abortAfter = abortAfter
         let share = min(maximumBadTokensPercent, 100) / 100
         maximumBadTokens = Int((share * Double(RefusalGuard.windowCount)).rounded(.down))
         self.hasAccepted = hasAccepted
-        isAllBadTokens = !hasAccepted
+        self.judgesFirst = judgesFirst
+        isAllBadTokens = judgesFirst && !hasAccepted
         window = FixedBuffer(repeating: 0, count: RefusalGuard.windowCount)
     }
 

@@ -23,6 +23,9 @@ public enum StopCause: Sendable, Hashable {
     case heldBack(rows: UInt64, Refusal?)
     /// The first responses were all BadDeviceToken or DeviceTokenNotForTopic.
     case onlyBadTokens(Refusal)
+    /// The list of a part came to its end, and each of these rows that were sent was refused; why the last
+    /// one was, if that is known.
+    case allRefused(rows: UInt64, Refusal?)
     /// More than `--max-bad-tokens` of the last 10,000 responses are BadDeviceToken.
     case tooManyBadTokens
     /// More than `--max-invalid` of the rows read so far are invalid.
@@ -74,7 +77,7 @@ public enum StopCause: Sendable, Hashable {
     /// Whether APNs, or a guard, found the campaign as a whole wrong: exit code 4.
     public var isAbort: Bool {
         switch self {
-        case .refused, .heldBack, .onlyBadTokens, .tooManyBadTokens, .tooManyInvalid,
+        case .refused, .heldBack, .onlyBadTokens, .allRefused, .tooManyBadTokens, .tooManyInvalid,
             .canaryRefused, .expiredToken, .signingFailed:
             true
         case .complete, .signal, .control, .deadline, .gaveUp, .noResponse, .brokenServer,

@@ -139,6 +139,11 @@ extension RunCoordinator.State {
         if reason != .tooManyProviderTokenUpdates { updatesRefusedSince = nil }
         if reason != .expiredProviderToken { expiredOn.removeAll(keepingCapacity: true) }
         if signal == .refusesCredential { lastRefusal = refusal }
+        switch signal {
+        case .refusesRequest, .refusesPayload, .badDeviceToken, .wrongTopicToken:
+            lastRejection = refusal
+        default: break
+        }
         if let cause = guards.note(signal) { stop(cause, refusal) }
     }
 

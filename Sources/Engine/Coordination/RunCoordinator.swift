@@ -34,6 +34,8 @@ package final class RunCoordinator: Sendable {
         var guards: RefusalGuard
         var lastTrouble: ConnectionTrouble?
         var lastRefusal: StopCause.Refusal?
+        /// The response by which a row was rejected last, but for devices that are gone.
+        var lastRejection: StopCause.Refusal?
         /// Connections that servers ended by breaking the protocol.
         var broken = BrokenServerGuard()
         /// The connections in a row that called a provider token expired which is not old enough.
@@ -56,13 +58,15 @@ package final class RunCoordinator: Sendable {
     ///   - sign: Makes a new `bearer ...` value for an issue time; nil where the token comes from
     ///     elsewhere.
     ///   - milliRate: Requests in 1,000 seconds in all; nil: unlimited.
+    ///   - assumesCanary: The canary of another part of the campaign has passed: the first responses are
+    ///     not judged by themselves.
     ///   - rowsRead: Counts rows for `--max-invalid`, those of earlier runs among them.
     ///   - canary: nil: none.
     ///   - connectionTarget: nil: each reactor keeps up what its settings say.
     ///   - handoffRows: The most rows that lie between reactors.
     package init(
         authorization: [UInt8]?, issuedAt: UInt64, milliRate: UInt64?, abortAfter: Int,
-        maxBadTokensPercent: Double,
+        maxBadTokensPercent: Double, assumesCanary: Bool = false,
         rowsRead: InvalidRowsGuard = InvalidRowsGuard(maximumPercent: 100),
         canary: CanaryGate? = nil,
         connectionTarget: ConnectionTarget? = nil, handoffRows: Int = RowHandoff.rowsLimit,
@@ -75,7 +79,8 @@ package final class RunCoordinator: Sendable {
                     authorization.map { .init(value: $0, issuedAt: issuedAt) }),
                 sign: sign,
                 guards: RefusalGuard(
-                    abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent)))
+                    abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent,
+                    judgesFirst: !assumesCanary)))
         resources = SharedResources(
             handoff: RowHandoff(limit: handoffRows), rowsRead: SharedRowsRead(rowsRead))
         self.canary = canary
@@ -119,6 +124,9 @@ package final class RunCoordinator: Sendable {
     /// The answer by which APNs refused the credential last.
     package var lastRefusal: StopCause.Refusal? { state.withLock { $0.lastRefusal } }
 
+    /// What the guards have counted.
+    package var refusalCounts: RefusalCounts { state.withLock { $0.guards.counts } }
+
     /// The trouble with a connection noted last.
     package var lastTrouble: ConnectionTrouble? { state.withLock { $0.lastTrouble } }
 
@@ -142,6 +150,14 @@ package final class RunCoordinator: Sendable {
     /// The list is at its end, and all of its rows are counted.
     package func checkRowsAtEnd() {
         if let cause = resources.rowsRead.checkAtEnd() { stop(cause) }
+    }
+
+    /// The list of a part is at its end, and all of its rows are settled.
+    ///
+    /// - Parameter rows: Those that were sent, in all runs.
+    package func checkPartAtEnd(_ rows: SentRows) {
+        guard rows.areAllRefused else { return }
+        state.withLock { $0.stop(.allRefused(rows: rows.refused, $0.lastRejection)) }
     }
 }
 

@@ -30,6 +30,7 @@ extension LedgerReader {
             campaign: manifest.campaignNumber, outcome: outcome(telemetry, isOurs: isOurs))
         result.name = manifest.name ?? ledgers.first?.manifest.name
         result.labels = manifest.labels ?? [:]
+        if manifest.shards == nil { result.guards = GuardStatus(manifest) }
         result.acceptsBySilence = manifest.identity.acceptsBySilence
         result.take(summary, rows: rows)
         result.retries = manifest.counters.retries

@@ -77,9 +77,10 @@ package struct RunSampler {
     /// - Parameters:
     ///   - list: How far the list is read.
     ///   - milliRate: Requests in 1,000 seconds that are allowed; nil: unlimited.
+    ///   - guards: What the guards have counted.
     package mutating func look(
         _ report: ReactorReport, list: ListSource.Progress, phase: RunSnapshot.Phase,
-        milliRate: UInt64?, now: Now
+        milliRate: UInt64?, guards: GuardStatus? = nil, now: Now
     ) {
         let before = snapshot
         let elapsed = Double(now.nanoseconds - min(now.nanoseconds, lastLook)) / 1e9
@@ -88,6 +89,7 @@ package struct RunSampler {
         snapshot.phase = phase
         snapshot.wallMilliseconds = now.wallMilliseconds
         snapshot.elapsedSeconds = Double(now.nanoseconds - start.nanoseconds) / 1e9
+        snapshot.guards = guards
         snapshot.rateLimit = milliRate.map { Double($0) / 1000 }
         take(report)
         takeRows(list)

@@ -32,6 +32,7 @@ extension RunSnapshot {
         line.add("retries", statistics.retries)
         line.add("limited_by", limitedBy?.name)
         line.add("eta_seconds", etaSeconds, places: 0)
+        line.addRaw("guards", guards?.json.object ?? "null")
         return line
     }
 }

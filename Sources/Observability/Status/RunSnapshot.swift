@@ -31,6 +31,8 @@ package struct RunSnapshot: Sendable {
     package var labels: [String: String] = [:]
     /// A legacy gateway is spoken to: what it says nothing of was accepted.
     var acceptsBySilence = false
+    /// What the guards have counted; nil if the run is over.
+    package var guards: GuardStatus?
     package var phase = Phase.running
     /// Since this process began to send.
     var elapsedSeconds = 0.0

@@ -58,6 +58,7 @@ package struct StopAdvice {
         case .refused(let refusal): afterRefusal(refusal)
         case .heldBack(_, let refusal): afterRefusal(refusal)
         case .onlyBadTokens(let refusal): afterStrangeTokens(refusal)
+        case .allRefused(_, let refusal): afterWholePart(refusal)
         case .tooManyBadTokens:
             export(
                 "check --environment and where the list comes from, or raise --max-bad-tokens; see "
@@ -256,6 +257,18 @@ package struct StopAdvice {
             "if the list is of that environment too, start again there",
             circumstances.command?.beginningAnew(ledger: circumstances.ledger)
                 .with("environment", other))
+    }
+
+    private mutating func afterWholePart(_ refusal: StopCause.Refusal?) {
+        switch refusal?.reason {
+        case nil:
+            export(
+                "see why, fix that, and begin a new ledger: rows refused so far stay rejected",
+                ["--state", "rejected"])
+        case .badDeviceToken, .deviceTokenNotForTopic:
+            refusal.map { afterStrangeTokens($0) }
+        default: afterRefusal(refusal)
+        }
     }
 
     private mutating func afterStrangeTokens(_ refusal: StopCause.Refusal) {

@@ -29,6 +29,9 @@ extension StopCause {
         case .heldBack(let rows, let refusal):
             "\(rows) rows were refused because of the credential, and remain for --resume"
                 + (refusal.map { ": \($0.text)" } ?? "")
+        case .allRefused(let rows, let refusal):
+            "APNs refused every row of this part that was sent, \(grouped(rows)) in all"
+                + (refusal.map { ": \($0.text)" } ?? "")
         case .onlyBadTokens(let refusal):
             "APNs accepts none of the first tokens (\(refusal.text))"
         case .tooManyBadTokens: "too many of the last 10,000 responses are BadDeviceToken"

@@ -125,6 +125,9 @@ public struct Summary: Sendable, Encodable {
     /// of the JSON.
     public var paced: String?
 
+    /// What the guards have counted; nil for a merged ledger, and before a campaign is begun.
+    public var guards: GuardStatus?
+
     /// Rows of this process without a payload of their value's own. No key of the JSON.
     var fallbacks = FallbackCounts()
 
@@ -150,6 +153,7 @@ public struct Summary: Sendable, Encodable {
         case latency = "latency_ms"
         case peakResidentBytes = "peak_rss_bytes"
         case limitedBy = "limited_by"
+        case guards
     }
 
     /// All keys are always there; what is not known is null.
@@ -179,6 +183,7 @@ public struct Summary: Sendable, Encodable {
         try container.encode(latency, forKey: .latency)
         try container.encode(peakResidentBytes, forKey: .peakResidentBytes)
         try container.encode(limitedBy, forKey: .limitedBy)
+        try container.encode(guards, forKey: .guards)
     }
 
     /// The JSON text, with a line end.

@@ -30,6 +30,50 @@ import Testing
         #expect(causes(abortAfter: 1, [(.refusesRequest, 1)]) == (.refusedInARow, 1))
     }
 
+    @Test func firstResponsesAreNotJudgedOnceACanaryHasPassedElsewhere() {
+        var watch = RefusalGuard(
+            abortAfter: 50, maximumBadTokensPercent: 50, judgesFirst: false)
+        for _ in 0..<9_999 {
+            let cause = watch.note(.badDeviceToken)
+            #expect(cause == nil)
+        }
+        #expect(watch.refusalCount == 0)
+        let cause = watch.note(.badDeviceToken)
+        #expect(cause == .tooManyBadTokens)
+        var other = RefusalGuard(
+            abortAfter: 50, maximumBadTokensPercent: 50, judgesFirst: false)
+        for _ in 0..<49 { _ = other.note(.refusesRequest) }
+        let refused = other.note(.refusesRequest)
+        #expect(refused == .refusedInARow)
+    }
+
+    @Test func saysWhatItCounted() {
+        var watch = RefusalGuard(abortAfter: 50, maximumBadTokensPercent: 50)
+        #expect(
+            watch.counts
+                == RefusalCounts(
+                    responses: 0, consecutiveRefusals: 0, areOnlyBadTokens: nil, badTokens: 0,
+                    windowResponses: 0))
+        for _ in 0..<3 { _ = watch.note(.badDeviceToken) }
+        #expect(
+            watch.counts
+                == RefusalCounts(
+                    responses: 3, consecutiveRefusals: 0, areOnlyBadTokens: true, badTokens: 3,
+                    windowResponses: 3))
+        for _ in 0..<2 { _ = watch.note(.refusesRequest) }
+        #expect(
+            watch.counts
+                == RefusalCounts(
+                    responses: 5, consecutiveRefusals: 2, areOnlyBadTokens: false, badTokens: 3,
+                    windowResponses: 5))
+        for _ in 0..<10_000 { _ = watch.note(.accepted) }
+        #expect(
+            watch.counts
+                == RefusalCounts(
+                    responses: 10_005, consecutiveRefusals: 0, areOnlyBadTokens: false,
+                    badTokens: 0, windowResponses: 10_000))
+    }
+
     @Test(
         "Payloads of rows that are too large stop a campaign only as long as nothing was accepted")
     func countsPayloads() {

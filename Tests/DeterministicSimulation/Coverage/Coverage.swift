@@ -2,7 +2,7 @@
 public enum Fault: String, CaseIterable, Sendable {
     // Of a request.
     case refused, reset, silent, busy, trouble, credential, expired, tooManyTokens, strange, early
-    case oddStatus, headersOnly, cutBody, refusedAfterHeaders, wrongLength
+    case badToken, oddStatus, headersOnly, cutBody, refusedAfterHeaders, wrongLength
     // Of a connection.
     case goAwayNotice, goAway, goAwayError, goAwayRaised, goAwayAlways, closed, connectionReset
     case silence, stall, halfClose, violation, secondResponse, settings, shortSend, sendBlocked
@@ -18,7 +18,7 @@ public enum Fault: String, CaseIterable, Sendable {
 
     private static let ofRequests: Set<Fault> = [
         .refused, .reset, .silent, .busy, .trouble, .credential, .expired, .tooManyTokens, .strange,
-        .early, .oddStatus, .headersOnly, .cutBody, .refusedAfterHeaders, .wrongLength,
+        .early, .badToken, .oddStatus, .headersOnly, .cutBody, .refusedAfterHeaders, .wrongLength,
     ]
 
     fileprivate static let ofGateways: Set<Fault> = [

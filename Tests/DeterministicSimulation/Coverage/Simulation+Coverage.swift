@@ -115,7 +115,8 @@ extension SimulatedServer {
         case (500..., _): return .trouble
         case (403, "ExpiredProviderToken"): return .expired
         case (403, _): return .credential
-        case (400, let reason?) where reason != "BadDeviceToken": return .strange
+        case (400, "BadDeviceToken"): return .badToken
+        case (400, .some): return .strange
         default: return nil
         }
     }

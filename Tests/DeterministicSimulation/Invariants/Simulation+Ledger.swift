@@ -146,6 +146,7 @@ extension Simulation {
         if let cause { checkCause(cause, process) }
         checkKept(states, process)
         checkInvalidRows(states, process)
+        checkWholeRefusal(rows, process)
         if case .ledgerFailed = cause {
             return
         }
@@ -173,6 +174,8 @@ extension Simulation {
         switch cause {
         case .complete, .signal, .control, .deadline:
             isJustified = true
+        case .allRefused:
+            isJustified = plan.part != nil
         case .canaryRefused:
             isJustified = process.coordinator.canary?.verdict.isRefusal == true
         case .refused where plan.gateway != nil, .heldBack where plan.gateway != nil,
@@ -227,7 +230,10 @@ extension Simulation {
         let isRefusal = process.coordinator.canary?.verdict.isRefusal == true || cause.isInvalidList
         var isPayload = false
         if case .refused(let refusal) = cause { isPayload = refusal.status == 413 }
-        if !isJustified || (process.epoch > plan.faultPlans.count && !isRefusal && !isPayload) {
+        var isWhole = false
+        if case .allRefused = cause { isWhole = true }
+        let mayComeLast = isRefusal || isPayload || isWhole
+        if !isJustified || (process.epoch > plan.faultPlans.count && !mayComeLast) {
             fail("the process stops without reason: \(cause)")
         }
     }

@@ -19,6 +19,7 @@ extension Simulation {
         cover(.calm)
         process.calmSince = clock
         process.current = .calm
+        process.current.refusesTokens = plan.refusesTokens
         for link in links.indices.suffix(recentLinks) {
             servers[link]?.calmDown()
             gateways[link]?.calmDown()
@@ -66,12 +67,13 @@ extension Simulation {
 }
 
 extension SimulatedServer {
-    /// Windows and limits that were announced stay, nothing else that is wrong.
+    /// Windows and limits that were announced stay, and tokens that are refused; nothing else that is wrong.
     func calmDown() {
         var calm = FaultPlan.calm
         calm.limits = faults.limits
         calm.initialWindow = faults.initialWindow
         calm.windowDelay = faults.windowDelay
+        calm.refusesTokens = faults.refusesTokens
         faults = calm
     }
 }

@@ -37,6 +37,8 @@ struct FaultPlan {
     var credential = 0.0
     var earlyAnswer = 0.0
     var strangeReason = 0.0
+    /// Each token is refused, as in a campaign for the wrong environment, also once all else is well.
+    var refusesTokens = false
     /// Each token has a strange reason of its own.
     var hasManyReasons = false
     /// Provider tokens made from this many seconds since 1970 on are too many; 0: none are.

@@ -161,7 +161,15 @@ struct SimulationPlan {
     }
 
     func faults(epoch: Int) -> FaultPlan {
-        epoch <= faultPlans.count ? faultPlans[epoch - 1] : .calm
+        var faults = epoch <= faultPlans.count ? faultPlans[epoch - 1] : FaultPlan.calm
+        faults.refusesTokens = refusesTokens
+        return faults
+    }
+
+    /// Whether the servers refuse each token of a part that is too short for `--abort-after` to notice.
+    /// No draw of its own.
+    var refusesTokens: Bool {
+        part != nil && gateway == nil && seed / 3 % 4 == 1 && list.tokens.count < abortAfter
     }
 
     /// `--limit` of a process; nil: all rows are its. By a generator of its own. Not together with what

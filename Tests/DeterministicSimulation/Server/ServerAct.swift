@@ -135,7 +135,10 @@ extension FaultPlan {
         if oddStatuses.chance > 0, random.chance(oddStatuses.chance) {
             return .answer(OddStatuses.draw(&random))
         }
-        let deserved = Self.deserved(by: token, copy: copy)
+        let deserved =
+            refusesTokens
+            ? ServerAnswer(status: 400, reason: "BadDeviceToken")
+            : Self.deserved(by: token, copy: copy)
         if halves.chance > 0, random.chance(halves.chance) {
             return .half(random.pick(HalfResponse.allCases), deserved)
         }

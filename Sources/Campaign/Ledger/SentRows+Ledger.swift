@@ -1,0 +1,11 @@
+extension SentRows {
+    /// Counts the rows of a ledger.
+    ///
+    /// - Parameter ledger: what it says of them.
+    public init(_ ledger: LedgerSummary) {
+        let gone = ledger.goneCount
+        self.init(
+            accepted: ledger.count(.accepted), refused: ledger.count(.rejected) - gone, gone: gone,
+            open: ledger.count(.failed) + ledger.count(.unknown) + ledger.count(.inDoubt))
+    }
+}
