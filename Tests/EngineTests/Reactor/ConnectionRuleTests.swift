@@ -67,6 +67,10 @@ struct ConnectionRuleTests {
         run.run { run.links.count == 2 }
         let pause = run.links[1].begun - before
         #expect(pause >= second / 4 * 3 && pause <= second + Self.slack)
+        // What the end of the run names if no response comes any more.
+        let trouble = run.coordinator.lastTrouble?.message
+        #expect(
+            (trouble?.contains("GOAWAY with error") ?? false) == (code != 0), "\(trouble ?? "")")
     }
 
     @Test(arguments: LostAnswerPolicy.allCases)
