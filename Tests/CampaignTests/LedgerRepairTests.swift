@@ -261,6 +261,33 @@ import Testing
         }
     }
 
+    @Test func `Rows that a run gave up unsent stay remaining where its segment is written anew`()
+        throws
+    {
+        var manifest = Manifest(
+            campaign: testCampaign, identity: testIdentity,
+            firstStartedAtMilliseconds: testTime, listPath: nil)
+        _ = manifest.beginEpoch(atMilliseconds: testTime)
+        manifest.noteCourse(isInListOrder: true, segmentCount: 1)
+        let draft = testDraft(1, 0)
+        draft.writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
+        for row in 0..<4 as Range<UInt64> { draft.writer.settled(row: row, .failed) }
+        draft.writer.release(row: 4, count: 6, attempts: 2, nowMilliseconds: testTime)
+        draft.write()
+        draft.writer.reserve(testChunk(10, 10), nowMilliseconds: testTime)
+        draft.write()
+        manifest.endEpoch(lengths: [draft.length], isFinished: false)
+        manifest.rowCount = 20
+        let whole = try allMeanings(testIndex([draft]))
+        #expect((4..<10).allSatisfy { whole[$0]?.hasPrefix(RowState.remaining.name) == true })
+
+        draft.bytes[draft.bytes.count - 1] ^= 1
+        let salvage = try LedgerSalvage([draft.segment], manifest: manifest)
+        let repaired = try repair(salvage, of: [draft.segment])
+        #expect(!salvage.isSound)
+        for row in 0..<10 as Range<UInt64> { #expect(repaired.meanings[row] == whole[row]) }
+    }
+
     @Test func `Nothing is done to a ledger that is sound`() throws {
         let ledger = Ledger(spacing: 10)
         let segments = ledger.segments.map(\.segment)
