@@ -77,6 +77,23 @@ import Testing
                 ])
     }
 
+    @Test("Numbers are written with all of their digits")
+    func numbers() throws {
+        var random = SeededRandom(seed: 1)
+        let values =
+            [0, 9, 10, 99, 100, -1, -10, 1_234_567_890, .max, .min]
+            + (0..<200).map { _ in
+                Int64.random(in: .min ... .max, using: &random)
+                    >> Int64.random(in: 0..<64, using: &random)
+            }
+        let csv = "x\n" + values.map { "\($0)\n" }.joined()
+        #expect(
+            try rendered(#"{"a":"{{x:int}}"}"#, csv: csv) == values.map { #"{"a":\#($0)}"# })
+        #expect(
+            try rendered(#"{"a":"{{x:bool}}"}"#, csv: "x\n1\nFALSE\n2\n")
+                == [#"{"a":true}"#, #"{"a":false}"#, "BadValue"])
+    }
+
     @Test("A row is as long as the limit allows, and no longer")
     func limit() throws {
         let csv = "x\n" + "ab\nabc\n\"a\"\"\"\n"
