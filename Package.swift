@@ -40,6 +40,7 @@ let package = Package(
         // Debian's -dev packages; `tools/install-packages` names them.
         .systemLibrary(name: "CLiburing"),
         .systemLibrary(name: "COpenSSL"),
+        .systemLibrary(name: "CGnuTLS"),
         .systemLibrary(name: "CNghttp2"),
         .systemLibrary(name: "CMicrohttpd"),
         .systemLibrary(name: "CZlib"),
@@ -55,7 +56,7 @@ let package = Package(
         module("Campaign", ["APNs", "Support", "CZlib", "CZstd"]),
 
         // The two that touch the system.
-        module("TLS", ["COpenSSL"]),
+        module("TLS", ["COpenSSL", "CGnuTLS"]),
         module("Ring", ["CLiburing"]),
 
         // A token list as a stream of chunks.
@@ -158,7 +159,7 @@ let package = Package(
                 "Observability", "Ledgers", "Engine", "Lists", "Campaign", "APNs", "Ring",
                 "Support", "TestSupport",
             ]),
-        tests("SimulatorTests", ["Simulator", "APNs", "HPACK", "TLS", "Support"]),
+        tests("SimulatorTests", ["Simulator", "Engine", "APNs", "HPACK", "TLS", "Support"]),
         tests("SimulationTests", ["DeterministicSimulation"]),
         // As a program of anyone's uses the two libraries.
         tests("LibraryTests", ["Broadside", "Simulator"]),

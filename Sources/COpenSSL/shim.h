@@ -6,6 +6,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/obj_mac.h>
+#include <openssl/params.h>
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
 #include <openssl/provider.h>
@@ -70,6 +71,18 @@ static inline int openssl_lacks_algorithm(void) {
     unsigned long first = ERR_peek_error();
     return ERR_GET_REASON(first) == ERR_R_UNSUPPORTED
         || ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_UNSUPPORTED;
+}
+// Asks for the nonce of RFC 6979 (OpenSSL 3.2 and later): the same bytes have the same signature. 0
+// where the library has no such parameter, or refuses it.
+static inline int openssl_sign_reproducibly(EVP_PKEY_CTX *context) {
+    const OSSL_PARAM *settable = EVP_PKEY_CTX_settable_params(context);
+    unsigned int kind = 1;
+    OSSL_PARAM parameters[2];
+    if (!settable || !OSSL_PARAM_locate_const(settable, "nonce-type"))
+        return 0;
+    parameters[0] = OSSL_PARAM_construct_uint("nonce-type", &kind);
+    parameters[1] = OSSL_PARAM_construct_end();
+    return EVP_PKEY_CTX_set_params(context, parameters) == 1;
 }
 // Not OpenSSL's, but of keys as well: prctl takes a variable number of arguments.
 static inline void openssl_forbid_dumps(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }

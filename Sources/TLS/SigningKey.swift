@@ -1,3 +1,4 @@
+internal import CGnuTLS
 internal import COpenSSL
 
 /// An Apple `.p8` key: a P-256 private key that signs provider tokens with ES256.
@@ -27,8 +28,22 @@ public struct SigningKey: Sendable {
     public var pem: [UInt8] { key.pem }
 
     /// SHA-256 and ECDSA over a message: 64 bytes, R and S of 32 bytes each, big-endian.
+    ///
+    /// The nonce is that of RFC 6979, so that the same key and message make the same bytes on every
+    /// machine: by OpenSSL where it can (3.2 and later), else by GnuTLS.
     public func signES256(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
+        if let signature = try signWithOpenSSL(message) { return signature }
+        if let signature = signWithGnuTLS(message) { return signature }
+        throw TLSError(
+            .library,
+            "neither OpenSSL nor GnuTLS signs with the nonce of RFC 6979: use OpenSSL 3.2 or later, or "
+                + "GnuTLS 3.7 or later outside of FIPS mode")
+    }
+
+    /// As `signES256`, by OpenSSL; nil where it can't choose the nonce.
+    func signWithOpenSSL(_ message: [UInt8]) throws(TLSError) -> [UInt8]? {
         ErrorQueue.clear()
+        defer { ErrorQueue.clear() }
         // SAFETY: the context is new, and its own free function ends it.
         guard let context = unsafe OpenSSLObject(EVP_MD_CTX_new(), freedBy: EVP_MD_CTX_free) else {
             throw ErrorQueue.error("sign")
@@ -37,13 +52,33 @@ public struct SigningKey: Sendable {
         var der = [UInt8](repeating: 0, count: count)
         // SAFETY: `der` has room for the longest signature of a P-256 key, which `init` requires,
         // and `count` says so; OpenSSL sets it to what it wrote. The key outlives the call.
+        // The inner context belongs to the outer one.
+        var isReproducible = false
         let isSigned = context.lend { context in
-            unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key.pointer) == 1
-                && EVP_DigestSign(context, &der, &count, message, message.count) == 1
+            var inner: OpaquePointer?
+            guard unsafe EVP_DigestSignInit(context, &inner, EVP_sha256(), nil, key.pointer) == 1
+            else { return false }
+            isReproducible = unsafe openssl_sign_reproducibly(inner) == 1
+            return unsafe !isReproducible
+                || EVP_DigestSign(context, &der, &count, message, message.count) == 1
         }
-        guard isSigned, let raw = ES256Signature.raw(fromDER: Array(der.prefix(count)))
+        guard isSigned else { throw ErrorQueue.error("sign") }
+        guard isReproducible else { return nil }
+        guard let raw = ES256Signature.raw(fromDER: Array(der.prefix(count)))
         else { throw ErrorQueue.error("sign") }
         return raw
+    }
+
+    /// As `signES256`, by GnuTLS; nil where it can't.
+    func signWithGnuTLS(_ message: [UInt8]) -> [UInt8]? {
+        var text = pem
+        defer { text.cleanse() }
+        var der = [UInt8](repeating: 0, count: ES256Signature.maximumDERCount)
+        // SAFETY: each array has as many bytes as are counted beside it; key and message are only
+        // read, and `der` has at most so many bytes written.
+        let count = unsafe gnutls_sign_reproducibly(
+            text, text.count, message, message.count, &der, der.count)
+        return ES256Signature.raw(fromDER: Array(der.prefix(count)))
     }
 }
 
