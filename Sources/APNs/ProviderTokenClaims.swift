@@ -56,20 +56,3 @@ public struct ProviderTokenClaims: Sendable, Equatable {
         Array("bearer ".utf8) + compactToken
     }
 }
-
-/// The ages, in seconds, at which something happens to a provider token.
-///
-/// Apple: "Refresh your token no more than once every 20 minutes and no less than once every 60
-/// minutes."
-public enum ProviderTokenAge {
-    /// Below this age a renewal is answered with TooManyProviderTokenUpdates.
-    public static let renewableSeconds: UInt64 = 20 * 60
-    /// Below this age a resumed run goes on with the token it finds.
-    public static let reusableSeconds: UInt64 = 40 * 60
-    /// At this age a running process makes a new one.
-    public static let renewalSeconds: UInt64 = 45 * 60
-    /// Above this age APNs answers ExpiredProviderToken.
-    public static let expirySeconds: UInt64 = 60 * 60
-    /// For how long renewal is frozen after TooManyProviderTokenUpdates.
-    public static let freezeSeconds: UInt64 = 20 * 60
-}

@@ -61,6 +61,13 @@ extension LedgerDirectory {
         try putInPlace(name, descriptor)
     }
 
+    /// Takes a file of the directory away, where there is one; survives a power cut with the next sync.
+    ///
+    /// - Parameter name: The file's name in the directory.
+    package func removeFile(_ name: String) {
+        SystemCall.unlink(name, in: folder)
+    }
+
     /// Makes a file that will be put in its place whole; a descriptor to write to.
     func createFile(_ name: String) throws(BroadsideError) -> Int32 {
         try makeFile(".\(name).new", O_RDWR)

@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["telemetry.json", "provider-token", "manifest.copy"])
+    @Test(arguments: ["telemetry.json", "manifest.copy"])
     func `What a run does without counts as none where it is a link`(name: String) throws {
         let server = try RecordingServer()
         let campaign = try interrupted(server)

@@ -48,7 +48,7 @@ extension Simulation {
 
     private func makeCoordinator(canary: CanaryGate?, rowsRead: InvalidRowsGuard) -> RunCoordinator
     {
-        let issued = takeKeptToken()
+        let issued = takeFirstToken()
         var authorization: [UInt8]?
         var sign: RunCoordinator.Signer?
         if plan.usesProviderToken {

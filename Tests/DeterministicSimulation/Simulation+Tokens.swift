@@ -1,30 +1,40 @@
-import APNs
 import Broadside
 import Support
 
 /// Provider tokens of the simulation: what the process' watch does with a signing key, and the rules that
-/// it keeps. A token's value is the second in which it was made.
+/// it keeps. A token's value is its date, a second.
 extension Simulation {
-    /// The token with which a process begins: the kept one while it is young, else a new one.
-    func takeKeptToken() -> UInt64 {
-        let seconds = now.wallMilliseconds / 1000
-        guard let kept = keptToken else {
-            // The first process finds one that is so old.
-            let issued = seconds - tokenAge
-            keptToken = issued
-            return issued
-        }
-        if seconds < kept + ProviderTokenAge.reusableSeconds { return kept }
-        return makeToken(seconds)
+    /// Sets the clock so that the first process begins with a token of an age.
+    ///
+    /// - Parameter age: 300 s at least, and below 2,100 s: then another one is due.
+    func setClock(tokenAge age: UInt64) {
+        // The start of a window of 1,800 s.
+        let date: UInt64 = 1_760_000_400
+        wallStart = (date + age) * 1000 - clock / millisecond
     }
 
-    private func makeToken(_ seconds: UInt64) -> UInt64 {
-        // "Refresh your token no more than once every 20 minutes", whatever dies in between.
-        if let kept = keptToken, seconds < kept + ProviderTokenAge.renewableSeconds {
-            fail("a provider token is made \(seconds - kept) s after the one before")
+    /// The token with which a process begins, whatever the one before it used.
+    func takeFirstToken() -> UInt64 {
+        // Told by other words than the engine's: five minutes into a window its token is due.
+        let seconds = now.wallMilliseconds / 1000
+        let window = seconds / 1800
+        newestToken = (seconds % 1800 < 300 ? window - 1 : window) * 1800
+        tokenChangedAt = nil
+        return newestToken
+    }
+
+    /// A process uses another token: of this window or the one before, and 20 minutes after its last
+    /// change at least.
+    private func checkChange(_ issued: UInt64) {
+        let seconds = now.wallMilliseconds / 1000
+        if issued % 1800 != 0 || issued > seconds || issued + 3300 <= seconds {
+            fail("the provider token \(issued) is made at \(seconds)")
         }
-        keptToken = seconds
-        return seconds
+        if let changed = tokenChangedAt, seconds < changed + 1200 {
+            fail("a provider token is made \(seconds - changed) s after the one before")
+        }
+        tokenChangedAt = seconds
+        newestToken = issued
     }
 
     /// A token that is wanted is made a moment later, by another thread.
@@ -38,11 +48,8 @@ extension Simulation {
     func renewToken() {
         process.isTokenAsked = false
         trace.step(time: clock, kind: 8, 0)
-        let isRenewed = process.coordinator.renewToken(now) { _, issuedAt in
-            // One that came too early is taken again once it is not: it is kept already.
-            if issuedAt != keptToken { _ = makeToken(issuedAt) }
-        }
-        guard isRenewed else { return }
+        guard let issued = process.coordinator.renewToken(now) else { return }
+        checkChange(issued)
         note { "a new provider token" }
         cover(.newToken)
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }

@@ -34,10 +34,10 @@ public final class Simulation {
     var wasInDoubt: [Bool]
     /// The requests made for each row, as the clients' bytes tell.
     var requestsOfRow: [[SentRequest]] = []
-    /// When the provider token was made that lies in the ledger's directory, seconds since 1970.
-    var keptToken: UInt64?
-    /// How old the first process' provider token is, in seconds.
-    var tokenAge: UInt64
+    /// The date of the newest provider token that the process has made, seconds since 1970.
+    var newestToken: UInt64 = 0
+    /// When the process changed its provider token last; nil: it uses its first one.
+    var tokenChangedAt: UInt64?
     var tickets = 0
     /// A reactor's turn is within another one's.
     var isInterleaving = false
@@ -61,7 +61,8 @@ public final class Simulation {
     /// The first invariant that did not hold.
     private(set) var failure: String?
 
-    static let wallStart: UInt64 = 1_760_000_000_000
+    /// Wall time at the clock's zero, milliseconds; set before the first process begins.
+    var wallStart: UInt64 = 0
     /// Steps after which a run in which no row is settled counts as endless. Where APNs takes no new
     /// provider token, all rows are tried again every second for 20 minutes.
     private var stepLimit: Int { process.faults.refusesTokensFrom > 0 ? 12_000_000 : 3_000_000 }
@@ -75,15 +76,15 @@ public final class Simulation {
     init(plan: SimulationPlan, telling: Telling) {
         self.plan = plan
         random = plan.random
-        tokenAge = plan.tokenAge
         rowOfToken = plan.gateway == nil ? [:] : plan.list.rowOfToken
         trace = Trace(telling)
         wasInDoubt = Array(repeating: false, count: plan.list.tokens.count)
         journal = Journal(rowCount: plan.list.tokens.count)
+        setClock(tokenAge: plan.tokenAge)
     }
 
     var now: Now {
-        Now(nanoseconds: clock, wallMilliseconds: Self.wallStart + clock / millisecond)
+        Now(nanoseconds: clock, wallMilliseconds: wallStart + clock / millisecond)
     }
 
     /// Notes that an invariant does not hold; the first one counts.
@@ -137,11 +138,12 @@ public final class Simulation {
         } else if faults.hostility?.kind == .wrongClock {
             // What becomes of a token that is too old, or too new, is told by other seeds.
         } else if !isCalm, random.chance(0.25) {
-            faultsNow.expiresTokensBefore = now.wallMilliseconds / 1000 - 1200
+            let seconds = now.wallMilliseconds / 1000
+            faultsNow.expiresTokensBefore = seconds - seconds % 1800
         } else if !isCalm, random.chance(0.3), plan.list.tokens.count <= 300 {
             // Rows go round for 20 minutes: few of them, by a token that is soon made.
-            tokenAge = 2699
-            faultsNow.refusesTokensFrom = now.wallMilliseconds / 1000 + 1
+            if epoch == 1 { setClock(tokenAge: 2099) }
+            faultsNow.refusesTokensFrom = now.wallMilliseconds / 1000 - 300 + 1
         }
         let reopens: ReopenedStates =
             isCalm && plan.onLost == .resend ? [.failed, .unknown] : []

@@ -11,10 +11,16 @@ struct ScenarioTests {
         var exitCode: Int32 = 0
         var simulate: [String] = []
         var send: [String] = []
+        /// Seconds into a window of provider tokens at which it begins; nil: whenever the test runs.
+        var second: Int?
         /// What the summary and the journal must show of the scenario.
         let holds: @Sendable (SendSummary, Requests) -> Bool
 
         var testDescription: String { name }
+
+        func environment() throws -> [String: String] {
+            try second.map { try FakeTime.inWindow($0) } ?? [:]
+        }
     }
 
     /// The journal, read.
@@ -94,8 +100,8 @@ struct ScenarioTests {
         Expectation(name: "unavailable") { summary, requests in
             requests.answers["503ServiceUnavailable"] == 20 && summary.retries >= 20
         },
-        // The client's token is fresh: that it should be expired speaks for a wrong clock.
-        Expectation(name: "expired-token", exitCode: 4) { summary, requests in
+        // The client's token is this window's: that it should be expired speaks for a wrong clock.
+        Expectation(name: "expired-token", exitCode: 4, second: 600) { summary, requests in
             requests.answers["403ExpiredProviderToken"] ?? 0 > 0
                 && summary.accepted < rows && summary.unknown == 0
         },
@@ -126,7 +132,7 @@ struct ScenarioTests {
         let campaign = try Campaign(rows: Self.rows)
         let sent = try campaign.send(
             to: server.endpoint, ["--connections", "4", "--summary", "-"] + expected.send,
-            limit: 60)
+            limit: 60, environment: expected.environment())
         #expect(sent.exitCode == expected.exitCode, "\(sent.errors)")
         let summary = try SendSummary(json: sent.output)
         let requests = Requests(try server.finish())
@@ -163,22 +169,10 @@ struct ScenarioTests {
     func renewsExpiredToken() throws {
         let server = try LocalAPNs(["--scenario", "expired-token"])
         let campaign = try Campaign(rows: 2000)
-        // As a run left it that began half an hour ago: old enough to be renewed.
-        let first = try campaign.send(to: server.endpoint, ["--limit", "1"])
-        #expect(first.exitCode == 0, "\(first.errors)")
-        let issued = Int(Date().timeIntervalSince1970) - 1800
-        let token = try campaign.authority.providerToken(
-            issuedAt: issued, in: campaign.directory)
-        let file = campaign.ledger + "/provider-token"
-        var words = try String(contentsOfFile: file, encoding: .utf8)
-            .split(separator: " ").map(String.init)
-        try #require(words.count == 6 && words[4] == "bearer")
-        words[0] = "\(issued)"
-        words[5] = token + "\n"
-        try campaign.directory.write(words.joined(separator: " "), to: "ledger/provider-token")
+        // Two minutes into a window the token is that of the one before: it is renewed.
         let sent = try campaign.send(
-            to: server.endpoint,
-            ["--limit", "2000", "--resume", "--connections", "4", "--summary", "-"])
+            to: server.endpoint, ["--connections", "4", "--summary", "-"],
+            environment: FakeTime.inWindow(120))
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let summary = try SendSummary(json: sent.output)
         #expect(summary.accepted == 2000 && summary.reconnects > 0)

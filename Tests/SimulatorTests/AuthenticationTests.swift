@@ -110,7 +110,7 @@ import Testing
 
     // MARK: Tokens of keys that sign with their own name
 
-    private static func verifier(_ names: [String]) -> ProviderTokenVerifier {
+    static func verifier(_ names: [String]) -> ProviderTokenVerifier {
         ProviderTokenVerifier(
             keys: names.map { name in
                 ProviderKey(keyID: keyID(name), teamID: teamID(name)) { message, signature in
@@ -122,7 +122,7 @@ import Testing
     private static func keyID(_ name: String) -> String { "KEY00000" + name }
     private static func teamID(_ name: String) -> String { "TEAM00000" + name.prefix(1) }
 
-    private static func token(
+    static func token(
         _ name: String, team: String? = nil, issuedAt: UInt64 = now
     ) -> String {
         let claims = ProviderTokenClaims(
@@ -138,7 +138,7 @@ import Testing
         String(decoding: bytes, as: UTF8.self)
     }
 
-    private static func refusal(
+    static func refusal(
         _ authorization: String?, _ credential: inout ConnectionCredential,
         _ verifier: inout ProviderTokenVerifier, later: Int = 0
     ) -> Reason? {

@@ -82,6 +82,17 @@ package struct Campaign: Sendable {
         return arguments + more
     }
 
+    /// Waits until rows of a run are being answered: so much is in the ledger's segments.
+    package func waitForRows(_ sending: Subprocess) throws {
+        try sending.wait {
+            let names = (try? directory.names(in: ledger)) ?? []
+            return names.contains { name in
+                let file = try? FileManager.default.attributesOfItem(atPath: "\(ledger)/\(name)")
+                return name.hasPrefix("segment") && (file?[.size] as? Int ?? 0) > 4096
+            }
+        }
+    }
+
     /// Sends it.
     package func send(
         to endpoint: String, _ more: [String] = [], limit: Double = 240,

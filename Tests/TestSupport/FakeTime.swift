@@ -10,6 +10,21 @@ package enum FakeTime {
         ]) { $1 }
     }
 
+    /// The environment of a process whose wall clock is so many seconds behind the start of a half-hour,
+    /// by which provider tokens are dated: the same one in all tests of a process.
+    package static func inWindow(_ second: Int) throws -> [String: String] {
+        try fixed(offset(inWindow: second))
+    }
+
+    /// By how much the clock has to be off for that, in libfaketime's words.
+    package static func offset(inWindow second: Int) -> String {
+        let offset = window + second - Int(Date().timeIntervalSince1970)
+        return offset < 0 ? "\(offset)" : "+\(offset)"
+    }
+
+    /// The half-hour after the one in which the tests began.
+    private static let window = (Int(Date().timeIntervalSince1970) / 1800 + 1) * 1800
+
     /// The environment of a process whose wall clock is off by what a file says, at any time.
     package static func following(_ file: String) throws -> [String: String] {
         try preload("faketime/libfaketimeMT.so.1", "faketime").merging([

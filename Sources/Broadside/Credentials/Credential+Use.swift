@@ -1,6 +1,5 @@
 import APNs
 import Engine
-import Ledgers
 import Support
 import TLS
 
@@ -53,7 +52,7 @@ extension Credential {
         }
     }
 
-    /// An `authorization` of this moment, kept nowhere; nil with a certificate.
+    /// The `authorization` of this moment; nil with a certificate.
     ///
     /// - Parameter shiftSeconds: Dates a token that is made here otherwise.
     func freshAuthorization(shiftSeconds: Int64 = 0) throws(BroadsideError) -> [UInt8]? {
@@ -61,13 +60,9 @@ extension Credential {
         case .certificate: return nil
         case .suppliedToken(let token): return token.authorization
         case .key(let key, let keyID, let teamID):
-            let now = UInt64(
-                max(0, Int64(Clock.now().wallMilliseconds / 1000) + shiftSeconds))
-            guard
-                let value = ProviderTokenFile.sign(
-                    key: key, keyID: keyID, teamID: teamID, issuedAtSeconds: now)
-            else { throw .usage("auth-key", "can't sign: use the .p8 file that Apple gave") }
-            return value
+            let signer = ProviderTokenSigner(key: key, keyID: keyID, teamID: teamID)
+            let now = Clock.now().wallMilliseconds / 1000
+            return try signer.token(nowSeconds: now, shiftSeconds: shiftSeconds).value
         }
     }
 
@@ -89,10 +84,10 @@ extension Credential {
         }
     }
 
-    /// The provider token of a run, kept in the ledger's directory where it is made here.
-    func authorization(
-        in directory: LedgerDirectory, nowSeconds: UInt64
-    ) throws(BroadsideError) -> Authorization {
+    /// The provider token of a run.
+    ///
+    /// - Parameter nowSeconds: Seconds since 1970.
+    func authorization(nowSeconds: UInt64) throws(BroadsideError) -> Authorization {
         switch self {
         case .certificate:
             return Authorization()
@@ -100,21 +95,12 @@ extension Credential {
             return Authorization(
                 value: token.authorization, issuedAtSeconds: token.claims.issuedAtUnixSeconds)
         case .key(let key, let keyID, let teamID):
-            let file = ProviderTokenFile(in: directory, key: key, keyID: keyID, teamID: teamID)
-            let token = try file.take(nowSeconds: nowSeconds)
+            let signer = ProviderTokenSigner(key: key, keyID: keyID, teamID: teamID)
+            let token = try signer.token(nowSeconds: nowSeconds)
             return Authorization(
                 value: token.value, issuedAtSeconds: token.issuedAt,
-                sign: { issuedAt in
-                    ProviderTokenFile.sign(
-                        key: key, keyID: keyID, teamID: teamID, issuedAtSeconds: issuedAt)
-                })
+                sign: { signer.sign(issuedAtSeconds: $0) })
         }
-    }
-
-    /// Where the tokens that are made here are kept; nil where none are.
-    func tokenFile(in directory: LedgerDirectory) -> ProviderTokenFile? {
-        guard case .key(let key, let keyID, let teamID) = self else { return nil }
-        return ProviderTokenFile(in: directory, key: key, keyID: keyID, teamID: teamID)
     }
 
     /// Whether a run may go on with this one in another's place: the campaign stays the same.

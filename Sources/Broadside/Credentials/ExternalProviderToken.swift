@@ -110,7 +110,7 @@ struct ExternalProviderTokenWatch {
             if found.authorization != token.authorization {
                 coordinator.take(
                     authorization: found.authorization,
-                    issuedAt: found.claims.issuedAtUnixSeconds)
+                    issuedAt: found.claims.issuedAtUnixSeconds, now)
             }
             token = found
         } catch let error as BroadsideError {

@@ -181,7 +181,7 @@ public enum DoctorRun {
         var isFast = false
         if first.reason == .invalidProviderToken, case .key = subject.credential {
             // APNs has one word for a token from the future and for one of a wrong key. A token of
-            // two hours ago is in order where this machine's clock is one to three hours fast.
+            // two hours ago is in order where this machine's clock is one to four hours fast.
             let second = try? answer(shiftSeconds: -7200)
             isFast = second.map { $0.reason.map { !$0.refusesToken } ?? false } ?? false
         }
@@ -198,11 +198,13 @@ public enum DoctorRun {
         let isFast = seconds > serverSeconds
         let difference = isFast ? seconds - serverSeconds : serverSeconds - seconds
         guard difference > clockTolerance else { return nil }
-        let isTooMuch = difference >= ProviderTokenAge.expirySeconds
+        // The token in use may be that old already.
+        let age = isFast ? 0 : ProviderTokenAge.windowSeconds + ProviderTokenAge.changeSeconds
+        let isTooMuch = difference + age >= ProviderTokenAge.expirySeconds
         return (
             isTooMuch ? .failed : .warning,
             "\(difference / 60) minutes \(isFast ? "ahead of" : "behind") the server's date",
-            "set this machine's clock right: provider tokens that are dated an hour wrong are refused"
+            "set this machine's clock right: provider tokens that are an hour old or dated an hour ahead are refused"
         )
     }
 

@@ -19,7 +19,7 @@ enum DoctorVerdict {
             report.add("topic", .ok, "\(topic) is allowed")
             report.add("environment", .ok, "the credential is valid at this endpoint")
             if credential.kind == .providerToken {
-                report.add("clock", .ok, "within an hour of APNs' clock")
+                report.add("clock", .ok, "near enough to APNs' clock")
             }
             return 0
         case (let status?, _) where status == 429 || status >= 500:
@@ -33,7 +33,7 @@ enum DoctorVerdict {
             report.add(
                 "clock", .failed, words,
                 advice: "APNs accepts a token dated two hours back: this machine's clock is one to "
-                    + "three hours fast, so set it right")
+                    + "four hours fast, so set it right")
             return 4
         }
         if answer.status == 411 {
@@ -57,8 +57,8 @@ enum DoctorVerdict {
             }
             return (
                 "clock",
-                "a token made just now is too old: this machine's clock is more than an "
-                    + "hour slow, so set it right"
+                "a token that was made at most 35 minutes ago is too old: this machine's clock "
+                    + "is more than 25 minutes slow, so set it right"
             )
         case .invalidProviderToken:
             return ("credential", invalidTokenAdvice(credential))

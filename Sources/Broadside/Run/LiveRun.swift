@@ -34,7 +34,8 @@ struct LiveRun {
         recipe = TLSRecipe(plan.route.recipe(context))
         settings = plan.reactorSettings(manifest: session.manifest)
         let authorization = try plan.credential.authorization(
-            in: session.directory, nowSeconds: start.wallMilliseconds / 1000)
+            nowSeconds: start.wallMilliseconds / 1000)
+        session.directory.removeEarlierProviderTokens()
         coordinator = RunCoordinator(
             authorization: authorization.value, issuedAt: authorization.issuedAtSeconds,
             milliRate: plan.options.rate.map(milliRate),
@@ -123,8 +124,7 @@ struct LiveRun {
     ) {
         let deadline = deadline
         let credentialWatch = CredentialWatch(
-            plan, directory: session.directory, coordinator: coordinator, recipe: recipe, now: start
-        )
+            plan, coordinator: coordinator, recipe: recipe, now: start)
         while !threads.allSatisfy(\.hasEnded) {
             switch signals.wait(milliseconds: 100) {
             case .stop:

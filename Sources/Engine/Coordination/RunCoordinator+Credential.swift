@@ -2,8 +2,8 @@ import Campaign
 package import Support
 internal import Synchronization
 
-/// The provider token's life, as whoever watches over the reactors leads it: no reactor waits for a disk
-/// or for a signature.
+/// The provider token's life, as whoever watches over the reactors leads it: no reactor waits for a
+/// signature.
 extension RunCoordinator {
     /// Makes a `bearer ...` value for an issue time in seconds since 1970; nil where it can't.
     package typealias Signer = @Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?
@@ -21,35 +21,35 @@ extension RunCoordinator {
 
     /// Makes the token that is wanted, where one is. Called by one thread, which may wait.
     ///
-    /// - Parameter keep: Puts a new token where a later process finds it, before it is used: a run
-    ///   that is killed and resumed must not make another one.
-    /// - Returns: True where there is another token now.
-    package func renewToken(_ now: Now, keep: ([UInt8], _ issuedAt: UInt64) -> Void) -> Bool {
+    /// - Returns: The date of the token where there is another one now, seconds since 1970.
+    package func renewToken(_ now: Now) -> UInt64? {
         let seconds = now.wallMilliseconds / 1000
         let (renewal, sign) = state.withLock { ($0.token.renewal(seconds), $0.sign) }
-        switch renewal {
-        case .none: return false
-        case .use(let token):
-            keep(token.value, token.issuedAt)
-            take(authorization: token.value, issuedAt: token.issuedAt)
-        case .make:
-            guard let sign, let value = sign(seconds) else {
-                stop(.signingFailed)
-                return false
-            }
-            keep(value, seconds)
-            take(authorization: value, issuedAt: seconds)
+        guard let issuedAt = renewal else { return nil }
+        guard let sign, let value = sign(issuedAt) else {
+            stop(.signingFailed)
+            return nil
         }
-        return true
+        take(authorization: value, issuedAt: issuedAt, now)
+        return issuedAt
     }
 
     /// Uses a token from elsewhere from now on.
-    package func take(authorization: [UInt8], issuedAt: UInt64) {
-        state.withLock { $0.token.take(.init(value: authorization, issuedAt: issuedAt)) }
+    package func take(authorization: [UInt8], issuedAt: UInt64, _ now: Now) {
+        let seconds = now.wallMilliseconds / 1000
+        state.withLock { $0.token.take(.init(value: authorization, issuedAt: issuedAt), seconds) }
     }
 
-    /// Signs with another key from now on.
-    package func replaceSigner(_ sign: Signer?) {
-        state.withLock { $0.sign = sign }
+    /// Signs with another key from now on, or with the same one; nil: tokens come from elsewhere.
+    ///
+    /// - Returns: True where the token in use is what the key makes: it stays.
+    @discardableResult
+    package func replaceSigner(_ sign: Signer?) -> Bool {
+        let current = state.withLock { state in
+            state.sign = sign
+            return state.token.current
+        }
+        guard let sign, let current else { return false }
+        return sign(current.issuedAt) == current.value
     }
 }

@@ -24,6 +24,7 @@ extension RunCoordinator {
             if let progress = effects.canary, let canary { state.report(progress, to: canary) }
             let granted = state.grant(permits)
             var directives = state.directives(canary, share)
+            if state.isTokenTooOld(now) { directives.isTokenStale = true }
             directives.permits = granted
             directives.expiredTokens = expired
             return directives
@@ -48,6 +49,12 @@ extension RunCoordinator.State {
             authorization: (token.current?.value, token.version), isTokenStale: token.isStale,
             sessionVersion: sessionVersion, isCanaryPending: canary?.isPending ?? false,
             isCanaryHolding: canary?.isHolding ?? false, connectionShare: share)
+    }
+
+    /// True once the token that is made here must not be used any more. What is made elsewhere is used as
+    /// long as APNs takes it.
+    fileprivate func isTokenTooOld(_ now: Now) -> Bool {
+        sign != nil && token.isTooOld(now.wallMilliseconds / 1000)
     }
 
     /// Takes effects in their order.
@@ -157,12 +164,12 @@ extension RunCoordinator.State {
 
     // MARK: Provider token
 
-    /// So many different connections in a row have to say of a young token that it has expired: until
-    /// then it may be the clock of one server.
+    /// So many different connections in a row have to say of a token that can't have expired that it has:
+    /// until then it may be the clock of one server.
     private static var expiredConnectionsLimit: Int { 3 }
 
-    /// What to do about ExpiredProviderToken: one renewal for the whole process, none after it for
-    /// 20 minutes. A token that is younger may be met by a server whose clock is wrong.
+    /// What to do about ExpiredProviderToken: the token of this window for the whole process, where an
+    /// earlier one is in use. The one of this window may have met a server whose clock is wrong.
     ///
     /// - Parameter connection: Which of the run's connections says it.
     private mutating func followExpired(

@@ -38,7 +38,7 @@ package final class RunCoordinator: Sendable {
         var lastRejection: StopCause.Refusal?
         /// Connections that servers ended by breaking the protocol.
         var broken = BrokenServerGuard()
-        /// The connections in a row that called a provider token expired which is not old enough.
+        /// The connections in a row that called a provider token expired which can't be.
         var expiredOn: [UInt64] = []
         /// Since when every answer is TooManyProviderTokenUpdates, monotonic nanoseconds.
         var updatesRefusedSince: UInt64?

@@ -24,7 +24,7 @@ struct RunDirectives: Sendable {
     var isListOver: Bool
     /// The provider token to send with, `bearer ...`; nil with a client certificate.
     var authorization: (value: [UInt8]?, version: UInt32)
-    /// APNs calls the provider token expired and there is no other yet.
+    /// APNs calls the provider token expired, or it is too old, and there is no other yet.
     var isTokenStale: Bool
     /// Grows whenever sessions are made from something else.
     var sessionVersion: UInt32

@@ -105,10 +105,10 @@ extension Simulation {
                 columns: ["token"], payloadSHA256: "", topic: "com.example.news",
                 pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
                 environment: "production", shard: nil, part: plan.part, suppressSHA256: nil),
-            firstStartedAtMilliseconds: Self.wallStart, listPath: nil)
+            firstStartedAtMilliseconds: wallStart, listPath: nil)
         for epoch in 1...segments.count {
             _ = manifest.beginEpoch(
-                atMilliseconds: Self.wallStart,
+                atMilliseconds: wallStart,
                 previousLengths: manifestLengths[UInt32(epoch - 1)] ?? [])
         }
         var ledger = VerdictLedger(

@@ -146,7 +146,7 @@ extension Simulation {
     }
 
     /// A server calls a provider token expired: the connection gets no more requests. Where the token is
-    /// young, the third connection in a row ends the run.
+    /// of this window, the third connection in a row ends the run.
     private func learnedExpired(_ copy: Journal.Copy, isSure: Bool) {
         let id = copy.link
         if isSure, links[id].noRequestsSince == nil {
@@ -161,8 +161,10 @@ extension Simulation {
         process.facts.expiredMost.insert(id)
         if process.facts.expiredMost.count >= 3 { process.facts.mayBeExpired = true }
         let seconds = now.wallMilliseconds / 1000
-        let isYoung = copy.tokenIssued.map { $0 == keptToken && seconds + 1 < $0 + 1200 } ?? false
-        if isSure, isYoung, process.faults.refusesTokensFrom == 0 {
+        // The one in use is of this window, and still is when the client learns of it.
+        let isCurrent =
+            copy.tokenIssued.map { $0 == newestToken && seconds + 1 < $0 + 1800 } ?? false
+        if isSure, isCurrent, process.faults.refusesTokensFrom == 0 {
             process.facts.expiredLeast.insert(id)
         }
     }

@@ -12,7 +12,7 @@ struct ProcessLife {
 
 /// Each row's time, attempts and reason, as far as its state leaves something to be said of them.
 extension Simulation {
-    func milliseconds(_ time: UInt64) -> UInt64 { Self.wallStart + time / millisecond }
+    func milliseconds(_ time: UInt64) -> UInt64 { wallStart + time / millisecond }
 
     /// Judges when a row was settled, and what its record says besides.
     func checkRecord(_ row: LedgerRow, number: Int, copies: [Journal.Copy]) {

@@ -77,7 +77,7 @@ struct SimulationPlan {
         expiration = random.chance(0.5) ? Array("1900000000".utf8) : nil
         collapseIdentifier = random.chance(0.5) ? Array("breaking".utf8) : nil
         usesProviderToken = random.chance(0.7) && gateway == nil
-        tokenAge = random.pick([0, 600, 1500, 2690])
+        tokenAge = random.pick([300, 1790, 1900, 2090])
         addresses = random.between(1...3)
         reactors = random.pick([1, 1, 2, 3])
         connections = random.pick([1, 2, 2, 4])

@@ -1,149 +1,169 @@
+import APNs
 import Testing
 
 @testable import Engine
 
-/// The ages of a provider token: no clock, no key.
+/// The ages of a provider token: no clock, no key. Times are minutes after the start of a window.
 struct ProviderTokenLifeTests {
     private static let start: UInt64 = 1_800_000_000
-    private static let minute: UInt64 = 60
 
-    private func token(_ minutes: UInt64) -> ProviderTokenLife.Token {
-        .init(value: Array("bearer \(minutes)".utf8), issuedAt: Self.start + minutes * 60)
+    private func token(_ minutes: Int) -> ProviderTokenLife.Token {
+        .init(value: Array("bearer \(minutes)".utf8), issuedAt: at(minutes))
     }
 
-    private func at(_ minutes: UInt64) -> UInt64 { Self.start + minutes * 60 }
+    private func at(_ minutes: Int) -> UInt64 { UInt64(Int(Self.start) + minutes * 60) }
 
     /// Does what a watch does; nil where there is nothing to do.
-    private func renew(_ life: inout ProviderTokenLife, minutes: UInt64) -> String? {
-        switch life.renewal(at(minutes)) {
-        case .none: return nil
-        case .use(let token):
-            life.take(token)
-            return "used"
-        case .make:
-            life.take(token(minutes))
-            return "made"
-        }
+    private func renew(_ life: inout ProviderTokenLife, _ minutes: Int) -> String? {
+        guard let issuedAt = life.renewal(at(minutes)) else { return nil }
+        let made = token((Int(issuedAt) - Int(Self.start)) / 60)
+        life.take(made, at(minutes))
+        return text(made)
     }
 
-    private func value(_ life: ProviderTokenLife) -> String {
-        String(decoding: life.current?.value ?? [], as: UTF8.self)
+    private func text(_ token: ProviderTokenLife.Token?) -> String {
+        String(decoding: token?.value ?? [], as: UTF8.self)
     }
 
-    @Test("Another one is wanted at 45 minutes and not before; sending goes on meanwhile")
+    private func value(_ life: ProviderTokenLife) -> String { text(life.current) }
+
+    @Test(
+        "The date of the token in use: this window's from its fifth minute on",
+        arguments: [(0, -30), (299, -30), (300, 0), (1799, 0), (2099, 0), (2100, 30)]
+            as [(Int, Int)])
+    func date(second: Int, expected: Int) {
+        let date = ProviderTokenAge.issueTime(at: UInt64(Int(Self.start) + second))
+        #expect(date == at(expected))
+    }
+
+    @Test("Another one is wanted five minutes into the next window; sending continues")
     func age() {
         var life = ProviderTokenLife(token(0))
-        life.wantIfDue(at(45) - 1)
+        life.wantIfDue(at(35) - 1)
         #expect(!life.isWanted)
-        life.wantIfDue(at(45))
-        #expect(life.isWanted && !life.isStale)
-        let renewed1 = renew(&life, minutes: 45)
-        #expect(renewed1 == "made")
-        #expect(value(life) == "bearer 45" && life.version == 2 && !life.isWanted)
-        let renewed2 = renew(&life, minutes: 46)
-        #expect(renewed2 == nil)
+        life.wantIfDue(at(35))
+        #expect(life.isWanted && !life.isStale && !life.isTooOld(at(35)))
+        let renewed = renew(&life, 35)
+        #expect(renewed == "bearer 30")
+        #expect(life.version == 2 && !life.isWanted)
+        life.wantIfDue(at(36))
+        let again = renew(&life, 36)
+        #expect(again == nil)
     }
 
-    @Test("Expired: one renewal for all who say so, none for a young token")
+    @Test("From 55 minutes on nothing is sent with it")
+    func tooOld() {
+        let life = ProviderTokenLife(token(0))
+        #expect(!life.isTooOld(at(55) - 1))
+        #expect(life.isTooOld(at(55)))
+    }
+
+    @Test("Expired: an earlier window's is renewed once for all who say so, this one's is not")
     func expired() {
         var life = ProviderTokenLife(token(0))
-        let goesOn3 = life.wantExpired(at(20) - 1, usedVersion: 1)
-        #expect(!goesOn3)
-        #expect(!life.isWanted)
-        let goesOn4 = life.wantExpired(at(20), usedVersion: 1)
-        #expect(goesOn4)
-        #expect(life.isStale)
-        let goesOn5 = life.wantExpired(at(20), usedVersion: 1)
-        #expect(goesOn5)
-        let renewed6 = renew(&life, minutes: 20)
-        #expect(renewed6 == "made")
+        let isRenewedEarly = life.wantExpired(at(30) - 1, usedVersion: 1)
+        #expect(!isRenewedEarly && !life.isWanted && !life.isStale)
+        let isRenewed = life.wantExpired(at(30), usedVersion: 1)
+        #expect(isRenewed && life.isStale)
+        let isRenewedOnce = life.wantExpired(at(30), usedVersion: 1)
+        #expect(isRenewedOnce)
+        let renewed = renew(&life, 31)
+        #expect(renewed == "bearer 30")
         #expect(!life.isStale)
-        // Requests that were under way with the token before.
-        let goesOn7 = life.wantExpired(at(21), usedVersion: 1)
-        #expect(goesOn7)
-        #expect(!life.isWanted)
-        let goesOn8 = life.wantExpired(at(21), usedVersion: 2)
-        #expect(!goesOn8)
+        // Requests that were in flight with the token before.
+        let isLate = life.wantExpired(at(31), usedVersion: 1)
+        #expect(isLate && !life.isWanted)
+        let isCurrent = life.wantExpired(at(31), usedVersion: 2)
+        #expect(!isCurrent)
     }
 
-    @Test("Too many updates: back to the one before, and the one that came too early later")
+    @Test("Too many updates: back to the one before, and the newer one 20 minutes later")
     func tooMany() {
         var life = ProviderTokenLife(token(0))
-        life.wantIfDue(at(45))
-        let renewed9 = renew(&life, minutes: 45)
-        #expect(renewed9 == "made")
-        life.freeze(at(45), usedVersion: 2)
+        life.wantIfDue(at(35))
+        _ = renew(&life, 35)
+        life.freeze(at(35), usedVersion: 2)
         #expect(value(life) == "bearer 0" && life.version == 3)
         // Others say the same of the same token.
-        life.freeze(at(45), usedVersion: 2)
+        life.freeze(at(36), usedVersion: 2)
         #expect(value(life) == "bearer 0" && life.version == 3)
-        life.wantIfDue(at(50))
-        let renewed10 = renew(&life, minutes: 50)
-        #expect(renewed10 == nil)
-        // At 61 minutes it is expired: nothing is sent until the 20 minutes are over.
-        let goesOn11 = life.wantExpired(at(61), usedVersion: 3)
-        #expect(goesOn11)
-        #expect(life.isStale)
-        let renewed12 = renew(&life, minutes: 64)
-        #expect(renewed12 == nil)
-        let renewed13 = renew(&life, minutes: 65)
-        #expect(renewed13 == "used")
-        #expect(value(life) == "bearer 45" && !life.isStale)
+        life.wantIfDue(at(40))
+        let frozen = renew(&life, 54)
+        #expect(frozen == nil)
+        life.wantIfDue(at(55))
+        let renewed = renew(&life, 55)
+        #expect(renewed == "bearer 30")
+        // The next window's is due ten minutes later, and comes 20 minutes later.
+        life.wantIfDue(at(74))
+        #expect(!life.isWanted)
+        life.wantIfDue(at(75))
+        let next = renew(&life, 75)
+        #expect(next == "bearer 60")
+        // From then on it changes with all others.
+        life.wantIfDue(at(95))
+        let last = renew(&life, 95)
+        #expect(last == "bearer 90")
+    }
+
+    @Test("Expired while renewal is frozen: nothing is sent until the 20 minutes are over")
+    func expiredWhileFrozen() {
+        var life = ProviderTokenLife(token(0))
+        life.wantIfDue(at(35))
+        _ = renew(&life, 35)
+        life.freeze(at(35), usedVersion: 2)
+        let isRenewed = life.wantExpired(at(40), usedVersion: 3)
+        #expect(isRenewed && life.isStale)
+        let frozen = renew(&life, 54)
+        #expect(frozen == nil)
+        let renewed = renew(&life, 55)
+        #expect(renewed == "bearer 30" && !life.isStale)
     }
 
     @Test("Too many updates with the first token: it stays, and none is made for 20 minutes")
     func tooManyAtOnce() {
         var life = ProviderTokenLife(token(0))
-        life.freeze(at(44), usedVersion: 1)
+        life.freeze(at(34), usedVersion: 1)
         #expect(value(life) == "bearer 0" && life.version == 1)
-        life.wantIfDue(at(45))
-        let renewed14 = renew(&life, minutes: 63)
-        #expect(renewed14 == nil)
-        let renewed15 = renew(&life, minutes: 64)
-        #expect(renewed15 == "made")
+        life.wantIfDue(at(35))
+        let frozen = renew(&life, 53)
+        #expect(frozen == nil)
+        let renewed = renew(&life, 54)
+        #expect(renewed == "bearer 30")
     }
 
     @Test(
-        "Back to the one before only while that is not expired itself",
-        arguments: [(3_599, true), (3_600, false)] as [(UInt64, Bool)])
+        "Back to the one before only while that is younger than 55 minutes",
+        arguments: [(3_299, true), (3_300, false)] as [(UInt64, Bool)])
     func tooManyWithAnOldOne(seconds: UInt64, isUsed: Bool) {
         var life = ProviderTokenLife(token(0))
-        life.take(token(45))
+        life.take(token(30), at(35))
         life.freeze(Self.start + seconds, usedVersion: 2)
-        #expect(value(life) == (isUsed ? "bearer 0" : "bearer 45"))
+        #expect(value(life) == (isUsed ? "bearer 0" : "bearer 30"))
         #expect(life.version == (isUsed ? 3 : 2))
     }
 
-    @Test("Of two of the same second none came before the other")
-    func tooManyOfOneSecond() {
+    @Test("Of two of the same date none came before the other")
+    func tooManyOfOneDate() {
         var life = ProviderTokenLife(token(0))
-        life.take(.init(value: Array("bearer other".utf8), issuedAt: Self.start))
-        life.freeze(at(1), usedVersion: 2)
+        life.take(.init(value: Array("bearer other".utf8), issuedAt: Self.start), at(6))
+        life.freeze(at(7), usedVersion: 2)
         #expect(value(life) == "bearer other" && life.version == 2)
-        life.wantIfDue(at(45))
-        let renewed = renew(&life, minutes: 45)
-        #expect(renewed == "made")
     }
 
-    @Test(
-        "The one that came too early is used below 40 minutes of age",
-        arguments: [(84, "used"), (85, "made")] as [(UInt64, String)])
-    func tooManyLater(minutes: UInt64, expected: String) {
-        var life = ProviderTokenLife(token(0))
-        life.take(token(45))
-        life.freeze(at(45), usedVersion: 2)
-        #expect(value(life) == "bearer 0")
-        life.wantIfDue(at(minutes))
-        let renewed = renew(&life, minutes: minutes)
-        #expect(renewed == expected)
+    @Test("A clock that is set back brings no earlier token back")
+    func clockSetBack() {
+        var life = ProviderTokenLife(token(30))
+        life.wantIfDue(at(10))
+        let renewed = renew(&life, 10)
+        #expect(!life.isWanted && renewed == nil)
     }
 
     @Test("A certificate has none")
     func none() {
         var life = ProviderTokenLife(nil)
         life.wantIfDue(at(100))
-        #expect(!life.isWanted)
-        let renewed16 = renew(&life, minutes: 100)
-        #expect(renewed16 == nil)
+        #expect(!life.isWanted && !life.isTooOld(at(100)))
+        let renewed = renew(&life, 100)
+        #expect(renewed == nil)
     }
 }

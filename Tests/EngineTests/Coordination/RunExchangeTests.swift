@@ -116,7 +116,7 @@ import Testing
 
     @Test func `What to do about an expired token is said once, for each response`() {
         let run = RunCoordinator(
-            authorization: [1], issuedAt: 1_800_000_000 - 60, milliRate: nil, abortAfter: 10,
+            authorization: [1], issuedAt: 1_800_000_000, milliRate: nil, abortAfter: 10,
             maxBadTokensPercent: 50, sign: { _ in [2] })
         var channel = RunChannel(run, reactor: 0)
         for connection: UInt64 in [1, 1, 2, 3] {

@@ -10,9 +10,9 @@ struct CredentialAnswerTests {
     private static let start = ScriptedRun.start.wallMilliseconds / 1000
 
     @Test func `An expired token is renewed once, whoever says so, and no attempt counts`() throws {
-        let run = try ScriptedRun(rows: 60, reactors: 3, connections: 2, tokenAge: 2000)
+        let run = try ScriptedRun(rows: 60, reactors: 3, connections: 2, tokenAge: 1800)
         run.reply = { request in
-            request.authorization == "bearer \(Self.start - 2000)"
+            request.authorization == "bearer \(Self.start - 1800)"
                 ? .status(403, "ExpiredProviderToken") : .status(200)
         }
         run.run()
@@ -22,18 +22,18 @@ struct CredentialAnswerTests {
         #expect(rows.allSatisfy { $0.state == .accepted && $0.attempts == 1 })
         // A connection that said so carries no other request.
         let expired = Set(
-            run.requests.filter { $0.authorization?.hasSuffix("\(Self.start - 2000)") == true }
+            run.requests.filter { $0.authorization?.hasSuffix("\(Self.start - 1800)") == true }
                 .map(\.connection))
         #expect(expired.count >= 2)
         #expect(
             run.requests.allSatisfy {
                 !expired.contains($0.connection)
-                    || $0.authorization?.hasSuffix("\(Self.start - 2000)") == true
+                    || $0.authorization?.hasSuffix("\(Self.start - 1800)") == true
             })
     }
 
-    @Test(arguments: [(1190 as UInt64, 0), (1200, 1)])
-    func `A token that is called expired before it is 20 minutes old is not renewed`(
+    @Test(arguments: [(0 as UInt64, 0), (1800, 1)])
+    func `A token of this window that is called expired is not renewed`(
         age: UInt64, renewals: Int
     ) throws {
         let run = try ScriptedRun(rows: 5, tokenAge: age)
@@ -53,30 +53,32 @@ struct CredentialAnswerTests {
         }
     }
 
-    @Test func `A token is renewed at 45 minutes of age, while requests go on`() throws {
-        let run = try ScriptedRun(rows: 40, tokenAge: 2690) {
+    @Test func `A token is renewed five minutes into the next window, while requests continue`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 340, tokenAge: 1800) {
             $0.milliRatePerConnection = 1000
         }
         run.run()
         try #require(run.renewals.count == 1)
-        #expect(run.renewals[0] >= 10 * second && run.renewals[0] <= 10 * second + second / 10)
+        #expect(run.renewals[0] >= 300 * second && run.renewals[0] <= 300 * second + second / 10)
         let tokens = run.requests.map { $0.authorization ?? "" }
         let change = try #require(
             tokens.firstIndex { $0 != tokens[0] }, "no request has the new token")
-        #expect(tokens[change...].allSatisfy { $0 == "bearer \(Self.start + 10)" })
+        #expect(tokens[change...].allSatisfy { $0 == "bearer \(Self.start)" })
         #expect(run.links.count == 1)
     }
 
     @Test func `Too many updates: the token before serves, and none is made for 20 minutes`() throws
     {
-        // Made 46 minutes ago, so it is renewed at once; the server refuses the new one.
-        let run = try ScriptedRun(rows: 10, tokenAge: 2760) {
+        // Another one is due after 5 minutes; the server refuses it for 20 minutes.
+        let run = try ScriptedRun(rows: 40, tokenAge: 1800) {
             $0.milliRatePerConnection = 100
             $0.giveUpAfter = 7200 * second
         }
-        let old = "bearer \(Self.start - 2760)"
+        let old = "bearer \(Self.start - 1800)"
         run.reply = { request in
-            if request.authorization != old, request.time < 1200 * second {
+            if request.authorization != old, request.time < 1500 * second {
                 return .status(429, "TooManyProviderTokenUpdates")
             }
             // Half an hour later a row asks once more.
@@ -87,14 +89,14 @@ struct CredentialAnswerTests {
         let rows = try run.rows()
         #expect(rows.allSatisfy { $0.state == .accepted })
         // Sent twice, and counted once.
-        let refused = run.requests.filter { $0.authorization != old && $0.time < 1200 * second }
+        let refused = run.requests.filter { $0.authorization != old && $0.time < 1500 * second }
         #expect(!refused.isEmpty)
         for request in refused {
             let row = ScriptedRun.row(request)
             #expect(run.requests(row: row).count >= 2)
             #expect(row == 9 || rows[row].attempts == 1)
         }
-        #expect(run.renewals.filter { $0 < 1200 * second }.count == 1)
+        #expect(run.renewals.filter { $0 < 1500 * second }.count == 1)
         #expect(run.renewals.count >= 2, "\(run.renewals)")
         // The row that was left goes out with a token that is good by then.
         let last = try #require(run.requests.last)
@@ -106,7 +108,7 @@ struct CredentialAnswerTests {
     func `Too many updates and nothing else: it ends when another token would have been taken`(
         other: Int
     ) throws {
-        let run = try ScriptedRun(rows: 10, tokenAge: 60) { $0.giveUpAfter = 90 * second }
+        let run = try ScriptedRun(rows: 10, tokenAge: 0) { $0.giveUpAfter = 90 * second }
         // An answer of another kind in between begins the time anew.
         var otherAt: UInt64 = 0
         run.reply = { request in
@@ -132,7 +134,7 @@ struct CredentialAnswerTests {
     }
 
     @Test func `An invalid token is tried once more for a row, and then no more`() throws {
-        let run = try ScriptedRun(rows: 3, tokenAge: 60)
+        let run = try ScriptedRun(rows: 3, tokenAge: 0)
         run.reply = { request in
             switch (ScriptedRun.row(request), run.requests(row: ScriptedRun.row(request)).count) {
             case (0, 1), (1, _): .status(403, "InvalidProviderToken")

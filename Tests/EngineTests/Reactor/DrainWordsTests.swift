@@ -24,7 +24,7 @@ struct DrainWordsTests {
         Case(status: 403, reason: "ExpiredProviderToken", words: "403 ExpiredProviderToken"),
     ])
     func `Its status and its reason, once a connection`(one: Case) throws {
-        let run = try ScriptedRun(rows: 20, tokenAge: 2400)
+        let run = try ScriptedRun(rows: 20, tokenAge: 1800)
         // The first connection answers two, and then so all that is in flight.
         run.reply = { request in
             let isBad = request.connection == 0 && run.requests.count > 2

@@ -216,7 +216,7 @@ final class ScriptedRun {
         while !isFinished, !isSo() {
             for index in reactors.indices { turn(index) }
             if coordinator.wantsToken {
-                _ = coordinator.renewToken(now) { _, _ in renewals.append(time) }
+                if coordinator.renewToken(now) != nil { renewals.append(time) }
             }
             guard reactors.allSatisfy({ $0.inbox.isEmpty }) else { continue }
             let due = reactors.filter { !$0.machine.isFinished }.map { $0.machine.nextDeadline }

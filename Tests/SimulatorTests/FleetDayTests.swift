@@ -1,0 +1,68 @@
+import APNs
+import Testing
+
+@testable import Engine
+@testable import Simulator
+
+/// A day of a fleet against the simulator's rules: clocks that differ, restarts, one connection and many.
+struct FleetDayTests {
+    private static let day: UInt64 = 1_800_000_000
+
+    /// A machine of the fleet: its clock, and the token of the process that runs on it.
+    private struct Machine {
+        var clockOffset: Int
+        var life: ProviderTokenLife
+        var connection = ConnectionCredential(hasCertificate: false)
+
+        init(clockOffset: Int, at time: UInt64) {
+            self.clockOffset = clockOffset
+            life = ProviderTokenLife(nil)
+            restart(time)
+        }
+
+        func local(_ time: UInt64) -> UInt64 { UInt64(Int(time) + clockOffset) }
+
+        private func token(_ issuedAt: UInt64) -> ProviderTokenLife.Token {
+            .init(
+                value: Array(AuthenticationTests.token("A1", issuedAt: issuedAt).utf8),
+                issuedAt: issuedAt)
+        }
+
+        /// Another process, which knows nothing of the one before it.
+        mutating func restart(_ time: UInt64) {
+            life = ProviderTokenLife(token(ProviderTokenAge.issueTime(at: local(time))))
+            connection = ConnectionCredential(hasCertificate: false)
+        }
+
+        mutating func look(_ time: UInt64) {
+            life.wantIfDue(local(time))
+            if let issuedAt = life.renewal(local(time)) { life.take(token(issuedAt), local(time)) }
+        }
+    }
+
+    @Test func `Over a day the rule of 20 minutes never refuses, and no token is too old`() throws {
+        var verifier = AuthenticationTests.verifier(["A1"])
+        var machines = [-300, -240, 0, 60, 300].map { Machine(clockOffset: $0, at: Self.day) }
+        // All of them over one connection, as through a relay: the strictest view.
+        var relay = ConnectionCredential(hasCertificate: false)
+        var dates: Set<UInt64> = []
+        for second in stride(from: 0 as UInt64, to: 86_400, by: 7) {
+            let time = Self.day + second
+            for index in machines.indices {
+                if (second / 7 + UInt64(index) * 97) % 611 == 0 { machines[index].restart(time) }
+                machines[index].look(time)
+                let token = try #require(machines[index].life.current)
+                dates.insert(token.issuedAt)
+                #expect(token.issuedAt <= time && time < token.issuedAt + 55 * 60)
+                let header = String(decoding: token.value, as: UTF8.self)
+                let later = Int(time) - Int(AuthenticationTests.now)
+                let own = AuthenticationTests.refusal(
+                    header, &machines[index].connection, &verifier, later: later)
+                let common = AuthenticationTests.refusal(header, &relay, &verifier, later: later)
+                #expect(own == nil && common == nil)
+            }
+        }
+        // One change in 30 minutes over all of them.
+        #expect(dates.count == 49)
+    }
+}
