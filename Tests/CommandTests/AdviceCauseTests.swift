@@ -316,7 +316,7 @@ struct AdviceCauseTests: AdviceReading {
             in: scene.directory, environment: environment)
         try process.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
         try scene.directory.write(cause == .failed ? "ring" : "sign", to: "fail")
-        // After 45 minutes a new token is made.
+        // In the next half-hour a new token is made.
         if cause == .signingFailed { try scene.directory.write("+46m", to: "offset") }
         let run = try process.wait()
         return cause == .failed

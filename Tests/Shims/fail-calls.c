@@ -26,6 +26,12 @@ int EVP_DigestSign(void *context, void *signature, size_t *count, const void *te
     return NEXT(EVP_DigestSign)(context, signature, count, text, length);
 }
 
+int gnutls_privkey_sign_data2(
+    void *key, int algorithm, unsigned flags, const void *text, void *signature) {
+    if (fails("sign")) return -1;
+    return NEXT(gnutls_privkey_sign_data2)(key, algorithm, flags, text, signature);
+}
+
 int io_uring_submit_and_get_events(void *ring) {
     if (fails("ring")) return -EINVAL;
     return NEXT(io_uring_submit_and_get_events)(ring);
