@@ -60,7 +60,7 @@ public struct JSONTokenizer: Sendable {
     }
 
     /// The byte the next token is looked for at.
-    private(set) var offset: Int
+    public private(set) var offset: Int
     /// How many arrays and objects are open.
     public private(set) var depth = 0
     private var expectation = Expectation.value
@@ -215,8 +215,8 @@ public struct JSONTokenizer: Sendable {
         let start = offset
         var hasEscapes = false
         while true {
-            let byte = try peek(text)
-            switch byte {
+            offset = ByteScan.endOfPlainASCII(in: text, from: offset)
+            switch try peek(text) {
             case UInt8(ascii: "\""):
                 offset += 1
                 return Token(
@@ -225,14 +225,19 @@ public struct JSONTokenizer: Sendable {
                 hasEscapes = true
                 try escape(text)
             case 0..<0x20: throw APNsError(.controlCharacter, at: offset)
-            case 0x20..<0x80: offset += 1
-            default:
-                guard let count = UTF8Scalar.count(in: text, at: offset) else {
-                    throw APNsError(.badUTF8, at: offset)
-                }
-                offset += count
+            default: try passBeyondASCII(text)
             }
         }
+    }
+
+    /// Passes the scalars beyond ASCII that follow each other: languages have runs of them.
+    private mutating func passBeyondASCII(_ text: RawSpan) throws(APNsError) {
+        repeat {
+            guard let count = UTF8Scalar.count(in: text, at: offset) else {
+                throw APNsError(.badUTF8, at: offset)
+            }
+            offset += count
+        } while offset < text.byteCount && TokenText.byte(text, offset) >= 0x80
     }
 
     private mutating func escape(_ text: RawSpan) throws(APNsError) {
@@ -259,7 +264,10 @@ public struct JSONTokenizer: Sendable {
 
     private mutating func skipBlanks(_ text: RawSpan) {
         while offset < text.byteCount {
-            switch TokenText.byte(text, offset) {
+            let byte = TokenText.byte(text, offset)
+            // Most texts have no blanks here.
+            if byte > 0x20 { return }
+            switch byte {
             case 0x20, 0x09, 0x0a, 0x0d: offset += 1
             default: return
             }

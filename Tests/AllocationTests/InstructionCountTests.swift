@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Counts the instructions that what a ledger's readers do costs per row, by callgrind: the same
+/// Counts the instructions that reading lists and ledgers costs per row, by callgrind: the same
 /// program as `Benchmarks/run --part parts`, two counts each and their difference.
 ///
 /// The figures are of Debian 12 on x86-64, whose libraries are among what is counted, and do not
@@ -18,6 +18,9 @@ struct InstructionCountTests {
     }
 
     static let parts = [
+        Part(name: "row-lines", count: 431),
+        Part(name: "row-csv", count: 937),
+        Part(name: "row-jsonl", count: 1_122),
         Part(name: "export", count: 1_493),
         Part(name: "export-jsonl", count: 1_504),
         Part(name: "verify", count: 513),

@@ -1,28 +1,24 @@
+import APNs
+
 extension RowReader {
     /// The next record of RFC 4180; nil where the line is blank.
     mutating func nextDelimited(separator: UInt8) -> Row? {
         let start = offset
         // SAFETY: `start` is below `end`, up to where the text is set, and `stop` lies between
         // them; `fields` has `fieldCount` elements.
-        let newline = unsafe find(UInt8(ascii: "\n"), bytes, start, end)
-        let stop = newline ?? end
-        if unsafe isBlank(bytes, start, stop, layout.format) {
-            offset = newline.map { $0 + 1 } ?? end
-            line += 1
-            return nil
+        if unsafe bytes.load(fromByteOffset: start, as: UInt8.self) <= 0x20 {
+            let newline = unsafe find(UInt8(ascii: "\n"), bytes, start, end)
+            let stop = newline ?? end
+            if unsafe isBlank(bytes, start, stop, layout.format) {
+                offset = newline.map { $0 + 1 } ?? end
+                line += 1
+                return nil
+            }
         }
         let firstLine = line
         for index in 0..<fieldCount { unsafe fields[index] = .missing }
-        if unsafe find(UInt8(ascii: "\""), bytes, start, stop) == nil {
-            // Nearly all rows of nearly all lists.
-            offset = newline.map { $0 + 1 } ?? end
-            line += 1
-            let textEnd = withoutCarriageReturn(start, stop)
-            splitPlain(start, textEnd, separator)
-            return Row(index: 0, number: 0, line: firstLine, start: start, count: textEnd - start)
-        }
         decodedCount = 0
-        guard let textEnd = splitQuoted(start, separator) else {
+        guard let textEnd = splitRow(start, separator) else {
             return malformedRow(start, firstLine)
         }
         return Row(index: 0, number: 0, line: firstLine, start: start, count: textEnd - start)
@@ -48,19 +44,6 @@ extension RowReader {
         return Row(index: 0, number: 0, line: firstLine, start: start, count: textEnd - start)
     }
 
-    /// Sets the wanted fields of a row without quotes.
-    private func splitPlain(_ start: Int, _ stop: Int, _ separator: UInt8) {
-        var fieldStart = start
-        for place in 0..<placeCount {
-            // SAFETY: `fieldStart` is at most `stop`: it lies behind a separator that was found
-            // below it.
-            let found = unsafe find(separator, bytes, fieldStart, stop)
-            set(place, Field(start: fieldStart, count: (found ?? stop) - fieldStart, form: .plain))
-            guard let found else { return }
-            fieldStart = found + 1
-        }
-    }
-
     private func set(_ place: Int, _ field: Field) {
         guard place < placeCount else { return }
         // SAFETY: the place is below `placeCount`, and the entry is below `fieldCount` or -1.
@@ -68,19 +51,19 @@ extension RowReader {
         if index >= 0 { unsafe fields[Int(index)] = field }
     }
 
-    /// Sets the wanted fields of a well-formed row with quotes, and goes behind the row.
+    /// Sets the wanted fields of a well-formed row, and goes behind the row.
     ///
     /// - Returns: its text's end; nil where it is malformed.
-    private mutating func splitQuoted(_ start: Int, _ separator: UInt8) -> Int? {
-        let quote = UInt8(ascii: "\"")
+    @inline(__always)
+    private mutating func splitRow(_ start: Int, _ separator: UInt8) -> Int? {
+        let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
         var place = 0
         var cursor = start
-        // The first line feed at the cursor or behind it.
-        var newline = -1
+        // SAFETY: `end` bytes are set and stay during this call; a byte is read only below `end`,
+        // and where something was found is not behind it.
+        let text = unsafe RawSpan(_unsafeStart: bytes, byteCount: end)
         while true {
             let fieldStart = cursor
-            // SAFETY: a byte is read only below `end`; the finds begin at a cursor that is at most
-            // `end`, and end at a line feed that was found behind it, or at `end`.
             if cursor < end, unsafe bytes.load(fromByteOffset: cursor, as: UInt8.self) == quote {
                 guard let field = quoted(from: fieldStart, &cursor, isWanted: isWanted(place))
                 else { return nil }
@@ -96,27 +79,52 @@ extension RowReader {
                 if byte == UInt8(ascii: "\r") { cursor += 1 }
                 guard
                     unsafe cursor == end
-                        || bytes.load(fromByteOffset: cursor, as: UInt8.self) == 0x0a
+                        || bytes.load(fromByteOffset: cursor, as: UInt8.self) == lineFeed
                 else { return nil }
                 offset = min(cursor + 1, end)
                 line += 1
                 return stop
             }
-            if newline < cursor {
-                newline = unsafe find(UInt8(ascii: "\n"), bytes, cursor, end) ?? end
+            let found: Int
+            if place < placeCount {
+                found = ByteScan.first(separator, or: lineFeed, in: text, from: cursor, to: end)
+            } else {
+                found = endOrQuotedField(text, from: cursor, separator)
             }
-            let found = unsafe find(separator, bytes, cursor, newline)
-            var stop = found ?? newline
-            if found == nil { stop = withoutCarriageReturn(fieldStart, newline) }
-            set(place, Field(start: fieldStart, count: stop - fieldStart, form: .plain))
-            if let found {
+            if found < end, unsafe bytes.load(fromByteOffset: found, as: UInt8.self) == separator {
+                set(place, Field(start: fieldStart, count: found - fieldStart, form: .plain))
                 cursor = found + 1
                 place += 1
                 continue
             }
-            offset = min(newline + 1, end)
+            let stop = withoutCarriageReturn(fieldStart, found)
+            set(place, Field(start: fieldStart, count: stop - fieldStart, form: .plain))
+            offset = min(found + 1, end)
             line += 1
             return stop
+        }
+    }
+
+    /// Behind the last wanted field, where only quotes matter: the separator before the next field
+    /// in quotes, or the row's line feed or the text's end if that comes first.
+    @inline(__always)
+    private func endOrQuotedField(_ text: RawSpan, from start: Int, _ separator: UInt8) -> Int {
+        let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
+        var cursor = start
+        while true {
+            let found = ByteScan.first(quote, or: lineFeed, in: text, from: cursor, to: end)
+            // SAFETY: `found` is below `end` where it is read, and behind `start` where the byte
+            // before it is.
+            if found == end { return found }
+            if unsafe bytes.load(fromByteOffset: found, as: UInt8.self) == lineFeed {
+                return found
+            }
+            if found > start,
+                unsafe bytes.load(fromByteOffset: found - 1, as: UInt8.self) == separator
+            {
+                return found - 1
+            }
+            cursor = found + 1
         }
     }
 
@@ -131,19 +139,20 @@ extension RowReader {
     private mutating func quoted(
         from opening: Int, _ cursor: inout Int, isWanted: Bool
     ) -> Field? {
-        let quote = UInt8(ascii: "\"")
+        let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
+        // SAFETY: `end` bytes are set and stay during this call.
+        let text = unsafe RawSpan(_unsafeStart: bytes, byteCount: end)
         var hasDoubledQuotes = false
         cursor = opening + 1
         while true {
-            // SAFETY: `cursor` is at most `end`, behind a byte that was read below it, and `found`
-            // lies between them.
-            guard let found = unsafe find(quote, bytes, cursor, end) else { return nil }
-            var newline = unsafe find(UInt8(ascii: "\n"), bytes, cursor, found)
-            while let inner = newline {
-                line += 1
-                newline = unsafe find(UInt8(ascii: "\n"), bytes, inner + 1, found)
-            }
+            // SAFETY: `found` is below `end` where it is read.
+            let found = ByteScan.first(quote, or: lineFeed, in: text, from: cursor, to: end)
+            if found >= end { return nil }
             cursor = found + 1
+            if unsafe bytes.load(fromByteOffset: found, as: UInt8.self) == lineFeed {
+                line += 1
+                continue
+            }
             if cursor < end, unsafe bytes.load(fromByteOffset: cursor, as: UInt8.self) == quote {
                 hasDoubledQuotes = true
                 cursor += 1

@@ -5,6 +5,11 @@ extension RowReader {
     /// The next line as a JSON object; nil where it is blank.
     mutating func nextJSONLine() -> Row? {
         let start = offset
+        if paths == nil, let stop = readFlatObject(start) {
+            let line = self.line
+            self.line += 1
+            return Row(index: 0, number: 0, line: line, start: start, count: stop - start)
+        }
         // SAFETY: `start` is below `end`, up to where the text is set, and `stop` lies between
         // them; `fields` has `fieldCount` elements.
         let newline = unsafe find(UInt8(ascii: "\n"), bytes, start, end)
@@ -124,7 +129,8 @@ extension RowReader {
         }
     }
 
-    private func wantedField(_ key: UnsafeRawBufferPointer) -> Int {
+    @inline(__always)
+    func wantedField(_ key: UnsafeRawBufferPointer) -> Int {
         var start = 0
         for index in 0..<fieldCount {
             // SAFETY: `nameEnds` has `fieldCount` elements, each at most the count of `names` and
@@ -140,7 +146,7 @@ extension RowReader {
         return -1
     }
 
-    private mutating func field(
+    mutating func field(
         _ value: JSONTokenizer.Token, _ bytes: UnsafeRawPointer
     ) -> Field {
         switch value.kind {

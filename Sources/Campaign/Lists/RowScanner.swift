@@ -1,3 +1,4 @@
+import APNs
 import Glibc
 
 /// Finds where rows end, for each format: the one place that knows. What splits rows into fields
@@ -89,20 +90,23 @@ struct RowScanner {
     private mutating func nextDelimitedEnd(
         in bytes: UnsafeRawPointer, from scan: inout Int, to end: Int
     ) -> RowEnd? {
-        let quote = UInt8(ascii: "\"")
+        let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
         // SAFETY: the caller vouches for `bytes[..<end]`. `scan` starts at most at `end` and never
         // passes it: it goes behind a byte that was found below `end`, or to `end`; bytes are read
         // only below it.
-        var newline = unsafe find(UInt8(ascii: "\n"), bytes, scan, end) ?? end
+        let text = unsafe RawSpan(_unsafeStart: bytes, byteCount: end)
         while scan < end {
             switch state {
             case .fieldStart, .unquoted:
-                guard let found = unsafe find(quote, bytes, scan, newline) else {
-                    if newline < end { return rowEnd(newline, &scan) }
+                let found = ByteScan.first(quote, or: lineFeed, in: text, from: scan, to: end)
+                if found == end {
                     let last = unsafe bytes.load(fromByteOffset: end - 1, as: UInt8.self)
                     state = last == separator ? .fieldStart : .unquoted
                     scan = end
                     return nil
+                }
+                if unsafe bytes.load(fromByteOffset: found, as: UInt8.self) == lineFeed {
+                    return rowEnd(found, &scan)
                 }
                 let isOpening: Bool
                 if found == scan {
@@ -115,20 +119,23 @@ struct RowScanner {
                 if isOpening { linesBeforeQuote = innerLineCount }
                 scan = found + 1
             case .quoted:
-                let found = unsafe find(quote, bytes, scan, end) ?? end
-                while newline < found {
-                    innerLineCount += 1
-                    newline = unsafe find(UInt8(ascii: "\n"), bytes, newline + 1, end) ?? end
-                }
-                if found < end { state = .quoteInQuoted }
+                let found = ByteScan.first(quote, or: lineFeed, in: text, from: scan, to: end)
                 scan = min(found + 1, end)
+                if found == end { return nil }
+                if unsafe bytes.load(fromByteOffset: found, as: UInt8.self) == lineFeed {
+                    innerLineCount += 1
+                } else {
+                    state = .quoteInQuoted
+                }
             case .quoteInQuoted, .quoteThenReturn:
                 let byte = unsafe bytes.load(fromByteOffset: scan, as: UInt8.self)
-                if byte == UInt8(ascii: "\n") { return rowEnd(scan, &scan) }
+                if byte == lineFeed { return rowEnd(scan, &scan) }
                 step(byte)
                 if state != .malformed { scan += 1 }
             case .malformed:
-                if newline < end { return rowEnd(newline, &scan) }
+                if let found = unsafe find(lineFeed, bytes, scan, end) {
+                    return rowEnd(found, &scan)
+                }
                 scan = end
             }
         }
