@@ -39,4 +39,41 @@ import Testing
         #expect(found.processor == nil)
         #expect(found.text == "2 x unknown processor, no VAES, no AVX-512, OpenSSL 3.5.1")
     }
+
+    private static let vectorFlags = "vaes vpclmulqdq avx512f avx512bw avx512dq avx512vl"
+
+    private func encryption(_ flags: String, _ library: String) -> (detail: String, advice: String?)
+    {
+        MachineDescription(
+            processorText: "flags : \(flags)", processorCount: 2, library: library,
+            congestionControl: nil
+        ).encryption
+    }
+
+    @Test(arguments: ["OpenSSL 3.0.17", "OpenSSL 3.0.0", "OpenSSL 1.1.1w"])
+    func `An OpenSSL that leaves vector AES unused is named with what to do`(library: String) {
+        let found = encryption("fpu \(Self.vectorFlags)", library)
+        #expect(found.detail == "\(library) does not use this processor's VAES and AVX-512")
+        #expect(found.advice?.hasPrefix("use OpenSSL 3.1 or later") == true)
+    }
+
+    @Test(arguments: ["OpenSSL 3.1.0", "OpenSSL 3.5.1", "OpenSSL 3.10.0", "OpenSSL 4.0.0-beta1"])
+    func `One that uses it needs no advice`(library: String) {
+        let found = encryption(Self.vectorFlags, library)
+        #expect(found.detail == "\(library) uses VAES and AVX-512")
+        #expect(found.advice == nil)
+    }
+
+    @Test(arguments: ["OpenSSL", "OpenSSL next", "OpenSSL 3", "OpenSSL 3.x", ""])
+    func `Nothing is advised about a version that is not a number`(library: String) {
+        #expect(encryption(Self.vectorFlags, library).advice == nil)
+    }
+
+    @Test(arguments: vectorFlags.split(separator: " "))
+    func `Without one of its flags a processor has no use for a newer OpenSSL`(flag: Substring) {
+        let flags = Self.vectorFlags.split(separator: " ").filter { $0 != flag }
+        let found = encryption(flags.joined(separator: " "), "OpenSSL 3.0.17")
+        #expect(found.detail == "OpenSSL 3.0.17; this processor has no VAES with AVX-512")
+        #expect(found.advice == nil)
+    }
 }

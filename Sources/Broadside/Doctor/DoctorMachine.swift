@@ -14,7 +14,7 @@ enum DoctorMachine {
     /// A sync that takes longer holds up a fast run: reservations are synced about once per second.
     private static let slowSync = 500 * millisecond
 
-    /// Looks at io_uring, the limits, and the disk of a ledger.
+    /// Looks at io_uring, the limits, how OpenSSL encrypts, and the disk of a ledger.
     ///
     /// - Parameter ledger: Where results will go; nil: no disk is looked at.
     /// - Returns: False if no run can start here.
@@ -40,6 +40,9 @@ enum DoctorMachine {
         report.add(
             "memory lock", .ok,
             ResourceLimits.lockedMemory.map { "\(byteCountText($0)) allowed" } ?? "unlimited")
+        // Not a warning: all works as it is.
+        let encryption = MachineDescription.current().encryption
+        report.add("encryption", .ok, encryption.detail, advice: encryption.advice)
         if let ledger { canRun = examineDisk(&report, of: ledger) && canRun }
         return canRun
     }

@@ -11,6 +11,8 @@ package struct MachineDescription: Sendable, Equatable {
     /// Vector AES instructions; with AVX-512, OpenSSL encrypts several blocks at once.
     package var hasVAES: Bool
     package var hasAVX512: Bool
+    /// Whether the processor has all that OpenSSL wants for AES-GCM of several blocks at once.
+    var hasVectorGCM: Bool
     /// The OpenSSL in use, such as `OpenSSL 3.5.1`.
     package var library: String
     /// How the kernel paces TCP, such as `cubic`; nil if it does not say.
@@ -55,8 +57,43 @@ package struct MachineDescription: Sendable, Equatable {
         self.processorCount = processorCount
         hasVAES = flags.contains("vaes")
         hasAVX512 = flags.contains("avx512f")
+        hasVectorGCM = Self.flagsOfVectorGCM.allSatisfy { flags.contains($0) }
         self.library = library
         self.congestionControl = congestionControl
+    }
+
+    /// What OpenSSL asks the processor for before it uses its AES-GCM with AVX-512
+    /// (`ossl_vaes_vpclmulqdq_capable`, crypto/modes/asm/aes-gcm-avx512.pl).
+    private static let flagsOfVectorGCM: [Substring] = [
+        "vaes", "vpclmulqdq", "avx512f", "avx512bw", "avx512dq", "avx512vl",
+    ]
+
+    /// The first OpenSSL with it: its CHANGES.md, "Changes between 3.0 and 3.1.0", has "AES-GCM
+    /// enabled with AVX512 vAES and vPCLMULQDQ".
+    private static let firstLibraryWithVectorGCM = (major: 3, minor: 1)
+
+    /// Whether the OpenSSL in use has AES-GCM of several blocks at once; true if its version is
+    /// not a number, so that no advice is given about a library that nobody knows.
+    private var libraryHasVectorGCM: Bool {
+        let version = library.split(separator: " ").last ?? ""
+        let numbers = version.split(separator: ".").prefix(2).map { Int($0) }
+        guard numbers.count == 2, let major = numbers[0], let minor = numbers[1] else {
+            return true
+        }
+        return (major, minor) >= Self.firstLibraryWithVectorGCM
+    }
+
+    /// How OpenSSL encrypts here, and what would make it faster; nil if nothing would.
+    var encryption: (detail: String, advice: String?) {
+        guard hasVectorGCM else {
+            return ("\(library); this processor has no VAES with AVX-512", nil)
+        }
+        if libraryHasVectorGCM { return ("\(library) uses VAES and AVX-512", nil) }
+        return (
+            "\(library) does not use this processor's VAES and AVX-512",
+            "use OpenSSL 3.1 or later, which does and needs less CPU per notification: Debian 13 "
+                + "and the container image have 3.5"
+        )
     }
 
     /// One line for a terminal.
