@@ -15,9 +15,10 @@ package import Support
     /// Of the list's beginning, as far as it was read in order; nil if it is not wanted.
     private(set) var hash: ListHash?
 
-    private let buffer = OwnedMemory(byteCount: ListCursor.readSize)
+    // SAFETY: `init` allocates `readSize` bytes, `deinit` frees them; the first `bufferCount` are
+    // set, and change only when `cut` has consumed them.
+    private let buffer: UnsafeMutableRawBufferPointer
     private var bufferOffset: UInt64 = 0
-    /// How many of its bytes are set; they change only when `cut` has consumed them.
     private var bufferCount = 0
     private var consumed = 0
 
@@ -37,6 +38,13 @@ package import Support
         self.rows = rows
         hash = isHashed ? ListHash() : nil
         splitter = RowSplitter(format: list.format, pool: pool)
+        // SAFETY: no byte is read before `cut` has set it: `bufferCount` is 0.
+        unsafe buffer = .allocate(byteCount: Self.readSize, alignment: 4096)
+    }
+
+    deinit {
+        // SAFETY: spans of the buffer end with the calls that made them.
+        unsafe buffer.deallocate()
     }
 
     /// Where the next row is looked for.
@@ -134,7 +142,7 @@ package import Support
             }
             // SAFETY: so many bytes are set, and nothing changes them while the span lives.
             let bytes = unsafe RawSpan(
-                _unsafeBytes: UnsafeRawBufferPointer(buffer[0..<bufferCount]))
+                _unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[..<bufferCount]))
             switch splitter.next(bytes, at: &consumed) {
             case .chunk(let chunk): return chunk
             case .needsInput: continue
@@ -153,7 +161,8 @@ package import Support
         let room = Int(min(UInt64(Self.readSize), end - min(end, bufferOffset)))
         // SAFETY: `room` is at most the buffer's size, and `read` says how many bytes it has set from
         // its beginning on: those that the span has, until they are consumed.
-        bufferCount = unsafe try list.read(at: bufferOffset, into: buffer[0..<room])
+        bufferCount = unsafe try list.read(
+            at: bufferOffset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         takeInHash()
         return bufferCount > 0
     }
@@ -166,6 +175,7 @@ package import Support
         let first = Int(known - bufferOffset)
         // SAFETY: so many bytes of the buffer are set, and nothing changes them meanwhile.
         hash?.append(
-            unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(buffer[first..<bufferCount])))
+            unsafe RawSpan(
+                _unsafeBytes: UnsafeRawBufferPointer(rebasing: buffer[first..<bufferCount])))
     }
 }

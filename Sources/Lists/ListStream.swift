@@ -25,16 +25,16 @@ import Support
     /// What is added to its file later is not read.
     private let inputLimit: UInt64
 
-    private let input = OwnedMemory(byteCount: ListStream.inputByteCount)
-    /// Which of its bytes are set.
+    // SAFETY: `init` allocates it, `deinit` frees it; the bytes in `inputRange` are set.
+    private let input: UnsafeMutableRawBufferPointer
     private var inputRange = 0..<0
     private var isInputAtEnd = false
     /// Bytes of the file that were read.
     private(set) var inputOffset: UInt64 = 0
 
-    private var window = OwnedMemory(byteCount: ListStream.windowByteCount)
+    // SAFETY: `init` allocates it, `deinit` frees it; the first `windowCount` bytes are set.
+    private let window: UnsafeMutableRawBufferPointer
     private var windowStart: UInt64 = 0
-    /// How many of its bytes are set.
     private var windowCount = 0
     private var isAtEnd = false
     /// Whether the first decoded bytes were looked at.
@@ -55,23 +55,31 @@ import Support
         self.descriptor = descriptor
         self.name = name
         self.canRestart = canRestart
+        // SAFETY: no byte is read before it is set: both ranges are empty. `readMore` sets `count`
+        // bytes of the input, of which the first are looked at.
+        unsafe input = .allocate(byteCount: Self.inputByteCount, alignment: 4_096)
+        unsafe window = .allocate(byteCount: Self.windowByteCount, alignment: 4_096)
         var found = given
         if found == nil {
             var count = 0
             while count < 4 {
-                // SAFETY: the range traps if it lies outside of the input.
                 let more = try unsafe Self.readMore(
-                    descriptor, name, canRestart ? UInt64(count) : nil, into: input[count...])
+                    descriptor, name, canRestart ? UInt64(count) : nil, input, from: count)
                 if more == 0 { break }
                 count += more
             }
-            // SAFETY: `readMore` has set `count` bytes.
-            found = unsafe ListCompression.detect(Array(input[0..<min(count, 4)]))
+            found = unsafe ListCompression.detect(Array(input[..<min(count, 4)]))
             inputRange = 0..<count
             inputOffset = UInt64(count)
         }
         compression = found
         decompressor = found.map { ListDecompressor($0) }
+    }
+
+    deinit {
+        // SAFETY: allocated in `init`, and reached only through this object.
+        unsafe input.deallocate()
+        unsafe window.deallocate()
     }
 
     /// How many decoded bytes there are; nil before its end was reached.
@@ -87,9 +95,9 @@ import Support
             if offset < windowStart + UInt64(windowCount) {
                 let start = Int(offset - windowStart)
                 let count = min(windowCount - start, buffer.count)
-                // SAFETY: the bytes are set, and no more than the buffer has room for.
+                // SAFETY: both ranges lie inside their memory.
                 unsafe buffer.copyMemory(
-                    from: UnsafeRawBufferPointer(window[start..<(start + count)]))
+                    from: UnsafeRawBufferPointer(rebasing: window[start..<(start + count)]))
                 return count
             }
             if let failure { throw failure }
@@ -118,14 +126,15 @@ import Support
     private func decodeMore() throws(BroadsideError) {
         if windowCount == Self.windowByteCount {
             let half = Self.windowByteCount / 2
-            window.move(half..<windowCount, to: 0)
+            // SAFETY: both halves lie inside the window.
+            unsafe window.baseAddress.unsafelyUnwrapped.copyMemory(
+                from: window.baseAddress.unsafelyUnwrapped + half, byteCount: half)
             windowStart += UInt64(half)
             windowCount = half
         }
         if inputRange.isEmpty, !isInputAtEnd {
             let place = canRestart ? inputOffset : nil
-            // SAFETY: nothing of the input is needed any more.
-            let found = try unsafe Self.readMore(descriptor, name, place, into: input.all)
+            let found = try unsafe Self.readMore(descriptor, name, place, input, from: 0)
             let count = Int(min(UInt64(found), inputLimit - min(inputLimit, inputOffset)))
             inputRange = 0..<count
             inputOffset += UInt64(count)
@@ -133,8 +142,8 @@ import Support
         }
         // SAFETY: `inputRange` is set and inside the input, `windowCount` at most the window's
         // size. The decompressor reads and writes inside what it is given, and says how much.
-        let source = unsafe UnsafeRawBufferPointer(input[inputRange])
-        let room = unsafe window[windowCount...]
+        let source = unsafe UnsafeRawBufferPointer(rebasing: input[inputRange])
+        let room = unsafe UnsafeMutableRawBufferPointer(rebasing: window[windowCount...])
         guard compression != nil else {
             let count = min(source.count, room.count)
             // SAFETY: `count` is at most the count of both.
@@ -170,7 +179,7 @@ import Support
         guard !isBeginningSeen, isWhole || windowCount >= markByteCount else { return }
         isBeginningSeen = true
         // SAFETY: `windowCount` bytes of the window are set, and are copied at once.
-        let beginning = unsafe Array(window[0..<min(windowCount, markByteCount)])
+        let beginning = unsafe Array(window[..<min(windowCount, markByteCount)])
         guard let compression, let inner = ListCompression.detect(beginning) else { return }
         windowCount = 0
         failure = .request(
@@ -193,11 +202,13 @@ import Support
 
     private static func readMore(
         _ descriptor: Int32, _ name: InputName, _ offset: UInt64?,
-        into room: UnsafeMutableRawBufferPointer
+        _ buffer: UnsafeMutableRawBufferPointer, from start: Int
     ) throws(BroadsideError) -> Int {
+        // SAFETY: the range traps if `start` is behind the buffer's end; the system sets at most as
+        // many bytes as there is room for.
+        let room = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[start...])
         if offset == nil { try awaitInput(descriptor) }
         while true {
-            // SAFETY: the system sets at most as many bytes as there is room for.
             let count =
                 if let offset {
                     unsafe pread(descriptor, room.baseAddress, room.count, off_t(offset))

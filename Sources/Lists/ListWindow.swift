@@ -8,8 +8,9 @@ package import Support
     static let maximumByteCount = 2 << 20
 
     private let list: TokenList
-    private var memory = OwnedMemory(byteCount: Self.byteCount)
-    /// How many of its bytes are set.
+    // SAFETY: `init` and `consume` allocate it, `consume` frees the one before, `deinit` the last;
+    // the first `filled` bytes are set.
+    private var memory: UnsafeMutableRawBufferPointer
     private var filled = 0
     private var isConsumed = false
     /// Where the window starts in the list.
@@ -19,12 +20,21 @@ package import Support
 
     package init(_ list: TokenList) throws(BroadsideError) {
         self.list = list
+        // SAFETY: no byte is read before `fill` has set it: `filled` is 0.
+        unsafe memory = .allocate(byteCount: Self.byteCount, alignment: 4_096)
+    }
+
+    deinit {
+        // SAFETY: the window can't be copied, and what has its `bytes` uses them until `consume` or
+        // `fill` only.
+        unsafe memory.deallocate()
     }
 
     /// The bytes in the window; they stay where they are until `consume` or `fill`.
     package var bytes: UnsafeMutableRawBufferPointer {
-        // SAFETY: so many bytes are set; the caller uses them until the next call only.
-        unsafe memory[0..<filled]
+        // SAFETY: `filled` is at most the memory's size; the caller uses the bytes until the next
+        // call only.
+        unsafe UnsafeMutableRawBufferPointer(rebasing: memory[..<filled])
     }
 
     /// The window's first bytes.
@@ -32,7 +42,8 @@ package import Support
     package func first(_ count: Int) -> RawSpan {
         precondition(count <= filled)
         // SAFETY: so many bytes are set, and they stay until the window moves.
-        return unsafe memory.bytes(0..<count)
+        let span = unsafe RawSpan(_unsafeStart: memory.baseAddress!, byteCount: count)
+        return unsafe _overrideLifetime(span, borrowing: self)
     }
 
     /// Reads on until the window is full or the list at its end; false where nothing is left.
@@ -40,9 +51,9 @@ package import Support
         if isLast { return false }
         // SAFETY: `read` says how many bytes it has set from the beginning of the room that it is
         // given.
-        while filled < memory.byteCount {
-            let count = unsafe try list.read(
-                at: offset + UInt64(filled), into: memory[filled...])
+        while unsafe filled < memory.count {
+            let room = unsafe UnsafeMutableRawBufferPointer(rebasing: memory[filled...])
+            let count = unsafe try list.read(at: offset + UInt64(filled), into: room)
             if count == 0 {
                 isLast = true
                 return filled > 0
@@ -56,16 +67,20 @@ package import Support
     package mutating func consume(_ count: Int) {
         precondition(count <= filled)
         let rest = filled - count
-        if count == 0, rest == memory.byteCount {
+        // SAFETY: the window is full, so that all bytes that are copied are set, and the new memory
+        // has room for twice as many; spans of the old one borrow this value.
+        if count == 0, unsafe rest == memory.count {
             precondition(
-                memory.byteCount < Self.maximumByteCount, "longer rows pass by in pieces")
-            let larger = OwnedMemory(byteCount: memory.byteCount * 2)
-            // SAFETY: the window is full, so that all bytes that are copied are set, and the new
-            // memory has room for twice as many; spans of the old one borrow this value.
-            unsafe larger.all.copyMemory(from: UnsafeRawBufferPointer(memory.all))
-            memory = larger
+                unsafe memory.count < Self.maximumByteCount, "longer rows pass by in pieces")
+            let larger = unsafe UnsafeMutableRawBufferPointer.allocate(
+                byteCount: memory.count * 2, alignment: 4_096)
+            unsafe larger.copyMemory(from: UnsafeRawBufferPointer(memory))
+            unsafe memory.deallocate()
+            unsafe memory = larger
         } else if rest > 0, count > 0 {
-            memory.move(count..<filled, to: 0)
+            // SAFETY: both ranges lie inside the window; `copyMemory` allows them to overlap.
+            let start = unsafe memory.baseAddress.unsafelyUnwrapped
+            unsafe start.copyMemory(from: start + count, byteCount: rest)
         }
         filled = rest
         offset += UInt64(count)

@@ -1,4 +1,3 @@
-internal import Support
 /// Reads blocks of one segment after another, through one buffer that it owns.
 @safe
 struct BlockReader: ~Copyable {
@@ -15,9 +14,10 @@ struct BlockReader: ~Copyable {
     private static let bufferByteCount = 4 * 65_536
 
     /// Its first bytes are what lies at `windowStart`.
-    private let buffer = OwnedMemory(byteCount: BlockReader.bufferByteCount)
+    // SAFETY: `bufferByteCount` bytes of this value's own, freed in `deinit`; the first
+    // `windowCount` are set.
+    private let buffer: UnsafeMutableRawBufferPointer
     private var windowStart: UInt64 = 0
-    /// How many bytes of the buffer are set.
     private var windowCount = 0
 
     private var bytes: any LedgerBytes = LedgerMemory([])
@@ -40,7 +40,15 @@ struct BlockReader: ~Copyable {
     var recordOffset = 0
     var currentRecordOffset = 0
 
-    init() {}
+    init() {
+        // SAFETY: `windowCount` says that nothing of it is set.
+        unsafe buffer = .allocate(byteCount: BlockReader.bufferByteCount, alignment: 16)
+    }
+
+    // SAFETY: allocated in `init`, and reached only through this value.
+    deinit {
+        unsafe buffer.deallocate()
+    }
 
     /// Turns to the blocks of a segment.
     ///
@@ -124,7 +132,7 @@ struct BlockReader: ~Copyable {
     private func checksumHolds(at offset: UInt64, _ count: Int) -> Bool {
         let start = Int(offset - windowStart)
         // SAFETY: `plausibleBlock` has just loaded these bytes, and they are more than a header's.
-        let block = unsafe UnsafeRawBufferPointer(buffer[start..<(start + count)])
+        let block = unsafe UnsafeRawBufferPointer(rebasing: buffer[start..<(start + count)])
         let stored = UInt32(truncatingIfNeeded: bufferWord(at: start))
         return unsafe LedgerFormat.checksum(seed: seed, offset: offset, block: block) == stored
     }
@@ -139,7 +147,7 @@ struct BlockReader: ~Copyable {
         while windowCount < BlockReader.bufferByteCount {
             // SAFETY: `windowCount` is below the buffer's count; how much was read is held against
             // the rest.
-            let rest = unsafe buffer[windowCount...]
+            let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[windowCount...])
             let read = try unsafe bytes.read(at: offset + UInt64(windowCount), into: rest)
             precondition(read >= 0 && read <= rest.count)
             if read == 0 { break }
@@ -151,7 +159,7 @@ struct BlockReader: ~Copyable {
     private func bufferWord(at index: Int) -> UInt64 {
         precondition(index >= 0 && index + 8 <= windowCount)
         // SAFETY: the precondition says that the bytes are there, and any are a UInt64.
-        let word = unsafe buffer.start.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        let word = unsafe buffer.loadUnaligned(fromByteOffset: index, as: UInt64.self)
         return UInt64(littleEndian: word)
     }
 

@@ -13,8 +13,10 @@ internal import Support
     /// can hold, of which each may be written as six, and the numbers and names.
     static let rowByteCountMax = 4_096
 
-    private let memory = OwnedMemory(byteCount: ExportText.byteCountMax)
-    /// Bytes of the rows that are here: so many of the memory are set.
+    // SAFETY: `byteCountMax` bytes of this value's own, freed in `deinit`; the first `count` are
+    // set.
+    private let memory: UnsafeMutableRawBufferPointer
+    /// Bytes of the rows that are here.
     private(set) var count = 0
     private var pieces: ExportPieces
     private var lines = DecimalThousands()
@@ -22,7 +24,12 @@ internal import Support
 
     init(_ pieces: consuming ExportPieces) {
         self.pieces = pieces
+        // SAFETY: `count` says that nothing of it is set.
+        unsafe memory = .allocate(byteCount: ExportText.byteCountMax, alignment: 64)
     }
+
+    // SAFETY: allocated in `init`, and reached only through this value.
+    deinit { unsafe memory.deallocate() }
 
     /// Whether there is room for any row.
     var hasRoom: Bool { ExportText.byteCountMax - count >= ExportText.rowByteCountMax }
@@ -31,7 +38,8 @@ internal import Support
     var bytes: RawSpan {
         @_lifetime(borrow self) get {
             // SAFETY: so many bytes are set; they change only with this value.
-            unsafe memory.bytes(0..<count)
+            let span = unsafe RawSpan(_unsafeStart: memory.baseAddress!, byteCount: count)
+            return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
 
@@ -43,7 +51,7 @@ internal import Support
         precondition(
             text.count <= ExportText.byteCountMax - count, "a row has more bytes than it may have")
         // SAFETY: there is room for the text from `count` on.
-        unsafe memory[count...].copyBytes(from: text)
+        unsafe UnsafeMutableRawBufferPointer(rebasing: memory[count...]).copyBytes(from: text)
         count += text.count
     }
 
@@ -66,8 +74,8 @@ internal import Support
         precondition(hasRoom)
         // SAFETY: the cursor begins behind what is set and ends with the memory, and is used in this
         // function only.
-        var cursor = unsafe TextCursor(
-            memory.start + count, end: memory.start + ExportText.byteCountMax)
+        let end = unsafe memory.baseAddress! + ExportText.byteCountMax
+        var cursor = unsafe TextCursor(memory.baseAddress! + count, end: end)
         cursor.put(pieces.lineStart)
         if let listPlace {
             cursor.put(list.line(of: listPlace), after: &lines)
@@ -126,7 +134,7 @@ internal import Support
         }
         cursor.put(pieces.end)
         // SAFETY: both are addresses in the memory.
-        count = unsafe cursor.position - memory.start
+        count = unsafe cursor.position - memory.baseAddress!
         return true
     }
 

@@ -17,8 +17,9 @@ internal import Support
     /// digits (1), where the text ends (31).
     private var entries: FixedBuffer<UInt64>
     private static let isTokenBit: UInt64 = 1 << 31
-    private let texts = OwnedMemory(byteCount: ListRows.byteCountMax)
-    /// How many bytes of the texts are set.
+    // SAFETY: `byteCountMax` bytes of this value's own, freed in `deinit`; the first `textEnd` are
+    // set.
+    private let texts: UnsafeMutableRawBufferPointer
     private var textEnd = 0
     private var firstLine: UInt64 = 0
     /// How many rows there are.
@@ -26,9 +27,13 @@ internal import Support
 
     /// No rows.
     public init() {
-        // SAFETY: zeros are a number.
+        // SAFETY: zeros are a number, and `textEnd` says that no byte of the texts is set.
         unsafe entries = FixedBuffer(zeroed: ListRows.countMax)
+        unsafe texts = .allocate(byteCount: ListRows.byteCountMax, alignment: 16)
     }
+
+    // SAFETY: allocated in `init`, and reached only through this value.
+    deinit { unsafe texts.deallocate() }
 
     /// Begins another part.
     ///
@@ -52,7 +57,7 @@ internal import Support
         // SAFETY: the text has so many bytes, and there is room for them.
         unsafe text.withUnsafeBytes { bytes in
             guard let source = bytes.baseAddress else { return }
-            unsafe (texts.start + textEnd).copyMemory(from: source, byteCount: byteCount)
+            unsafe (texts.baseAddress! + textEnd).copyMemory(from: source, byteCount: byteCount)
         }
         note(line: line, byteCount: byteCount, isToken: isToken)
     }
@@ -77,7 +82,8 @@ internal import Support
         precondition(textEnd <= ListRows.textByteCountMax, "texts are no longer than their rows")
         // SAFETY: there is room for a token; what is appended is counted by the output, which ends
         // before anything else reaches the memory.
-        let room = unsafe texts[textEnd..<(textEnd + TokenText.maximumDigitCount)]
+        let room = unsafe UnsafeMutableRawBufferPointer(
+            start: texts.baseAddress! + textEnd, count: TokenText.maximumDigitCount)
         var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         let isToken = writeToken(&digits)
         let byteCount = unsafe digits.finalize(for: room)
@@ -111,6 +117,8 @@ internal import Support
         let end = Int(entries[index] & (ListRows.isTokenBit - 1))
         precondition(start <= end && end <= textEnd)
         // SAFETY: checked to lie in what is set; it changes only with this value.
-        return unsafe texts.bytes(start..<end)
+        let span = unsafe RawSpan(
+            _unsafeStart: texts.baseAddress! + start, byteCount: end - start)
+        return unsafe _overrideLifetime(span, borrowing: self)
     }
 }

@@ -1,23 +1,30 @@
 import APNs
 import Glibc
-internal import Support
 
 /// Room for the digits of one token at a time, which it owns.
 @safe public struct TokenDigits: ~Copyable {
-    private let room = OwnedMemory(byteCount: TokenText.maximumDigitCount)
+    // SAFETY: `TokenText.maximumDigitCount` bytes, freed in `deinit`, and reached only through this
+    // value.
+    private let room: UnsafeMutableRawBufferPointer
     /// How many digits there are.
     private(set) var count = 0
 
     /// None yet.
-    public init() {}
+    public init() {
+        // SAFETY: fresh memory, of which `count` says that nothing is set.
+        unsafe room = .allocate(byteCount: TokenText.maximumDigitCount, alignment: 16)
+    }
+
+    // SAFETY: allocated in `init`, and reached only through this value.
+    deinit { unsafe room.deallocate() }
 
     /// Has the digits written anew.
     @inline(__always)
     public mutating func write<Result>(_ body: (inout OutputRawSpan) -> Result) -> Result {
         // SAFETY: the output ends before the room can change hands.
-        var digits = unsafe OutputRawSpan(buffer: room.all, initializedCount: 0)
+        var digits = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
         let result = body(&digits)
-        count = unsafe digits.finalize(for: room.all)
+        count = unsafe digits.finalize(for: room)
         return result
     }
 
@@ -25,7 +32,8 @@ internal import Support
     public var bytes: RawSpan {
         @inline(__always) @_lifetime(borrow self) get {
             // SAFETY: `write` has set so many, and they stay until its next call.
-            unsafe room.bytes(0..<count)
+            let span = unsafe RawSpan(_unsafeStart: room.baseAddress!, byteCount: count)
+            return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
 
@@ -34,7 +42,7 @@ internal import Support
         guard text.byteCount == count else { return false }
         // SAFETY: both hold `count` bytes.
         return unsafe text.withUnsafeBytes { other in
-            unsafe memcmp(other.baseAddress!, room.start, count) == 0
+            unsafe memcmp(other.baseAddress!, room.baseAddress!, count) == 0
         }
     }
 }

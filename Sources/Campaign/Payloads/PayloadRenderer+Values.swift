@@ -1,4 +1,3 @@
-internal import Support
 import APNs
 
 extension PayloadRenderer {
@@ -47,7 +46,7 @@ extension PayloadRenderer {
             // SAFETY: the range is one of `init`'s, inside `bytes`; the caller keeps the value
             // alive.
             let name = unsafe bytes[Int(range.lowerBound)..<Int(range.upperBound)]
-            switch unsafe Self.order(UnsafeRawBufferPointer(name), value, asHyphens) {
+            switch unsafe Self.order(UnsafeRawBufferPointer(rebasing: name), value, asHyphens) {
             case 0: return Int(names[middle].template)
             case ..<0: low = middle + 1
             default: high = middle
@@ -100,17 +99,18 @@ extension PayloadRenderer {
 
     mutating func appendConstant(_ range: Range<Int32>) -> Bool {
         guard count + range.count <= room else { return false }
-        // SAFETY: there is room for the whole range, which is one of `init`'s, inside `bytes`.
-        unsafe pieces[count...].copyMemory(
-            from: UnsafeRawBufferPointer(bytes[Int(range.lowerBound)..<Int(range.upperBound)]))
-        count += range.count
+        for offset in range {
+            // SAFETY: there is room for the whole range, which is one of `init`'s, inside `bytes`.
+            unsafe pieces[count] = bytes[Int(offset)]
+            count += 1
+        }
         return true
     }
 
     private mutating func append(_ byte: UInt8) {
         // SAFETY: the callers, all in this file, have held `count` and what they append against
         // `room`.
-        unsafe pieces[count...].storeBytes(of: byte, as: UInt8.self)
+        unsafe pieces[count] = byte
         count += 1
     }
 

@@ -1,4 +1,3 @@
-internal import Support
 public import APNs
 
 /// Makes of a row what its request has of its own, without allocation.
@@ -54,7 +53,9 @@ public import APNs
     }
 
     let limit: Int
-    let bytes: OwnedMemory
+    // SAFETY: all constant texts, allocated and set in `init`, freed in `deinit`, never changed;
+    // the ranges in `steps`, `recipes` and `names` lie inside.
+    let bytes: UnsafeMutableRawBufferPointer
     let steps: FixedBuffer<Step>
     let recipes: FixedBuffer<Recipe>
     let names: FixedBuffer<Name>
@@ -65,7 +66,9 @@ public import APNs
     let choiceFallback: Int?
 
     /// The pieces of the row that was made last.
-    let pieces: OwnedMemory
+    // SAFETY: `room` bytes, freed in `deinit`; the first `count` are set, and `count` never passes
+    // `room`.
+    let pieces: UnsafeMutableRawBufferPointer
     /// The bytes that `pieces` has room for.
     let room: Int
     var count = 0
@@ -118,21 +121,27 @@ public import APNs
         limit = set.limit
         // SAFETY: as much memory as there are texts, which are set at once; of the pieces `count`
         // says that none is.
-        self.bytes = OwnedMemory(byteCount: bytes.count)
-        unsafe self.bytes.all.copyBytes(from: bytes)
+        unsafe self.bytes = .allocate(byteCount: bytes.count, alignment: 8)
+        unsafe self.bytes.copyBytes(from: bytes)
         self.steps = FixedBuffer(steps)
         self.recipes = FixedBuffer(recipes)
         self.names = FixedBuffer(names)
         // A set that is the same for all rows needs none.
         room = set.isPersonal ? Self.piecesLimit(set.limit) : 0
-        pieces = OwnedMemory(byteCount: room)
+        unsafe pieces = .allocate(byteCount: room, alignment: 8)
+    }
+
+    deinit {
+        // SAFETY: allocated in `init`, of trivial types, and reached only through here.
+        unsafe bytes.deallocate()
+        unsafe pieces.deallocate()
     }
 
     /// The pieces of the row that was made last; they change with the next.
     public var lastPieces: UnsafeRawBufferPointer {
         // SAFETY: `count` bytes of the pieces are set; they are handed out as a pointer, for the
         // caller to keep in mind.
-        unsafe UnsafeRawBufferPointer(pieces[0..<count])
+        unsafe UnsafeRawBufferPointer(rebasing: pieces[..<count])
     }
 
     /// Rows whose value has no payload of its own: they got the default, or none.
@@ -167,7 +176,7 @@ public import APNs
                 return .invalid(reason)
             }
             // SAFETY: `start` and the two bytes behind it were held against `room` above.
-            unsafe pieces.start.storeBytes(
+            unsafe pieces.storeBytes(
                 of: UInt16(count - start - 2).littleEndian, toByteOffset: start, as: UInt16.self)
         }
         let payloadCount = recipe.constantCount + count - 2 * recipe.steps.count
@@ -197,7 +206,7 @@ public import APNs
         // SAFETY: the pieces from `start` to `count` were set just now, and change no more while
         // they are looked at.
         let value = unsafe RawSpan(
-            _unsafeBytes: UnsafeRawBufferPointer(pieces[start..<count]))
+            _unsafeBytes: UnsafeRawBufferPointer(rebasing: pieces[start..<count]))
         // A row whose collapse ID is empty is sent without one.
         guard value.byteCount == 0 || NotificationHeaders.isCollapseID(value) else {
             return .badValue
@@ -211,7 +220,7 @@ public import APNs
         // SAFETY: there is room for the shape's count, which is what is written.
         unsafe [UInt8](unsafeUninitializedCapacity: Int(shape.payloadCount)) { buffer, count in
             guard let output = buffer.baseAddress else { return }
-            unsafe writePayload(shape, pieces: UnsafeRawPointer(pieces.start), to: output)
+            unsafe writePayload(shape, pieces: UnsafeRawPointer(pieces.baseAddress!), to: output)
             count = Int(shape.payloadCount)
         }
     }
@@ -219,7 +228,7 @@ public import APNs
     /// The collapse ID of the row that was made last; empty if it has none of its own.
     public func lastCollapseID(_ shape: Shape) -> [UInt8] {
         // SAFETY: the row's pieces are the first `count` bytes, and the collapse ID is the last of them.
-        unsafe Array(pieces[0..<count].suffix(Int(shape.collapseCount)))
+        unsafe Array(pieces[..<count].suffix(Int(shape.collapseCount)))
     }
 
     /// Writes a row's payload at `output`, which has room for its `payloadCount` bytes.
@@ -251,7 +260,7 @@ public import APNs
         // SAFETY: the range is one of `init`'s; the caller has room for it, as in `writePayload`.
         let text = unsafe bytes[Int(range.lowerBound)..<Int(range.upperBound)]
         unsafe UnsafeMutableRawBufferPointer(start: output, count: text.count).copyMemory(
-            from: UnsafeRawBufferPointer(text))
+            from: UnsafeRawBufferPointer(rebasing: text))
         return unsafe output + text.count
     }
 }

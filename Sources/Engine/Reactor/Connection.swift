@@ -32,9 +32,11 @@ import Support
 
     /// Sealed bytes: `[sentCount, sealedCount)` is to go out, `isSending` says that the driver has
     /// a part of it. Bytes are added behind, never moved while the driver looks at them.
-    /// Freed with the slot, after the driver's ring has ended; the first `sealedCount` bytes are set,
-    /// and `sentCount <= sealedCount`. What is set does not change while `isSending`.
-    private let outgoing: OwnedMemory
+    // SAFETY: `outgoingCapacity` bytes, freed with the slot, after the driver's ring has ended; the
+    // first `sealedCount` are set, and `sentCount <= sealedCount <= outgoingCapacity`. What is
+    // set does not change while `isSending`.
+    let outgoing: UnsafeMutableRawPointer
+    let outgoingCapacity: Int
     var sealedCount = 0
     var sentCount = 0
     var isSending = false
@@ -74,24 +76,18 @@ import Support
 
     init(rateLimiter: RateLimiter, outgoingCapacity: Int) {
         self.rateLimiter = rateLimiter
-        outgoing = OwnedMemory(byteCount: outgoingCapacity)
+        self.outgoingCapacity = outgoingCapacity
+        // SAFETY: `sealedCount` says that nothing of it is set.
+        unsafe outgoing = .allocate(byteCount: outgoingCapacity, alignment: 64)
+    }
+
+    // SAFETY: allocated in `init`; slots end with their machine, which outlives the driver.
+    deinit {
+        unsafe outgoing.deallocate()
     }
 
     /// Bytes that may still be sealed behind those that wait.
-    var outgoingRoom: Int { outgoing.byteCount - sealedCount }
-
-    /// Bytes that were sealed and not sent; they stay as they are while `isSending`.
-    var unsent: UnsafeRawBufferPointer {
-        // SAFETY: the bytes are set; the reactor hands them to its driver, which ends before.
-        unsafe UnsafeRawBufferPointer(outgoing[sentCount..<sealedCount])
-    }
-
-    /// Memory behind the sealed bytes, where the driver does not look.
-    var sealingRoom: UnsafeMutableRawBufferPointer {
-        // SAFETY: `sealedCount` is at most the memory's count; what is set there is counted by
-        // whoever asked.
-        unsafe outgoing[sealedCount...]
-    }
+    var outgoingRoom: Int { outgoingCapacity - sealedCount }
 
     /// True while the connection counts towards the number that the reactor keeps up.
     var isActive: Bool {
@@ -176,8 +172,8 @@ import Support
 
     /// What does not hold although it always has to; nil if all is well.
     var brokenInvariant: String? {
-        guard sentCount >= 0, sentCount <= sealedCount, sealedCount <= outgoing.byteCount else {
-            return "\(sentCount) of \(sealedCount) bytes sent, room for \(outgoing.byteCount)"
+        guard sentCount >= 0, sentCount <= sealedCount, sealedCount <= outgoingCapacity else {
+            return "\(sentCount) of \(sealedCount) bytes sent, room for \(outgoingCapacity)"
         }
         if phase == .idle, openCount > 0 || isSending { return "a free slot is in use" }
         if phase == .closing, openCount > 0 { return "\(openCount) requests on a closed socket" }

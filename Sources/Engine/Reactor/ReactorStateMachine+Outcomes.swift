@@ -13,16 +13,19 @@ extension ReactorStateMachine where Records: ~Copyable {
         var offset = 0
         while true {
             // SAFETY: the plaintext goes to memory that is used in this call only, what TLS replies
-            // behind the sealed bytes; both outputs check their counts. Of the plaintext as many bytes are read as the output says are
+            // behind the sealed bytes of `outgoing`, where the driver does not look; both outputs
+            // check their counts. Of the plaintext as many bytes are read as the output says are
             // set, before the next piece takes their place.
-            var plaintext = unsafe OutputRawSpan(buffer: received.all, initializedCount: 0)
-            let target = unsafe connections[index].sealingRoom
+            var plaintext = unsafe OutputRawSpan(buffer: received, initializedCount: 0)
+            let target = unsafe UnsafeMutableRawBufferPointer(
+                start: connections[index].outgoing + connections[index].sealedCount,
+                count: connections[index].outgoingRoom)
             var replies = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
             guard
                 let result = connections[index].records?.receive(
                     bytes, at: &offset, plaintext: &plaintext, ciphertext: &replies)
             else { return }
-            let count = unsafe plaintext.finalize(for: received.all)
+            let count = unsafe plaintext.finalize(for: received)
             connections[index].sealedCount += unsafe replies.finalize(for: target)
 
             if connections[index].phase == .handshaking,
@@ -35,7 +38,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             }
             if count > 0 {
                 let span = unsafe RawSpan(
-                    _unsafeBytes: UnsafeRawBufferPointer(received[0..<count]))
+                    _unsafeBytes: UnsafeRawBufferPointer(rebasing: received[..<count]))
                 takeOutcomes(index, of: span, now: now)
                 guard connections[index].isListening else { return }
             }

@@ -45,8 +45,11 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard !connections[index].isSending else { return }
         connections[index].isSending = true
         connections[index].handedOver = now.nanoseconds
-        // SAFETY: they stay as they are while `isSending`.
-        unsafe submissions.append(.send(connection: index, bytes: connections[index].unsent))
+        // SAFETY: bytes that were sealed and not sent; they stay as they are while `isSending`, see
+        // `outgoing`.
+        let bytes = unsafe UnsafeRawBufferPointer(
+            start: connections[index].outgoing + connections[index].sentCount, count: waiting)
+        unsafe submissions.append(.send(connection: index, bytes: bytes))
     }
 
     /// Makes one record.
@@ -68,10 +71,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         guard writer.recordCount > 0 else { return false }
 
-        // SAFETY: nothing is written to the record while it is sealed. The record layer checks the
-        // target's count.
+        // SAFETY: nothing is written to the record while it is sealed. The target is what
+        // `outgoing` has behind the sealed bytes, where the driver does not look, and the record
+        // layer checks its count.
         let plaintext = unsafe RawSpan(_unsafeBytes: writer.record)
-        let target = unsafe connections[index].sealingRoom
+        let target = unsafe UnsafeMutableRawBufferPointer(
+            start: connections[index].outgoing + connections[index].sealedCount,
+            count: connections[index].outgoingRoom)
         var sealed = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
         let isAlive = connections[index].records?.seal(plaintext, ciphertext: &sealed) ?? false
         connections[index].sealedCount += unsafe sealed.finalize(for: target)

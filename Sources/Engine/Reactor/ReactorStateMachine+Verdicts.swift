@@ -216,9 +216,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         // A reason that this version does not know: its own words are kept.
         // SAFETY: the record that is being made next has not begun: its memory serves for the
         // words, of which `copyResponse` sets `count` bytes; the ledger and the counters copy them.
-        let count = unsafe connections[index].session.copyResponse(range, into: writer.staging.all)
+        let count = unsafe connections[index].session.copyResponse(range, into: writer.staging)
         let text = unsafe RawSpan(
-            _unsafeBytes: UnsafeRawBufferPointer(writer.staging[0..<count]))
+            _unsafeBytes: UnsafeRawBufferPointer(rebasing: writer.staging[..<count]))
         settleRejected(tag, status: status, text: text, timestamp: timestamp, now: now)
     }
 

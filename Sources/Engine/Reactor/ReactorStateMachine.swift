@@ -46,7 +46,8 @@ import TLS
     var random: SplitMix64
     var submissions: SubmissionQueue
     /// Plaintext of one received record.
-    let received = OwnedMemory(byteCount: recordPlaintextLimit + 1024)
+    // SAFETY: this machine's own, freed in `deinit`; used during one call of `received` at a time.
+    let received: UnsafeMutableRawBufferPointer
 
     init(
         settings: ReactorSettings, coordinator: RunCoordinator, reactor: Int,
@@ -73,7 +74,14 @@ import TLS
         timers = ReactorTimers(now: now)
         random = SplitMix64(seed: seed)
         submissions = SubmissionQueue(capacity: connections.capacity * 4 + 16)
+        // SAFETY: nothing of it is read before a record layer has set it.
+        unsafe received = .allocate(byteCount: recordPlaintextLimit + 1024, alignment: 64)
         makeSlots(now)
+    }
+
+    // SAFETY: allocated in `init`, and no span of it outlives `received(connection:bytes:now:)`.
+    deinit {
+        unsafe received.deallocate()
     }
 
     /// True when nothing is left to do or to wait for.

@@ -1,5 +1,4 @@
 import Campaign
-import Support
 
 /// The number of a row's place in the slab while the row is being worked on; what a stream carries
 /// as its tag.
@@ -45,9 +44,10 @@ struct PendingRow {
     /// `--tokens` rows hold at most so many digits (100 bytes, the reference's upper bound).
     static let tokenDigitsLimit = 200
 
-    /// `capacity` places, which one thread reaches. A place that `take` gave holds a `PendingRow`,
-    /// for ever, and as many bytes of a token as that says.
-    private let memory: OwnedMemory
+    // SAFETY: `capacity` places that never move, freed in `deinit`; one thread reaches them. A
+    // place that `take` gave holds a `PendingRow`, for ever, and as many bytes of a token as that
+    // says.
+    private let memory: UnsafeMutableRawPointer
     private var freeHead: RowTag = .max
     private var untouched: RowTag = 0
     let capacity: Int
@@ -66,10 +66,17 @@ struct PendingRow {
         precondition(MemoryLayout<PendingRow>.size <= Self.tokenOffset)
         precondition(capacity > 0 && capacity < Int(RowTag.max))
         self.capacity = capacity
-        memory = OwnedMemory(byteCount: capacity * Self.placeSize)
+        // SAFETY: `take` sets a place before it is read.
+        unsafe memory = UnsafeMutableRawPointer.allocate(
+            byteCount: capacity * Self.placeSize, alignment: 64)
     }
 
-    deinit { blocks.deallocate() }
+    // SAFETY: allocated in `init`, of trivial types, and nobody keeps a pointer into a slab that
+    // ends.
+    deinit {
+        blocks.deallocate()
+        unsafe memory.deallocate()
+    }
 
     /// Whether another row may find no room.
     var isFull: Bool { count == capacity || blocks.freeCount < blocksPerRow }
@@ -114,15 +121,14 @@ struct PendingRow {
     @inline(__always)
     private func state(_ tag: RowTag) -> UnsafeMutablePointer<PendingRow> {
         precondition(Int(tag) < capacity)
-        return unsafe (memory.start + Int(tag) * Self.placeSize).assumingMemoryBound(
-            to: PendingRow.self)
+        return unsafe (memory + Int(tag) * Self.placeSize).assumingMemoryBound(to: PendingRow.self)
     }
 
     /// Room for the token's digits.
     func token(_ tag: RowTag) -> UnsafeMutableRawPointer {
         // SAFETY: the caller's tag is one that `take` gave, so below `capacity`; behind the offset
         // a place has `tokenDigitsLimit` bytes.
-        unsafe memory.start + Int(tag) * Self.placeSize + Self.tokenOffset
+        unsafe memory + Int(tag) * Self.placeSize + Self.tokenOffset
     }
 
     /// The token's digits.

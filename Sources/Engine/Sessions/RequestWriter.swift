@@ -18,9 +18,12 @@ import TLS
     let payloadLimit: Int
     let payloadLeast: Int
     /// The payload where it is constant; else room for a row's.
-    private let payloadBytes: OwnedMemory
+    // SAFETY: `payloadLimit` bytes, freed in `deinit`; a payload is written there before it is
+    // read.
+    private let payloadBytes: UnsafeMutableRawBufferPointer
     /// Room for a row's field values where they do not lie one behind the other.
-    private let piecesScratch: OwnedMemory
+    // SAFETY: `fieldLimit` bytes, the most that a row may have; freed in `deinit`.
+    private let piecesScratch: UnsafeMutableRawBufferPointer
 
     // What HTTP/2 requests are made of: see `RequestWriter+HTTP2`.
 
@@ -39,9 +42,10 @@ import TLS
     // The record.
 
     /// The plaintext of the record that is being filled.
-    let staging = OwnedMemory(byteCount: recordPlaintextLimit)
-    /// Bytes that are in it, and that it may have: `recordCount` is at most `recordLimit`, and that
-    /// at most all of it, as the reactor begins records.
+    // SAFETY: `recordPlaintextLimit` bytes, freed in `deinit`; the first `recordCount` are set,
+    // which is at most `recordLimit`, and that at most all of them, as the reactor begins records.
+    let staging: UnsafeMutableRawBufferPointer
+    /// Bytes that are in it, and that it may have.
     var recordCount = 0
     private var recordLimit = 0
     /// Bytes that there has to be room for before a row is taken.
@@ -54,17 +58,23 @@ import TLS
         renderer = PayloadRenderer(payloads, layout: layout)
         payloadLimit = settings.personal?.limit ?? settings.payload.count
         payloadLeast = settings.personal == nil ? settings.payload.count : 1
-        piecesScratch = OwnedMemory(byteCount: Self.fieldLimit(settings))
-        payloadBytes = OwnedMemory(byteCount: payloadLimit)
-        // SAFETY: a constant payload is as long as `payloadLimit`.
-        if settings.personal == nil { unsafe payloadBytes.all.copyBytes(from: settings.payload) }
+        // SAFETY: a constant payload is as long as `payloadLimit`; nothing else is read before it
+        // is set.
+        unsafe staging = .allocate(byteCount: recordPlaintextLimit, alignment: 64)
+        unsafe piecesScratch = .allocate(byteCount: Self.fieldLimit(settings), alignment: 8)
+        unsafe payloadBytes = .allocate(byteCount: payloadLimit, alignment: 8)
+        if settings.personal == nil { unsafe payloadBytes.copyBytes(from: settings.payload) }
     }
 
     deinit {
         templates.deallocate()
         personalTemplates.deallocate()
-        // SAFETY: all of it is this writer's own, and no pointer to it is left.
-        unsafe cleanse(staging.all)
+        // SAFETY: allocated in `init`; pointers into them go no further than the call that asked
+        // for them.
+        unsafe piecesScratch.deallocate()
+        unsafe payloadBytes.deallocate()
+        unsafe cleanse(staging)
+        unsafe staging.deallocate()
     }
 
     // MARK: The record
@@ -77,17 +87,17 @@ import TLS
 
     var record: UnsafeRawBufferPointer {
         // SAFETY: `recordCount` bytes are set, see `staging`.
-        unsafe UnsafeRawBufferPointer(staging[0..<recordCount])
+        unsafe UnsafeRawBufferPointer(rebasing: staging[..<recordCount])
     }
 
     var recordRoom: Int { recordLimit - recordCount }
 
     // SAFETY: at most the end of `staging`; its users ask for `recordRoom` first.
-    var recordEnd: UnsafeMutableRawPointer { unsafe staging.start + recordCount }
+    var recordEnd: UnsafeMutableRawPointer { unsafe staging.baseAddress! + recordCount }
 
     var freeRecord: UnsafeMutableRawBufferPointer {
         // SAFETY: both ends lie inside of `staging`, see there.
-        unsafe staging[recordCount..<recordLimit]
+        unsafe UnsafeMutableRawBufferPointer(rebasing: staging[recordCount..<recordLimit])
     }
 
     /// Whether the record has room for another row's request, so far as that is known before the row.
@@ -148,7 +158,7 @@ import TLS
     /// A row's field values, for another reactor; empty if it has none.
     func values(of tag: RowTag, in slab: borrowing RowSlab) -> [UInt8] {
         // SAFETY: the scratch has room for any row's pieces, and they are copied.
-        isTemplated ? unsafe Array(slab.pieces(tag, scratch: piecesScratch.all)) : []
+        isTemplated ? unsafe Array(slab.pieces(tag, scratch: piecesScratch)) : []
     }
 
     /// Keeps the field values of a row that another reactor had.
@@ -163,19 +173,19 @@ import TLS
     func pieces(of tag: RowTag, in slab: borrowing RowSlab) -> UnsafeRawBufferPointer {
         // SAFETY: the scratch has room for any row's pieces; the caller uses them before another
         // row's.
-        unsafe slab.pieces(tag, scratch: piecesScratch.all)
+        unsafe slab.pieces(tag, scratch: piecesScratch)
     }
 
     /// A row's payload; a templated one is good until the next row's.
     func payload(of tag: RowTag, in slab: borrowing RowSlab) -> UnsafeRawBufferPointer {
         // SAFETY: a payload has at most `payloadLimit` bytes, as the renderer counted it when it
         // was made; of what is returned all bytes are set.
-        guard isTemplated else { return unsafe UnsafeRawBufferPointer(payloadBytes.all) }
+        guard isTemplated else { return unsafe UnsafeRawBufferPointer(payloadBytes) }
         let shape = slab[tag].personal
         unsafe writePayload(
-            shape, pieces: pieces(of: tag, in: slab), to: payloadBytes.start)
+            shape, pieces: pieces(of: tag, in: slab), to: payloadBytes.baseAddress!)
         return unsafe UnsafeRawBufferPointer(
-            payloadBytes[0..<Int(shape.payloadCount)])
+            rebasing: payloadBytes[..<Int(shape.payloadCount)])
     }
 
     /// Writes a payload from a row's field values.

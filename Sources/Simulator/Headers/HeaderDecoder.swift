@@ -1,5 +1,4 @@
 internal import HPACK
-internal import Support
 
 /// Decodes a client's header blocks straight into a `RequestHead`, without an allocation.
 ///
@@ -19,15 +18,28 @@ internal import Support
     private static let noName: Int8 = -1
 
     private var entries = InlineArray<128, Entry>(repeating: Entry())
-    /// The ranges of live entries are set.
-    private let values = OwnedMemory(byteCount: 2 * Self.capacityLimit)
-    /// What was decoded last.
-    private let scratch = OwnedMemory(byteCount: SimulatorLimits.headerBlockCount * 2)
+    // SAFETY: both are allocated in `init` and freed in `deinit`. Of `values` the ranges of live
+    // entries are set, of `scratch` what was decoded last.
+    private let values: UnsafeMutableRawBufferPointer
+    private let scratch: UnsafeMutableRawBufferPointer
     private var first = 0
     private var entryCount = 0
     private var valuesEnd = 0
     private var size = 0
     private var capacity = Self.capacityLimit
+
+    init() {
+        // SAFETY: no entry is live, so that nothing is read before it is set.
+        unsafe values = .allocate(byteCount: 2 * Self.capacityLimit, alignment: 16)
+        unsafe scratch = .allocate(
+            byteCount: SimulatorLimits.headerBlockCount * 2, alignment: 16)
+    }
+
+    // SAFETY: reached only through this value.
+    deinit {
+        unsafe values.deallocate()
+        unsafe scratch.deallocate()
+    }
 
     /// Decodes a complete block. Throws where the whole connection is lost (COMPRESSION_ERROR).
     mutating func decode(
@@ -69,7 +81,7 @@ internal import Support
         let entry = try entry(at: index, offset: offset)
         let range = Int(entry.offset)..<Int(entry.offset) + Int(entry.count)
         // SAFETY: the entry is live, so its value still lies in `values`.
-        let live = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(values.all))
+        let live = unsafe RawSpan(_unsafeBytes: values)
         head.add(
             RequestHead.Name(rawValue: Int(entry.name)), nameCount: Int(entry.nameCount),
             value: live.extracting(range))
@@ -109,9 +121,8 @@ internal import Support
         guard text.isHuffman else { return raw }
         // SAFETY: a code has 5 bits at least, and `scratch` is twice as long as any block. Nothing
         // writes to it before the next text, when the last one has been copied.
-        let count = unsafe try huffman.decode(raw, to: scratch.all)
-        let decoded = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(scratch.all)).extracting(
-            first: count)
+        let count = unsafe try huffman.decode(raw, to: scratch)
+        let decoded = unsafe RawSpan(_unsafeBytes: scratch).extracting(first: count)
         return unsafe _overrideLifetime(decoded, copying: block)
     }
 
@@ -124,9 +135,9 @@ internal import Support
         guard entrySize <= capacity else { return }
         // SAFETY: live values and this one fit the table, half of `values`, so that they fit behind
         // each other once the live ones are at the start; this one lies outside.
-        if valuesEnd + value.byteCount > values.byteCount { compact() }
+        if unsafe valuesEnd + value.byteCount > values.count { compact() }
         unsafe value.withUnsafeBytes {
-            unsafe values[valuesEnd...]
+            unsafe UnsafeMutableRawBufferPointer(rebasing: values[valuesEnd...])
                 .copyMemory(from: $0)
         }
         let entry = Entry(
@@ -155,8 +166,8 @@ internal import Support
             let slot = (first + position) & (Self.entryLimit - 1)
             let count = Int(entries[slot].count)
             // SAFETY: values only move towards the start; `copyMemory` lets ranges overlap.
-            unsafe (values.start + end).copyMemory(
-                from: values.start + Int(entries[slot].offset), byteCount: count)
+            unsafe (values.baseAddress! + end).copyMemory(
+                from: values.baseAddress! + Int(entries[slot].offset), byteCount: count)
             entries[slot].offset = UInt16(end)
             end += count
         }

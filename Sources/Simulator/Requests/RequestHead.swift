@@ -1,5 +1,4 @@
 internal import HPACK
-internal import Support
 
 /// The header fields of one request that mean something to APNs: where their values lie.
 ///
@@ -10,8 +9,8 @@ internal import Support
     typealias Name = RequestFieldName
 
     /// Where the values are copied to.
-    private let arena = OwnedMemory(byteCount: SimulatorLimits.headerListSize)
-    /// How many of its bytes are set.
+    // SAFETY: `SimulatorLimits.headerListSize` bytes, freed in `deinit`; the first `used` are set.
+    private let arena: UnsafeMutableRawBufferPointer
     private var used = 0
     private var offsets = InlineArray<12, UInt16>(repeating: 0)
     private var counts = InlineArray<12, UInt16>(repeating: 0)
@@ -24,7 +23,13 @@ internal import Support
     private(set) var listSize = 0
 
     /// An empty head with room for a whole header list.
-    init() {}
+    init() {
+        // SAFETY: `used` says that nothing of it is set.
+        unsafe arena = .allocate(byteCount: SimulatorLimits.headerListSize, alignment: 16)
+    }
+
+    // SAFETY: reached only through this value.
+    deinit { unsafe arena.deallocate() }
 
     /// Forgets the fields.
     mutating func reset() {
@@ -61,7 +66,7 @@ internal import Support
         counts[name.rawValue] = UInt16(value.byteCount)
         // SAFETY: the list is not too large, so its values fit the arena; they lie elsewhere.
         unsafe value.withUnsafeBytes {
-            unsafe arena[used...].copyMemory(from: $0)
+            unsafe UnsafeMutableRawBufferPointer(rebasing: arena[used...]).copyMemory(from: $0)
         }
         used += value.byteCount
     }
@@ -77,8 +82,7 @@ internal import Support
         @_lifetime(borrow self) get {
             guard seen & (1 << UInt16(name.rawValue)) != 0 else { return nil }
             // SAFETY: the field was seen, so its range was written since `reset`.
-            let values = unsafe _overrideLifetime(
-                RawSpan(_unsafeBytes: UnsafeRawBufferPointer(arena.all)), borrowing: self)
+            let values = unsafe _overrideLifetime(RawSpan(_unsafeBytes: arena), borrowing: self)
             let offset = Int(offsets[name.rawValue])
             return values.extracting(offset..<offset + Int(counts[name.rawValue]))
         }
