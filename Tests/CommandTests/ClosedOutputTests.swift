@@ -82,7 +82,9 @@ struct ClosedOutputTests {
             let full = try run(
                 Self.full, self.words(command, campaign, number + Self.commands.count), campaign)
             #expect(full.exitCode == 5, "\(command): \(full.errors)")
-            #expect(full.errorLines.count == 1, "\(command): \(full.errors)")
+            // What a resume of a finished ledger always says comes before.
+            let lines = full.errorLines.filter { !$0.hasSuffix("is finished: nothing is sent") }
+            #expect(lines.count == 1, "\(command): \(full.errors)")
             #expect(full.errors.contains("broadside: "), "\(command): \(full.errors)")
         }
         #expect(try campaign.ledger("verify").exitCode == 0)

@@ -67,6 +67,27 @@ import Testing
         }
     }
 
+    @Test(arguments: [28, 33, 53, 54, 61], [false, true])
+    func aStatusBehindAnyOtherFieldIsMalformed(index: Int, isLiteral: Bool) throws {
+        var field: [UInt8] = []
+        if isLiteral {
+            field.append(0x00)
+            let name = "\(StaticTable.name(at: index))"
+            Self.append(name, false, to: &field)
+        } else {
+            PrefixInteger.encode(index, prefixBits: 4, pattern: 0x00, into: &field)
+        }
+        Self.append("1", false, to: &field)
+        for (block, isMalformed) in [([0x88] + field, false), (field + [0x88], true)] {
+            var short = ResponseHeaders()
+            let isRead = try short.read(block.span.bytes)
+            #expect(isRead && short.isMalformed == isMalformed)
+            var whole = ResponseHeaders()
+            let isWhollyRead = try whole.readAnything(block.span.bytes)
+            #expect(isWhollyRead && whole.isMalformed == isMalformed)
+        }
+    }
+
     private func outcome(
         _ block: [UInt8],
         _ read: (inout ResponseHeaders, RawSpan) throws(HPACKError) -> Bool

@@ -112,6 +112,38 @@ struct ConnectionRuleTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
+    @Test func `Refused streams alone wake the reactor when they may go out again`() throws {
+        let run = try ScriptedRun(rows: 5)
+        run.reply = { request in
+            let count = run.requests(row: ScriptedRun.row(request)).count
+            return count <= 3 ? .refuse : .status(200)
+        }
+        run.run()
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+        // 1, 2 and 4 ms after the refusal before: nothing else would wake it for as long.
+        let times = run.requests(row: 4).map(\.time)
+        try #require(times.count == 4)
+        for (place, pause) in zip(times, times.dropFirst()).map({ $1 - $0 }).enumerated() {
+            #expect(pause >= millisecond << UInt64(place) && pause < 20 * millisecond, "\(pause)")
+        }
+    }
+
+    @Test func `A name that is not found three times ends a run that nobody told to wait`() throws {
+        for isExplicit in [false, true] {
+            let run = try ScriptedRun(rows: 5) { $0.giveUpAfterIsExplicit = isExplicit }
+            run.resolves = false
+            run.run(for: 300 * second)
+            switch run.coordinator.stopCause {
+            case .gaveUp(let trouble):
+                #expect(!isExplicit && trouble.kind == .resolve && run.resolutions == 3)
+            case .noResponse(60, let trouble):
+                #expect(isExplicit && trouble?.kind == .resolve && run.resolutions > 30)
+            default:
+                Issue.record("\(String(describing: run.coordinator.stopCause))")
+            }
+        }
+    }
+
     @Test func `At most ten connections a second begin in place of others`() throws {
         let run = try ScriptedRun(rows: 120, connections: 5)
         run.addressCount = 3

@@ -107,6 +107,10 @@ final class ScriptedRun {
     /// The window of each stream that servers announce; nil: the default.
     var streamWindow: UInt32?
     var addressCount = 1
+    /// Whether the name leads to addresses.
+    var resolves = true
+    /// How often it was asked for.
+    private(set) var resolutions = 0
     /// Changes each chunk of the list before a reactor gets it, as an earlier run's rows would.
     var adjustChunk: (RowChunk) -> Void = { _ in }
     /// Writes of the ledger never come to an end.
@@ -264,6 +268,10 @@ final class ScriptedRun {
         }
         switch submission {
         case .resolve:
+            resolutions += 1
+            guard resolves else {
+                return complete(.resolved(.failure(ResolutionFailure(message: "no such name"))))
+            }
             complete(
                 .resolved(
                     .success((0..<addressCount).map { .v4(0x0a00_0001 + UInt32($0), port: 443) })))
