@@ -22,6 +22,11 @@ import Testing
         let texts = Self.texts(300)
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        // A word that is no word any more may write a file.
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        process.currentDirectoryURL = folder
         process.arguments = ["-c", "printf '%s\\0' " + texts.map(shellWord).joined(separator: " ")]
         let output = Pipe()
         process.standardOutput = output

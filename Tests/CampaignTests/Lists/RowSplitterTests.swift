@@ -178,18 +178,6 @@ import Testing
         pool.giveBack(second)
     }
 
-    @Test func givesBackWhatHasNoRow() {
-        // A chunk begins with the blank lines, and no row follows.
-        let pool = ChunkPool(limit: 2)
-        for text in ["\n", "\n\n  \n", "abc\n\n", ""] {
-            var cutter = RowSplitter(format: .lines, pool: pool)
-            cut(&cutter, pool: pool, pieces: [Array(text.utf8)]) { _ in }
-            let chunks = [pool.take(), pool.take()].compactMap { $0 }
-            #expect(chunks.count == 2, "\(text.utf8.count) bytes")
-            for chunk in chunks { pool.giveBack(chunk) }
-        }
-    }
-
     @Test func hashTellsChunksApart() {
         let long = [UInt8](repeating: 0x61, count: 100_000)
         var other = long
