@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Jobs that wait for a thread.
-@Suite(.timeLimit(.minutes(5))) struct BlockingQueueTests {
+@Suite(.timeLimit(.minutes(60))) struct BlockingQueueTests {
     @Test func `Each job is taken once, those of one giver in their order`() {
         let queue = BlockingQueue<(giver: Int, number: Int)>()
         let taken = Mutex<[[Int]]>(Array(repeating: [], count: 4))
