@@ -4,7 +4,7 @@
 #include <gnutls/x509.h>
 
 // Signs a message with a PEM key, by ECDSA and SHA-256 with the nonce of RFC 6979. The signature is in
-// DER. Returns how many bytes it has; 0 where GnuTLS refuses, or where there is no room.
+// DER. Returns how many bytes it has; 0 if GnuTLS refuses, or if there is no room.
 static inline size_t gnutls_sign_reproducibly(
     const unsigned char *pem, size_t pem_size, const unsigned char *message, size_t message_size,
     unsigned char *signature, size_t signature_size)

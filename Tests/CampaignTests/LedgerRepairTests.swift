@@ -261,7 +261,7 @@ import Testing
         }
     }
 
-    @Test func `Rows that a run gave up unsent stay remaining where its segment is written anew`()
+    @Test func `Rows that a run gave up unsent stay remaining if its segment is written again`()
         throws
     {
         var manifest = Manifest(

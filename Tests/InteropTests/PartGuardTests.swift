@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Guards of a campaign of several lists: a part may be too short for each of them by itself.
+/// Guards of a campaign of several lists: a part may be too short for each of them alone.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct PartGuardTests {
     private static func part(_ index: Int) -> [String] {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// One campaign of several lists: each is sent by itself, and no two rows share an apns-id.
+/// One campaign of several lists: each is sent alone, and no two rows share an apns-id.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct PartTests {
     private static let id = "0123456789ABCDEF"
@@ -115,7 +115,7 @@ struct PartTests {
             #expect(missed.errors.contains("of part \(part) of campaign"), "\(missed.errors)")
         }
 
-        // One list says nothing of the others; each part is a ledger by itself.
+        // One list says nothing of the others; each part is a ledger of its own.
         let list = ["--tokens", lists.files[1]]
         for words in [["export"], ["find", "--token", rows[0].token]] {
             let refused = try lists.run(["ledger"] + words + ["--ledger", merged] + list)

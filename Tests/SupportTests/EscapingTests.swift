@@ -22,7 +22,7 @@ import Testing
         let texts = Self.texts(300)
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        // A word that is no word any more may write a file.
+        // A word that is not quoted any more may write a file.
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

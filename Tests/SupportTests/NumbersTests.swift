@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: ["", ".", "1e5", "0x10", "inf", "nan", "-1", "+1", "1.2.3", "1,5", " 1", "1 "])
-    func `What is no plain decimal number`(text: String) {
+    func `What is not a plain decimal number`(text: String) {
         #expect(decimalNumber(text) == nil)
     }
 

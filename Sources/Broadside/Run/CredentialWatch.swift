@@ -4,7 +4,7 @@ import Engine
 import Support
 import TLS
 
-/// What a run's credential needs while the run goes on: provider tokens renewed, files read again. On the
+/// What a run's credential needs while the run continues: provider tokens renewed, files read again. On the
 /// thread that watches over the reactors, which may wait for a disk.
 final class CredentialWatch {
     private let plan: Plan

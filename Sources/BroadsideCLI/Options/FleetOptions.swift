@@ -1,7 +1,7 @@
 import Broadside
 import Support
 
-/// Options of a campaign of several lists, each sent by itself.
+/// Options of a campaign of several lists, each sent in a run of its own.
 enum FleetOptions {
     static let part = Option<SendOptions>.custom(
         "part", .text, "K/N",

@@ -2,7 +2,7 @@ import Campaign
 package import Support
 internal import Synchronization
 
-/// The provider token's life, as whoever watches over the reactors leads it: no reactor waits for a
+/// The provider token's life, as the thread that watches the reactors leads it: no reactor waits for a
 /// signature.
 extension RunCoordinator {
     /// Makes a `bearer ...` value for an issue time in seconds since 1970; nil where it can't.
