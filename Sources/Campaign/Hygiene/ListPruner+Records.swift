@@ -25,10 +25,10 @@ extension ListPruner {
                 counts.withoutToken += 1
                 continue
             }
-            // SAFETY: the text lies in the window, of which bytes move only once the row is dealt
-            // with, or in the reader's decoded texts, which the next row changes.
-            let text = unsafe RawSpan(_unsafeBytes: reader.bytes(of: field))
-            guard let record = findDead(text), goes(record, row) else { continue }
+            // SAFETY: nothing is read or moved before the text was looked at.
+            guard let record = unsafe findDead(reader.looseText(field)), goes(record, row) else {
+                continue
+            }
             remove(window, row.start, next, reason: record.reason, removed: &removed)
         }
         line = reader.line

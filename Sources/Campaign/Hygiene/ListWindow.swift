@@ -1,3 +1,5 @@
+import Support
+
 /// The part of a list that a `ListPruner` has at hand, in memory of its caller; every access is held
 /// against the count.
 @safe struct ListWindow {
@@ -15,40 +17,38 @@
         count = memory.count
     }
 
+    /// All bytes; they last until the window is changed.
+    private var all: RawSpan {
+        @inline(__always) @_lifetime(borrow self) get {
+            // SAFETY: see `start`.
+            let span = unsafe RawSpan(_unsafeStart: start, byteCount: count)
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
     /// The bytes of a range; they last until the window is changed.
     @inline(__always) @_lifetime(borrow self)
-    func bytes(_ range: Range<Int>) -> RawSpan {
-        check(range)
-        // SAFETY: inside the window.
-        let span = unsafe RawSpan(_unsafeStart: start + range.lowerBound, byteCount: range.count)
-        return unsafe _overrideLifetime(span, borrowing: self)
-    }
+    func bytes(_ range: Range<Int>) -> RawSpan { all.extracting(range) }
 
     /// The byte at an offset.
     @inline(__always)
     func byte(at offset: Int) -> UInt8 {
-        bytes(offset..<offset + 1).byte(at: 0)
+        all.byte(at: offset)
     }
 
     /// The first place of a byte in a range.
     func find(_ byte: UInt8, in range: Range<Int>) -> Int? {
-        check(range)
-        // SAFETY: inside the window.
-        return unsafe Campaign.find(byte, start, range.lowerBound, range.upperBound)
+        Campaign.find(byte, in: all, range.lowerBound, range.upperBound)
     }
 
     /// Whether a line of lists without columns is blank.
     func isBlankLine(_ range: Range<Int>) -> Bool {
-        check(range)
-        // SAFETY: inside the window.
-        return unsafe isBlank(start, range.lowerBound, range.upperBound, .lines)
+        isBlank(all, range.lowerBound, range.upperBound, .lines)
     }
 
     /// Where the next row ends, from `scan` on.
     func nextEnd(_ scanner: inout RowScanner, from scan: inout Int) -> RowScanner.RowEnd? {
-        check(scan..<count)
-        // SAFETY: inside the window.
-        return unsafe scanner.nextEnd(in: UnsafeRawPointer(start), from: &scan, to: count)
+        scanner.nextEnd(in: all, from: &scan)
     }
 
     /// Has rows read from an offset on, for as long as the window lasts.
@@ -68,8 +68,7 @@
 
     /// Appends the bytes of a range.
     func append(_ range: Range<Int>, to output: inout [UInt8]) {
-        // SAFETY: `bytes` checks the range, and what is appended is copied.
-        unsafe bytes(range).withUnsafeBytes { source in unsafe output.append(contentsOf: source) }
+        output.append(bytes(range))
     }
 
     @inline(__always)

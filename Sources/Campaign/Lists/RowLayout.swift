@@ -1,3 +1,5 @@
+import Support
+
 /// Which columns of a list are wanted, and where each row has them.
 public struct RowLayout: Sendable, Equatable {
     /// How the list is written.
@@ -92,15 +94,9 @@ public struct RowLayout: Sendable, Equatable {
     /// Whether a header is one well-formed row.
     private static func isWellFormed(_ header: [UInt8], _ format: ListFormat) -> Bool {
         var scanner = RowScanner(format: format)
-        // SAFETY: the scanner reads below the header's count, during this call.
-        return unsafe header.withUnsafeBytes { bytes in
-            guard let base = bytes.baseAddress else { return true }
-            var scan = 0
-            if let end = unsafe scanner.nextEnd(in: base, from: &scan, to: bytes.count) {
-                return !end.isMalformed
-            }
-            return !scanner.endOfText(at: bytes.count).isMalformed
-        }
+        var scan = 0
+        if let end = scanner.nextEnd(in: header.rawSpan, from: &scan) { return !end.isMalformed }
+        return !scanner.endOfText(at: header.count).isMalformed
     }
 
     /// The names in a well-formed header; blanks round them and quotes do not belong to a name.

@@ -1,22 +1,23 @@
 import APNs
+import Support
 
 extension RowReader {
     /// The next record of RFC 4180; nil where the line is blank.
     mutating func nextDelimited(separator: UInt8) -> Row? {
         let start = offset
-        // SAFETY: `start` is below `end`, up to where the text is set, and `stop` lies between
-        // them; `fields` has `fieldCount` elements.
-        if unsafe bytes.load(fromByteOffset: start, as: UInt8.self) <= 0x20 {
-            let newline = unsafe find(UInt8(ascii: "\n"), bytes, start, end)
+        // SAFETY: nothing is opened or closed here.
+        let text = unsafe openText
+        if text.byte(at: start) <= 0x20 {
+            let newline = find(UInt8(ascii: "\n"), in: text, start, end)
             let stop = newline ?? end
-            if unsafe isBlank(bytes, start, stop, layout.format) {
+            if isBlank(text, start, stop, layout.format) {
                 offset = newline.map { $0 + 1 } ?? end
                 line += 1
                 return nil
             }
         }
         let firstLine = line
-        for index in 0..<fieldCount { unsafe fields[index] = .missing }
+        setAll(.missing)
         decodedCount = 0
         guard let textEnd = splitRow(start, separator) else {
             return malformedRow(start, firstLine)
@@ -29,8 +30,8 @@ extension RowReader {
         var scanner = RowScanner(format: layout.format)
         var scan = start
         var textEnd = end
-        // SAFETY: `start` is below `end`, up to where the text is set.
-        if let rowEnd = unsafe scanner.nextEnd(in: bytes, from: &scan, to: end) {
+        // SAFETY: nothing is opened or closed here.
+        if let rowEnd = unsafe scanner.nextEnd(in: openText, from: &scan) {
             precondition(rowEnd.isMalformed, "a well-formed row was not split")
             offset = rowEnd.offset
             line = firstLine + rowEnd.lineCount
@@ -44,11 +45,11 @@ extension RowReader {
         return Row(index: 0, number: 0, line: firstLine, start: start, count: textEnd - start)
     }
 
-    private func set(_ place: Int, _ field: Field) {
-        guard place < placeCount else { return }
-        // SAFETY: the place is below `placeCount`, and the entry is below `fieldCount` or -1.
-        let index = unsafe fieldAtPlace[place]
-        if index >= 0 { unsafe fields[Int(index)] = field }
+    @inline(__always)
+    private mutating func set(_ place: Int, _ field: Field) {
+        guard place < fieldAtPlace.count else { return }
+        let index = fieldAtPlace[place]
+        if index >= 0 { setField(Int(index), field) }
     }
 
     /// Sets the wanted fields of a well-formed row, and goes behind the row.
@@ -59,39 +60,39 @@ extension RowReader {
         let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
         var place = 0
         var cursor = start
-        // SAFETY: `end` bytes are set and stay during this call; a byte is read only below `end`,
-        // and where something was found is not behind it.
-        let text = unsafe RawSpan(_unsafeStart: bytes, byteCount: end)
+        // SAFETY: nothing is opened or closed here.
+        let text = unsafe openText
+        let end = text.byteCount
+        // SAFETY: offsets count from the row's start, and are below `end` where they are read.
+        func byte(_ offset: Int) -> UInt8 {
+            unsafe text.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
+        }
         while true {
             let fieldStart = cursor
-            if cursor < end, unsafe bytes.load(fromByteOffset: cursor, as: UInt8.self) == quote {
+            if cursor < end, byte(cursor) == quote {
                 guard let field = quoted(from: fieldStart, &cursor, isWanted: isWanted(place))
                 else { return nil }
                 set(place, field)
                 let stop = cursor
-                let byte =
-                    cursor < end ? unsafe bytes.load(fromByteOffset: cursor, as: UInt8.self) : 0x0a
-                if byte == separator {
+                let next = cursor < end ? byte(cursor) : lineFeed
+                if next == separator {
                     cursor += 1
                     place += 1
                     continue
                 }
-                if byte == UInt8(ascii: "\r") { cursor += 1 }
-                guard
-                    unsafe cursor == end
-                        || bytes.load(fromByteOffset: cursor, as: UInt8.self) == lineFeed
-                else { return nil }
+                if next == UInt8(ascii: "\r") { cursor += 1 }
+                guard cursor == end || byte(cursor) == lineFeed else { return nil }
                 offset = min(cursor + 1, end)
                 line += 1
                 return stop
             }
             let found: Int
-            if place < placeCount {
+            if place < fieldAtPlace.count {
                 found = ByteScan.first(separator, or: lineFeed, in: text, from: cursor, to: end)
             } else {
                 found = endOrQuotedField(text, from: cursor, separator)
             }
-            if found < end, unsafe bytes.load(fromByteOffset: found, as: UInt8.self) == separator {
+            if found < end, byte(found) == separator {
                 set(place, Field(start: fieldStart, count: found - fieldStart, form: .plain))
                 cursor = found + 1
                 place += 1
@@ -110,27 +111,22 @@ extension RowReader {
     @inline(__always)
     private func endOrQuotedField(_ text: RawSpan, from start: Int, _ separator: UInt8) -> Int {
         let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
+        let end = text.byteCount
+        // SAFETY: offsets count from the row's start, and are below `end` where they are read.
+        func byte(_ offset: Int) -> UInt8 {
+            unsafe text.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
+        }
         var cursor = start
         while true {
             let found = ByteScan.first(quote, or: lineFeed, in: text, from: cursor, to: end)
-            // SAFETY: `found` is below `end` where it is read, and behind `start` where the byte
-            // before it is.
-            if found == end { return found }
-            if unsafe bytes.load(fromByteOffset: found, as: UInt8.self) == lineFeed {
-                return found
-            }
-            if found > start,
-                unsafe bytes.load(fromByteOffset: found - 1, as: UInt8.self) == separator
-            {
-                return found - 1
-            }
+            if found == end || byte(found) == lineFeed { return found }
+            if found > start, byte(found - 1) == separator { return found - 1 }
             cursor = found + 1
         }
     }
 
     private func isWanted(_ place: Int) -> Bool {
-        // SAFETY: read only where the place is below `placeCount`; it counts from 0.
-        unsafe place < placeCount && fieldAtPlace[place] >= 0
+        place < fieldAtPlace.count && fieldAtPlace[place] >= 0
     }
 
     /// A field between quotes; `cursor` ends behind the closing one. Line ends inside are counted.
@@ -140,44 +136,39 @@ extension RowReader {
         from opening: Int, _ cursor: inout Int, isWanted: Bool
     ) -> Field? {
         let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
-        // SAFETY: `end` bytes are set and stay during this call.
-        let text = unsafe RawSpan(_unsafeStart: bytes, byteCount: end)
+        // SAFETY: nothing is opened or closed here.
+        let text = unsafe openText
+        let end = text.byteCount
         var hasDoubledQuotes = false
         cursor = opening + 1
         while true {
-            // SAFETY: `found` is below `end` where it is read.
             let found = ByteScan.first(quote, or: lineFeed, in: text, from: cursor, to: end)
             if found >= end { return nil }
             cursor = found + 1
-            if unsafe bytes.load(fromByteOffset: found, as: UInt8.self) == lineFeed {
+            if text.byte(at: found) == lineFeed {
                 line += 1
                 continue
             }
-            if cursor < end, unsafe bytes.load(fromByteOffset: cursor, as: UInt8.self) == quote {
+            if cursor < end, text.byte(at: cursor) == quote {
                 hasDoubledQuotes = true
                 cursor += 1
                 continue
             }
             let field = Field(start: opening + 1, count: found - opening - 1, form: .plain)
-            return hasDoubledQuotes && isWanted ? withoutDoubledQuotes(field) : field
+            return hasDoubledQuotes && isWanted ? withoutDoubledQuotes(field, text) : field
         }
     }
 
-    private mutating func withoutDoubledQuotes(_ field: Field) -> Field {
-        // SAFETY: the field lies between quotes that were found in the text; no more bytes are
-        // stored than it has, for all of which `roomToDecode` made room.
-        let room = unsafe roomToDecode(field.count)
-        var count = 0
-        var isSecondQuote = false
-        for place in field.start..<field.start + field.count {
-            let byte = unsafe bytes.load(fromByteOffset: place, as: UInt8.self)
-            isSecondQuote = byte == UInt8(ascii: "\"") && !isSecondQuote
-            // The first quote of each pair goes.
-            if isSecondQuote { continue }
-            unsafe room.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
-            count += 1
+    private mutating func withoutDoubledQuotes(_ field: Field, _ text: RawSpan) -> Field? {
+        decode(field.count) { output in
+            var isSecondQuote = false
+            for offset in field.start..<field.start + field.count {
+                let byte = text.byte(at: offset)
+                isSecondQuote = byte == UInt8(ascii: "\"") && !isSecondQuote
+                // The first quote of each pair goes.
+                if !isSecondQuote { output.append(byte) }
+            }
+            return true
         }
-        defer { decodedCount += count }
-        return Field(start: decodedCount, count: count, form: .decoded)
     }
 }

@@ -1,4 +1,5 @@
 import APNs
+import Support
 
 extension RowReader {
     /// The deepest nesting inside a value that is passed here.
@@ -13,22 +14,21 @@ extension RowReader {
     /// - Returns: where the line's text ends, and `offset` is behind the line; nil for other lines.
     @inline(__always)
     mutating func readFlatObject(_ start: Int) -> Int? {
-        // SAFETY: `end` bytes of the text are set and stay during this call; bytes are read below
-        // `end`; `wantedField` gives an index of `fields`, or -1.
-        let bytes = unsafe bytes
-        let end = end
-        let text = unsafe RawSpan(_unsafeStart: bytes, byteCount: end)
-        func byte(_ place: Int) -> UInt8 {
-            // SAFETY: read only below `end`, and places count from `start`. A text's end reads as
-            // 0, which is not a byte of JSON.
-            unsafe place < end ? bytes.load(fromByteOffset: place, as: UInt8.self) : 0
+        // SAFETY: nothing is opened or closed here.
+        let text = unsafe openText
+        let end = text.byteCount
+        // A text's end reads as 0, which is not a byte of JSON.
+        func byte(_ offset: Int) -> UInt8 {
+            // SAFETY: offsets count from `start`, and are below the text's end where they are read.
+            offset < end
+                ? unsafe text.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self) : 0
         }
         func skipBlanks(_ place: inout Int) {
             while byte(place) == 0x20 || byte(place) == 0x09 { place &+= 1 }
         }
         let quote = UInt8(ascii: "\"")
         guard byte(start) == UInt8(ascii: "{") else { return nil }
-        for index in 0..<fieldCount { unsafe fields[index] = .missing }
+        setAll(.missing)
         decodedCount = 0
         var place = start
         repeat {
@@ -38,8 +38,7 @@ extension RowReader {
             let keyStart = place &+ 1
             let keyEnd = ByteScan.endOfPlainASCII(in: text, from: keyStart)
             guard byte(keyEnd) == quote else { return nil }
-            let index = unsafe wantedField(
-                UnsafeRawBufferPointer(start: bytes + keyStart, count: keyEnd &- keyStart))
+            let index = wantedField(text.extracting(keyStart..<keyEnd))
             place = keyEnd &+ 1
             skipBlanks(&place)
             guard byte(place) == UInt8(ascii: ":") else { return nil }
@@ -51,14 +50,15 @@ extension RowReader {
                 ? ByteScan.endOfPlainASCII(in: text, from: valueStart) : valueStart
             if byte(place) == quote, byte(valueEnd) == quote {
                 if index >= 0 {
-                    unsafe fields[index] = Field(
-                        start: valueStart, count: valueEnd &- valueStart, form: .plain)
+                    setField(
+                        index,
+                        Field(start: valueStart, count: valueEnd &- valueStart, form: .plain))
                 }
                 place = valueEnd &+ 1
             } else {
                 // No blank before the value is left, so that the tokenizer passes no line end.
                 guard byte(place) > 0x20, let value = passValue(&place, text) else { return nil }
-                if index >= 0 { unsafe fields[index] = field(value, bytes) }
+                if index >= 0 { setField(index, field(value, text)) }
             }
             skipBlanks(&place)
         } while byte(place) == UInt8(ascii: ",")
@@ -86,8 +86,7 @@ extension RowReader {
                 _ = try tokenizer.next(in: text)
             }
             place = tokenizer.offset
-            // SAFETY: both lie in the text, which stays during this call.
-            let isOneLine = unsafe find(UInt8(ascii: "\n"), bytes, start, place) == nil
+            let isOneLine = find(UInt8(ascii: "\n"), in: text, start, place) == nil
             return isOneLine ? value : nil
         } catch {
             return nil

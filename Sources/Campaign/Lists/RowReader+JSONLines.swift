@@ -10,45 +10,39 @@ extension RowReader {
             self.line += 1
             return Row(index: 0, number: 0, line: line, start: start, count: stop - start)
         }
-        // SAFETY: `start` is below `end`, up to where the text is set, and `stop` lies between
-        // them; `fields` has `fieldCount` elements.
-        let newline = unsafe find(UInt8(ascii: "\n"), bytes, start, end)
+        // SAFETY: nothing is opened or closed here.
+        let text = unsafe openText
+        let newline = find(UInt8(ascii: "\n"), in: text, start, end)
         var stop = newline ?? end
         offset = newline.map { $0 + 1 } ?? end
         let line = self.line
         self.line += 1
-        if unsafe isBlank(bytes, start, stop, .jsonl) { return nil }
+        if isBlank(text, start, stop, .jsonl) { return nil }
         stop = withoutCarriageReturn(start, stop)
-        if !readObject(start, stop) {
-            let whole = Field(start: start, count: stop - start, form: .unusable)
-            for index in 0..<fieldCount { unsafe fields[index] = whole }
+        if !readObject(start, text.extracting(0..<stop)) {
+            setAll(Field(start: start, count: stop - start, form: .unusable))
         }
         return Row(index: 0, number: 0, line: line, start: start, count: stop - start)
     }
 
-    /// Sets the wanted fields; false where the line is not a JSON object. The last of equal keys wins,
-    /// however they are written.
-    private mutating func readObject(_ start: Int, _ stop: Int) -> Bool {
-        // SAFETY: `stop` bytes of the text are set and stay during this call; `wantedField` gives
-        // an index of `fields`, or -1; a token's range lies inside the text that the tokenizer was
-        // given.
-        for index in 0..<fieldCount { unsafe fields[index] = .missing }
+    /// Sets the wanted fields; false where the line from `start` to the text's end is not a JSON
+    /// object. The last of equal keys wins, however they are written.
+    private mutating func readObject(_ start: Int, _ text: RawSpan) -> Bool {
+        setAll(.missing)
         decodedCount = 0
-        let bytes = unsafe bytes
-        let text = unsafe RawSpan(_unsafeStart: bytes, byteCount: stop)
         var tokenizer = JSONTokenizer(at: start)
         do throws(APNsError) {
             guard try tokenizer.next(in: text)?.kind == .objectStart else { return false }
             if let paths {
                 paths.begin()
-                return try unsafe readPaths(paths, &tokenizer, text, bytes)
+                return try readPaths(paths, &tokenizer, text)
             }
             while let key = try tokenizer.next(in: text) {
                 guard key.kind == .key, tokenizer.depth == 1 else { continue }
                 guard let value = try tokenizer.next(in: text) else { return false }
-                unsafe take(value, of: key, bytes) { (name, reader) in
-                    let index = unsafe reader.wantedField(name)
-                    if index >= 0 { unsafe reader.fields[index] = reader.field(value, bytes) }
+                take(value, of: key, text) { (name, reader) in
+                    let index = reader.wantedField(name)
+                    if index >= 0 { reader.setField(index, reader.field(value, text)) }
                 }
             }
             return true
@@ -60,18 +54,15 @@ extension RowReader {
     /// The same where names may be paths: keys inside objects are looked at, too.
     @inline(never)
     private mutating func readPaths(
-        _ paths: JSONPaths, _ tokenizer: inout JSONTokenizer, _ text: RawSpan,
-        _ bytes: UnsafeRawPointer
+        _ paths: JSONPaths, _ tokenizer: inout JSONTokenizer, _ text: RawSpan
     ) throws(APNsError) -> Bool {
         while let token = try tokenizer.next(in: text) {
             let depth = tokenizer.depth
             if token.kind == .objectEnd || token.kind == .arrayEnd { paths.left(depth: depth + 1) }
             guard token.kind == .key, depth <= paths.depthMax else { continue }
             guard let value = try tokenizer.next(in: text) else { return false }
-            // SAFETY: the tokens lie inside `text`, which begins at `bytes`; the caller keeps it
-            // alive.
-            unsafe take(value, of: token, bytes) { (name, reader) in
-                unsafe reader.take(value, named: name, depth: depth, paths, bytes)
+            take(value, of: token, text) { (name, reader) in
+                reader.take(value, named: name, depth: depth, paths, text)
             }
         }
         return true
@@ -80,87 +71,76 @@ extension RowReader {
     /// Hands out a key's text.
     @inline(__always)
     private mutating func take(
-        _ value: JSONTokenizer.Token, of key: JSONTokenizer.Token, _ bytes: UnsafeRawPointer,
-        _ body: (UnsafeRawBufferPointer, inout RowReader) -> Void
+        _ value: JSONTokenizer.Token, of key: JSONTokenizer.Token, _ text: RawSpan,
+        _ body: (RawSpan, inout RowReader) -> Void
     ) {
-        // SAFETY: the caller vouches for the tokens' ranges. A decoded text has no more bytes than
-        // what it is decoded from, and the key's does not move: its value needs no more than what
-        // is left of the room.
-        let name = unsafe UnsafeRawBufferPointer(start: bytes + key.start, count: key.count)
+        let name = text.extracting(key.start..<key.start + key.count)
         guard key.hasEscapes else {
-            unsafe body(name, &self)
+            body(name, &self)
             return
         }
         // Room for both, so that the key stays where it is while the value is decoded.
-        let room = unsafe roomToDecode(key.count + value.count)
+        reserveDecoded(key.count + value.count)
         // What is not text names no column.
-        guard let count = unsafe JSONEscapes.decode(name, into: room) else { return }
-        decodedCount += count
-        unsafe body(UnsafeRawBufferPointer(start: room, count: count), &self)
+        guard let decoded = decode(key.count, { JSONEscapes.decode(name, into: &$0) }) else {
+            return
+        }
+        // SAFETY: the value, which alone is decoded meanwhile, needs no more than what is reserved.
+        let all = unsafe decodedText
+        body(all.extracting(decoded.start..<decoded.start + decoded.count), &self)
     }
 
     /// Sets the fields that a key names, or that it is the end of a path to.
     private mutating func take(
-        _ value: JSONTokenizer.Token, named name: UnsafeRawBufferPointer, depth: Int,
-        _ paths: JSONPaths, _ bytes: UnsafeRawPointer
+        _ value: JSONTokenizer.Token, named name: RawSpan, depth: Int, _ paths: JSONPaths,
+        _ text: RawSpan
     ) {
         var made: Field?
-        // SAFETY: every index is below `fieldCount`; the caller keeps the name and the token's
-        // bytes alive.
-        let literal = depth == 1 ? unsafe wantedField(name) : -1
+        let literal = depth == 1 ? wantedField(name) : -1
         for index in 0..<fieldCount {
             if index == literal {
-                let field = unsafe made ?? field(value, bytes)
+                let field = made ?? field(value, text)
                 made = field
                 paths.isLiteral[index] = true
-                unsafe fields[index] = field
+                setField(index, field)
                 continue
             }
-            guard let isLast = unsafe paths.step(index, name, depth: depth) else { continue }
+            guard let isLast = paths.step(index, name, depth: depth) else { continue }
             if isLast, !paths.isLiteral[index] {
-                let field = unsafe made ?? field(value, bytes)
+                let field = made ?? field(value, text)
                 made = field
-                unsafe fields[index] = field
+                setField(index, field)
             } else if !isLast {
                 // What the key leads to replaces what an equal key led to before.
-                if !paths.isLiteral[index] { unsafe fields[index] = .missing }
+                if !paths.isLiteral[index] { setField(index, .missing) }
                 if value.kind == .objectStart { paths.entered(index) }
             }
         }
     }
 
+    /// The index of the field that a key names; -1 if it names none.
     @inline(__always)
-    func wantedField(_ key: UnsafeRawBufferPointer) -> Int {
+    func wantedField(_ key: RawSpan) -> Int {
         var start = 0
-        for index in 0..<fieldCount {
-            // SAFETY: `nameEnds` has `fieldCount` elements, each at most the count of `names` and
-            // none before the last; both counts are the same where bytes are compared.
-            let end = unsafe nameEnds[index]
-            if end - start == key.count {
-                var same = 0
-                while unsafe same < key.count && names[start + same] == key[same] { same += 1 }
-                if same == key.count { return index }
+        for index in 0..<nameEnds.count {
+            let end = nameEnds[index]
+            if end - start == key.byteCount,
+                names.bytes.extracting(start..<end).holdsSame(as: key)
+            {
+                return index
             }
             start = end
         }
         return -1
     }
 
-    mutating func field(
-        _ value: JSONTokenizer.Token, _ bytes: UnsafeRawPointer
-    ) -> Field {
+    /// The field that a value makes.
+    mutating func field(_ value: JSONTokenizer.Token, _ text: RawSpan) -> Field {
         switch value.kind {
         case .string where value.hasEscapes:
-            // SAFETY: the tokenizer found the string's range in the text, and passed its escapes;
-            // its decoded text has no more bytes, for which `roomToDecode` made room.
-            let text = unsafe UnsafeRawBufferPointer(
-                start: bytes + value.start, count: value.count)
-            let room = unsafe roomToDecode(value.count)
-            guard let count = unsafe JSONEscapes.decode(text, into: room) else {
-                return Field(start: value.start, count: value.count, form: .unusable)
-            }
-            defer { decodedCount += count }
-            return Field(start: decodedCount, count: count, form: .decoded)
+            let inside = text.extracting(value.start..<value.start + value.count)
+            return decode(value.count) { JSONEscapes.decode(inside, into: &$0) }
+                ?? Field(start: value.start, count: value.count, form: .unusable)
         case .string, .number, .true_, .false_:
             return Field(start: value.start, count: value.count, form: .plain)
         case .null: return .missing
@@ -203,12 +183,11 @@ final class JSONPaths {
     }
 
     /// Whether a key goes on with a field's path, and whether it is its last segment.
-    func step(_ field: Int, _ key: UnsafeRawBufferPointer, depth: Int) -> Bool? {
+    func step(_ field: Int, _ key: RawSpan, depth: Int) -> Bool? {
         let path = segments[field]
-        guard depth == matched[field] + 1, depth <= path.count,
-            // SAFETY: the caller keeps the key alive; the comparison ends with the shorter one.
-            unsafe key.elementsEqual(path[depth - 1])
-        else { return nil }
+        guard depth == matched[field] + 1, depth <= path.count else { return nil }
+        let segment = path[depth - 1]
+        guard segment.rawSpan.holdsSame(as: key) else { return nil }
         return depth == path.count
     }
 
@@ -225,65 +204,55 @@ final class JSONPaths {
 
 /// The escapes of JSON strings (RFC 8259 section 7).
 enum JSONEscapes {
-    /// Writes a string's text; an escape is longer than what it stands for.
+    /// Appends a string's text; an escape is longer than what it stands for.
     ///
     /// - Parameters:
-    ///   - bytes: the inside of a string that the tokenizer passed.
-    ///   - output: room for as many bytes.
-    /// - Returns: how many it has; nil where a surrogate stands alone, which is not text.
-    static func decode(
-        _ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer
-    ) -> Int? {
-        var length = 0
+    ///   - inside: what is between the quotes of a string that the tokenizer passed.
+    ///   - output: has room for as many bytes.
+    /// - Returns: false where a surrogate stands alone, which is not text.
+    static func decode(_ inside: RawSpan, into output: inout OutputRawSpan) -> Bool {
         var offset = 0
-        func put(_ byte: UInt8) {
-            // SAFETY: the caller vouches for room for as many bytes as it decodes, and an escape is
-            // longer than its text, so that `length` never passes `offset`.
-            unsafe output.storeBytes(of: byte, toByteOffset: length, as: UInt8.self)
-            length += 1
-        }
-        while offset < bytes.count {
-            // SAFETY: `offset` is below the count; behind a backslash the tokenizer has found a
-            // whole escape.
-            let byte = unsafe bytes[offset]
+        while offset < inside.byteCount {
+            let byte = inside.byte(at: offset)
             guard byte == UInt8(ascii: "\\") else {
-                put(byte)
+                output.append(byte)
                 offset += 1
                 continue
             }
-            let letter = unsafe bytes[offset + 1]
+            // Behind a backslash the tokenizer has found a whole escape.
+            let letter = inside.byte(at: offset + 1)
             offset += 2
             switch letter {
-            case UInt8(ascii: "b"): put(0x08)
-            case UInt8(ascii: "f"): put(0x0c)
-            case UInt8(ascii: "n"): put(0x0a)
-            case UInt8(ascii: "r"): put(0x0d)
-            case UInt8(ascii: "t"): put(0x09)
+            case UInt8(ascii: "b"): output.append(0x08)
+            case UInt8(ascii: "f"): output.append(0x0c)
+            case UInt8(ascii: "n"): output.append(0x0a)
+            case UInt8(ascii: "r"): output.append(0x0d)
+            case UInt8(ascii: "t"): output.append(0x09)
             case UInt8(ascii: "u"):
-                var value = unsafe unit(bytes, at: offset)
+                var value = unit(inside, at: offset)
                 offset += 4
-                if value >> 10 == 0x36, offset + 6 <= bytes.count,
-                    unsafe bytes[offset] == UInt8(ascii: "\\"),
-                    unsafe bytes[offset + 1] == UInt8(ascii: "u")
+                if value >> 10 == 0x36, offset + 6 <= inside.byteCount,
+                    inside.byte(at: offset) == UInt8(ascii: "\\"),
+                    inside.byte(at: offset + 1) == UInt8(ascii: "u")
                 {
-                    let second = unsafe unit(bytes, at: offset + 2)
-                    guard second >> 10 == 0x37 else { return nil }
+                    let second = unit(inside, at: offset + 2)
+                    guard second >> 10 == 0x37 else { return false }
                     value = 0x10000 + ((value & 0x3ff) << 10) + (second & 0x3ff)
                     offset += 6
                 }
-                guard let scalar = Unicode.Scalar(value) else { return nil }
-                for byte in String(scalar).utf8 { put(byte) }
-            default: put(letter)
+                guard let scalar = Unicode.Scalar(value) else { return false }
+                for byte in String(scalar).utf8 { output.append(byte) }
+            default: output.append(letter)
             }
         }
-        return length
+        return true
     }
 
-    private static func unit(_ bytes: UnsafeRawBufferPointer, at start: Int) -> UInt32 {
+    /// The number of four hexadecimal digits, which the tokenizer found behind `\u`.
+    private static func unit(_ text: RawSpan, at start: Int) -> UInt32 {
         var unit: UInt32 = 0
-        // SAFETY: `\u` comes before, which the tokenizer passes only with four hexadecimal digits.
-        for place in start..<start + 4 {
-            let byte = unsafe bytes[place]
+        for offset in start..<start + 4 {
+            let byte = text.byte(at: offset)
             let digit = byte <= UInt8(ascii: "9") ? byte - 0x30 : (byte | 0x20) - 0x57
             unit = unit << 4 | UInt32(digit)
         }

@@ -1,28 +1,37 @@
+import Support
+
 extension RowReader {
     /// The next line; nil where it is blank.
     @inline(__always)
     mutating func nextLine() -> Row? {
         let start = offset
-        // SAFETY: `start` is below `end`, up to where the text is set, and `stop` lies between
-        // them; a layout names at least one field.
-        let newline = unsafe find(UInt8(ascii: "\n"), bytes, start, end)
-        var stop = newline ?? end
-        offset = newline.map { $0 + 1 } ?? end
+        // SAFETY: nothing is opened or closed here; `start` is below the text's end, and `stop`
+        // lies between them.
+        let text = unsafe openText
+        let end = text.byteCount
+        precondition(UInt(bitPattern: start) < UInt(bitPattern: end))
+        var stop = find(UInt8(ascii: "\n"), in: text, start, end) ?? end
+        offset = min(stop &+ 1, end)
         let line = self.line
-        self.line += 1
-        if unsafe isBlank(bytes, start, stop, .lines) { return nil }
-        stop = withoutCarriageReturn(start, stop)
-        unsafe fields[0] = Field(start: start, count: stop - start, form: .plain)
-        return Row(index: 0, number: 0, line: line, start: start, count: stop - start)
+        self.line &+= 1
+        let first = unsafe text.unsafeLoad(fromUncheckedByteOffset: start, as: UInt8.self)
+        if first <= 0x20, isBlank(text, start, stop, .lines) { return nil }
+        let last = unsafe text.unsafeLoad(
+            fromUncheckedByteOffset: max(start, stop &- 1), as: UInt8.self)
+        if last == 0x0d, stop > start { stop &-= 1 }
+        let count = stop &- start
+        setField(0, Field(start: start, count: count, form: .plain))
+        return Row(index: 0, number: 0, line: line, start: start, count: count)
     }
 
     /// The end of a line's text: CRLF ends a line too, and costs the token's fast path otherwise.
     @inline(__always)
     func withoutCarriageReturn(_ start: Int, _ stop: Int) -> Int {
-        // SAFETY: `stop` is above `start`, and both are inside the chunk.
-        if stop > start, unsafe bytes.load(fromByteOffset: stop - 1, as: UInt8.self) == 0x0d {
-            return stop - 1
-        }
-        return stop
+        precondition(stop <= end && start >= 0)
+        // SAFETY: the byte before `stop` is not before `start`.
+        let isReturn =
+            unsafe stop > start
+            && openText.unsafeLoad(fromUncheckedByteOffset: stop &- 1, as: UInt8.self) == 0x0d
+        return isReturn ? stop &- 1 : stop
     }
 }

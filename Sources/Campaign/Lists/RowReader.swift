@@ -57,8 +57,8 @@ internal import Support
     // SAFETY: `end` bytes, alive until `close` or the next `open`: the storage of `chunk`, or what
     // a caller of `open` vouches for. Before that, and after `close`, `end` is 0 and nothing of it
     // is read.
-    var bytes: UnsafeRawPointer
-    var end = 0
+    private var bytes: UnsafeRawPointer
+    private(set) var end = 0
     var offset = 0
     var line: UInt64 = 0
     var index = 0
@@ -70,25 +70,22 @@ internal import Support
     /// How rows are read where they are no longer than they may be.
     private let usualMode: Mode
     let separator: UInt8
-    // SAFETY: this one, `fieldAtPlace`, `names` and `nameEnds` are allocated and set in `init`,
-    // with `fieldCount`, `placeCount`, all bytes of the names, and `fieldCount` elements; freed in
-    // `deinit`, known to nobody else.
-    let fields: UnsafeMutablePointer<Field>
-    /// For delimited formats: for each place in a row, which field it is; -1 where none.
-    // SAFETY: see `fields`.
-    let fieldAtPlace: UnsafeMutablePointer<Int32>
-    let placeCount: Int
-    /// For JSON Lines: the names' bytes one after another, and where each ends.
-    // SAFETY: see `fields`.
-    let names: UnsafeMutablePointer<UInt8>
-    let nameEnds: UnsafeMutablePointer<Int>
+    /// The fields of the row read last.
+    // SAFETY: `fieldCount` of them, allocated and set in `init`, freed in `deinit`; known to nobody
+    // else.
+    private let fields: UnsafeMutablePointer<Field>
     let fieldCount: Int
+    /// For delimited formats: for each place in a row, which field it is; -1 where none.
+    let fieldAtPlace: FixedBuffer<Int32>
+    /// For JSON Lines: the names' bytes one after another, and where each ends.
+    let names: FixedBuffer<UInt8>
+    let nameEnds: FixedBuffer<Int>
     /// For JSON Lines: keys that lead to columns inside objects; empty where there are none.
     let paths: JSONPaths?
     /// The texts of the row that had to be decoded, one after another.
     // SAFETY: `decodedRoom` bytes of this reader's own, of which `decodedCount` are set; freed when
     // they are replaced, and in `deinit`.
-    var decoded: UnsafeMutableRawPointer?
+    private var decoded: UnsafeMutableRawPointer?
     var decodedRoom = 0
     var decodedCount = 0
 
@@ -104,26 +101,17 @@ internal import Support
     public init(layout: RowLayout) {
         self.layout = layout
         fieldCount = layout.names.count
-        // SAFETY: each memory has as many elements as the loops that set it go through: `layout`
-        // has one place for each name, or none, and places are below `placeCount`.
+        // SAFETY: as many fields as there are names.
         unsafe fields = .allocate(capacity: fieldCount)
         unsafe fields.initialize(repeating: .missing, count: fieldCount)
-        placeCount = (layout.places.max() ?? -1) + 1
-        unsafe fieldAtPlace = .allocate(capacity: placeCount)
-        unsafe fieldAtPlace.initialize(repeating: -1, count: placeCount)
-        for (field, place) in layout.places.enumerated() {
-            unsafe fieldAtPlace[place] = Int32(field)
-        }
-        let bytesOfNames = layout.names.flatMap { Array($0.utf8) }
-        unsafe names = .allocate(capacity: bytesOfNames.count)
-        unsafe nameEnds = .allocate(capacity: fieldCount)
-        for (offset, byte) in bytesOfNames.enumerated() { unsafe names[offset] = byte }
-        var nameEnd = 0
-        for (field, name) in layout.names.enumerated() {
-            nameEnd += name.utf8.count
-            unsafe nameEnds[field] = nameEnd
-        }
         unsafe bytes = UnsafeRawPointer(fields)
+        var fieldAtPlace = [Int32](repeating: -1, count: (layout.places.max() ?? -1) + 1)
+        for (field, place) in layout.places.enumerated() { fieldAtPlace[place] = Int32(field) }
+        self.fieldAtPlace = FixedBuffer(fieldAtPlace)
+        names = FixedBuffer(layout.names.flatMap { Array($0.utf8) })
+        var nameEnds: [Int] = []
+        for name in layout.names { nameEnds.append((nameEnds.last ?? 0) + name.utf8.count) }
+        self.nameEnds = FixedBuffer(nameEnds)
         separator = layout.format.separator ?? 0
         switch layout.format {
         case .lines: usualMode = .lines
@@ -135,11 +123,8 @@ internal import Support
     }
 
     deinit {
-        // SAFETY: allocated in `init`, of trivial types, and reached only through here.
+        // SAFETY: allocated in `init` and `reserveDecoded`, and reached only through here.
         unsafe fields.deallocate()
-        unsafe fieldAtPlace.deallocate()
-        unsafe names.deallocate()
-        unsafe nameEnds.deallocate()
         unsafe decoded?.deallocate()
     }
 
@@ -161,7 +146,9 @@ internal import Support
     }
 
     /// Starts at a row in bytes that the caller keeps alive; what lies before `offset` may change.
-    mutating func open(_ bytes: UnsafeRawPointer, from start: Int, count: Int, line: UInt64) {
+    @unsafe mutating func open(
+        _ bytes: UnsafeRawPointer, from start: Int, count: Int, line: UInt64
+    ) {
         chunk = nil
         // SAFETY: the caller vouches for `count` bytes until it opens something else.
         unsafe self.bytes = bytes
@@ -207,32 +194,52 @@ internal import Support
         return unsafe fields[index]
     }
 
+    /// Sets a field of the row that is being read.
+    @inline(__always)
+    mutating func setField(_ index: Int, _ field: Field) {
+        precondition(index >= 0 && index < fieldCount)
+        // SAFETY: checked to be inside `fields`.
+        unsafe fields[index] = field
+    }
+
     /// A field's text, without the escapes of its format; it lasts until the next row is read.
     @_lifetime(borrow self)
-    public func text(_ field: Field) -> RawSpan {
-        // SAFETY: inside the text, see `bytes`, or the decoded texts, neither of which changes
-        // before the next row is read.
-        let span = unsafe RawSpan(_unsafeBytes: bytes(of: field))
-        return unsafe _overrideLifetime(span, borrowing: self)
-    }
-
-    /// The bytes of `text`; they last until the next row is read.
     @inline(__always)
-    func bytes(of field: Field) -> UnsafeRawBufferPointer {
-        // SAFETY: either is checked to be inside its text, which does not change before the next
-        // row.
-        if field.form == .decoded { return unsafe decodedBytes(of: field) }
-        precondition(field.start >= 0 && field.count >= 0 && field.start + field.count <= end)
-        return unsafe UnsafeRawBufferPointer(start: bytes + field.start, count: field.count)
+    public func text(_ field: Field) -> RawSpan {
+        // SAFETY: nothing is read while the reader is borrowed.
+        unsafe looseText(field)
     }
 
-    @inline(never)
-    private func decodedBytes(of field: Field) -> UnsafeRawBufferPointer {
-        precondition(field.start >= 0 && field.count >= 0)
-        precondition(field.start + field.count <= decodedCount)
-        // SAFETY: so many bytes of the decoded texts are set.
-        return unsafe UnsafeRawBufferPointer(
-            start: decoded.map { unsafe UnsafeRawPointer($0) + field.start }, count: field.count)
+    /// The same for who changes what the reader is part of, and reads no row meanwhile.
+    @_lifetime(immortal) @inline(__always)
+    @unsafe func looseText(_ field: Field) -> RawSpan {
+        // SAFETY: neither the open text nor the decoded ones change before the next row is read.
+        let all = field.form == .decoded ? unsafe decodedText : unsafe openText
+        let stop = field.start &+ field.count
+        precondition(
+            UInt(bitPattern: field.start) <= UInt(bitPattern: stop) && stop <= all.byteCount)
+        return unsafe all.extracting(
+            unchecked: Range(uncheckedBounds: (field.start, stop)))
+    }
+
+    /// All that is open, for who sets fields while it reads it.
+    @unsafe var openText: RawSpan {
+        // SAFETY: `end` bytes are set there; the caller opens and closes nothing while it reads.
+        @inline(__always) @_lifetime(immortal) get {
+            let text = unsafe RawSpan(_unsafeStart: bytes, byteCount: end)
+            return unsafe _overrideLifetime(text, borrowing: ())
+        }
+    }
+
+    /// The texts of the row that had to be decoded, for who reads them before it decodes another.
+    @unsafe var decodedText: RawSpan {
+        // SAFETY: `decodedCount` bytes are set there, and stay where they are until there is no
+        // more room.
+        @inline(never) @_lifetime(immortal) get {
+            let text = unsafe RawSpan(
+                _unsafeBytes: UnsafeRawBufferPointer(start: decoded, count: decodedCount))
+            return unsafe _overrideLifetime(text, borrowing: ())
+        }
     }
 
     /// All of the row read last, as it is in the list.
@@ -267,33 +274,51 @@ internal import Support
         }
     }
 
-    /// Room for so many bytes behind the texts that were decoded; `decodedCount` says how many are.
-    ///
-    /// A decoded text is never longer than what it was written as, so that a row's texts fit into
-    /// as much as the row has.
-    mutating func roomToDecode(_ count: Int) -> UnsafeMutableRawPointer {
+    /// Makes room for so many bytes behind the texts that were decoded.
+    mutating func reserveDecoded(_ count: Int) {
         let needed = decodedCount + count
-        // SAFETY: `decodedCount` bytes are set, and both memories have room for them; what is
-        // returned has room for `count` more, until the next call that has to grow.
-        if let decoded = unsafe decoded, needed <= decodedRoom {
-            return unsafe decoded + decodedCount
-        }
+        if needed <= decodedRoom { return }
         let larger = max(needed, 2 * decodedRoom, 1_024)
         let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
+        // SAFETY: `decodedCount` bytes are set, and both memories have room for them.
         if let decoded = unsafe decoded {
             unsafe memory.copyMemory(from: decoded, byteCount: decodedCount)
             unsafe decoded.deallocate()
         }
         unsafe decoded = memory
         decodedRoom = larger
-        return unsafe memory + decodedCount
+    }
+
+    /// Decodes a text of the row behind the others.
+    ///
+    /// - Parameters:
+    ///   - count: the bytes it is written as: a decoded text is never longer, so that a row's texts
+    ///     fit into as much as the row has.
+    ///   - decode: appends the text; false where it is none.
+    /// - Returns: the text; nil where it is none.
+    mutating func decode(_ count: Int, _ decode: (inout OutputRawSpan) -> Bool) -> Field? {
+        reserveDecoded(count)
+        // SAFETY: there is room for `count` bytes behind the first `decodedCount`; the span counts
+        // those that are set.
+        let room = unsafe UnsafeMutableRawBufferPointer(
+            start: decoded.map { unsafe $0 + decodedCount }, count: decoded == nil ? 0 : count)
+        var output = unsafe OutputRawSpan(buffer: room, initializedCount: 0)
+        let isText = decode(&output)
+        let length = unsafe output.finalize(for: room)
+        guard isText else { return nil }
+        defer { decodedCount += length }
+        return Field(start: decodedCount, count: length, form: .decoded)
     }
 
     /// Makes all fields of a row that breaks the rules say so.
     mutating func setMalformed(_ start: Int, _ stop: Int) {
-        let whole = Field(start: start, count: stop - start, form: .malformed)
-        // SAFETY: `fields` has `fieldCount` elements.
-        for index in 0..<fieldCount { unsafe fields[index] = whole }
+        setAll(Field(start: start, count: stop - start, form: .malformed))
+    }
+
+    /// Makes all fields the same.
+    @inline(__always)
+    mutating func setAll(_ field: Field) {
+        for index in 0..<fieldCount { setField(index, field) }
     }
 
     /// The only row of a chunk that does not hold all of it.

@@ -1,5 +1,6 @@
 import APNs
 import Glibc
+import Support
 
 /// Finds where rows end, for each format: the one place that knows. What splits rows into fields
 /// (`RowReader`) agrees with it on well-formed rows and asks it about all others.
@@ -57,16 +58,13 @@ struct RowScanner {
         var isMalformed = false
     }
 
-    /// The next row end in `bytes[scan..<end]`; nil where there is none, then `scan` is `end`.
+    /// The next row end from `scan` on; nil where there is none, then `scan` is the text's end.
     ///
-    /// It continues where the last call stopped; `bytes` may be another piece of the same text.
-    mutating func nextEnd(
-        in bytes: UnsafeRawPointer, from scan: inout Int, to end: Int
-    ) -> RowEnd? {
-        // SAFETY: the caller vouches for `bytes[..<end]`, and for `scan` to be at most `end`.
-        if separator != 0 { return unsafe nextDelimitedEnd(in: bytes, from: &scan, to: end) }
-        guard let newline = unsafe find(UInt8(ascii: "\n"), bytes, scan, end) else {
-            scan = end
+    /// It continues where the last call stopped; `text` may be another piece of the same text.
+    mutating func nextEnd(in text: RawSpan, from scan: inout Int) -> RowEnd? {
+        if separator != 0 { return nextDelimitedEnd(in: text, from: &scan) }
+        guard let newline = find(UInt8(ascii: "\n"), in: text, scan, text.byteCount) else {
+            scan = text.byteCount
             return nil
         }
         scan = newline + 1
@@ -87,33 +85,24 @@ struct RowScanner {
         return end
     }
 
-    private mutating func nextDelimitedEnd(
-        in bytes: UnsafeRawPointer, from scan: inout Int, to end: Int
-    ) -> RowEnd? {
+    private mutating func nextDelimitedEnd(in text: RawSpan, from scan: inout Int) -> RowEnd? {
         let (quote, lineFeed) = (UInt8(ascii: "\""), UInt8(ascii: "\n"))
-        // SAFETY: the caller vouches for `bytes[..<end]`. `scan` starts at most at `end` and never
-        // passes it: it goes behind a byte that was found below `end`, or to `end`; bytes are read
-        // only below it.
-        let text = unsafe RawSpan(_unsafeStart: bytes, byteCount: end)
+        let end = text.byteCount
         while scan < end {
             switch state {
             case .fieldStart, .unquoted:
                 let found = ByteScan.first(quote, or: lineFeed, in: text, from: scan, to: end)
                 if found == end {
-                    let last = unsafe bytes.load(fromByteOffset: end - 1, as: UInt8.self)
-                    state = last == separator ? .fieldStart : .unquoted
+                    state = text.byte(at: end - 1) == separator ? .fieldStart : .unquoted
                     scan = end
                     return nil
                 }
-                if unsafe bytes.load(fromByteOffset: found, as: UInt8.self) == lineFeed {
-                    return rowEnd(found, &scan)
-                }
+                if text.byte(at: found) == lineFeed { return rowEnd(found, &scan) }
                 let isOpening: Bool
                 if found == scan {
                     isOpening = state == .fieldStart
                 } else {
-                    let before = unsafe bytes.load(fromByteOffset: found - 1, as: UInt8.self)
-                    isOpening = before == separator
+                    isOpening = text.byte(at: found - 1) == separator
                 }
                 state = isOpening ? .quoted : .unquoted
                 if isOpening { linesBeforeQuote = innerLineCount }
@@ -122,20 +111,18 @@ struct RowScanner {
                 let found = ByteScan.first(quote, or: lineFeed, in: text, from: scan, to: end)
                 scan = min(found + 1, end)
                 if found == end { return nil }
-                if unsafe bytes.load(fromByteOffset: found, as: UInt8.self) == lineFeed {
+                if text.byte(at: found) == lineFeed {
                     innerLineCount += 1
                 } else {
                     state = .quoteInQuoted
                 }
             case .quoteInQuoted, .quoteThenReturn:
-                let byte = unsafe bytes.load(fromByteOffset: scan, as: UInt8.self)
+                let byte = text.byte(at: scan)
                 if byte == lineFeed { return rowEnd(scan, &scan) }
                 step(byte)
                 if state != .malformed { scan += 1 }
             case .malformed:
-                if let found = unsafe find(lineFeed, bytes, scan, end) {
-                    return rowEnd(found, &scan)
-                }
+                if let found = find(lineFeed, in: text, scan, end) { return rowEnd(found, &scan) }
                 scan = end
             }
         }
@@ -166,27 +153,38 @@ struct RowScanner {
     }
 }
 
-/// The offset of the first `byte` in `bytes[start..<end]`.
+/// The offset of the first `byte` in a part of a text.
 @inline(__always)
-func find(_ byte: UInt8, _ bytes: UnsafeRawPointer, _ start: Int, _ end: Int) -> Int? {
-    // SAFETY: the caller vouches for the range; memchr reads nothing beyond it.
-    guard let found = unsafe memchr(bytes + start, Int32(byte), end - start) else { return nil }
-    return unsafe UnsafeRawPointer(found) - bytes
+func find(_ byte: UInt8, in text: RawSpan, _ start: Int, _ end: Int) -> Int? {
+    precondition(
+        UInt(bitPattern: start) <= UInt(bitPattern: end) && end <= text.byteCount,
+        "outside of the text")
+    // SAFETY: the part was checked to lie in the text; memchr reads nothing beyond it.
+    return unsafe text.withUnsafeBytes { bytes in
+        guard let first = bytes.baseAddress,
+            let found = unsafe memchr(first + start, Int32(byte), end - start)
+        else { return nil }
+        return unsafe UnsafeRawPointer(found) - first
+    }
 }
 
-/// Whether `bytes[start..<end]` holds nothing but blanks and line ends.
+/// Whether a part of a text holds nothing but blanks and line ends. Most rows are told by their first
+/// byte.
 @inline(__always)
-func isBlank(
-    _ bytes: UnsafeRawPointer, _ start: Int, _ end: Int, _ format: ListFormat
-) -> Bool {
-    var offset = start
-    while offset < end {
-        // SAFETY: the caller vouches for the range.
-        let byte = unsafe bytes.load(fromByteOffset: offset, as: UInt8.self)
-        // Most rows are told by their first byte.
-        if byte > 0x20 { return false }
-        if byte != UInt8(ascii: "\n"), !format.isBlank(byte) { return false }
-        offset += 1
+func isBlank(_ text: RawSpan, _ start: Int, _ end: Int, _ format: ListFormat) -> Bool {
+    // SAFETY: `start` is below `end`, which is not behind the text.
+    if UInt(bitPattern: start) < UInt(bitPattern: end), end <= text.byteCount,
+        unsafe text.unsafeLoad(fromUncheckedByteOffset: start, as: UInt8.self) > 0x20
+    {
+        return false
     }
-    return true
+    return isAllBlank(text, start, end, format)
+}
+
+@inline(never)
+private func isAllBlank(_ text: RawSpan, _ start: Int, _ end: Int, _ format: ListFormat) -> Bool {
+    (start..<end).allSatisfy {
+        let byte = text.byte(at: $0)
+        return byte == UInt8(ascii: "\n") || format.isBlank(byte)
+    }
 }

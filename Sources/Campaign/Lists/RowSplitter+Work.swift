@@ -69,11 +69,10 @@ extension RowSplitter {
     /// Counts the rows in what was appended.
     mutating func scanRows(_ chunk: RowChunk) -> ScanEnd {
         let limit = rowLimitNow
-        // SAFETY: the chunk's first `filled` bytes are set, `scan`, `rowsEnd`
-        // and where a row ends are at most that.
-        let bytes = unsafe UnsafeRawPointer(chunk.storage)
-        while let end = unsafe scanner.nextEnd(in: bytes, from: &scan, to: filled) {
-            let isRow = unsafe !isBlank(bytes, rowsEnd, end.offset, format)
+        // SAFETY: the chunk's first `filled` bytes are set.
+        let text = unsafe RawSpan(_unsafeStart: chunk.storage, byteCount: filled)
+        while let end = scanner.nextEnd(in: text, from: &scan) {
+            let isRow = !isBlank(text, rowsEnd, end.offset, format)
             rowsEnd = end.offset
             lineCount += end.lineCount
             if isRow {
@@ -94,10 +93,9 @@ extension RowSplitter {
     mutating func endLastRow(_ chunk: RowChunk) {
         let lines = scanner.endOfText(at: filled).lineCount
         guard rowsEnd < filled else { return }
-        // SAFETY: the chunk's first `filled` bytes are set, and `rowsEnd` is below that.
-        if unsafe !isBlank(UnsafeRawPointer(chunk.storage), rowsEnd, filled, format) {
-            rowCount += 1
-        }
+        // SAFETY: the chunk's first `filled` bytes are set.
+        let text = unsafe RawSpan(_unsafeStart: chunk.storage, byteCount: filled)
+        if !isBlank(text, rowsEnd, filled, format) { rowCount += 1 }
         lineCount += lines
         rowsEnd = filled
         scan = filled
@@ -181,11 +179,7 @@ extension RowSplitter {
             last = first + Int(min(UInt64(last - first), left))
         }
         var scan = first
-        // SAFETY: `next` checks the offset, and `last` lies between that and the input's end.
-        let end = unsafe bytes.withUnsafeBytes { source -> RowScanner.RowEnd? in
-            guard let base = source.baseAddress else { return nil }
-            return unsafe scanner.nextEnd(in: base, from: &scan, to: last)
-        }
+        let end = scanner.nextEnd(in: bytes.extracting(0..<last), from: &scan)
         offset = scan
         overlong = (
             count + UInt64(scan - first),

@@ -6,7 +6,7 @@ import Glibc
     let count: Int
     // SAFETY: calloc's, for `count` elements, all of them set once `init` is over; freed in
     // `deinit`, and reached only through this value.
-    private let start: UnsafeMutablePointer<Element>
+    fileprivate let start: UnsafeMutablePointer<Element>
 
     /// All elements have the same value.
     init(repeating value: Element, count: Int) {
@@ -51,6 +51,17 @@ import Glibc
         @inline(__always) unsafeMutableAddress {
             precondition(UInt(bitPattern: index) < UInt(bitPattern: count))
             return unsafe start + index
+        }
+    }
+}
+
+extension FixedBuffer where Element == UInt8 {
+    /// All bytes.
+    var bytes: RawSpan {
+        @inline(__always) @_lifetime(borrow self) get {
+            // SAFETY: `count` bytes are set, and the memory lives as long as self.
+            let span = unsafe RawSpan(_unsafeStart: start, byteCount: count)
+            return unsafe _overrideLifetime(span, borrowing: self)
         }
     }
 }

@@ -1,4 +1,5 @@
 import APNs
+import Support
 
 extension PayloadRenderer {
     /// Why a row can't be sent.
@@ -14,22 +15,19 @@ extension PayloadRenderer {
         guard let choiceField else { return .success(0) }
         let field = reader.field(choiceField)
         if field.form == .missing { return .failure(Refusal(reason: .missingColumn)) }
-        // SAFETY: the text stays as it is while the reader is borrowed; `end` is between 0 and its
-        // count.
-        guard let value = unsafe text(of: field, reader) else {
-            return .failure(Refusal(reason: .badValue))
-        }
-        var end = value.count
+        guard field.isText else { return .failure(Refusal(reason: .badValue)) }
+        let value = reader.text(field)
+        var end = value.byteCount
         while end > 0 {
-            let part = unsafe UnsafeRawBufferPointer(rebasing: value[..<end])
-            if let template = unsafe find(part, asHyphens: false) { return .success(template) }
-            if let template = unsafe find(part, asHyphens: true) { return .success(template) }
+            let part = value.extracting(0..<end)
+            if let template = find(part, asHyphens: false) { return .success(template) }
+            if let template = find(part, asHyphens: true) { return .success(template) }
             repeat {
                 end -= 1
-            } while unsafe end > 0 && value[end] != UInt8(ascii: "-")
-                && value[end] != UInt8(ascii: "_")
+            } while end > 0 && value.byte(at: end) != UInt8(ascii: "-")
+                && value.byte(at: end) != UInt8(ascii: "_")
         }
-        fallbackSlot = unsafe fallbacks.slot(of: RawSpan(_unsafeBytes: value))
+        fallbackSlot = fallbacks.slot(of: value)
         guard let choiceFallback else { return .failure(Refusal(reason: .noPayload)) }
         return .success(choiceFallback)
     }
@@ -37,16 +35,12 @@ extension PayloadRenderer {
     /// Looks a value up among the sorted names.
     ///
     /// - Parameter asHyphens: Whether its underscores stand for hyphens.
-    private func find(_ value: UnsafeRawBufferPointer, asHyphens: Bool) -> Int? {
+    private func find(_ value: RawSpan, asHyphens: Bool) -> Int? {
         var low = 0
         var high = names.count
         while low < high {
             let middle = (low + high) / 2
-            let range = names[middle].bytes
-            // SAFETY: the range is one of `init`'s, inside `bytes`; the caller keeps the value
-            // alive.
-            let name = unsafe bytes[Int(range.lowerBound)..<Int(range.upperBound)]
-            switch unsafe Self.order(UnsafeRawBufferPointer(rebasing: name), value, asHyphens) {
+            switch Self.order(text(names[middle].bytes), value, asHyphens) {
             case 0: return Int(names[middle].template)
             case ..<0: low = middle + 1
             default: high = middle
@@ -56,17 +50,14 @@ extension PayloadRenderer {
     }
 
     /// Below 0 where the name comes before the value, 0 where it is the same.
-    private static func order(
-        _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ asHyphens: Bool
-    ) -> Int {
-        for index in 0..<min(name.count, value.count) {
-            // SAFETY: the index is below both counts.
-            var byte = unsafe value[index]
+    private static func order(_ name: RawSpan, _ value: RawSpan, _ asHyphens: Bool) -> Int {
+        for offset in 0..<min(name.byteCount, value.byteCount) {
+            var byte = value.byte(at: offset)
             if asHyphens, byte == UInt8(ascii: "_") { byte = UInt8(ascii: "-") }
-            let difference = unsafe Int(name[index]) - Int(byte)
+            let difference = Int(name.byte(at: offset)) - Int(byte)
             if difference != 0 { return difference }
         }
-        return name.count - value.count
+        return name.byteCount - value.byteCount
     }
 
     // MARK: Pieces
@@ -83,9 +74,8 @@ extension PayloadRenderer {
             }
             if field.form == .missing { return .missingColumn }
         }
-        // SAFETY: the text stays as it is while the reader is borrowed.
-        guard let bytes = unsafe text(of: field, reader) else { return .badValue }
-        let text = unsafe RawSpan(_unsafeBytes: bytes)
+        guard field.isText else { return .badValue }
+        let text = reader.text(field)
         switch step.kind {
         case .text: return isJSON ? appendEscaped(text) : appendPlain(text)
         case .integer:
@@ -99,18 +89,12 @@ extension PayloadRenderer {
 
     mutating func appendConstant(_ range: Range<Int32>) -> Bool {
         guard count + range.count <= room else { return false }
-        for offset in range {
-            // SAFETY: there is room for the whole range, which is one of `init`'s, inside `bytes`.
-            unsafe pieces[count] = bytes[Int(offset)]
-            count += 1
-        }
+        for offset in range { append(bytes[Int(offset)]) }
         return true
     }
 
     private mutating func append(_ byte: UInt8) {
-        // SAFETY: the callers, all in this file, have held `count` and what they append against
-        // `room`.
-        unsafe pieces[count] = byte
+        pieces[count] = byte
         count += 1
     }
 
@@ -185,16 +169,5 @@ extension PayloadRenderer {
     private mutating func appendEscape(_ letter: Unicode.Scalar) {
         append(UInt8(ascii: "\\"))
         append(UInt8(ascii: letter))
-    }
-
-    // MARK: What a field says
-
-    /// A field's text, without the escapes of its format; nil where it says nothing that is text.
-    func text(
-        of field: RowReader.Field, _ reader: borrowing RowReader
-    ) -> UnsafeRawBufferPointer? {
-        // SAFETY: `bytes(of:)` checks the field's range; the caller uses the text while it borrows
-        // the reader.
-        unsafe field.isText ? reader.bytes(of: field) : nil
     }
 }

@@ -1,4 +1,5 @@
 public import APNs
+internal import Support
 
 /// Makes of a row what its request has of its own, without allocation.
 ///
@@ -53,9 +54,8 @@ public import APNs
     }
 
     let limit: Int
-    // SAFETY: all constant texts, allocated and set in `init`, freed in `deinit`, never changed;
-    // the ranges in `steps`, `recipes` and `names` lie inside.
-    let bytes: UnsafeMutableRawBufferPointer
+    /// All constant texts; the ranges in `steps`, `recipes` and `names` lie inside.
+    let bytes: FixedBuffer<UInt8>
     let steps: FixedBuffer<Step>
     let recipes: FixedBuffer<Recipe>
     let names: FixedBuffer<Name>
@@ -66,11 +66,8 @@ public import APNs
     let choiceFallback: Int?
 
     /// The pieces of the row that was made last.
-    // SAFETY: `room` bytes, freed in `deinit`; the first `count` are set, and `count` never passes
-    // `room`.
-    let pieces: UnsafeMutableRawBufferPointer
-    /// The bytes that `pieces` has room for.
-    let room: Int
+    var pieces: FixedBuffer<UInt8>
+    /// How many bytes of `pieces` are set.
     var count = 0
     /// Rows whose value has no payload of its own, and the place of the row at hand among them.
     var fallbacks: FallbackTally
@@ -119,29 +116,26 @@ public import APNs
         choiceFallback = set.choice?.fallback
         fallbacks = FallbackTally(isNeeded: set.choice != nil)
         limit = set.limit
-        // SAFETY: as much memory as there are texts, which are set at once; of the pieces `count`
-        // says that none is.
-        unsafe self.bytes = .allocate(byteCount: bytes.count, alignment: 8)
-        unsafe self.bytes.copyBytes(from: bytes)
+        self.bytes = FixedBuffer(bytes)
         self.steps = FixedBuffer(steps)
         self.recipes = FixedBuffer(recipes)
         self.names = FixedBuffer(names)
         // A set that is the same for all rows needs none.
-        room = set.isPersonal ? Self.piecesLimit(set.limit) : 0
-        unsafe pieces = .allocate(byteCount: room, alignment: 8)
-    }
-
-    deinit {
-        // SAFETY: allocated in `init`, of trivial types, and reached only through here.
-        unsafe bytes.deallocate()
-        unsafe pieces.deallocate()
+        pieces = FixedBuffer(repeating: 0, count: set.isPersonal ? Self.piecesLimit(set.limit) : 0)
     }
 
     /// The pieces of the row that was made last; they change with the next.
-    public var lastPieces: UnsafeRawBufferPointer {
-        // SAFETY: `count` bytes of the pieces are set; they are handed out as a pointer, for the
-        // caller to keep in mind.
-        unsafe UnsafeRawBufferPointer(rebasing: pieces[..<count])
+    public var lastPieces: RawSpan {
+        @_lifetime(borrow self) get { pieces.bytes.extracting(0..<count) }
+    }
+
+    /// The bytes that the pieces have room for.
+    var room: Int { pieces.count }
+
+    /// A constant text.
+    @_lifetime(borrow self)
+    func text(_ range: Range<Int32>) -> RawSpan {
+        bytes.bytes.extracting(Int(range.lowerBound)..<Int(range.upperBound))
     }
 
     /// Rows whose value has no payload of its own: they got the default, or none.
@@ -175,9 +169,9 @@ public import APNs
             if let reason = append(steps[index], isJSON: true, reader) {
                 return .invalid(reason)
             }
-            // SAFETY: `start` and the two bytes behind it were held against `room` above.
-            unsafe pieces.storeBytes(
-                of: UInt16(count - start - 2).littleEndian, toByteOffset: start, as: UInt16.self)
+            let length = UInt16(count - start - 2)
+            pieces[start] = UInt8(truncatingIfNeeded: length)
+            pieces[start + 1] = UInt8(length >> 8)
         }
         let payloadCount = recipe.constantCount + count - 2 * recipe.steps.count
         guard payloadCount <= limit else { return .invalid(.payloadTooLarge) }
@@ -203,10 +197,7 @@ public import APNs
             }
         }
         if !appendConstant(recipe.tail) { return .badValue }
-        // SAFETY: the pieces from `start` to `count` were set just now, and change no more while
-        // they are looked at.
-        let value = unsafe RawSpan(
-            _unsafeBytes: UnsafeRawBufferPointer(rebasing: pieces[start..<count]))
+        let value = pieces.bytes.extracting(start..<count)
         // A row whose collapse ID is empty is sent without one.
         guard value.byteCount == 0 || NotificationHeaders.isCollapseID(value) else {
             return .badValue
@@ -220,28 +211,29 @@ public import APNs
         // SAFETY: there is room for the shape's count, which is what is written.
         unsafe [UInt8](unsafeUninitializedCapacity: Int(shape.payloadCount)) { buffer, count in
             guard let output = buffer.baseAddress else { return }
-            unsafe writePayload(shape, pieces: UnsafeRawPointer(pieces.baseAddress!), to: output)
+            unsafe pieces.bytes.withUnsafeBytes {
+                unsafe writePayload(shape, pieces: $0, to: output)
+            }
             count = Int(shape.payloadCount)
         }
     }
 
     /// The collapse ID of the row that was made last; empty if it has none of its own.
     public func lastCollapseID(_ shape: Shape) -> [UInt8] {
-        // SAFETY: the row's pieces are the first `count` bytes, and the collapse ID is the last of them.
-        unsafe Array(pieces[..<count].suffix(Int(shape.collapseCount)))
+        [UInt8](lastPieces.extracting(last: Int(shape.collapseCount)))
     }
 
     /// Writes a row's payload at `output`, which has room for its `payloadCount` bytes.
     ///
     /// - Parameter pieces: As `lastPieces` had them for the row.
     public func writePayload(
-        _ shape: Shape, pieces: UnsafeRawPointer, to output: UnsafeMutableRawPointer
+        _ shape: Shape, pieces: UnsafeRawBufferPointer, to output: UnsafeMutableRawPointer
     ) {
         let recipe = recipes[Int(shape.template)]
         // SAFETY: the caller vouches for pieces that were made for this shape, and for room for its
         // payload: what is written is as long as `make` counted, which is checked at the end.
         var at = unsafe output
-        var piece = unsafe pieces
+        var piece = pieces.baseAddress!
         for index in recipe.steps {
             unsafe at = copy(steps[index].constant, to: at)
             let length = unsafe Int(
@@ -257,10 +249,11 @@ public import APNs
     private func copy(
         _ range: Range<Int32>, to output: UnsafeMutableRawPointer
     ) -> UnsafeMutableRawPointer {
-        // SAFETY: the range is one of `init`'s; the caller has room for it, as in `writePayload`.
-        let text = unsafe bytes[Int(range.lowerBound)..<Int(range.upperBound)]
-        unsafe UnsafeMutableRawBufferPointer(start: output, count: text.count).copyMemory(
-            from: UnsafeRawBufferPointer(rebasing: text))
-        return unsafe output + text.count
+        // SAFETY: the caller has room for the range, as in `writePayload`.
+        unsafe text(range).withUnsafeBytes {
+            unsafe UnsafeMutableRawBufferPointer(start: output, count: $0.count).copyMemory(
+                from: $0)
+        }
+        return unsafe output + range.count
     }
 }

@@ -85,25 +85,27 @@ extension RowSlab {
 
     /// Keeps a row's pieces, until the place is freed. The token is set before.
     mutating func keep(
-        _ pieces: UnsafeRawBufferPointer, shape: PayloadRenderer.Shape, of tag: RowTag
+        _ pieces: RawSpan, shape: PayloadRenderer.Shape, of tag: RowTag
     ) {
-        precondition(pieces.count == Int(shape.count))
+        precondition(pieces.byteCount == Int(shape.count))
         self[tag].personal = shape
         // SAFETY: `inside` is at most either count, and what is left goes to blocks a piece of at
         // most `contentCount` bytes at a time, the last from `start` to the end; the caller's
         // pieces lie elsewhere.
         let room = unsafe personalRoom(tag)
-        let inside = min(room.count, pieces.count)
-        unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: pieces[..<inside]))
+        let inside = min(room.count, pieces.byteCount)
+        unsafe pieces.extracting(0..<inside).withUnsafeBytes { unsafe room.copyMemory(from: $0) }
         // From the last block to the first, so that each knows its next.
         var block = UInt32.max
-        let rest = pieces.count - inside
+        let rest = pieces.byteCount - inside
         var start = inside + (BlockArena.blocks(for: rest) - 1) * BlockArena.contentCount
         while start >= inside, rest > 0 {
-            let end = min(pieces.count, start + BlockArena.contentCount)
+            let end = min(pieces.byteCount, start + BlockArena.contentCount)
             block = blocks.take(next: block)
-            unsafe blocks.content(block).copyMemory(
-                from: pieces.baseAddress! + start, byteCount: end - start)
+            let content = unsafe blocks.content(block)
+            unsafe pieces.extracting(start..<end).withUnsafeBytes {
+                unsafe content.copyMemory(from: $0.baseAddress!, byteCount: $0.count)
+            }
             start -= BlockArena.contentCount
         }
         self[tag].firstBlock = block

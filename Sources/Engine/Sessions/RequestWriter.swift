@@ -149,8 +149,7 @@ import TLS
         case .invalid(let reason):
             return reason
         case .made(let shape):
-            // SAFETY: the slab copies the pieces before the next row is rendered.
-            unsafe slab.keep(renderer.lastPieces, shape: shape, of: tag)
+            slab.keep(renderer.lastPieces, shape: shape, of: tag)
             return nil
         }
     }
@@ -164,10 +163,7 @@ import TLS
     /// Keeps the field values of a row that another reactor had.
     func keep(_ row: PendingRow, values: [UInt8], of tag: RowTag, in slab: inout RowSlab) {
         guard isTemplated else { return }
-        // SAFETY: the slab copies the values, whose count it holds against the row's.
-        unsafe values.withUnsafeBytes { values in
-            unsafe slab.keep(values, shape: row.personal, of: tag)
-        }
+        slab.keep(values.rawSpan, shape: row.personal, of: tag)
     }
 
     func pieces(of tag: RowTag, in slab: borrowing RowSlab) -> UnsafeRawBufferPointer {
@@ -193,9 +189,8 @@ import TLS
         _ shape: PayloadRenderer.Shape, pieces: UnsafeRawBufferPointer,
         to output: UnsafeMutableRawPointer
     ) {
-        // SAFETY: the caller's pieces were made for this shape, and it has room for the payload; a
-        // slab's pieces have an address even if they are empty.
-        unsafe renderer.writePayload(shape, pieces: pieces.baseAddress!, to: output)
+        // SAFETY: the caller's pieces were made for this shape, and it has room for the payload.
+        unsafe renderer.writePayload(shape, pieces: pieces, to: output)
     }
 
     /// What the campaign learns: a payload that all rows have is refused for all of them.

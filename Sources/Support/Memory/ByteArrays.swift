@@ -6,6 +6,23 @@ extension RawSpan {
     }
 }
 
+extension RawSpan {
+    /// Whether two spans have the same bytes.
+    @inlinable @inline(__always)
+    package func holdsSame(as other: RawSpan) -> Bool {
+        guard byteCount == other.byteCount else { return false }
+        var offset = 0
+        while offset < byteCount {
+            // SAFETY: below the count of both.
+            let one = unsafe unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
+            let two = unsafe other.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
+            if one != two { return false }
+            offset &+= 1
+        }
+        return true
+    }
+}
+
 extension Array where Element: FixedWidthInteger & BitwiseCopyable {
     /// The array's memory, where a raw span is wanted.
     @inlinable package var rawSpan: RawSpan {

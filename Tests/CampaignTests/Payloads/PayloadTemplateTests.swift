@@ -34,14 +34,11 @@ import Testing
                 case .invalid(let reason): result.append(reason.text)
                 case .made(let shape):
                     var body = [UInt8](repeating: 0, count: Int(shape.payloadCount))
-                    let pieces = Array(renderer.lastPieces)
+                    let pieces = [UInt8](renderer.lastPieces)
                     body.withUnsafeMutableBytes { body in
                         pieces.withUnsafeBytes { pieces in
-                            let start =
-                                pieces.baseAddress
-                                ?? UnsafeRawPointer(bitPattern: 1).unsafelyUnwrapped
                             renderer.writePayload(
-                                shape, pieces: start, to: body.baseAddress!)
+                                shape, pieces: pieces, to: body.baseAddress!)
                         }
                     }
                     let id = String(

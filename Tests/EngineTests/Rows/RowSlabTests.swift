@@ -23,7 +23,7 @@ import Testing
         }
         var shape = PayloadRenderer.Shape()
         shape.count = UInt16(count)
-        pieces(seed, count: count).withUnsafeBytes { slab.keep($0, shape: shape, of: tag) }
+        slab.keep(pieces(seed, count: count).span.bytes, shape: shape, of: tag)
         return tag
     }
 

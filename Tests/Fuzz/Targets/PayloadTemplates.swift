@@ -51,16 +51,15 @@ extension FuzzTarget {
             let count = Int(shape.payloadCount)
             precondition(count <= payloadLimit)
             precondition(
-                renderer.lastPieces.count <= PayloadRenderer.piecesLimit(payloadLimit))
+                renderer.lastPieces.byteCount <= PayloadRenderer.piecesLimit(payloadLimit))
             // Memory of exactly this size, so that a write beyond it can be noticed.
             let room = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
             defer { room.deallocate() }
             // A payload has a byte at least, and so have its pieces.
             guard let target = room.baseAddress else { continue }
-            let pieces = Array(renderer.lastPieces)
+            let pieces = [UInt8](renderer.lastPieces)
             pieces.withUnsafeBytes { pieces in
-                renderer.writePayload(
-                    shape, pieces: pieces.baseAddress ?? UnsafeRawPointer(target), to: target)
+                renderer.writePayload(shape, pieces: pieces, to: target)
             }
             precondition(
                 PayloadCheck.syntaxProblem(Array(room).span.bytes) == nil,
