@@ -84,7 +84,8 @@ package final class LedgerDirectory {
     /// Takes away a campaign whose list turned out to be wrong before anything was sent.
     package func discardCampaign() {
         guard let names = try? names() else { return }
-        let files = ["manifest.json", Self.manifestCopyName, "telemetry.json", "provider-token"]
+        if let manifest = try? readManifest() { discardClaim(campaign: manifest.campaign) }
+        let files = ["manifest.json", Self.manifestCopyName, "telemetry.json", Self.epochName]
         let own = Self.preparations + files + files.map { ".\($0).new" } + [Self.controlName]
         for name in names.sorted()
         where own.contains(name) || LedgerFormat.parseSegmentName(name) != nil {

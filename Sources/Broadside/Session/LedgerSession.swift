@@ -65,6 +65,7 @@ final class LedgerSession {
                 throw error
             }
             try directory.save(manifest)
+            try directory.claimEpoch(campaign: manifest.campaign, runs: 0)
             return
         }
         manifest = try directory.readManifest()
@@ -76,6 +77,9 @@ final class LedgerSession {
             throw Self.otherCampaign(directory, difference)
         }
         rowsLimit = Self.rowsLimit(plan, part: manifest.part ?? .wholeList, list: list)
+        // Before segments are read: what another attempt wrote until then is seen, and it writes no more.
+        try directory.claimEpoch(
+            campaign: manifest.campaign, runs: manifest.epochs.last?.number ?? 0)
         try directory.syncSegments()
         let segments = try directory.segments()
         do {

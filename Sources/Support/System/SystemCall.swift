@@ -105,7 +105,7 @@ package enum SystemCall {
     }
 
     /// `realpath(3)`: where a path leads; nil where it leads nowhere.
-    static func realPath(_ path: String) -> String? {
+    package static func realPath(_ path: String) -> String? {
         // SAFETY: realpath allocates a text that ends with a zero; it is copied, and freed when
         // this function ends.
         guard let resolved = unsafe realpath(path, nil) else { return nil }

@@ -1,0 +1,170 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Copies of a ledger: only the newest attempt continues.
+@Suite(.timeLimit(.minutes(60)))
+struct LedgerCopyTests {
+    private let files = FileManager.default
+    private let server: RecordingServer
+    private let campaign: Campaign
+
+    /// A campaign of which ten rows are sent.
+    init() throws {
+        server = try RecordingServer(
+            "plain", ["--detail", (1...200).map(String.init).joined(separator: ",")])
+        campaign = try Campaign(rows: 60)
+        try send(10)
+    }
+
+    /// Resumes a ledger up to a row.
+    @discardableResult
+    private func send(
+        _ limit: Int, ledger: String? = nil, exitCode: Int32 = 0, _ more: [String] = []
+    ) throws -> Finished {
+        let sent = try campaign.send(
+            to: server.endpoint,
+            ["--ledger", ledger ?? campaign.ledger, "--resume", "--limit", "\(limit)"] + more)
+        #expect(sent.exitCode == exitCode, "\(sent.errors)")
+        return sent
+    }
+
+    private func requestCount() throws -> Int {
+        try server.events().compactMap(\.fields).count
+    }
+
+    /// The claims that are in a folder.
+    private func claims(_ folder: String) throws -> [String] {
+        try files.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix(".broadside-") }
+    }
+
+    private func folder(_ name: String) throws -> String {
+        let path = "\(campaign.directory.path)/\(name)"
+        try files.createDirectory(atPath: path, withIntermediateDirectories: false)
+        return path
+    }
+
+    @Test(arguments: ["copy", "elsewhere/ledger"])
+    func `A copy that is resumed after the original went on is refused`(name: String) throws {
+        _ = try folder("elsewhere")
+        let copy = "\(campaign.directory.path)/\(name)"
+        try files.copyItem(atPath: campaign.ledger, toPath: copy)
+        try send(20)
+        let refused = try send(30, ledger: copy, exitCode: 7)
+        #expect(refused.errors.contains("is an old copy"), "\(refused.errors)")
+        #expect(refused.errors.contains("/ledger (/"), "\(refused.errors)")
+        #expect(try requestCount() == 20)
+        try send(60)
+        #expect(try server.tally(campaign.tokens).isExact)
+        #expect(try claims(campaign.directory.path).count == 1)
+    }
+
+    @Test func `Where the copy was resumed first, the original is the old one`() throws {
+        let copy = "\(campaign.directory.path)/copy"
+        try files.copyItem(atPath: campaign.ledger, toPath: copy)
+        try send(20, ledger: copy)
+        let refused = try send(60, exitCode: 7)
+        #expect(refused.errors.contains("/copy (/"), "\(refused.errors)")
+        try send(60, ledger: copy)
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
+    @Test func `A ledger may be moved, and a copy that was left behind is refused`() throws {
+        let place = try folder("archive")
+        let copy = "\(campaign.directory.path)/copy"
+        try files.copyItem(atPath: campaign.ledger, toPath: copy)
+        try files.moveItem(atPath: campaign.ledger, toPath: "\(place)/ledger")
+        try send(20, ledger: "\(place)/ledger")
+        try send(30, ledger: copy, exitCode: 7)
+        try send(60, ledger: "\(place)/ledger")
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
+    @Test func `A ledger whose claim is missing says what to move, or to remove`() throws {
+        let claim = try #require(try claims(campaign.directory.path).first)
+        let place = try folder("other")
+        try files.moveItem(
+            atPath: "\(campaign.directory.path)/\(claim)", toPath: "\(place)/\(claim)")
+        let refused = try send(20, exitCode: 7)
+        #expect(refused.errors.contains("/\(claim), which shows"), "\(refused.errors)")
+        // Moved together they belong together.
+        try files.moveItem(atPath: campaign.ledger, toPath: "\(place)/ledger")
+        try send(20, ledger: "\(place)/ledger")
+        for name in try claims(place) + claims(campaign.directory.path) {
+            _ = try? files.removeItem(atPath: "\(place)/\(name)")
+            _ = try? files.removeItem(atPath: "\(campaign.directory.path)/\(name)")
+        }
+        try send(60, ledger: "\(place)/ledger", exitCode: 7)
+        try files.removeItem(atPath: "\(place)/ledger/epoch")
+        try send(60, ledger: "\(place)/ledger")
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
+    /// What a crash leaves before the claim, and behind it before that is noted.
+    @Test(arguments: [false, true])
+    func `A crash beside the claim leaves a ledger that continues`(isClaimed: Bool) throws {
+        let epoch = "\(campaign.ledger)/epoch"
+        let words = try String(contentsOfFile: epoch, encoding: .utf8).split(separator: " ")
+        try #require(words.count == 4 && words[0] == "1" && words[1] == "1")
+        let claim = try #require(try claims(campaign.directory.path).first).dropLast()
+        try "1 2 00112233445566ff \(words[3])".write(
+            toFile: epoch, atomically: false, encoding: .utf8)
+        if isClaimed {
+            try "00112233445566ff \(campaign.ledger)\n".write(
+                toFile: "\(campaign.directory.path)/\(claim)2", atomically: false, encoding: .utf8)
+        }
+        try send(60)
+        #expect(try server.tally(campaign.tokens).isExact)
+        #expect(try claims(campaign.directory.path) == ["\(claim)3"])
+    }
+
+    @Test func `Of two copies that claimed the same attempt one is refused`() throws {
+        let epoch = "\(campaign.ledger)/epoch"
+        let words = try String(contentsOfFile: epoch, encoding: .utf8).split(separator: " ")
+        try "1 1 00112233445566ff \(words[3])".write(
+            toFile: epoch, atomically: false, encoding: .utf8)
+        try send(20, exitCode: 7)
+        #expect(try requestCount() == 10)
+    }
+
+    @Test func `A ledger of an earlier version gets its first claim when it is resumed`() throws {
+        try files.removeItem(atPath: "\(campaign.ledger)/epoch")
+        for name in try claims(campaign.directory.path) {
+            try files.removeItem(atPath: "\(campaign.directory.path)/\(name)")
+        }
+        let copy = "\(campaign.directory.path)/copy"
+        try files.copyItem(atPath: campaign.ledger, toPath: copy)
+        try send(20)
+        try send(30, ledger: copy, exitCode: 7)
+        try send(60)
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
+    @Test func `What is read of a copy, and a claim that is a link, changes nothing`() throws {
+        let copy = "\(campaign.directory.path)/copy"
+        try files.copyItem(atPath: campaign.ledger, toPath: copy)
+        try send(20)
+        for words in [["stats"], ["verify"], ["export"]] {
+            let read = try Broadside.run(
+                ["ledger"] + words + ["--ledger", copy], in: campaign.directory)
+            #expect(read.exitCode == 0, "\(read.errors)")
+        }
+        let claim = try #require(try claims(campaign.directory.path).first)
+        #expect(claim.hasSuffix(".2"))
+        let target = "\(campaign.directory.path)/target"
+        #expect(symlink(target, "\(campaign.directory.path)/\(claim.dropLast())3") == 0)
+        try send(60, exitCode: 7)
+        #expect(!files.fileExists(atPath: target))
+    }
+
+    @Test func `A list that turns out to be wrong leaves no claim behind`() throws {
+        let before = try claims(campaign.directory.path)
+        let wrong = try campaign.directory.write(
+            String(repeating: "no token\n", count: 50), to: "wrong")
+        let sent = try campaign.send(
+            to: server.endpoint,
+            ["--ledger", "\(campaign.directory.path)/second", "--tokens", wrong])
+        #expect(sent.exitCode == 2, "\(sent.errors)")
+        #expect(try claims(campaign.directory.path) == before)
+    }
+}
