@@ -1,34 +1,59 @@
+internal import Campaign
 internal import Glibc
 import Support
 
-/// A folder with claims in it: files beside ledgers, each of which says that an attempt at a campaign
-/// began. Made with O_EXCL, so that of two copies of a ledger one has it, on NFS as well.
+/// A folder with claims in it: files beside ledgers, each of which shows that an attempt at a campaign
+/// began. They are made with O_EXCL, so that of two copies of a ledger only one makes it, on NFS as well.
 final class ClaimFolder {
-    /// No claim has more bytes: a nonce, and the ledger's path.
+    /// The most bytes of a claim: a nonce, and the ledger's path.
     private static let claimLimit = 1 << 14
+
+    /// The content of a claim.
+    enum Content: Equatable {
+        case claim(nonce: String, ledger: String)
+        /// The attempt that made it ended before it was written: it read and sent nothing.
+        case unfinished
+        /// Something else has its name.
+        case foreign
+        /// It can't be read; the number of the error.
+        case unreadable(Int32)
+    }
 
     let descriptor: Int32
     let path: String
-    /// What all claims of the campaign begin with.
+    /// What the names of all claims on the ledger begin with.
     let prefix: String
 
     /// - Parameters:
     ///   - descriptor: The open folder, which is closed with this value.
-    ///   - campaign: 16 hexadecimal digits, and the part if there are several.
-    init(_ descriptor: Int32, path: String, campaign: String) {
+    ///   - path: The folder's path.
+    ///   - manifest: The ledger's.
+    init(_ descriptor: Int32, path: String, manifest: Manifest) {
         self.descriptor = descriptor
         self.path = path
-        prefix = ".broadside-\(campaign)."
+        let part = manifest.identity.part.map { "-\($0.index)-\($0.count)" } ?? ""
+        prefix = ".broadside-\(manifest.campaign)\(part)."
     }
 
     deinit { close(descriptor) }
 
+    /// A claim's name.
     func name(_ number: UInt32) -> String { "\(prefix)\(number)" }
 
-    /// The numbers of all claims that are here.
-    func numbers() -> [UInt32] {
+    /// A claim's path.
+    func claimPath(_ number: UInt32) -> String {
+        (path == "/" ? "" : path) + "/" + name(number)
+    }
+
+    /// The numbers of all claims on the ledger that are here.
+    func numbers() throws(BroadsideError) -> [UInt32] {
         // Through the descriptor: the path may lead elsewhere by now.
-        let names = SystemCall.names(inDirectory: "/proc/self/fd/\(descriptor)") ?? []
+        guard let names = SystemCall.names(inDirectory: "/proc/self/fd/\(descriptor)") else {
+            throw BroadsideError(
+                option: "ledger",
+                "\(path): \(describe(errno: errno)): the folder of the ledger must be readable",
+                exitCode: 5)
+        }
         return names.compactMap { name in
             guard name.hasPrefix(prefix) else { return nil }
             let digits = name.dropFirst(prefix.count)
@@ -37,43 +62,79 @@ final class ClaimFolder {
         }
     }
 
-    /// What a claim says; nil where it can't be read.
-    func read(_ number: UInt32) -> (nonce: String, ledger: String)? {
+    /// The newest claim; 0 if there is none.
+    func newest() throws(BroadsideError) -> UInt32 { try numbers().max() ?? 0 }
+
+    /// Reads a claim.
+    func read(_ number: UInt32) -> Content {
         let file = SystemCall.open(
             name(number), in: descriptor, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard file >= 0 else { return nil }
+        guard file >= 0 else { return errno == ELOOP ? .foreign : .unreadable(errno) }
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: Self.claimLimit)
         let count = SystemCall.read(file, &bytes)
-        guard count > 0 else { return nil }
+        guard count >= 0 else { return .unreadable(errno) }
         let text = String(decoding: bytes.prefix(count), as: UTF8.self)
+        guard text.last == "\n" else { return .unfinished }
         let words = text.dropLast().split(separator: " ", maxSplits: 1)
-        return words.count == 2 ? (String(words[0]), String(words[1])) : nil
+        guard words.count == 2 else { return .foreign }
+        return .claim(nonce: String(words[0]), ledger: String(words[1]))
     }
 
-    /// Makes a claim.
+    /// Makes a claim, which is durable then.
     ///
-    /// - Returns: 0, or the number of the error: EEXIST where another copy has it.
+    /// - Returns: Its descriptor; else the number of the error, negative: EEXIST if there is one.
     func make(_ number: UInt32, nonce: String, ledger: String) -> Int32 {
         let file = SystemCall.open(
-            name(number), in: descriptor, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+            name(number), in: descriptor, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
             0o600)
-        guard file >= 0 else { return errno }
-        defer { close(file) }
+        guard file >= 0 else { return -errno }
         let bytes = Array("\(nonce) \(ledger)\n".utf8)
-        guard SystemCall.write(file, bytes.rawSpan) == bytes.count, fsync(file) == 0 else {
-            let code = errno
+        let written = SystemCall.write(file, bytes.rawSpan)
+        guard written == bytes.count, fsync(file) == 0, fsync(descriptor) == 0 else {
+            let code = written >= 0 && written < bytes.count ? ENOSPC : errno
+            close(file)
             SystemCall.unlink(name(number), in: descriptor)
-            return code == 0 ? ENOSPC : code
+            return -code
         }
-        fsync(descriptor)
-        return 0
+        return file
     }
 
-    /// Takes claims away that a newer one stands for.
-    func remove(below number: UInt32) {
-        for older in numbers() where older < number {
-            SystemCall.unlink(name(older), in: descriptor)
+    /// Empties and removes the claims that a newer one replaces, so that those who made them notice.
+    /// NFS keeps a file that a process of the same machine holds open under another name: it is empty then.
+    ///
+    /// - Returns: 0, or the number of the error.
+    func remove(below number: UInt32) throws(BroadsideError) -> Int32 {
+        for older in try numbers() where older < number {
+            let file = SystemCall.open(
+                name(older), in: descriptor,
+                O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+            guard file >= 0 || errno == ENOENT || errno == ELOOP else { return errno }
+            if file >= 0 { close(file) }
+            guard SystemCall.unlink(name(older), in: descriptor) == 0 || errno == ENOENT else {
+                return errno
+            }
         }
+        return fsync(descriptor) == 0 ? 0 : errno
     }
+}
+
+/// The claim that this process made. Whoever claims a newer attempt removes it.
+package final class HeldClaim {
+    /// The claim, open: a file that has no name any more if a newer attempt began.
+    package let descriptor: Int32
+    let folder: ClaimFolder
+    let number: UInt32
+
+    /// - Parameters:
+    ///   - descriptor: The open claim, which is closed with this value.
+    ///   - folder: Where it is.
+    ///   - number: Its number.
+    init(_ descriptor: Int32, in folder: ClaimFolder, number: UInt32) {
+        self.descriptor = descriptor
+        self.folder = folder
+        self.number = number
+    }
+
+    deinit { close(descriptor) }
 }

@@ -12,6 +12,8 @@ package final class LedgerDirectory {
     private var lockDescriptor: Int32 = -1
     /// The directory itself, once it is locked: files are made in it, whatever its path leads to later.
     var folder: Int32 = -1
+    /// The attempt that this process claimed; nil: none, or nothing can be claimed here.
+    package internal(set) var claim: HeldClaim?
 
     private init(path: String, patience: ReadingPatience = ReadingPatience()) {
         self.path = path
@@ -84,7 +86,7 @@ package final class LedgerDirectory {
     /// Takes away a campaign whose list turned out to be wrong before anything was sent.
     package func discardCampaign() {
         guard let names = try? names() else { return }
-        if let manifest = try? readManifest() { discardClaim(campaign: manifest.campaign) }
+        discardClaim()
         let files = ["manifest.json", Self.manifestCopyName, "telemetry.json", Self.epochName]
         let own = Self.preparations + files + files.map { ".\($0).new" } + [Self.controlName]
         for name in names.sorted()

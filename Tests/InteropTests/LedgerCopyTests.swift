@@ -20,7 +20,8 @@ struct LedgerCopyTests {
     /// Resumes a ledger up to a row.
     @discardableResult
     private func send(
-        _ limit: Int, ledger: String? = nil, exitCode: Int32 = 0, _ more: [String] = []
+        _ limit: Int, ledger: String? = nil, exitCode: Int32 = 0,
+        more: [String] = []
     ) throws -> Finished {
         let sent = try campaign.send(
             to: server.endpoint,
@@ -80,23 +81,30 @@ struct LedgerCopyTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
-    @Test func `A ledger whose claim is missing says what to move, or to remove`() throws {
+    @Test func `A ledger whose claim is missing continues, with a warning`() throws {
         let claim = try #require(try claims(campaign.directory.path).first)
-        let place = try folder("other")
-        try files.moveItem(
-            atPath: "\(campaign.directory.path)/\(claim)", toPath: "\(place)/\(claim)")
-        let refused = try send(20, exitCode: 7)
-        #expect(refused.errors.contains("/\(claim), which shows"), "\(refused.errors)")
-        // Moved together they belong together.
-        try files.moveItem(atPath: campaign.ledger, toPath: "\(place)/ledger")
-        try send(20, ledger: "\(place)/ledger")
-        for name in try claims(place) + claims(campaign.directory.path) {
-            _ = try? files.removeItem(atPath: "\(place)/\(name)")
-            _ = try? files.removeItem(atPath: "\(campaign.directory.path)/\(name)")
-        }
-        try send(60, ledger: "\(place)/ledger", exitCode: 7)
-        try files.removeItem(atPath: "\(place)/ledger/epoch")
-        try send(60, ledger: "\(place)/ledger")
+        try files.removeItem(atPath: "\(campaign.directory.path)/\(claim)")
+        let first = try send(20, more: ["--log", "json"])
+        #expect(first.errors.contains("warning: \(campaign.ledger) was copied or restored"))
+        #expect(first.errors.contains(#""event":"ledger-copied""#), "\(first.errors)")
+        // It has its claim again.
+        let copy = "\(campaign.directory.path)/copy"
+        try files.copyItem(atPath: campaign.ledger, toPath: copy)
+        let last = try send(60)
+        #expect(!last.errors.contains("warning"), "\(last.errors)")
+        try send(60, ledger: copy, exitCode: 7)
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
+    @Test func `A backup that takes the place of the ledger is refused, also a day later`() throws {
+        let backup = "\(campaign.directory.path)/backup"
+        try files.copyItem(atPath: campaign.ledger, toPath: backup)
+        try send(60)
+        try files.removeItem(atPath: campaign.ledger)
+        try files.moveItem(atPath: backup, toPath: campaign.ledger)
+        let refused = try send(60, exitCode: 7)
+        #expect(refused.errors.contains("began in another copy of it"), "\(refused.errors)")
+        #expect(refused.errorLines.count == 1, "\(refused.errors)")
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
@@ -159,12 +167,19 @@ struct LedgerCopyTests {
 
     @Test func `A list that turns out to be wrong leaves no claim behind`() throws {
         let before = try claims(campaign.directory.path)
+        // Nothing of it can be sent, and what is wrong comes behind the rows that are looked at first.
+        let optedOut = DeviceTokens(count: 1000).list()
         let wrong = try campaign.directory.write(
-            String(repeating: "no token\n", count: 50), to: "wrong")
+            optedOut + Array(String(repeating: "no token\n", count: 12_000).utf8), to: "wrong")
+        let second = "\(campaign.directory.path)/second"
         let sent = try campaign.send(
             to: server.endpoint,
-            ["--ledger", "\(campaign.directory.path)/second", "--tokens", wrong])
+            [
+                "--ledger", second, "--tokens", wrong,
+                "--suppress", try campaign.directory.write(optedOut, to: "opted-out"),
+            ])
         #expect(sent.exitCode == 2, "\(sent.errors)")
+        #expect(!files.fileExists(atPath: second))
         #expect(try claims(campaign.directory.path) == before)
     }
 }

@@ -63,7 +63,10 @@ struct PartTests {
         #expect(sent.count == total)
 
         // An attempt that knows nothing of the first one.
-        let lost = "\(lists.campaign.directory.path)/lost"
+        let elsewhere = "\(lists.campaign.directory.path)/elsewhere"
+        try FileManager.default.createDirectory(
+            atPath: elsewhere, withIntermediateDirectories: false)
+        let lost = "\(elsewhere)/lost"
         let again = try lists.campaign.send(
             to: server.endpoint,
             [

@@ -77,6 +77,12 @@ final class RunMonitor {
                 "run \(session.epoch) of campaign \(hexadecimal(session.campaign))"
                     + " to \(plan.place)", milliseconds: start.wallMilliseconds,
                 fields: started), start)
+        // Standard error has it already: it goes into a log that was asked for.
+        if let warning = session.claimWarning, plan.options.log != nil {
+            tell(
+                RunEvent(
+                    .ledgerCopied, .warning, warning, milliseconds: start.wallMilliseconds), start)
+        }
     }
 
     /// Called again and again while the run goes on.

@@ -20,6 +20,8 @@ final class LedgerSession {
     private let plan: Plan
     /// Only rows with smaller numbers are looked at; nil: all.
     let rowsLimit: UInt64?
+    /// What is wrong with the ledger's claim, although the run goes on; nil: nothing.
+    let claimWarning: String?
     /// Rows that are settled without being sent.
     let skips: ExclusionIndex?
 
@@ -46,6 +48,7 @@ final class LedgerSession {
             let part = if let part { part } else { try list.part(of: plan.options.shard) }
             (manifest, epoch) = Self.begin(
                 plan, identity: identity, list: list, part: part, now: now)
+            try directory.refuseLostPart(manifest)
             manifest.name = plan.options.name
             manifest.labels = plan.labels
             rowsLimit = Self.rowsLimit(plan, part: part, list: list)
@@ -65,7 +68,7 @@ final class LedgerSession {
                 throw error
             }
             try directory.save(manifest)
-            try directory.claimEpoch(campaign: manifest.campaign, runs: 0)
+            claimWarning = try Self.claim(directory, manifest)
             return
         }
         manifest = try directory.readManifest()
@@ -77,9 +80,9 @@ final class LedgerSession {
             throw Self.otherCampaign(directory, difference)
         }
         rowsLimit = Self.rowsLimit(plan, part: manifest.part ?? .wholeList, list: list)
-        // Before segments are read: what another attempt wrote until then is seen, and it writes no more.
-        try directory.claimEpoch(
-            campaign: manifest.campaign, runs: manifest.epochs.last?.number ?? 0)
+        // Before segments are read: what another attempt reserved until then is seen, and it reserves
+        // no more.
+        claimWarning = try Self.claim(directory, manifest)
         try directory.syncSegments()
         let segments = try directory.segments()
         do {
@@ -129,6 +132,14 @@ final class LedgerSession {
         skips = try search?.list(in: directory, of: list, isNew: manifest.listHash == nil)
         if search != nil, manifest.listHash == nil { manifest.listHash = try list.contentHash() }
         try directory.save(manifest)
+    }
+
+    private static func claim(
+        _ directory: LedgerDirectory, _ manifest: Manifest
+    ) throws(BroadsideError) -> String? {
+        let warning = try directory.claimAttempt(manifest)
+        if let warning { standardErrorLine("broadside: warning: \(warning)") }
+        return warning
     }
 
     private static func otherCampaign(

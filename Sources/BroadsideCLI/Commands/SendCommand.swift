@@ -229,7 +229,8 @@ enum SendCommand {
                 "ledger", \.ledger, use: .ledger, placeholder: "DIR",
                 "directory for the results; must not exist, except with --resume"),
             .flag(
-                "resume", \.resumes, "continue DIR's run: settled rows are not sent again"),
+                "resume", \.resumes,
+                "continue DIR's run: settled rows are not sent again; an old copy of DIR is exit 7"),
             .flag(
                 "must-resume", \.mustResume,
                 "like --resume, but exit 2 if DIR holds no ledger, so that no campaign is sent twice"

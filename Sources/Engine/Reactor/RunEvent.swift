@@ -18,6 +18,7 @@ package struct RunEvent: Sendable, Equatable {
     /// What kind of thing happened; the text is the log's and the report's name for it.
     package enum Kind: String, Sendable, Codable {
         case started
+        case ledgerCopied = "ledger-copied"
         case connectionOpen = "connection-open"
         case connectionDrained = "connection-drained"
         case connectionClosed = "connection-closed"

@@ -1,0 +1,221 @@
+package import Campaign
+internal import Glibc
+package import Support
+import TLS
+
+// A ledger belongs to one attempt at a time: docs/decisions/0012-a-ledger-belongs-to-one-attempt.md.
+
+extension LedgerDirectory {
+    /// The ledger's own record of its attempts.
+    static let epochName = "epoch"
+    /// The most bytes of such a record.
+    private static let epochLimit = 1 << 14
+
+    /// The steps of a claim, each named after what is durable then; a test stops behind one of them.
+    package enum ClaimStep: CaseIterable {
+        case recorded, claimed, claimedBefore, confirmed, removed
+    }
+
+    /// Claims the next attempt for this copy of the ledger, before its segments are read.
+    ///
+    /// - Parameters:
+    ///   - manifest: The ledger's.
+    ///   - step: Called behind each step.
+    /// - Returns: A warning; nil if this is known to be the newest copy, or a new ledger.
+    /// - Throws: Exit code 7 if this is not the newest copy, or if that is not known of a part.
+    package func claimAttempt(
+        _ manifest: Manifest, behind step: (ClaimStep) throws(BroadsideError) -> Void = { _ in }
+    ) throws(BroadsideError) -> String? {
+        let isPart = manifest.identity.part != nil
+        guard let here = parentFolder(manifest) else {
+            guard isPart else { return nil }
+            throw .usage(
+                "ledger",
+                "\(path) is a file system of its own, and a part's ledger needs a claim beside it: "
+                    + "name a directory in it, as \(path)/ledger")
+        }
+        let own = try attemptRecord()
+        var before = own.flatMap { $0.parent == here.path ? nil : folder($0.parent, manifest) }
+        let inBefore = try before.map { (folder) throws(BroadsideError) in
+            try newestClaim(folder, own)
+        }
+        let inHere = try newestClaim(here, own)
+        // An empty folder where the ledger was: another file system, or nobody's place any more.
+        if inBefore == 0 { before = nil }
+        let newest = max(inHere, inBefore ?? 0)
+        var warning: String?
+        if let own, own.confirmed > newest {
+            guard !isPart else { throw missingClaim(here, own) }
+            warning =
+                "\(path) was copied or restored without its claim "
+                + "(\(own.parent)/\(here.name(own.confirmed))): it continues here, and if the "
+                + "original is continued as well, rows are sent twice"
+        }
+        let next = max(own?.claimed ?? 0, newest) + 1
+        // The folder of the last claim stays there until this one is in it: a crash leaves a ledger
+        // that looks there again.
+        var record = AttemptRecord(
+            confirmed: own?.confirmed ?? 0, claimed: next, nonce: hexadecimal(randomBytes(8)),
+            parent: own?.parent ?? here.path)
+        try replace(Self.epochName, with: record.encoded)
+        try step(.recorded)
+        let made = here.make(next, nonce: record.nonce, ledger: absolutePath(path))
+        if made < 0, made != -EEXIST, newest == 0, !isPart {
+            if let own {
+                try replace(Self.epochName, with: own.encoded)
+            } else {
+                removeFile(Self.epochName)
+            }
+            return
+                "\(here.path): \(describe(errno: -made)): nothing there will show that a copy of the "
+                + "ledger is older than the ledger"
+        }
+        guard made >= 0 else { throw claimFailure(here, next, -made) }
+        let held = HeldClaim(made, in: here, number: next)
+        try step(.claimed)
+        if let folder = before {
+            // A copy that was left where the ledger was must notice as well.
+            let more = folder.make(next, nonce: record.nonce, ledger: absolutePath(path))
+            if more >= 0 { close(more) }
+            if more < 0 {
+                guard !isPart, more != -EEXIST else { throw claimFailure(folder, next, -more) }
+                before = nil
+                warning =
+                    "\(folder.path): \(describe(errno: -more)): if a copy of the ledger that was left "
+                    + "there is continued, rows are sent twice"
+            }
+        }
+        try step(.claimedBefore)
+        // Somebody who claimed more in the meantime has removed older claims.
+        for folder in [here, before].compactMap({ $0 }) {
+            let newer = try folder.newest()
+            if newer > next { throw oldCopy(folder, newer) }
+        }
+        record.confirmed = next
+        record.parent = here.path
+        try replace(Self.epochName, with: record.encoded)
+        try step(.confirmed)
+        // Only now are segments read: an older attempt that still sees its claim has reserved what it
+        // sends before they are.
+        for folder in [here, before].compactMap({ $0 }) {
+            let code = try folder.remove(below: next)
+            guard code == 0 else { throw claimFailure(folder, next, code) }
+        }
+        try step(.removed)
+        claim = held
+        return warning
+    }
+
+    /// Refuses to begin a part's ledger if there is a claim of an earlier one.
+    ///
+    /// - Parameter manifest: Of the ledger that would begin.
+    /// - Throws: Exit code 7.
+    package func refuseLostPart(_ manifest: Manifest) throws(BroadsideError) {
+        guard let part = manifest.identity.part, let here = parentFolder(manifest) else { return }
+        let number = try here.newest()
+        guard number > 0 else { return }
+        var begun = "a ledger"
+        if case .claim(_, let ledger) = here.read(number) { begun = ledger }
+        throw BroadsideError(
+            option: "ledger",
+            "the ledger of part \(part.text) of campaign \(manifest.campaign) was lost or moved: "
+                + "\(here.claimPath(number)) shows that \(begun) was begun, and another one would "
+                + "send its rows again: put that ledger back and resume it, or, if nothing of this "
+                + "part was sent, remove that file",
+            exitCode: ExitCode.inUse)
+    }
+
+    /// Removes the claim of a campaign that was not begun in the end.
+    func discardClaim() {
+        guard let held = claim else { return }
+        SystemCall.unlink(held.folder.name(held.number), in: held.folder.descriptor)
+        claim = nil
+    }
+
+    private func attemptRecord() throws(BroadsideError) -> AttemptRecord? {
+        guard fileExists("\(path)/\(Self.epochName)") else { return nil }
+        let bytes = try readSmallFile(Self.epochName, limit: Self.epochLimit)
+        guard let record = AttemptRecord(bytes) else {
+            throw BroadsideError(
+                option: "ledger",
+                "\(path)/\(Self.epochName) is damaged: if no other copy of this ledger was resumed, "
+                    + "remove it and the claims beside the ledger, \(path)/../.broadside-*",
+                exitCode: 5)
+        }
+        return record
+    }
+
+    /// The newest claim in a folder; 0 if there is none.
+    private func newestClaim(
+        _ claims: ClaimFolder, _ own: AttemptRecord?
+    ) throws(BroadsideError) -> UInt32 {
+        let number = try claims.newest()
+        guard number > 0 else { return 0 }
+        guard let own, number <= own.claimed else { throw oldCopy(claims, number) }
+        guard number == own.claimed else { return number }
+        switch claims.read(number) {
+        case .unfinished: return number
+        case .claim(own.nonce, _): return number
+        case .claim, .foreign: throw oldCopy(claims, number)
+        case .unreadable(let code):
+            throw BroadsideError(
+                option: "ledger",
+                "\(claims.claimPath(number)): \(describe(errno: code)): the claim on the ledger must be "
+                    + "readable for the ledger's owner",
+                exitCode: 5)
+        }
+    }
+
+    private func oldCopy(_ claims: ClaimFolder, _ number: UInt32) -> BroadsideError {
+        var other = "another directory"
+        if case .claim(_, let ledger) = claims.read(number) { other = ledger }
+        if other == absolutePath(path) { other = "another copy of it" }
+        return BroadsideError(
+            option: "ledger",
+            "\(path) is an old copy: a newer attempt at this campaign began in \(other) "
+                + "(\(claims.claimPath(number))), and to continue here would send rows again: "
+                + "resume that one",
+            exitCode: ExitCode.inUse)
+    }
+
+    private func missingClaim(_ claims: ClaimFolder, _ own: AttemptRecord) -> BroadsideError {
+        BroadsideError(
+            option: "ledger",
+            "\(path) was copied or restored without its claim, so it may be an old copy: put "
+                + "\(own.parent)/\(claims.name(own.confirmed)) beside it, or, if no other copy of it "
+                + "was resumed or will be, remove \(path)/\(Self.epochName)",
+            exitCode: ExitCode.inUse)
+    }
+
+    private func claimFailure(
+        _ claims: ClaimFolder, _ number: UInt32, _ code: Int32
+    ) -> BroadsideError {
+        guard code != EEXIST else { return oldCopy(claims, number) }
+        return BroadsideError(
+            option: "ledger",
+            "\(claims.claimPath(number)): \(describe(errno: code)): the folder of the ledger must be "
+                + "writable",
+            exitCode: 5)
+    }
+
+    /// The folder beside the ledger; nil if that is on another file system, or if there is none.
+    private func parentFolder(_ manifest: Manifest) -> ClaimFolder? {
+        let descriptor = SystemCall.open("..", in: folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        guard let own = SystemCall.status(of: folder),
+            let parent = SystemCall.status(of: descriptor), own.st_dev == parent.st_dev,
+            own.st_ino != parent.st_ino,
+            let path = SystemCall.realPath("/proc/self/fd/\(descriptor)")
+        else {
+            close(descriptor)
+            return nil
+        }
+        return ClaimFolder(descriptor, path: path, manifest: manifest)
+    }
+
+    private func folder(_ path: String, _ manifest: Manifest) -> ClaimFolder? {
+        let descriptor = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        return ClaimFolder(descriptor, path: path, manifest: manifest)
+    }
+}

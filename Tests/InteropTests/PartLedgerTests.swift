@@ -1,0 +1,117 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Ledgers of a campaign's parts that were lost, copied, moved or mixed up: no row is sent twice.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct PartLedgerTests {
+    private static let id = "0123456789abcdef"
+    private let files = FileManager.default
+    private let server: LocalAPNs
+    private let campaign: Campaign
+    private let lists: [String]
+    private let tokens: [DeviceTokens]
+
+    /// Two parts, of each of which twenty rows are sent.
+    init() throws {
+        server = try LocalAPNs()
+        campaign = try Campaign(rows: 1)
+        tokens = [40, 60].map { DeviceTokens(count: $0) }
+        lists = try tokens.enumerated().map { [campaign] part, tokens in
+            try campaign.directory.write(tokens.list(), to: "list-\(part + 1).txt")
+        }
+        for part in 1...2 { try send(part, ["--limit", "20"]) }
+    }
+
+    private func path(_ name: String) -> String { "\(campaign.directory.path)/\(name)" }
+
+    @discardableResult
+    private func send(
+        _ part: Int, ledger: String? = nil, exitCode: Int32 = 0, _ more: [String] = ["--resume"]
+    ) throws -> Finished {
+        let sent = try campaign.send(
+            to: server.endpoint,
+            [
+                "--part", "\(part)/2", "--campaign-id", Self.id, "--tokens", lists[part - 1],
+                "--ledger", path(ledger ?? "ledger-\(part)"),
+            ] + more)
+        #expect(sent.exitCode == exitCode, "\(sent.errors)")
+        if exitCode != 0 { #expect(sent.errorLines.count == 1, "\(sent.errors)") }
+        return sent
+    }
+
+    /// Every row of both parts was sent, and none twice.
+    private func expectExact() throws {
+        let all = tokens.flatMap { tokens in (0..<tokens.count).map { tokens.token($0) } }
+        #expect(try server.finish().map { $0[4] }.sorted() == all.sorted())
+    }
+
+    @Test func `A part whose ledger is lost is not begun again`() throws {
+        try files.moveItem(atPath: path("ledger-1"), toPath: path("away"))
+        for more in [[], ["--resume"]] {
+            let refused = try send(1, exitCode: 7, more)
+            #expect(
+                refused.errors.contains("the ledger of part 1/2 of campaign \(Self.id) was lost"),
+                "\(refused.errors)")
+            #expect(refused.errors.contains("/ledger-1 was begun"), "\(refused.errors)")
+            #expect(!files.fileExists(atPath: path("ledger-1")))
+        }
+        // Beside it, a second ledger of the same part.
+        try send(1, ledger: "second", exitCode: 7, [])
+        // An empty directory is no ledger either.
+        try files.createDirectory(atPath: path("ledger-1"), withIntermediateDirectories: false)
+        try send(1, exitCode: 7)
+        try files.removeItem(atPath: path("ledger-1"))
+        let must = try send(1, exitCode: 2, ["--must-resume"])
+        #expect(must.errors.contains("holds no ledger"), "\(must.errors)")
+        try files.moveItem(atPath: path("away"), toPath: path("ledger-1"))
+        for part in 1...2 { try send(part) }
+        try expectExact()
+    }
+
+    @Test func `A part's ledger without its claim is refused, and says what to do`() throws {
+        let place = path("place")
+        try files.createDirectory(atPath: place, withIntermediateDirectories: false)
+        let claim = ".broadside-\(Self.id)-1-2.1"
+        try files.moveItem(atPath: path(claim), toPath: "\(place)/\(claim)")
+        let refused = try send(1, exitCode: 7)
+        #expect(refused.errors.contains("\(claim) beside it, or, if no other copy"))
+        try files.moveItem(atPath: "\(place)/\(claim)", toPath: path(claim))
+        for part in 1...2 { try send(part) }
+        try expectExact()
+    }
+
+    @Test func `A part's ledger may be moved, and what was left behind is refused`() throws {
+        let place = path("place")
+        try files.createDirectory(atPath: place, withIntermediateDirectories: false)
+        try files.copyItem(atPath: path("ledger-1"), toPath: "\(place)/ledger")
+        try send(1, ledger: "place/ledger", ["--resume", "--limit", "30"])
+        try send(1, exitCode: 7)
+        try files.removeItem(atPath: path("ledger-1"))
+        let lost = try send(1, exitCode: 7)
+        #expect(lost.errors.contains("/place/ledger was begun"), "\(lost.errors)")
+        try send(1, ledger: "place/ledger")
+        try send(2)
+        try expectExact()
+    }
+
+    @Test func `Swapped ledgers of parts send nothing`() throws {
+        for (from, to) in [("1", "3"), ("2", "1"), ("3", "2")] {
+            try files.moveItem(atPath: path("ledger-\(from)"), toPath: path("ledger-\(to)"))
+        }
+        for part in 1...2 { try send(part, exitCode: 2) }
+        for part in 1...2 { try send(part, ledger: "ledger-\(3 - part)") }
+        try expectExact()
+    }
+
+    @Test func `A repaired ledger takes the place of the damaged one`() throws {
+        let repaired = try Broadside.run(
+            ["ledger", "repair", "--ledger", path("ledger-1"), "--output", path("repaired")],
+            in: campaign.directory)
+        #expect(repaired.exitCode == 0, "\(repaired.errors)")
+        try send(1, ledger: "repaired")
+        try send(1, exitCode: 7)
+        try send(2)
+        try expectExact()
+    }
+}

@@ -1,0 +1,181 @@
+import Campaign
+import Foundation
+import Support
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Ledgers
+
+/// Claims beside a ledger: what a crash leaves between two steps, and several starts at a time.
+@Suite(.timeLimit(.minutes(60)))
+struct ClaimTests {
+    private static let steps = LedgerDirectory.ClaimStep.allCases
+    private let files = FileManager.default
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        for name in ["one", "other"] {
+            try files.createDirectory(
+                atPath: "\(directory.path)/\(name)", withIntermediateDirectories: false)
+        }
+    }
+
+    private func manifest(isPart: Bool) -> Manifest {
+        Manifest(
+            campaign: 0x0123_4567_89ab_cdef,
+            identity: CampaignIdentity(
+                listByteCount: 1, listFormat: "lines", columns: [], payloadSHA256: "",
+                topic: nil, pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
+                environment: "production", shard: nil, part: isPart ? CampaignPart("2/3") : nil,
+                campaignID: isPart ? "0123456789abcdef" : nil, suppressSHA256: nil),
+            firstStartedAtMilliseconds: 0, listPath: nil)
+    }
+
+    /// A start with this ledger, up to a crash behind a step.
+    ///
+    /// - Returns: The exit code of its refusal; 0: it claimed the ledger; -1: it crashed.
+    @discardableResult
+    private func start(
+        _ name: String, isPart: Bool = true, crash: LedgerDirectory.ClaimStep? = nil,
+        behind pause: (LedgerDirectory.ClaimStep) -> Void = { _ in }
+    ) throws -> Int32 {
+        let path = "\(directory.path)/\(name)"
+        let ledger = try LedgerDirectory.openForRun(path, resumes: true)
+        do throws(BroadsideError) {
+            if !ledger.hasManifest { try ledger.save(manifest(isPart: isPart)) }
+            _ = try ledger.claimAttempt(try ledger.readManifest()) { step throws(BroadsideError) in
+                pause(step)
+                if step == crash { throw BroadsideError("crashed", exitCode: -1) }
+            }
+        } catch {
+            return error.exitCode
+        }
+        return 0
+    }
+
+    private func claims(_ folder: String) throws -> [String] {
+        try files.contentsOfDirectory(atPath: "\(directory.path)/\(folder)")
+            .filter { $0.hasPrefix(".broadside-") }
+    }
+
+    private func copy(_ name: String, to other: String) throws {
+        try files.copyItem(
+            atPath: "\(directory.path)/\(name)", toPath: "\(directory.path)/\(other)")
+    }
+
+    @Test(arguments: steps, [false, true])
+    func `A start that crashed behind a step is followed by another`(
+        step: LedgerDirectory.ClaimStep, isPart: Bool
+    ) throws {
+        #expect(try start("one/ledger", isPart: isPart, crash: step) == -1)
+        #expect(try start("one/ledger", isPart: isPart) == 0)
+        #expect(try start("one/ledger", isPart: isPart, crash: step) == -1)
+        #expect(try start("one/ledger", isPart: isPart, crash: step) == -1)
+        #expect(try start("one/ledger", isPart: isPart) == 0)
+        let suffix = isPart ? "-2-3.5" : ".5"
+        #expect(try claims("one") == [".broadside-0123456789abcdef\(suffix)"])
+    }
+
+    /// The claim is made, and nothing is in it yet, or half of it.
+    @Test(arguments: ["", "0123456789abcdef", "0123456789abcdef /a/led"])
+    func `A claim that a crash left unwritten is the ledger's own`(content: String) throws {
+        #expect(try start("one/ledger") == 0)
+        #expect(try start("one/ledger", crash: .recorded) == -1)
+        try Data(content.utf8).write(
+            to: URL(filePath: "\(directory.path)/one/.broadside-0123456789abcdef-2-3.2"))
+        #expect(try start("one/ledger") == 0)
+        #expect(try claims("one") == [".broadside-0123456789abcdef-2-3.3"])
+    }
+
+    @Test(arguments: steps)
+    func `Of a moved copy that crashed behind a step and the ledger, one continues`(
+        step: LedgerDirectory.ClaimStep
+    ) throws {
+        #expect(try start("one/ledger") == 0)
+        try copy("one/ledger", to: "other/ledger")
+        #expect(try start("other/ledger", crash: step) == -1)
+        let original = try start("one/ledger")
+        // Once its claim is in both folders, the copy is the ledger.
+        #expect(original == ([.recorded, .claimed].contains(step) ? 0 : 7))
+        #expect(try start("other/ledger") == (original == 0 ? 7 : 0))
+        #expect(try start("one/ledger") == original)
+        #expect(try start("other/ledger") == (original == 0 ? 7 : 0))
+    }
+
+    @Test(arguments: ["one", "other"])
+    func `Of several copies that start at a time one continues`(folder: String) throws {
+        for round in 0..<20 {
+            let place = "round-\(round)"
+            for name in ["one", "other"] {
+                try files.createDirectory(
+                    atPath: "\(directory.path)/\(place)/\(name)", withIntermediateDirectories: true)
+            }
+            #expect(try start("\(place)/one/ledger") == 0)
+            for copy in 0..<4 {
+                try self.copy("\(place)/one/ledger", to: "\(place)/\(folder)/\(copy)")
+            }
+            // All have looked before the first makes its claim.
+            let arrived = Atomic<Int>(0)
+            let codes = Mutex<[Int32]>([])
+            let ended = DispatchSemaphore(value: 0)
+            for copy in 0..<4 {
+                Thread.detachNewThread {
+                    let code = try? start("\(place)/\(folder)/\(copy)") { step in
+                        guard step == .recorded else { return }
+                        arrived.add(1, ordering: .releasing)
+                        while arrived.load(ordering: .acquiring) < 4 { usleep(50) }
+                    }
+                    codes.withLock { $0.append(code ?? -2) }
+                    ended.signal()
+                }
+            }
+            for _ in 0..<4 { ended.wait() }
+            #expect(codes.withLock { $0.sorted() } == [0, 7, 7, 7])
+            #expect(try start("\(place)/one/ledger") == 7)
+        }
+    }
+
+    @Test func `What is not a claim of the ledger's own number is another copy's`() throws {
+        #expect(try start("one/ledger") == 0)
+        let claim = "\(directory.path)/one/.broadside-0123456789abcdef-2-3.1"
+        for text in ["0123456789abcdef /somewhere/ledger\n", "something else\n"] {
+            try Data(text.utf8).write(to: URL(filePath: claim))
+            #expect(try start("one/ledger") == 7)
+        }
+        try files.removeItem(atPath: claim)
+        try files.createSymbolicLink(atPath: claim, withDestinationPath: "/dev/null")
+        #expect(try start("one/ledger") == 7)
+        // Nor is one that can't be read the ledger's own.
+        try files.removeItem(atPath: claim)
+        try files.createDirectory(atPath: claim, withIntermediateDirectories: false)
+        #expect(try start("one/ledger") == 5)
+    }
+
+    @Test func `A missing claim: a campaign of one list continues, a part does not`() throws {
+        for isPart in [false, true] {
+            let ledger = isPart ? "one/part" : "one/ledger"
+            #expect(try start(ledger, isPart: isPart) == 0)
+            let claim = "\(directory.path)/one/" + (try claims("one").sorted().first ?? "")
+            try files.removeItem(atPath: claim)
+            #expect(try start(ledger, isPart: isPart) == (isPart ? 7 : 0))
+            for name in try claims("one") {
+                try files.removeItem(atPath: "\(directory.path)/one/\(name)")
+            }
+        }
+        // Somebody says that there is no other copy.
+        try files.removeItem(atPath: "\(directory.path)/one/part/epoch")
+        #expect(try start("one/part") == 0)
+    }
+
+    @Test func `A damaged record of attempts is named, and nothing is claimed`() throws {
+        #expect(try start("one/ledger") == 0)
+        let before = try claims("one")
+        for text in ["", "1", "2 1 0123456789abcdef /a\n", "1 4294967295 0123456789abcdef /a\n"] {
+            try Data(text.utf8).write(to: URL(filePath: "\(directory.path)/one/ledger/epoch"))
+            #expect(try start("one/ledger") == 5)
+            #expect(try claims("one") == before)
+        }
+    }
+}
