@@ -137,4 +137,18 @@ package final class HeldClaim {
     }
 
     deinit { close(descriptor) }
+
+    /// Whether the claim is still under its name. The name is looked up and opened, which NFS asks its
+    /// server about, not its cache.
+    var isNewest: Bool {
+        let file = SystemCall.open(
+            folder.name(number), in: folder.descriptor,
+            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        guard let found = SystemCall.status(of: file),
+            let own = SystemCall.status(of: descriptor)
+        else { return false }
+        return (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino)
+    }
 }

@@ -125,6 +125,18 @@ extension LedgerDirectory {
             exitCode: ExitCode.inUse)
     }
 
+    /// Checks that no newer attempt began, before a file is replaced that it may have replaced.
+    ///
+    /// - Throws: Exit code 7.
+    package func checkClaim() throws(BroadsideError) {
+        guard let claim, !claim.isNewest else { return }
+        throw BroadsideError(
+            option: "ledger",
+            "\(path): a newer attempt has taken over this ledger "
+                + "(\(claim.folder.claimPath(claim.number)) is gone): wait for its end",
+            exitCode: ExitCode.inUse)
+    }
+
     /// Removes the claim of a campaign that was not begun in the end.
     func discardClaim() {
         guard let held = claim else { return }

@@ -43,6 +43,7 @@ extension LedgerDirectory {
 
     /// Writes the manifest so that there is always a whole one: beside, synced, renamed.
     package func save(_ manifest: Manifest) throws(BroadsideError) {
+        try checkClaim()
         try replace(Self.manifestName, with: manifest.encoded())
         // Without it a damaged manifest would be the end of the ledger. No run depends on it.
         try? replace(Self.manifestCopyName, with: manifest.encoded())

@@ -130,6 +130,21 @@ extension Ring {
         }
     }
 
+    /// Asks for the status of an open file, as its server knows it; `FileStatus` holds it, and stays
+    /// until the completion. Result: 0, or a negative errno.
+    ///
+    /// - Parameter descriptor: The open file.
+    /// - Parameter status: What is filled in.
+    public mutating func status(
+        of descriptor: Int32, into status: borrowing FileStatus, userData: UInt64
+    ) {
+        queue(userData) { entry in
+            // SAFETY: the entry is this call's alone (see `queue`); the caller leaves the status to the
+            // kernel until the completion, and it has as many bytes as a `struct statx`.
+            unsafe ring_prep_file_status(entry, descriptor, status.memory.baseAddress)
+        }
+    }
+
     // MARK: Waiting for things
 
     /// Completes once when the descriptor is ready. Result: the poll(2) events that hold.

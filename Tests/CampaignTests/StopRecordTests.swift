@@ -23,7 +23,8 @@ import Testing
             .canaryRefused(count: 1, answered: 2), .canaryUnanswered,
             .expiredToken(isSupplied: true),
             .expiredToken(isSupplied: false), .signingFailed, .ledgerFailed(detail: "full"),
-            .listFailed(detail: "cut off"), .listChanged(detail: "longer"), .failed(detail: "ring"),
+            .superseded, .listFailed(detail: "cut off"), .listChanged(detail: "longer"),
+            .failed(detail: "ring"),
         ] as [StopCause])
     func `A cause is read as it was stored`(cause: StopCause) throws {
         let record = StopRecord(cause, wasAnswered: true)

@@ -22,6 +22,7 @@ enum AdviceCause: String, CaseIterable, Sendable {
     case expiredSuppliedToken = "expired-token, supplied"
     case signingFailed = "signing-failed"
     case ledgerFailed = "ledger-failed"
+    case superseded
     case listFailed = "list-failed"
     case listChanged = "list-changed"
     case failed
@@ -48,6 +49,7 @@ enum AdviceCause: String, CaseIterable, Sendable {
         case .expiredToken(isSupplied: true): self = .expiredSuppliedToken
         case .signingFailed: self = .signingFailed
         case .ledgerFailed: self = .ledgerFailed
+        case .superseded: self = .superseded
         case .listFailed: self = .listFailed
         case .listChanged: self = .listChanged
         case .failed: self = .failed

@@ -58,7 +58,7 @@ struct AdviceCauseTests: AdviceReading {
         let rows = [
             AdviceCause.heldBack: 20, .allRefused: 3, .canaryUnanswered: 300,
             .tooManyBadTokens: 18_000, .tooManyInvalid: 12_000, .ledgerFailed: 20_000,
-            .listFailed: 60_000,
+            .superseded: 10_000, .listFailed: 60_000,
         ]
         let scene = try Scene(rows: rows[cause] ?? 2000)
         let ending = try provoke(cause, scene)
@@ -95,7 +95,14 @@ struct AdviceCauseTests: AdviceReading {
     private func expectKept(_ cause: AdviceCause, _ campaign: Campaign) throws {
         let kept = try AdviceCause(keptIn: campaign.ledger)
         // A ledger that cannot be written keeps none, and is read like that of a run that was killed.
-        #expect(kept == (cause == .ledgerFailed ? nil : cause), "\(String(describing: kept))")
+        // What a newer attempt took over keeps how that one ended.
+        let expected: AdviceCause? =
+            switch cause {
+            case .ledgerFailed: nil
+            case .superseded: .signal
+            default: cause
+            }
+        #expect(kept == expected, "\(String(describing: kept))")
     }
 
     /// No server has taken a token twice. One that refuses does not take it.
@@ -131,6 +138,7 @@ struct AdviceCauseTests: AdviceReading {
         case .expiredToken, .expiredSuppliedToken: try expired(cause, scene)
         case .signingFailed, .failed: try failing(cause, scene)
         case .ledgerFailed: try fullDisk(scene)
+        case .superseded: try superseded(scene)
         case .listFailed, .listChanged: try otherList(cause, scene)
         }
     }
@@ -253,6 +261,22 @@ struct AdviceCauseTests: AdviceReading {
                     try write(0)
                     return command
                 } : scene.moved(from: endpoint))
+    }
+
+    /// A newer attempt takes the ledger over, as if the lock was lost, and is stopped.
+    private func superseded(_ scene: Scene) throws -> Ending {
+        let campaign = scene.campaign
+        let words = campaign.arguments(to: try scene.local(), ["--rate", "1000"])
+        let older = try Broadside.start(words, in: scene.directory)
+        try older.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
+        try FileManager.default.removeItem(atPath: "\(campaign.ledger)/lock")
+        let newer = try Broadside.start(words + ["--resume"], in: scene.directory)
+        let run = try older.wait()
+        newer.send(signal: SIGTERM)
+        #expect(try newer.wait().exitCode == 3)
+        // What the older one had in hand is unknown.
+        return Ending(
+            run: run, says: "a newer attempt has taken over this ledger", exitCode: 7, resumed: 6)
     }
 
     /// A file system with no room, as `ulimit -f` makes one.

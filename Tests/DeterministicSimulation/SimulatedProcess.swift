@@ -31,6 +31,8 @@ final class SimulatedReactor {
     var idleTurns = 0
     var countedRequests: UInt64 = 0
     var isDone = false
+    /// It was told that a newer attempt has the ledger.
+    var isSuperseded = false
     /// When its connections are looked at next.
     var nextRoomLook: UInt64 = 0
     /// Since the last look there was a turn after which no row could go out.
@@ -100,6 +102,10 @@ final class SimulatedProcess {
     var reloadedAt: UInt64 = 0
     /// Until when it is stopped as a whole, or was last; 0: never.
     var frozenUntil: UInt64 = 0
+    /// When a newer attempt claimed its ledger; nil: none did.
+    var claimedAt: UInt64?
+    /// What that attempt read of its segments.
+    var segmentsAtClaim: [SimulatedSegment] = []
     /// From when on it gets what came meanwhile: its first turns come before that.
     var takesFrom: UInt64 = 0
     /// Responses that it was told: when, and whether it surely took them for what they are.

@@ -73,6 +73,9 @@ extension Simulation {
             cover(.freeze)
             process.frozenUntil = max(process.frozenUntil, clock + duration)
             process.takesFrom = process.frozenUntil + random.delay(300 * millisecond)
+        case .claim(let epoch):
+            guard epoch == process.epoch, process.calmSince == nil else { return }
+            claim()
         case .rate(let epoch, let rate):
             guard epoch == process.epoch else { return }
             note { "the rate is \(String(describing: rate)) from now on" }

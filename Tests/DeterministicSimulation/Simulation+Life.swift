@@ -180,6 +180,7 @@ extension Simulation {
         case .completion(let completion):
             trace.step(time: clock, kind: 1, reactor.index)
             note { "r\(reactor.index) <- \(Self.words(completion))" }
+            if case .superseded = completion { reactor.isSuperseded = true }
             noteDeafness(completion, reactor)
             reactor.machine.completed(completion, now: now)
         case .bytes(let link, let bytes):

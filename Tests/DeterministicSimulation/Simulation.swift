@@ -185,6 +185,11 @@ public final class Simulation {
             events.insert(
                 .freeze(epoch: epoch, duration), at: clock + random.skewedDelay(2 * faults.life))
         }
+        if let freeze = plan.claimedWithin(epoch: epoch) {
+            let at = clock + random.skewedDelay(2 * faults.life)
+            if freeze > 0 { events.insert(.freeze(epoch: epoch, freeze), at: at) }
+            events.insert(.claim(epoch: epoch), at: at + random.delay(freeze))
+        }
         if random.chance(faults.death) {
             events.insert(
                 .death(epoch: epoch, isPowerCut: random.chance(faults.powerCut)),
@@ -230,6 +235,7 @@ public final class Simulation {
         for index in links.indices where links[index].epoch == process.epoch {
             abandon(link: index)
         }
+        if process.claimedAt != nil { handOver(process) }
         checkPace(process)
         checkConnectionPace(process)
         if !process.hasDied {

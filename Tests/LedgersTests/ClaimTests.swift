@@ -169,6 +169,25 @@ struct ClaimTests {
         #expect(try start("one/part") == 0)
     }
 
+    @Test func `An attempt that lost its lock replaces nothing once a newer one began`() throws {
+        let path = "\(directory.path)/one/ledger"
+        let older = try LedgerDirectory.openForRun(path, resumes: true)
+        try older.save(manifest(isPart: true))
+        _ = try older.claimAttempt(try older.readManifest())
+        try older.save(manifest(isPart: true))
+        try files.removeItem(atPath: "\(path)/lock")
+        let newer = try LedgerDirectory.openForRun(path, resumes: true)
+        _ = try newer.claimAttempt(try newer.readManifest())
+        try newer.save(manifest(isPart: true))
+        let before = try Data(contentsOf: URL(filePath: "\(path)/manifest.json"))
+        var other = manifest(isPart: true)
+        other.name = "older"
+        #expect(throws: BroadsideError.self) { try older.save(other) }
+        #expect(throws: BroadsideError.self) { try older.checkClaim() }
+        #expect(try Data(contentsOf: URL(filePath: "\(path)/manifest.json")) == before)
+        #expect(throws: Never.self) { try newer.checkClaim() }
+    }
+
     @Test func `A damaged record of attempts is named, and nothing is claimed`() throws {
         #expect(try start("one/ledger") == 0)
         let before = try claims("one")

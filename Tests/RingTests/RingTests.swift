@@ -52,6 +52,26 @@ import Testing
         #expect(order == [0, 1, 2, 3, 4])
     }
 
+    @Test func anOpenFileIsKnownToBeRemovedOrEmptied() throws {
+        var harness = try RingHarness()
+        let path = "/tmp/ring-status-\(getpid())"
+        let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        try #require(file >= 0)
+        defer { close(file) }
+        #expect(write(file, "claim", 5) == 5)
+        let status = FileStatus()
+        for step in 0..<3 {
+            if step == 1 { #expect(truncate(path, 0) == 0) }
+            if step == 2 { #expect(unlink(path) == 0) }
+            harness.ring.status(of: file, into: status, userData: UInt64(step))
+            #expect(try #require(try harness.next(UInt64(step))).result == 0)
+            let (links, bytes) = (status.linkCount, status.byteCount)
+            #expect(links == (step < 2 ? 1 : 0) && bytes == (step == 0 ? 5 : 0))
+        }
+        harness.ring.status(of: -1, into: status, userData: 9)
+        #expect(try #require(try harness.next(9)).result == -EBADF)
+    }
+
     @Test func theWaitEndsInTime() throws {
         var harness = try RingHarness()
         let pair = SocketPair()

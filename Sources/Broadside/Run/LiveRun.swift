@@ -80,7 +80,8 @@ struct LiveRun {
                     services: services,
                     recipe: recipe, pool: pool, layout: list.layout,
                     campaign: session.segmentNumber, epoch: session.epoch,
-                    segment: segment, trace: outlets.trace))
+                    segment: segment, claim: session.directory.claim?.descriptor ?? -1,
+                    trace: outlets.trace))
         }
         // Nothing is reserved before every segment is known to be there: one that is missing later on
         // was lost. All have their names before the first has its header.
@@ -153,13 +154,19 @@ struct LiveRun {
         }
     }
 
+    /// Why the ledger takes nothing more.
+    private static func cause(of error: BroadsideError) -> StopCause {
+        error.exitCode == ExitCode.inUse
+            ? .superseded : .ledgerFailed(detail: error.message)
+    }
+
     /// A canary that passed is not sent once more by a resume.
     private func rememberCanary() {
         guard coordinator.canary?.verdict == .passed else { return }
         do throws(BroadsideError) {
             try session.noteCanaryPassed()
         } catch {
-            coordinator.stop(.ledgerFailed(detail: error.message))
+            coordinator.stop(Self.cause(of: error))
         }
     }
 
@@ -197,7 +204,7 @@ struct LiveRun {
             try record(conclusion, threads, source: source, endRow: endRow, statistics, signals)
         } catch {
             // The rows are in the segments: the monitor learns of them all the same.
-            conclusion.cause = .ledgerFailed(detail: error.message)
+            conclusion.cause = Self.cause(of: error)
         }
         summary.outcome = conclusion.outcome(summary)
         let advice = conclusion.advice(
@@ -241,7 +248,9 @@ struct LiveRun {
             session.manifest, coordinator, isAssumed: plan.options.assumesCanary)
         summary.labels = session.manifest.labels ?? [:]
         summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
-        if case .ledgerFailed = stop, let recorded = try? session.count() {
+        if stop == .superseded, let recorded = try? session.count(ofOwnRuns: true) {
+            summary.take(recorded, rows: session.rowCount(with: recorded, upTo: endRow))
+        } else if case .ledgerFailed = stop, let recorded = try? session.count() {
             // Of what this process counted, what came last is not recorded.
             summary.take(recorded, rows: session.rowCount(with: recorded, upTo: endRow))
         } else if session.isResumed {
@@ -270,6 +279,7 @@ struct LiveRun {
             : nil
         // What the disk refused once it may refuse again: the segments speak for themselves.
         if case .ledgerFailed = conclusion.cause { return }
+        if conclusion.cause == .superseded { return }
         rememberCanary()
         try session.end(
             lengths: threads.map(\.segmentLength), rows: endRow, listByteCount: list.byteCount,

@@ -51,6 +51,7 @@ struct RunConclusion {
         if isWrongList { return ExitCode.badRequest }
         if cause.isAbort { return ExitCode.refused }
         switch cause {
+        case .superseded: return ExitCode.inUse
         case .ledgerFailed, .listFailed, .listChanged: return ExitCode.disk
         case .brokenServer:
             if !anyAccepted { return ExitCode.failure }

@@ -234,9 +234,12 @@ final class RunMonitor {
         nextSave = now.nanoseconds + Self.saveInterval
         guard canSave else { return }
         do throws(BroadsideError) {
+            try session.directory.checkClaim()
             try session.directory.replace(Telemetry.fileName, with: telemetry.encoded)
         } catch {
             canSave = false
+            // It is the newer attempt's, and the run finds that out by itself.
+            guard error.exitCode != ExitCode.inUse else { return }
             standardErrorLine(
                 "broadside: warning: \(error.message): the report will lack its curves")
         }

@@ -307,11 +307,16 @@ final class LedgerSession {
         end.flatMap { manifest.rowCount(with: ledger, upTo: $0) }
     }
 
-    /// The ledger as it stands now, counted anew.
-    func count() throws(BroadsideError) -> LedgerSummary {
+    /// The ledger as it is now, counted anew.
+    ///
+    /// - Parameter ofOwnRuns: Without the segments of runs that this one does not know.
+    func count(ofOwnRuns: Bool = false) throws(BroadsideError) -> LedgerSummary {
         do {
-            let index = try LedgerIndex(
-                segments: try directory.segments(), manifest: manifest)
+            let known = Set(manifest.epochs.map(\.number))
+            let segments = try directory.segments().filter {
+                !ofOwnRuns || known.contains($0.epoch)
+            }
+            let index = try LedgerIndex(segments: segments, manifest: manifest)
             return try LedgerSummary(index)
         } catch let error as LedgerError {
             throw BroadsideError(option: "ledger", "\(directory.path): \(error)", exitCode: 5)

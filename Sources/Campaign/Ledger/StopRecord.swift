@@ -31,7 +31,7 @@ public struct StopRecord: Codable, Hashable, Sendable {
         self.init(kind: cause.storedKind, wasAnswered: wasAnswered)
         switch cause {
         case .complete, .signal, .control, .deadline, .tooManyBadTokens, .canaryUnanswered,
-            .signingFailed:
+            .signingFailed, .superseded:
             break
         case .gaveUp(let trouble), .brokenServer(let trouble):
             take(trouble)
@@ -95,6 +95,7 @@ public struct StopRecord: Codable, Hashable, Sendable {
         case "expired-token": .expiredToken(isSupplied: isSupplied ?? false)
         case "signing-failed": .signingFailed
         case "ledger-failed": .ledgerFailed(detail: detail ?? "")
+        case "superseded": .superseded
         case "list-failed": .listFailed(detail: detail ?? "")
         case "list-changed": .listChanged(detail: detail ?? "")
         case "failed": .failed(detail: detail ?? "")
@@ -136,6 +137,7 @@ extension StopCause {
         case .expiredToken: "expired-token"
         case .signingFailed: "signing-failed"
         case .ledgerFailed: "ledger-failed"
+        case .superseded: "superseded"
         case .listFailed: "list-failed"
         case .listChanged: "list-changed"
         case .failed: "failed"

@@ -41,6 +41,8 @@ public enum StopCause: Sendable, Hashable {
     case signingFailed
     /// The ledger failed: what was recorded stays true.
     case ledgerFailed(detail: String)
+    /// A newer attempt has claimed the ledger: nothing more is reserved or recorded.
+    case superseded
     /// The list cannot be read further: responses in flight are awaited, and the ledger is whole.
     case listFailed(detail: String)
     /// The list changed while it was read.
@@ -81,7 +83,7 @@ public enum StopCause: Sendable, Hashable {
             .canaryRefused, .expiredToken, .signingFailed:
             true
         case .complete, .signal, .control, .deadline, .gaveUp, .noResponse, .brokenServer,
-            .canaryUnanswered, .ledgerFailed, .listFailed, .listChanged, .failed:
+            .canaryUnanswered, .ledgerFailed, .superseded, .listFailed, .listChanged, .failed:
             false
         }
     }

@@ -163,10 +163,12 @@ package final class RunCoordinator: Sendable {
 
 extension RunCoordinator.State {
     /// The first cause stays, but a disk that fails while the run drains is worse than whatever came
-    /// before: not all of what happened is in the ledger.
+    /// before: not all of what happened is in the ledger. Worse still is that the ledger is another's.
     mutating func stop(_ cause: StopCause) {
         switch (stop, cause) {
         case (nil, _): stop = cause
+        case (.superseded, _): break
+        case (_, .superseded): stop = cause
         case (.ledgerFailed, _): break
         case (_, .ledgerFailed): stop = cause
         default: break

@@ -17,7 +17,8 @@ package import Ring
     case close(connection: Int)
     /// Write bytes of the ledger's segment at an offset; answered by `wrote`, perhaps with fewer.
     case write(bytes: UnsafeRawBufferPointer, offset: UInt64)
-    /// Make what was written to the segment survive a power cut; answered by `synced`.
+    /// Make what was written to the segment durable, then check that no newer attempt has claimed the
+    /// ledger; answered by `synced` or `superseded`.
     case sync
     /// Hand over the next rows, at most about so many; answered by `chunk` or `listEnded`.
     case requestChunk(rowLimit: Int)
@@ -37,8 +38,10 @@ package enum ReactorCompletion {
     case closed(connection: Int)
     /// So many bytes were written to the segment, or a negative errno.
     case wrote(result: Int)
-    /// The segment was synced, or a negative errno.
+    /// The segment was synced, and the claim stood after that; or a negative errno.
     case synced(result: Int)
+    /// A newer attempt has claimed the ledger: what was synced may be unknown to it.
+    case superseded
     /// Rows to send.
     case chunk(RowChunk)
     /// There are no more rows.

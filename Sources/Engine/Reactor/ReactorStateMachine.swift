@@ -120,6 +120,9 @@ import TLS
         case .closed(let connection): closed(connection)
         case .wrote(let result): followDisk(recorder.wrote(result))
         case .synced(let result): followDisk(recorder.synced(result))
+        case .superseded:
+            recorder.abandon()
+            run.stop(.superseded)
         case .chunk(let chunk): arrived(chunk, now: now)
         case .listEnded:
             rows.chunks.listEnded()

@@ -13,7 +13,7 @@ struct SegmentRecorder: ~Copyable {
     private var syncing: UInt64?
     /// All before this position has to be synced: rows wait for their reservation, or the run ends.
     private var wanted: UInt64 = 0
-    /// Nothing can be written any more.
+    /// Nothing can or may be written any more.
     private(set) var hasFailed = false
     /// Since when verdicts wait to be written, monotonic nanoseconds; nil: none do.
     private var pendingSince: UInt64?
@@ -115,6 +115,13 @@ struct SegmentRecorder: ~Copyable {
         syncing = nil
         ledger.syncCompleted(upTo: position)
         return nil
+    }
+
+    /// The ledger is another attempt's: nothing more is written or synced, so that no row which waits for
+    /// that is sent.
+    mutating func abandon() {
+        hasFailed = true
+        syncing = nil
     }
 
     /// What does not hold although it always has to; nil if all is well.

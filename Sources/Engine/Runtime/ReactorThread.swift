@@ -17,6 +17,7 @@ package final class ReactorThread: @unchecked Sendable {
     private let trace: FrameTraceFile?
     private let inbox: Inbox
     private let segment: Int32
+    private let claim: Int32
     private let campaign: UInt64
     private let epoch: UInt32
     private let ended = Atomic<Bool>(false)
@@ -32,7 +33,7 @@ package final class ReactorThread: @unchecked Sendable {
         reactor: Int, settings: ReactorSettings, coordinator: RunCoordinator,
         services: ReactorServices,
         recipe: TLSRecipe, pool: ChunkPool, layout: RowLayout, campaign: UInt64,
-        epoch: UInt32, segment: Int32, trace: FrameTraceFile?
+        epoch: UInt32, segment: Int32, claim: Int32, trace: FrameTraceFile?
     ) throws(BroadsideError) {
         self.reactor = reactor
         self.settings = settings
@@ -45,6 +46,7 @@ package final class ReactorThread: @unchecked Sendable {
         self.campaign = campaign
         self.epoch = epoch
         self.segment = segment
+        self.claim = claim
         inbox = try Inbox()
     }
 
@@ -119,8 +121,8 @@ package final class ReactorThread: @unchecked Sendable {
         // The kernel may read the machine's memory until the driver's ring has ended: it ends first.
         do {
             var driver = try RingDriver<Records>(
-                slots: machine.slotCount, segment: segment, inbox: inbox, services: services,
-                reactor: reactor)
+                slots: machine.slotCount, segment: segment, claim: claim, inbox: inbox,
+                services: services, reactor: reactor)
             try driver.run(&machine)
         } catch {
             let cause = StopCause.failed(detail: "\(error)")

@@ -10,7 +10,7 @@ import Support
     /// in the lower bytes.
     private enum Operation: UInt64 {
         case connect = 1
-        case receive, send, cancel, close, write, sync, inbox
+        case receive, send, cancel, close, write, sync, claim, inbox
     }
 
     /// A slot's socket and what of it is under way.
@@ -27,6 +27,10 @@ import Support
     private var ring: Ring
     private var sockets: [Slot]
     private let segment: Int32
+    /// The attempt's claim on the ledger, open; -1: there is none.
+    private let claim: Int32
+    /// The kernel may fill it in until the ring has ended, which is before this is freed: see `deinit`.
+    private let claimStatus: FileStatus
     private let inbox: Inbox
     private let services: ReactorServices
     private let reactor: Int
@@ -44,11 +48,14 @@ import Support
     static var bufferSize: Int { 32_768 }
 
     init(
-        slots: Int, segment: Int32, inbox: Inbox, services: ReactorServices, reactor: Int
+        slots: Int, segment: Int32, claim: Int32, inbox: Inbox, services: ReactorServices,
+        reactor: Int
     ) throws(RingError) {
         ring = try Self.makeRing()
         sockets = Array(repeating: Slot(), count: slots)
         self.segment = segment
+        self.claim = claim
+        claimStatus = FileStatus()
         self.inbox = inbox
         self.services = services
         self.reactor = reactor
@@ -147,7 +154,15 @@ import Support
             machine.completed(.wrote(result: Int(completion.result)), now: now)
             return
         case .sync:
-            machine.completed(.synced(result: Int(completion.result)), now: now)
+            guard completion.result >= 0, claim >= 0 else {
+                machine.completed(.synced(result: Int(completion.result)), now: now)
+                return
+            }
+            // Only now: a newer attempt that removes the claim after this reads what was synced.
+            ring.status(of: claim, into: claimStatus, userData: userData(.claim, 0))
+            return
+        case .claim:
+            machine.completed(claimCompletion(completion.result), now: now)
             return
         case .inbox:
             for box in inbox.takeAll() { machine.completed(box.completion, now: now) }
@@ -213,6 +228,15 @@ import Support
         }
         sockets[slot] = Slot()
         machine.completed(.closed(connection: slot), now: now)
+    }
+
+    /// What the claim's status means for the sync before it.
+    private func claimCompletion(_ result: Int32) -> ReactorCompletion {
+        // ESTALE: removed on the NFS server, by another machine.
+        if result == -ESTALE || result == -ENOENT { return .superseded }
+        guard result >= 0 else { return .synced(result: Int(result)) }
+        return claimStatus.linkCount > 0 && claimStatus.byteCount > 0
+            ? .synced(result: 0) : .superseded
     }
 
     // MARK: Submissions

@@ -84,6 +84,7 @@ package struct StopAdvice {
             resume("check the clock of this machine, then --resume continues")
         case .signingFailed: resume("check --auth-key, then --resume continues")
         case .ledgerFailed: resume("make room on its disk, then --resume continues")
+        case .superseded: resume("if that one ends with rows left, --resume continues")
         case .listFailed, .listChanged: resume("then --resume continues")
         }
     }

@@ -11,7 +11,7 @@ public enum Fault: String, CaseIterable, Sendable {
     case gatewayLate, gatewayStays
     // Of a process: its connections are those that stand.
     case noConnection, noName, shortWrite, writeFails, syncFails, kill, powerCut, signal
-    case secondSignal, reload, newToken, newRate, growth, calm, freeze
+    case secondSignal, reload, newToken, newRate, growth, calm, freeze, claimed
 
     /// Whether it befalls one request, so that there always is a row.
     private var isOfRequest: Bool { Fault.ofRequests.contains(self) }
@@ -28,7 +28,7 @@ public enum Fault: String, CaseIterable, Sendable {
 
     private static let ofProcesses: Set<Fault> = [
         .noConnection, .noName, .shortWrite, .writeFails, .syncFails, .kill, .powerCut, .signal,
-        .secondSignal, .reload, .newToken, .newRate, .growth, .calm, .freeze,
+        .secondSignal, .reload, .newToken, .newRate, .growth, .calm, .freeze, .claimed,
     ]
 
     private var isGoAway: Bool {

@@ -221,6 +221,8 @@ extension Simulation {
                 || isSlow
                 || faults.requestsPerConnection > 0
                 || (cause == .canaryUnanswered && isCanaryUnanswered(process))
+        case .superseded:
+            isJustified = process.claimedAt != nil
         case .ledgerFailed:
             isJustified = faults.diskFailure > 0
         case .listFailed, .listChanged, .failed:

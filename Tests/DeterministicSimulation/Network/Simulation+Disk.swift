@@ -6,6 +6,7 @@ extension Simulation {
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int, for reactor: SimulatedReactor) {
         precondition(reactor.pendingWrite == nil, "one write at a time")
+        if reactor.isSuperseded { fail("a write into a ledger that is another attempt's") }
         if bytes.count > Self.writeCountMax { fail("a write of \(bytes.count) bytes") }
         reactor.pendingWrite = SimulatedReactor.PendingWrite(
             bytes: bytes, copy: Array(bytes), offset: offset)
@@ -36,6 +37,7 @@ extension Simulation {
 
     func sync(for reactor: SimulatedReactor) {
         precondition(reactor.pendingSync == nil, "one sync at a time")
+        if reactor.isSuperseded { fail("a sync of a ledger that is another attempt's") }
         reactor.pendingSync = segments[segments.count - 1][reactor.index].content.count
         events.insert(
             .syncDone(reactor: reactor.index, epoch: process.epoch),
@@ -51,6 +53,10 @@ extension Simulation {
             return
         }
         segments[segments.count - 1][reactor.index].synced(upTo: count)
+        guard process.claimedAt == nil else {
+            deliver(.completion(.superseded), to: reactor)
+            return
+        }
         deliver(.completion(.synced(result: 0)), to: reactor)
     }
 

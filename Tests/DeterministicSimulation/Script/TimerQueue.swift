@@ -28,6 +28,8 @@ enum SimulationEvent {
     case signal(epoch: Int, isSecond: Bool)
     /// The process is stopped as a whole (SIGSTOP, a frozen container), for so long.
     case freeze(epoch: Int, UInt64)
+    /// A newer attempt claims the ledger while the process still runs, and reads it.
+    case claim(epoch: Int)
     /// The operator changes the rate.
     case rate(epoch: Int, UInt64?)
     /// The run gets more connections.

@@ -15,4 +15,17 @@ import Testing
         coordinator.stop(.signal)
         #expect(coordinator.stopCause == .ledgerFailed(detail: "full"))
     }
+
+    @Test func `A ledger that is another attempt's is the cause, whatever came before or after`() {
+        for first in [StopCause.signal, .ledgerFailed(detail: "full")] {
+            let coordinator = RunCoordinator(
+                authorization: nil, issuedAt: 0, milliRate: nil, abortAfter: 50,
+                maxBadTokensPercent: 50, sign: nil)
+            coordinator.stop(first)
+            coordinator.stop(.superseded)
+            #expect(coordinator.stopCause == .superseded)
+            coordinator.stop(.ledgerFailed(detail: "full"))
+            #expect(coordinator.stopCause == .superseded)
+        }
+    }
 }

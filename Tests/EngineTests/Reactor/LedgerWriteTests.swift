@@ -1,3 +1,4 @@
+import Campaign
 import Support
 import Testing
 
@@ -52,6 +53,22 @@ struct LedgerWriteTests {
         run.run(for: 10 * second) { run.turns - before >= 300 }
         // Timers that need no precision are looked at 20 times a second.
         #expect(run.turns - before < 300)
+    }
+
+    @Test func `Rows whose reservation a newer attempt may not know are not sent`() throws {
+        let run = try ScriptedRun(rows: 5000) { $0.milliRatePerConnection = 1_000_000 }
+        run.run(for: second)
+        run.holdsSyncs = true
+        run.run { !run.heldSyncs.isEmpty }
+        // Rows of earlier reservations are sent until none is left.
+        run.run(for: second)
+        let (requests, writes) = (run.requests.count, run.writes.count)
+        #expect(requests < 5000)
+        run.supersede()
+        run.run { run.coordinator.isStopping }
+        #expect(run.coordinator.stopCause == .superseded)
+        run.run(for: 10 * second)
+        #expect(run.requests.count == requests && run.writes.count == writes)
     }
 
     @Test func `Where the disk is behind, connections wait for it, and that is said`() throws {

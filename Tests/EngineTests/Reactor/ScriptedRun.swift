@@ -327,6 +327,12 @@ final class ScriptedRun {
         }
     }
 
+    /// A newer attempt has claimed the ledger, which the reactors find out behind the syncs that are in flight.
+    func supersede() {
+        for index in heldSyncs { reactors[index].inbox.append(.completion(.superseded)) }
+        heldSyncs = []
+    }
+
     /// The disk fails at all syncs that are in flight.
     func failSyncs(errno: Int32) {
         for index in heldSyncs {

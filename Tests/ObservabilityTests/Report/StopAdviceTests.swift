@@ -38,7 +38,8 @@ import Testing
     @Test(
         arguments: [
             .signal, .control, .expiredToken(isSupplied: true), .expiredToken(isSupplied: false),
-            .signingFailed, .ledgerFailed(detail: "full"), .listFailed(detail: "cut"),
+            .signingFailed, .ledgerFailed(detail: "full"), .superseded,
+            .listFailed(detail: "cut"),
             .listChanged(detail: "grown"), .failed(detail: "ring"), .canaryUnanswered,
             .gaveUp(.init(.connect, "refused")), .noResponse(seconds: 60, last: nil),
             .brokenServer(.init(.protocol, "x")),
