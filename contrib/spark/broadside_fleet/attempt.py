@@ -1,0 +1,250 @@
+"""One part, from its frozen list to its finished ledger, on the machine that a scheduler chose."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from . import child as children
+from .errors import FleetError
+from .exit_codes import Decision, decide
+from .files import read_json, write_json
+from .rate import read_share
+from .work import Work
+
+ATTEMPTS_LIMIT = 5
+"""Attempts at a part in one task that end with rows remaining or with an error."""
+
+WAIT_SECONDS_LIMIT = 600
+"""How long a task waits for the ledger of an attempt whose process is still ending."""
+
+LOG_BYTES_LIMIT = 64 << 20
+"""The most bytes of a part's log: an attempt that finds more begins a new one."""
+
+LINE_BYTES_LIMIT = 64 << 10
+"""The most bytes of a line of progress; of longer ones nothing is read."""
+
+POLL_SECONDS = 0.2
+STATUS_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Sending:
+    """What the attempts of all parts have in common.
+
+    Attributes:
+        work: The shared directory.
+        broadside: The command.
+        rated: Whether each part waits for its share of a rate.
+        canary: Rows of part 1 that go first; 0: no canary.
+        canary_part: The part with the canary: the first that has rows.
+        start: Names this start of the driver; what an earlier start left behind does not count.
+    """
+
+    work: Work
+    broadside: str
+    rated: bool
+    canary: int
+    canary_part: int
+    start: str
+
+    @property
+    def rate_file(self) -> Any:
+        """The division of the rate."""
+        return self.work.run / "rate.json"
+
+    @property
+    def cancel_file(self) -> Any:
+        """Why the campaign ends early, if it does."""
+        return self.work.run / "cancel.json"
+
+    def cancelled(self) -> Optional[dict[str, Any]]:
+        """What ended this start of the campaign early: `part`, `code`, `message`; else None."""
+        cause = read_json(self.cancel_file)
+        return cause if cause is not None and cause["start"] == self.start else None
+
+
+class PartAttempt:
+    """The attempts at one part by one task."""
+
+    def __init__(self, sending: Sending, part: int) -> None:
+        self.sending = sending
+        self.part = part
+        self.work = sending.work
+        self.manifest = self.work.read_manifest()
+        self.applied = 0
+        self.share: Optional[int] = None
+        self.progress: dict[str, Any] = {}
+        self.message = ""
+
+    def run(self) -> dict[str, Any]:
+        """Sends the part.
+
+        Returns:
+            `part`, `code` (0 or 6) and `summary`, Broadside's; also in the part's result file.
+
+        Raises:
+            FleetError: With the exit code of the last attempt. The cause is in the cancel file if no
+                other part should be sent either.
+        """
+        failures = 0
+        waited_since: Optional[float] = None
+        self._stop_if_cancelled()
+        try:
+            self.work.check_part(self.part, self.manifest)
+        except FleetError as error:
+            self._cancel(error.exit_code, error.message)
+            raise
+        while True:
+            if self.sending.rated:
+                self._await_share()
+            code = self._attempt()
+            decision = decide(code)
+            if decision is Decision.FINISHED:
+                return self._finish(code)
+            if decision is Decision.CANCEL:
+                self._cancel(code, self.message)
+                raise FleetError(f"part {self.part}: {self.message}", code)
+            self._stop_if_cancelled()
+            if decision is Decision.WAIT:
+                now = time.monotonic()
+                waited_since = now if waited_since is None else waited_since
+                if now - waited_since > WAIT_SECONDS_LIMIT:
+                    raise FleetError(f"part {self.part}: {self.message}", code)
+                time.sleep(1)
+                continue
+            waited_since = None
+            failures += 1
+            if failures >= ATTEMPTS_LIMIT:
+                raise FleetError(f"part {self.part}: {self.message}", max(code, 1))
+            time.sleep(min(2.0**failures, 60))
+
+    def _arguments(self) -> list[str]:
+        ledger = self.work.ledger(self.part)
+        begun = self.work.state("begun", self.part).exists()
+        arguments = [
+            self.sending.broadside, "send", "--campaign", str(self.work.campaign),
+            "--tokens", str(self.work.part_file(self.part)), "--format", "csv",
+            "--token-column", self.manifest["columns"][0],
+            "--part", f"{self.part}/{self.manifest['parts']}",
+            "--campaign-id", self.manifest["campaign_id"],
+            "--label", f"fleet_part={self.part}",
+            "--ledger", str(ledger), "--must-resume" if begun else "--resume", "--yes",
+            "--progress", "json", "--summary", str(self.work.state("summary", self.part)),
+        ]
+        if self.share is not None:
+            arguments += ["--rate", str(self.share)]
+        if self.sending.canary and self.part == self.sending.canary_part:
+            arguments += ["--canary", str(self.sending.canary)]
+        elif self.sending.canary:
+            arguments.append("--assume-canary")
+        return arguments
+
+    def _attempt(self) -> int:
+        log = self.work.state("log", self.part)
+        self.message = "it ended without a message"
+        too_long = log.exists() and log.stat().st_size > LOG_BYTES_LIMIT
+        with open(log, "wb" if too_long else "ab") as errors, open(log, "rb") as reader:
+            reader.seek(0, os.SEEK_END)
+            process = children.start(self._arguments(), errors)
+            reported = float("-inf")
+            rest = b""
+            try:
+                while True:
+                    code = process.poll()
+                    rest = self._read(rest + reader.read())
+                    self._note_begin()
+                    now = time.monotonic()
+                    if code is not None:
+                        return code
+                    if now - reported >= STATUS_SECONDS:
+                        reported = now
+                        if self.sending.cancelled():
+                            children.end(process)
+                            continue
+                        self._apply_share()
+                        self._report("running")
+                    time.sleep(POLL_SECONDS)
+            finally:
+                # A task that is interrupted leaves no process behind.
+                children.end(process)
+
+    def _note_begin(self) -> None:
+        """Notes durably that there is a ledger: from now on its absence is an error (`--must-resume`).
+
+        Not before the first attempt: that one may be killed before it makes its ledger, and nothing was
+        sent then. If the machine dies within `POLL_SECONDS` of the ledger's beginning, and the ledger
+        with it, this note is missing; the ledger's claim, which Broadside makes itself, is not.
+        """
+        begun = self.work.state("begun", self.part)
+        if not begun.exists() and (self.work.ledger(self.part) / "manifest.json").exists():
+            write_json(begun, {"part": self.part, "campaign_id": self.manifest["campaign_id"]})
+
+    def _read(self, data: bytes) -> bytes:
+        """Takes lines of progress and messages; returns the beginning of the next line."""
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            text = line.decode(errors="replace")
+            if text.startswith("{"):
+                try:
+                    self.progress = json.loads(text)
+                except ValueError:
+                    continue
+            elif text.startswith("broadside: "):
+                self.message = text.removeprefix("broadside: ")
+        return rest if len(rest) <= LINE_BYTES_LIMIT else b""
+
+    def _report(self, state: str) -> None:
+        write_json(self.work.state("status", self.part), {
+            "start": self.sending.start, "part": self.part, "state": state, "applied": self.applied,
+            "progress": self.progress, "process": os.getpid(),
+        }, durable=False)
+
+    def _await_share(self) -> None:
+        while (found := read_share(self.sending.rate_file, self.part)) is None:
+            self._stop_if_cancelled()
+            self._report("waiting")
+            time.sleep(STATUS_SECONDS)
+        self.applied, self.share = found
+
+    def _apply_share(self) -> None:
+        """Passes a new share to the run. While no run listens yet or any more, it is tried again."""
+        if not self.sending.rated:
+            return
+        found = read_share(self.sending.rate_file, self.part)
+        if found is None:
+            return
+        sequence, share = found
+        if share != self.share:
+            done = subprocess.run(
+                [self.sending.broadside, "control", "--ledger", str(self.work.ledger(self.part)),
+                 "rate", str(share)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if done.returncode != 0:
+                return
+        self.applied, self.share = sequence, share
+
+    def _finish(self, code: int) -> dict[str, Any]:
+        result = {
+            "part": self.part, "code": code, "campaign_id": self.manifest["campaign_id"],
+            "summary": read_json(self.work.state("summary", self.part)) or {},
+        }
+        write_json(self.work.state("result", self.part), result)
+        self._report("ended")
+        return result
+
+    def _cancel(self, code: int, message: str) -> None:
+        if not self.sending.cancelled():
+            write_json(self.sending.cancel_file, {
+                "start": self.sending.start, "part": self.part, "code": code, "message": message})
+        self._report("ended")
+
+    def _stop_if_cancelled(self) -> None:
+        cause = self.sending.cancelled()
+        if cause:
+            self._report("ended")
+            raise FleetError(f"part {cause['part']}: {cause['message']}", int(cause["code"]))

@@ -1,0 +1,172 @@
+"""The campaign file: as Broadside reads it, with what belongs to the whole campaign separated."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+from .errors import FleetError
+from .files import write_json
+from .work import Work
+
+# What makes a campaign another one. `payload` and `payload-by` count with the bytes of their files.
+_IDENTITY = (
+    "topic", "push-type", "priority", "expiration", "collapse-id", "environment", "duplicates",
+    "suppress", "protocol", "binary-command",
+)
+# What each part has of its own, or what the driver decides.
+_PER_PART = (
+    "tokens", "format", "token-column", "ledger", "resume", "must-resume", "retry", "summary", "report",
+    "metrics", "control", "progress", "log", "trace-frames", "part", "campaign-id", "assume-canary",
+    "canary", "rate", "yes",
+)
+_REFUSED = ("shard", "limit", "to", "preview", "dry-run")
+
+PAYLOADS_LIMIT = 4096
+"""The most payload files of a campaign."""
+
+
+@dataclass(frozen=True)
+class CampaignFile:
+    """A campaign file, read.
+
+    Attributes:
+        options: What each part is sent with, by the long names of options.
+        columns: Columns that payloads and headers take their values from, in order of their first use.
+        digest: SHA-256 of what all parts must have in common, in hexadecimal digits.
+        rate: Requests per second in all; None: unlimited.
+        canary: Rows of part 1 that go first; None if the file names none.
+        max_invalid: Percent of rows that may be invalid.
+    """
+
+    options: dict[str, Any]
+    columns: list[str]
+    digest: str
+    rate: Optional[float]
+    canary: Optional[int]
+    max_invalid: float
+
+    def write(self, work: Work) -> None:
+        """Copies the campaign and its payloads into the work directory, for all machines."""
+        options = dict(self.options)
+        if "payload" in options:
+            shutil.copyfile(options["payload"], work.frozen / "payload.json")
+            options["payload"] = str(work.frozen / "payload.json")
+        if "payload-by" in options:
+            column, directory = str(options["payload-by"]).split("=", 1)
+            target = work.frozen / "payloads"
+            target.mkdir(mode=0o700, exist_ok=True)
+            for path in _payload_files(Path(directory)):
+                shutil.copyfile(path, target / path.name)
+            options["payload-by"] = f"{column}={target}"
+        write_json(work.campaign, options)
+
+
+def read_campaign(path: Path, broadside: str) -> CampaignFile:
+    """Reads a campaign file through `broadside send --print-campaign`.
+
+    Raises:
+        FleetError: Exit code 2 with Broadside's own message if the file is wrong.
+    """
+    # The list is each part's own: any file will do here, and it is not read.
+    printed = run(
+        broadside, "send", "--campaign", str(path), "--tokens", os.devnull, "--print-campaign")
+    options = json.loads(printed)
+    for name in _REFUSED:
+        if name in options:
+            raise FleetError(f"{path}: {name} does not go with parts: remove it")
+    digest = hashlib.sha256()
+    for name in _IDENTITY:
+        digest.update(json.dumps([name, options.get(name)]).encode())
+    files: list[Path] = []
+    columns: dict[str, None] = {}
+    if "payload-by" in options:
+        column, directory = str(options["payload-by"]).split("=", 1)
+        columns[column] = None
+        files += _payload_files(Path(directory))
+    if "payload" in options:
+        files.append(Path(options["payload"]))
+    for file in files:
+        try:
+            data = file.read_bytes()
+            _collect(json.loads(data), columns)
+        except OSError as error:
+            raise FleetError(f"{file}: {error.strerror}") from error
+        except ValueError as error:
+            raise FleetError(f"{file}: is not JSON: {error}") from error
+        digest.update(json.dumps([file.name, hashlib.sha256(data).hexdigest()]).encode())
+    _collect(options.get("collapse-id"), columns)
+    return CampaignFile(
+        options={key: value for key, value in options.items() if key not in _PER_PART},
+        columns=list(columns), digest=digest.hexdigest(), rate=_number(options.get("rate")),
+        canary=None if "canary" not in options else int(options["canary"]),
+        max_invalid=float(str(options.get("max-invalid", 10)).rstrip("%")))
+
+
+def run(*command: str) -> str:
+    """Runs Broadside to its end and returns what it printed.
+
+    Raises:
+        FleetError: With the last line of its errors and its exit code.
+    """
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    except OSError as error:
+        raise FleetError(f"--broadside {command[0]}: can't be started: {error.strerror}") from error
+    if done.returncode != 0:
+        said = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
+        code = done.returncode if done.returncode > 0 else 1
+        raise FleetError(said[-1].removeprefix("broadside: "), code)
+    return done.stdout
+
+
+def _number(value: Any) -> Optional[float]:
+    return None if value is None else float(value)
+
+
+def _payload_files(directory: Path) -> list[Path]:
+    files = sorted(directory.glob("*.json"))
+    if len(files) > PAYLOADS_LIMIT:
+        raise FleetError(f"{directory}: more than {PAYLOADS_LIMIT:,} payload files")
+    return files
+
+
+def _collect(value: Any, columns: dict[str, None]) -> None:
+    """Adds the columns of all templates in a JSON value, which need not be in any order."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            columns.update(dict.fromkeys(template_columns(item)))
+        elif isinstance(item, list):
+            waiting += reversed(item)
+        elif isinstance(item, dict):
+            waiting += reversed([*item.keys(), *item.values()])
+
+
+def template_columns(text: str) -> list[str]:
+    """The columns that `{{column}}`, `{{column:int}}` and `{{column|default}}` name in a text.
+
+    Braces that are not closed, and names that are wrong, are left to Broadside's own check.
+    """
+    columns = []
+    offset = 0
+    while (offset := text.find("{{", offset)) >= 0:
+        if text.startswith("{{{{", offset):
+            offset += 4
+            continue
+        end = text.find("}}", offset + 2)
+        if end < 0:
+            break
+        name = text[offset + 2:end].split("|", 1)[0]
+        name = name.rsplit(":", 1)[0] if ":" in name else name
+        columns.append(name.strip())
+        offset = end + 2
+    return columns

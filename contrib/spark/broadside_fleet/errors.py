@@ -1,0 +1,20 @@
+"""Errors that end a command with one line and a documented exit code."""
+
+from __future__ import annotations
+
+
+class FleetError(Exception):
+    """What made the work impossible.
+
+    Attributes:
+        message: What is wrong and how to fix it, one line without a final period.
+        exit_code: One of Broadside's exit codes: 1, 2, 3, 4, 5 or 7.
+    """
+
+    def __init__(self, message: str, exit_code: int = 2) -> None:
+        super().__init__(message, exit_code)
+        self.message = message
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        return self.message

@@ -1,0 +1,94 @@
+"""Files that survive a crash: complete under their name, or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import uuid
+from pathlib import Path
+from typing import Any, BinaryIO, Iterator, Optional
+
+from .errors import FleetError
+
+COPY_BYTES = 1 << 20
+"""Bytes that are read or compressed at a time."""
+
+STATE_BYTES_LIMIT = 16 << 20
+"""The most bytes of a JSON file in a work directory."""
+
+
+def sync_directory(path: Path) -> None:
+    """Makes new names in a directory durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Writes a file under a temporary name, syncs and renames it when the block ends without an error."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.new")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        sync_directory(path.parent)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def write_json(path: Path, value: Any, durable: bool = True) -> None:
+    """Replaces a JSON file as a whole.
+
+    Args:
+        path: The file; its directory exists.
+        value: What `json` can write.
+        durable: Whether it must survive a power cut; a file that is replaced each second need not.
+    """
+    text = json.dumps(value, indent=2, sort_keys=True) + "\n"
+    if durable:
+        with replacing(path) as file:
+            file.write(text.encode())
+        return
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.new")
+    try:
+        temporary.write_text(text)
+        os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def read_json(path: Path) -> Optional[dict[str, Any]]:
+    """The object in a JSON file; None if there is no such file.
+
+    Raises:
+        FleetError: Exit code 5 if the file can't be read or does not hold an object.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read(STATE_BYTES_LIMIT + 1)
+        value = json.loads(data) if len(data) <= STATE_BYTES_LIMIT else None
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise FleetError(f"{path}: can't be read: {error}", 5) from error
+    if not isinstance(value, dict):
+        raise FleetError(f"{path}: is damaged: restore it or start with another --work", 5)
+    return value
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while data := file.read(COPY_BYTES):
+            digest.update(data)
+    return digest.hexdigest()

@@ -1,0 +1,146 @@
+"""What a freeze begins with and ends with, whichever engine makes its parts."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Optional, Sequence
+
+from .campaign import CampaignFile
+from .errors import FleetError
+from .files import read_json, write_json
+from .part_files import missing_parts, write_manifest
+from .tokens import PARTS_LIMIT
+from .work import Work
+
+FILES_LIMIT = 100_000
+"""The most files of an input."""
+
+InputFiles = list[dict[str, Any]]
+"""`path`, `bytes` and `modified_ms` (Unix milliseconds) of each file, in the order of their paths."""
+
+
+@dataclass(frozen=True)
+class FreezeOptions:
+    """What is frozen.
+
+    Attributes:
+        input: The table, as it was named.
+        token_column: The column of tokens.
+        parts: From 1 to 1,023.
+        filter: A condition in SQL; None: all rows.
+        registered_column: A column that `prune` compares with APNs' timestamps; None: none.
+    """
+
+    input: str
+    token_column: str
+    parts: int
+    filter: Optional[str] = None
+    registered_column: Optional[str] = None
+
+    def columns(self, campaign: CampaignFile) -> list[str]:
+        """The columns that parts need, the token's first, none twice."""
+        names = [self.token_column, *campaign.columns]
+        if self.registered_column:
+            names.append(self.registered_column)
+        return list({name.lower(): name for name in reversed(names)}.values())[::-1]
+
+
+MakeParts = Callable[[dict[str, Any], list[int]], None]
+
+
+def freeze(
+    work: Work, options: FreezeOptions, campaign: CampaignFile, files: Callable[[], InputFiles],
+    columns: Sequence[str], make_parts: MakeParts
+) -> dict[str, Any]:
+    """Freezes a list, or continues a freeze that was interrupted.
+
+    Args:
+        work: Where; the caller holds its lock.
+        options: What is frozen.
+        campaign: For which campaign.
+        files: Lists the input's files; called before and after they are read.
+        columns: As the input names them, the token's first.
+        make_parts: Makes the parts with these numbers; 0: the count of rows without a token.
+
+    Returns:
+        The manifest.
+
+    Raises:
+        FleetError: Exit code 2 if the work directory holds another freeze, with the difference; 5 if
+            the input changed while it was read.
+    """
+    if not 1 <= options.parts <= PARTS_LIMIT:
+        raise FleetError(f"--parts {options.parts}: is not a number from 1 to {PARTS_LIMIT:,}")
+    asked: dict[str, Any] = {
+        "parts": options.parts, "columns": list(columns), "filter": options.filter,
+        "registered_column": options.registered_column, "campaign": campaign.digest,
+        "max_invalid": campaign.max_invalid, "files": files(),
+    }
+    if not asked["files"]:
+        raise FleetError(f"--input {options.input}: holds no file")
+    if len(asked["files"]) > FILES_LIMIT:
+        raise FleetError(f"--input {options.input}: more than {FILES_LIMIT:,} files")
+    pin = read_json(work.pin)
+    if pin is None:
+        pin = {**asked, "campaign_id": secrets.token_hex(8)}
+        write_json(work.pin, pin)
+    else:
+        problem = difference(pin, asked)
+        if problem:
+            raise FleetError(f"--work {work.root}: {problem}: use another --work for another campaign")
+    campaign.write(work)
+    manifest = read_json(work.manifest)
+    if manifest is not None:
+        return manifest
+    missing = missing_parts(work, options.parts)
+    if missing:
+        make_parts(pin, missing)
+        problem = difference(pin, {**asked, "files": files()})
+        if problem:
+            raise FleetError(
+                f"--input {options.input}: changed while it was frozen: {problem}: use another --work", 5)
+    manifest = write_manifest(work, pin)
+    for left in work.frozen.glob(".*.new"):
+        left.unlink(missing_ok=True)
+    return manifest
+
+
+def difference(pin: dict[str, Any], asked: dict[str, Any]) -> Optional[str]:
+    """The first difference between what was frozen and what is asked for; None if there is none."""
+    for key, name in (
+        ("parts", "--parts"), ("columns", "the columns"), ("filter", "--filter"),
+        ("registered_column", "--registered-column"), ("max_invalid", "--max-invalid"),
+    ):
+        if pin[key] != asked[key]:
+            return f"was frozen with {name} {pin[key]}, not {asked[key]}"
+    if pin["campaign"] != asked["campaign"]:
+        return "the campaign's payload, topic or headers are not those of its first start"
+    before = {file["path"]: file for file in pin["files"]}
+    now = {file["path"]: file for file in asked["files"]}
+    for path in sorted(before.keys() | now.keys()):
+        if path not in now:
+            return f"{path} was part of the input and is not any more"
+        if path not in before:
+            return f"{path} was not part of the input"
+        if before[path] != now[path]:
+            was, is_ = before[path], now[path]
+            return (
+                f"{path} has changed: {is_['bytes']:,} bytes of {is_['modified_ms']}, was"
+                f" {was['bytes']:,} bytes of {was['modified_ms']}")
+    return None
+
+
+def local_files(path: Path) -> InputFiles:
+    """The files of a table on a local file system, without hidden ones, as Spark lists them."""
+    if not path.exists():
+        raise FleetError(f"--input {path}: does not exist")
+    paths = [path] if path.is_file() else sorted(
+        found for found in path.rglob("*") if found.is_file() and not any(
+            name.startswith((".", "_")) for name in found.relative_to(path).parts))
+    return [
+        {"path": str(found.resolve()), "bytes": found.stat().st_size,
+         "modified_ms": found.stat().st_mtime_ns // 1_000_000}
+        for found in paths
+    ]

@@ -1,0 +1,140 @@
+"""Makes parts on one machine, with Arrow, and with DuckDB if there is a filter."""
+
+from __future__ import annotations
+
+import bisect
+import tempfile
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from .errors import FleetError
+from .files import write_json
+from .part_files import write_part
+from .rows import LINES_SCHEMA, lines_of
+from .work import Work
+
+BATCH_ROWS = 262_144
+"""Rows in memory while the table is read."""
+
+PART_ROWS_LIMIT = 32_000_000
+"""The most rows of a part, which is sorted in memory: about 6 GB."""
+
+
+class ArrowTable:
+    """A Parquet or ORC table on a local file system.
+
+    Attributes:
+        schema: The table's.
+    """
+
+    def __init__(self, files: list[str], kind: str) -> None:
+        """Opens the table.
+
+        Args:
+            files: Its files.
+            kind: `parquet` or `orc`.
+
+        Raises:
+            FleetError: Exit code 2 if a file is not of this kind.
+        """
+        self._files = files
+        self._kind = kind
+        try:
+            self._dataset = ds.dataset(files, format=kind)
+        except (pa.ArrowException, OSError) as error:
+            raise FleetError(f"--input: {str(error).splitlines()[0]}") from error
+        self.schema: pa.Schema = self._dataset.schema
+
+    def batches(self, columns: list[str], condition: Optional[str]) -> Iterator[pa.RecordBatch]:
+        """The rows for which a condition holds, in batches of at most `BATCH_ROWS`."""
+        if condition is None:
+            yield from self._dataset.to_batches(
+                columns=columns, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1)
+            return
+        try:
+            import duckdb
+        except ImportError as error:
+            raise FleetError("--filter needs DuckDB: pip install duckdb") from error
+        if self._kind != "parquet":
+            raise FleetError("--filter: works for Parquet only: omit it, or use Spark")
+        selected = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
+        try:
+            reader = duckdb.connect().execute(
+                f"SELECT {selected} FROM read_parquet($1) WHERE {condition}", [self._files]
+            ).fetch_record_batch(BATCH_ROWS)
+        except duckdb.Error as error:
+            raise FleetError(f"--filter {condition}: {str(error).splitlines()[0]}") from error
+        yield from reader
+
+
+def make_parts(work: Work, table: ArrowTable, pin: dict[str, Any], missing: list[int]) -> None:
+    """Makes the parts that are missing: reads the table once, then sorts part by part.
+
+    Args:
+        work: Where; rows are kept in a temporary directory in it.
+        table: The input.
+        pin: Number of parts, columns, filter.
+        missing: The parts to be made.
+
+    Raises:
+        FleetError: Exit code 2 if a part has more than `PART_ROWS_LIMIT` rows.
+    """
+    blank = 0
+    rows = dict.fromkeys(missing, 0)
+    with tempfile.TemporaryDirectory(prefix=".spill.", dir=work.frozen) as spill:
+        writers: dict[int, pa.RecordBatchStreamWriter] = {}
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        try:
+            for batch in table.batches(pin["columns"], pin["filter"]):
+                lines = lines_of(batch, pin["parts"], frozenset(missing)).sort_by("part")
+                numbers = lines.column(0).to_pylist()
+                start = 0
+                while start < len(numbers):
+                    part = numbers[start]
+                    end = _end_of(numbers, start)
+                    if part == 0:
+                        blank += sum(lines.column(1).slice(start, end - start).to_pylist())
+                    else:
+                        rows[part] += end - start
+                        if rows[part] > PART_ROWS_LIMIT:
+                            raise FleetError(
+                                f"--parts {pin['parts']}: a part has more than {PART_ROWS_LIMIT:,}"
+                                " rows: use more parts")
+                        if part not in writers:
+                            writers[part] = pa.ipc.new_stream(
+                                Path(spill, str(part)), LINES_SCHEMA, options=options)
+                        writers[part].write_batch(lines.slice(start, end - start))
+                    start = end
+        finally:
+            for writer in writers.values():
+                writer.close()
+        for part in missing:
+            if part:
+                write_part(
+                    work, part, pin["parts"], pin["columns"], _sorted_lines(Path(spill, str(part))))
+    if 0 in missing:
+        write_blank_count(work, blank)
+
+
+def write_blank_count(work: Work, rows: int) -> None:
+    """Records how many rows have no token."""
+    write_json(work.part_record(0), {"rows": rows})
+
+
+def _end_of(numbers: list[int], start: int) -> int:
+    """The end of a run of equal numbers in a sorted list."""
+    return bisect.bisect_right(numbers, numbers[start], start)
+
+
+def _sorted_lines(spilled: Path) -> Iterator[str]:
+    if not spilled.exists():
+        return
+    with pa.memory_map(str(spilled)) as source:
+        table = pa.ipc.open_stream(source).read_all()
+    # Bytes compare as in Spark: by the hash, then by the line's UTF-8.
+    table = table.sort_by([("hash", "ascending"), ("line", "ascending")])
+    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+        yield from batch.column(2).to_pylist()

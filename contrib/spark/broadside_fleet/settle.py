@@ -1,0 +1,174 @@
+"""What the ledgers hold, as tables: the outcome of each row, and the dead tokens."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+from pyspark.sql import DataFrame, SparkSession
+
+from .campaign import run
+from .errors import FleetError
+from .files import read_json, write_json
+from .work import Work
+
+GUARDED_ROWS = 1000
+"""Shorter lists may lose any share of their rows, as with `broadside prune`."""
+
+BLOCK_BYTES = 4 << 20
+"""Bytes of an export that are read at a time."""
+
+_EXPORT = pa.schema([
+    ("line", pa.int64()), ("token", pa.string()), ("state", pa.string()), ("status", pa.int32()),
+    ("reason", pa.string()), ("apns_timestamp_ms", pa.int64()), ("attempts", pa.int32()),
+    ("apns_id", pa.string()), ("settled_at_ms", pa.int64()),
+])
+OUTCOMES = (
+    "part int, line long, token string, state string, status int, reason string, apns_timestamp_ms long,"
+    " attempts int, apns_id string, settled_at_ms long")
+"""A row per settled row: `line` is that of the part's list; times are Unix milliseconds."""
+
+DEAD = "token string"
+"""A row per dead token, in lower case."""
+
+
+class Settlement:
+    """The tables of a campaign whose parts are finished."""
+
+    def __init__(self, spark: SparkSession, work: Work, broadside: str) -> None:
+        self.spark = spark
+        self.work = work
+        self.broadside = broadside
+        self.manifest = work.read_manifest()
+        self.parts = [file["part"] for file in self.manifest["files"] if file["rows"]]
+
+    def write_outcomes(self, target: str) -> None:
+        """Writes the outcome of each row to Parquet; rows as `OUTCOMES` says."""
+        work, broadside = self.work, self.broadside
+        self._write(target, "outcomes", self._table(
+            lambda part: export(work, broadside, part), OUTCOMES))
+
+    def write_dead(self, target: str, registered: Optional[str], max_removed: float) -> None:
+        """Writes the tokens that `broadside prune` removes to Parquet; rows as `DEAD` says.
+
+        All copies of a token are in one part, so that a part's own ledger decides about it.
+
+        Raises:
+            FleetError: Exit code 2 if more than `max_removed` percent of all rows would go.
+        """
+        work, broadside = self.work, self.broadside
+        column = self.manifest["columns"][0]
+        table = self._table(
+            lambda part: dead(work, broadside, part, column, registered), "token string, rows int")
+        table = table.groupBy("token").sum("rows").toDF("token", "rows").persist()
+        try:
+            count = table.groupBy().sum("rows").collect()[0][0] or 0
+            rows = self.manifest["rows"]
+            if rows >= GUARDED_ROWS and count * 100 > max_removed * rows:
+                raise FleetError(
+                    f"--dead {target}: {count:,} of {rows:,} rows would be removed, more than"
+                    f" --max-removed {max_removed:g} percent: nothing is written")
+            self._write(target, "dead", table.select("token"))
+        finally:
+            table.unpersist()
+
+    def _table(self, rows_of: Any, schema: str) -> DataFrame:
+        parts = self.parts
+
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for index in batch.column(0).to_pylist():
+                    yield from rows_of(parts[index])
+
+        return self.spark.range(0, len(parts), 1, len(parts)).mapInArrow(read, schema)
+
+    def _write(self, target: str, name: str, table: DataFrame) -> None:
+        """Commits a table once: an interrupted write is begun again, a foreign one is never replaced."""
+        note = self.work.run / f"{name}.json"
+        begun = read_json(note)
+        if begun is not None and begun["target"] == target and begun["done"]:
+            return
+        mine = begun is not None and begun["target"] == target
+        if not mine:
+            if self._exists(target):
+                raise FleetError(f"--{name} {target}: exists already: name another path")
+            write_json(note, {"target": target, "done": False})
+        table.write.mode("overwrite").parquet(target)
+        write_json(note, {"target": target, "done": True})
+
+    def _exists(self, target: str) -> bool:
+        jvm: Any = self.spark._jvm
+        path = jvm.org.apache.hadoop.fs.Path(target)
+        return bool(path.getFileSystem(self.spark._jsc.hadoopConfiguration()).exists(path))
+
+
+def export(work: Work, broadside: str, part: int) -> Iterator[pa.RecordBatch]:
+    """The settled rows of a part, as `ledger export` writes them, with the part's number.
+
+    Raises:
+        FleetError: With the export's exit code, after its last row.
+    """
+    with tempfile.TemporaryFile() as errors, subprocess.Popen(
+        [broadside, "ledger", "export", "--ledger", str(work.ledger(part)),
+         "--tokens", str(work.part_file(part)), "--format", "jsonl"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+    ) as process:
+        try:
+            rows = pa.json.open_json(
+                process.stdout, read_options=pa.json.ReadOptions(block_size=BLOCK_BYTES),
+                parse_options=pa.json.ParseOptions(
+                    explicit_schema=_EXPORT, unexpected_field_behavior="error"))
+            for batch in rows:
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array([part] * batch.num_rows, pa.int32()), *batch.columns],
+                    names=["part", *_EXPORT.names])
+        except pa.ArrowInvalid:
+            # An export that fails writes nothing: its own message says why.
+            if process.wait() == 0:
+                raise
+        if process.wait() != 0:
+            errors.seek(0)
+            said = errors.read().decode(errors="replace").splitlines() or ["no message"]
+            raise FleetError(f"part {part}: {said[-1]}", max(process.returncode, 1))
+
+
+def dead(
+    work: Work, broadside: str, part: int, column: str, registered: Optional[str]
+) -> Iterator[pa.RecordBatch]:
+    """The tokens of a part that `broadside prune` removes, with how many rows each has.
+
+    The guard of `prune` is held over the whole list instead of each part.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        removed = Path(directory, "removed.csv")
+        run(broadside, "prune", "--ledger", str(work.ledger(part)),
+            "--tokens", str(work.part_file(part)), "--token-column", column, "--format", "csv",
+            "--output", str(Path(directory, "kept.csv")), "--removed", str(removed),
+            "--max-removed", "100",
+            *(["--registered-column", registered] if registered else []))
+        table = pa.csv.open_csv(
+            removed, read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES),
+            parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(
+                include_columns=[column], column_types={column: pa.string()}))
+        for batch in table:
+            yield pa.RecordBatch.from_arrays(
+                [batch.column(0), pa.array([1] * batch.num_rows, pa.int32())],
+                names=["token", "rows"])
+
+
+def write_report(work: Work, broadside: str, parts: list[int], target: Path) -> None:
+    """Writes one page about the campaign, from a ledger that is merged from all parts.
+
+    The merged ledger stays in the work directory, for `ledger find` and `prune`.
+    """
+    merged = work.root / "merged"
+    if not (merged / "manifest.json").exists():
+        run(broadside, "ledger", "merge", "--output", str(merged),
+            *(str(work.ledger(part)) for part in parts))
+    run(broadside, "report", "--ledger", str(merged), "--output", str(target))

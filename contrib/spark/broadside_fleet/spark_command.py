@@ -1,0 +1,118 @@
+"""`broadside_spark.py`: one campaign on Spark, from a table of devices to a table of outcomes."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Optional, Sequence
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from . import freeze_spark
+from .campaign import read_campaign
+from .driver import Driver
+from .errors import FleetError
+from .freeze import freeze
+from .freeze_command import add_freeze_options, check_with_broadside, freeze_options
+from .rows import check_columns
+from .settle import Settlement, write_report
+from .work import Work
+
+DEFAULT_CANARY = 1000
+"""Rows that go first if neither the command nor the campaign file says how many."""
+
+
+def arguments_of(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
+    """Reads the command line.
+
+    Raises:
+        FleetError: Exit code 2 if a value is out of range.
+    """
+    parser = argparse.ArgumentParser(
+        prog="broadside_spark.py", description=__doc__, allow_abbrev=False)
+    add_freeze_options(parser)
+    parser.add_argument("--format", default="parquet", metavar="NAME",
+                        help="format of the table: parquet, orc, or another of Spark's for files")
+    parser.add_argument("--outcomes", metavar="TABLE", help="write each row's outcome here, as Parquet")
+    parser.add_argument("--dead", metavar="TABLE", help="write the dead tokens here, as Parquet")
+    parser.add_argument("--max-removed", type=float, default=50, metavar="P",
+                        help="fail if more than P percent of the rows would be dead (default: 50)")
+    parser.add_argument("--report", type=Path, metavar="FILE.html",
+                        help="write one page about the whole campaign")
+    parser.add_argument("--rate", type=float, metavar="N",
+                        help="requests per second over all parts (default: the campaign file's)")
+    parser.add_argument("--canary", type=int, metavar="N",
+                        help="rows of the first part that go before all others; 0: none (default: the"
+                        f" campaign file's, or {DEFAULT_CANARY:,})")
+    parsed = parser.parse_args(arguments)
+    if parsed.rate is not None and not 1 <= parsed.rate <= 1e9:
+        raise FleetError(f"--rate {parsed.rate:g}: is not a number from 1 to 1,000,000,000")
+    if parsed.canary is not None and parsed.canary < 0:
+        raise FleetError(f"--canary {parsed.canary}: is not a number of rows")
+    return parsed
+
+
+def ship_package(spark: SparkSession, directory: str) -> None:
+    """Sends this package to the executors, which need no installation of it."""
+    package = Path(__file__).parent
+    if package.parent.is_dir():
+        archive = shutil.make_archive(
+            str(Path(directory, "broadside_fleet")), "zip", package.parent, package.name)
+        spark.sparkContext.addPyFile(archive)
+
+
+def command(arguments: Optional[Sequence[str]]) -> int:
+    """Freezes, sends and settles what the arguments name; returns 0, or 6."""
+    parsed = arguments_of(arguments)
+    campaign = read_campaign(parsed.campaign, parsed.broadside)
+    spark = SparkSession.builder.appName("broadside").getOrCreate()
+    if spark.conf.get("spark.speculation", "false").lower() == "true":
+        raise FleetError(
+            "spark.speculation is true: a second attempt at a part would only wait for its ledger: set it"
+            " to false")
+    spark.sparkContext.setLogLevel("ERROR")
+    with tempfile.TemporaryDirectory() as directory:
+        ship_package(spark, directory)
+        options = freeze_options(parsed)
+        table = freeze_spark.read_table(spark, parsed.input, parsed.format)
+        schema = pa.schema(to_arrow_schema(table.schema))
+        columns = check_columns(schema, options.columns(campaign))
+        work = Work(parsed.work.resolve())
+        work.make()
+        with work.lock():
+            manifest = freeze(
+                work, options, campaign, lambda: freeze_spark.input_files(spark, table), columns,
+                lambda pin, missing: freeze_spark.make_parts(work, table, pin, missing))
+            check_with_broadside(work, manifest, parsed.broadside)
+            canary = parsed.canary if parsed.canary is not None else (
+                campaign.canary if campaign.canary is not None else DEFAULT_CANARY)
+            rate = parsed.rate if parsed.rate is not None else campaign.rate
+            driver = Driver(spark, work, parsed.broadside, rate, canary)
+            code = driver.run()
+            settlement = Settlement(spark, work, parsed.broadside)
+            if parsed.outcomes:
+                settlement.write_outcomes(parsed.outcomes)
+            if parsed.dead:
+                settlement.write_dead(parsed.dead, parsed.registered_column, parsed.max_removed)
+            if parsed.report:
+                write_report(work, parsed.broadside, settlement.parts, parsed.report)
+    print(f"campaign {manifest['campaign_id']}: finished, {manifest['rows']:,} rows in"
+          f" {len(driver.parts):,} parts, {manifest['rows_without_token']:,} rows without a token")
+    return code
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Runs the command; returns its exit code."""
+    try:
+        return command(arguments)
+    except FleetError as error:
+        print(f"broadside_spark: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"broadside_spark: {error.filename or 'a file'}: {error.strerror}", file=sys.stderr)
+        return 5

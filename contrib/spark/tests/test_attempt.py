@@ -1,0 +1,104 @@
+"""A part, with a command in Broadside's place that ends as a test says."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broadside_fleet.attempt import PartAttempt, Sending
+from broadside_fleet.errors import FleetError
+from broadside_fleet.files import read_json, write_json
+
+from devices import Table, table
+
+
+class FakeBroadside:
+    """A command that ends with one exit code after the other, and notes its arguments."""
+
+    def __init__(self, directory: Path, *codes: int) -> None:
+        self.directory = directory
+        self.codes = directory / "codes"
+        self.codes.write_text(" ".join(map(str, codes)) + " ")
+        self.path = directory / "fake-broadside"
+        self.path.write_text(
+            "#!/bin/sh\n"
+            f"echo \"$@\" >>{directory}/calls\n"
+            "while [ $# -gt 0 ]; do case $1 in --ledger) l=$2;; --summary) s=$2;; esac; shift; done\n"
+            f"mkdir -p $l; read -r code rest <{self.codes}; echo \"$rest \" >{self.codes}\n"
+            "[ $code = 2 ] || echo {} >$l/manifest.json\n"
+            "echo '{\"rows\": 5, \"remaining\": 0}' >$s\n"
+            "echo \"broadside: code $code: do this\" >&2; exit $code\n")
+        self.path.chmod(0o755)
+
+    def calls(self) -> list[str]:
+        return (self.directory / "calls").read_text().splitlines()
+
+
+def sending(table: Table, fake: FakeBroadside, **changes: Any) -> Sending:
+    values = {"work": table.work, "broadside": str(fake.path), "rated": False, "canary": 30,
+              "canary_part": 1, "start": "s"}
+    return Sending(**{**values, **changes})
+
+
+def test_an_attempt_follows_exit_codes(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    table.freeze()
+    fake = FakeBroadside(table.directory, 3, 7, 7, 5, 6)
+    result = PartAttempt(sending(table, fake), 2).run()
+    assert (result["code"], result["summary"]["rows"]) == (6, 5)
+    calls = fake.calls()
+    assert len(calls) == 5
+    assert "--part 2/3" in calls[0] and "--assume-canary" in calls[0] and "--canary " not in calls[0]
+    assert [("--must-resume" in call, "--resume" in call) for call in calls] == (
+        [(False, True)] + [(True, False)] * 4)
+    assert read_json(table.work.state("result", 2)) == result
+
+
+def test_an_attempt_gives_up_after_a_bounded_number(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    table.freeze()
+    fake = FakeBroadside(table.directory, *[3] * 50)
+    with pytest.raises(FleetError, match="part 2: code 3: do this") as error:
+        PartAttempt(sending(table, fake), 2).run()
+    assert error.value.exit_code == 3 and len(fake.calls()) == 5
+    assert sending(table, fake).cancelled() is None
+
+
+@pytest.mark.parametrize("code", [2, 4])
+def test_a_wrong_campaign_is_cancelled(table: Table, code: int) -> None:
+    table.freeze()
+    fake = FakeBroadside(table.directory, code)
+    common = sending(table, fake)
+    with pytest.raises(FleetError):
+        PartAttempt(common, 1).run()
+    assert common.cancelled() == {"start": "s", "part": 1, "code": code,
+                                  "message": f"code {code}: do this"}
+    assert "--canary 30" in fake.calls()[0]
+    # No other part starts, and a later start of the driver is not bound by it.
+    with pytest.raises(FleetError, match="part 1: code"):
+        PartAttempt(common, 2).run()
+    assert len(fake.calls()) == 1
+    assert sending(table, fake, start="t").cancelled() is None
+
+
+def test_a_part_waits_for_its_share(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    table.freeze()
+    fake = FakeBroadside(table.directory, 0)
+    common = sending(table, fake, rated=True)
+    waits = []
+
+    def sleep(_: float) -> None:
+        waits.append(read_json(table.work.state("status", 2)))
+        if len(waits) == 3:
+            write_json(common.rate_file, {"sequence": 9, "total": 5, "shares": {"2": 5}})
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    write_json(common.rate_file, {"sequence": 8, "total": 5, "shares": {"1": 5}})
+    PartAttempt(common, 2).run()
+    assert waits[0] and waits[0]["state"] == "waiting"
+    assert "--rate 5" in fake.calls()[0] and len(fake.calls()) == 1

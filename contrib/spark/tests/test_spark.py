@@ -1,0 +1,65 @@
+"""A campaign on Spark, with an executor killed in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from conftest import BROADSIDE, Simulator, wait_for
+from fleet import BLANK, ROWS, check, executor_of, make_table, running_parts, start
+
+from broadside_fleet.freeze_command import main as freeze
+
+
+def test_an_executor_is_killed_in_the_middle(simulator: Simulator) -> None:
+    """Every token once, nothing unknown, outcomes and dead tokens as computed here."""
+    directory = simulator.directory
+    make_table(directory / "devices.parquet")
+    driver = start(
+        simulator, 4, "--rate", "25000", "--canary", "500", "--report", str(directory / "page.html"))
+    # Not the canary's part alone: two executors have one each.
+    parts = wait_for(
+        lambda: len(found := running_parts(simulator)) == 2 and found or None, driver)
+    victim = executor_of(next(iter(parts.values())))
+    os.kill(victim, signal.SIGKILL)
+    assert driver.wait() == 0, (directory / "spark.log").read_text()[-4000:]
+
+    states = check(simulator)
+    # In flight at the kill were some hundreds: their responses were awaited and recorded.
+    assert states["unknown"] == 0
+    stopped = [
+        path for path in (directory / "work/run/log").iterdir()
+        if "broadside: stopped by a signal" in path.read_text()]
+    assert len(stopped) == 1, "the attempt in the killed executor"
+    said = (directory / "spark.log").read_text()
+    assert f"{BLANK} rows without a token" in said
+    assert "ETA" in said and f"of {ROWS + 40:,}" in said
+    assert "complete" in (directory / "page.html").read_text()
+    parts_of = {
+        path.name: json.loads(path.read_text())["summary"]["guards"]["canary"]
+        for path in (directory / "work/run/result").iterdir()}
+    assert parts_of == {
+        "part-0001.json": "passed", **{f"part-000{n}.json": "assumed" for n in (2, 3, 4)}}
+
+    # One machine makes the same parts without Spark.
+    table = pq.read_table(directory / "devices.parquet")
+    pq.write_table(
+        table.filter(pc.equal(table["country"], "DE")), directory / "germany.parquet")
+    assert freeze([
+        "--input", str(directory / "germany.parquet"), "--campaign", str(simulator.campaign),
+        "--parts", "4", "--work", str(directory / "alone"), "--broadside", BROADSIDE]) == 0
+    frozen = [
+        [file["sha256"] for file in json.loads(
+            (directory / work / "frozen/manifest.json").read_text())["files"]]
+        for work in ("work", "alone")]
+    assert frozen[0] == frozen[1]
+
+    # The same command again sends nothing, and leaves the tables alone.
+    before = len(simulator.requests())
+    driver = start(simulator, 4, "--rate", "25000", "--canary", "500")
+    assert driver.wait() == 0
+    assert len(simulator.requests()) == before

@@ -1,0 +1,172 @@
+"""What can be decided without Spark and without a simulator."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from conftest import token, wait_for
+
+from broadside_fleet import child
+from broadside_fleet.campaign import template_columns
+from broadside_fleet.errors import FleetError
+from broadside_fleet.exit_codes import Decision, decide
+from broadside_fleet.files import read_json, replacing
+from broadside_fleet.progress import duration, progress_line
+from broadside_fleet.rate import RateDivider, read_share
+from broadside_fleet.rows import check_columns, lines_of
+from broadside_fleet.tokens import is_blank, normalized, part_of, token_hash
+
+
+def test_tokens_are_read_as_broadside_reads_them() -> None:
+    assert normalized("AB12") == "ab12"
+    assert normalized(" \tab12\r") == "ab12"
+    assert normalized("<ab12 CD34>") == "ab12cd34"
+    assert normalized("a" * 200) == "a" * 200
+    for text in ("", "abc", "a" * 202, "ab 12", "xy", "ab12\n", "<>", "ab\u0131\u0131", "１２"):
+        assert normalized(text) is None, text
+    assert is_blank(" \t") and not is_blank("-")
+
+
+def test_the_part_of_a_token_never_changes() -> None:
+    # CRC-32's check value, so that parts that other machines froze fit.
+    assert token_hash("123456789") == 0xCBF43926
+    assert part_of(0xCBF43926, 64) == 0xCBF43926 % 64 + 1
+    counts = [0] * 64
+    for number in range(64_000):
+        counts[part_of(token_hash(token(number)), 64) - 1] += 1
+    assert 800 < min(counts) and max(counts) < 1200
+
+
+def test_exit_codes_decide() -> None:
+    assert [decide(code).value for code in range(8)] == [
+        "finished", "retry", "cancel", "retry", "cancel", "retry", "finished", "wait"]
+    # Killed, and what no version documents.
+    assert decide(-9) is decide(125) is Decision.RETRY
+
+
+def test_columns_of_templates() -> None:
+    assert template_columns("{{ name }} {{badge:int}} {{city|your {town}}} {{{{not}} {{a:b:bool}}") == [
+        "name", "badge", "city", "a:b"]
+    assert template_columns("{{open") == []
+
+
+def test_cells_have_one_text() -> None:
+    batch = pa.RecordBatch.from_pydict({
+        "token": ["AA", None, " ", "x,\"y\"", "<bb bb>"],
+        "n": pa.array([1, 2, 3, None, -5], pa.int64()),
+        "b": [True, False, True, None, False],
+        "d": pa.array([decimal.Decimal("1.10")] * 5), "day": [datetime.date(2026, 1, 2)] * 5,
+        "s": ["a;b", "", "", " c", "é"]})
+    lines = lines_of(batch, 1, frozenset((0, 1))).to_pylist()
+    assert [line["line"] for line in lines] == [
+        'aa,1,true,1.10,2026-01-02,"a;b"\n', '"x,""y""",,,1.10,2026-01-02," c"\n',
+        "bbbb,-5,false,1.10,2026-01-02,é\n", ""]
+    assert lines[-1]["part"] == 0 and lines[-1]["hash"] == 2
+    assert len(lines_of(batch, 1, frozenset())) == 0
+
+
+def test_columns_that_have_no_one_text_are_refused() -> None:
+    schema = pa.schema([("Token", pa.string()), ("f", pa.float64()), ("A", pa.string()),
+                        ("a", pa.string())])
+    assert check_columns(schema, ["token", "a"]) == ["Token", "a"]
+    for columns, message in (
+        (["f"], "of type double"), (["x"], "not in the input"), (["Token", "F"], "double"),
+    ):
+        with pytest.raises(FleetError, match=message) as error:
+            check_columns(schema, columns)
+        assert error.value.exit_code == 2
+    ambiguous = pa.schema([("NAME", pa.string()), ("Name", pa.string())])
+    with pytest.raises(FleetError, match="more than once"):
+        check_columns(ambiguous, ["name"])
+
+
+def test_files_are_complete_or_not_there(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError):
+        with replacing(tmp_path / "a") as file:
+            file.write(b"half")
+            raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "b").write_text("[1")
+    with pytest.raises(FleetError) as error:
+        read_json(tmp_path / "b")
+    assert error.value.exit_code == 5
+
+
+def test_a_rate_is_never_exceeded_and_never_left_unused(tmp_path: Path) -> None:
+    """Parts start, apply shares late, end and die in any order: what they may use stays below the total."""
+    random.seed(20)
+    for _ in range(200):
+        total = random.choice([1, 3, 50, 1000])
+        divider = RateDivider(total)
+        waiting = set(range(1, 9))
+        applied: dict[int, tuple[int, int]] = {}  # of running parts: number and share
+        file = tmp_path / "rate.json"
+        file.unlink(missing_ok=True)
+        ended: set[int] = set()
+        for _ in range(300):
+            part = random.randint(1, 8)
+            if part not in ended:
+                found = read_share(file, part) if file.exists() else None
+                if found:
+                    applied[part] = found
+                    waiting.discard(part)
+            if part in applied and random.random() < 0.1:
+                del applied[part]
+                ended.add(part)
+            assert sum(share for _, share in applied.values()) <= total
+            if random.random() < 0.5:
+                divider.write(file, divider.divide({
+                    **{part: 0 for part in waiting}, **{k: v[0] for k, v in applied.items()}}))
+            assert len(divider.published) <= 8
+            assert all(len(shares) < 310 for shares in divider.published.values())
+            if len(ended) == 8:
+                break
+        for _ in range(20):
+            divider.write(file, divider.divide({
+                **{part: 0 for part in waiting}, **{k: v[0] for k, v in applied.items()}}))
+            for part in (waiting | applied.keys()) - ended:
+                found = read_share(file, part)
+                if found:
+                    applied[part] = found
+                    waiting.discard(part)
+        if applied:
+            used = sum(share for _, share in applied.values())
+            assert total - len(applied) < used <= total
+
+
+def test_progress_in_one_line() -> None:
+    manifest = {"rows": 3000, "files": [{"part": n, "rows": 1000 * (n > 1)} for n in (1, 2, 3, 4)]}
+    line = progress_line(
+        manifest, [{"summary": {"rows": 1000, "remaining": 0, "rejected": 7}}],
+        [{"state": "running", "progress": {"settled": 500, "rate": 250, "rejected": 3}},
+         {"state": "waiting", "progress": {}}])
+    assert line == (
+        "parts 1 of 3, running 1, rows 1,500 of 3,000 (50.0%), 250 per second, rejected 10, ETA 6s")
+    assert [duration(seconds) for seconds in (59, 61, 3661)] == ["59s", "1m01s", "1h01m"]
+
+
+def test_a_child_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    """In order: it receives SIGTERM, and may finish what it does."""
+    script = (
+        "import sys, time, pathlib; sys.path.insert(0, sys.argv[1]);"
+        "from broadside_fleet import child;"
+        "log = open(sys.argv[2], 'wb');"
+        "p = child.start(['/bin/sh', '-c', 'trap \"echo ended; exit\" TERM; echo ready;"
+        " while :; do sleep 0.05; done'], log);"
+        "time.sleep(3600)")
+    log = tmp_path / "log"
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script, str(Path(__file__).parent.parent), str(log)])
+    wait_for(lambda: log.exists() and "ready" in log.read_text(), parent)
+    parent.kill()
+    parent.wait()
+    wait_for(lambda: "ended" in log.read_text())
