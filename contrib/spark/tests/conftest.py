@@ -63,13 +63,23 @@ class Simulator:
     Attributes:
         directory: Its state, its journal and the campaign file.
         campaign: A campaign file that connects to it.
+        process: The simulator itself.
     """
 
     directory: Path
     campaign: Path
+    process: subprocess.Popen[bytes]
+
+    def end(self) -> None:
+        """Ends it; from now on the journal is complete."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
 
     def requests(self) -> list[list[str]]:
-        """The journal: time, connection, stream, apns-id, token, status and reason per request."""
+        """The journal: time, connection, stream, apns-id, token, status and reason per request.
+
+        While the simulator runs the last requests may still be missing.
+        """
         lines = (self.directory / "journal.csv").read_text().splitlines()
         return [line.split(",") for line in lines if line[:1].isdigit()]
 
@@ -104,7 +114,7 @@ class simulating:
             check=True, capture_output=True, text=True)
         campaign = directory / "evening.json5"
         campaign.write_text(re.sub(r'^ *"tokens".*\n', "", printed.stdout, flags=re.M))
-        return Simulator(directory, campaign)
+        return Simulator(directory, campaign, self.process)
 
     def __exit__(self, *_: Any) -> None:
         self.process.send_signal(signal.SIGTERM)

@@ -86,7 +86,7 @@ def executor_of(status: dict[str, Any]) -> int:
 
 
 def check(simulator: Simulator, rows: int = ROWS, may_lose: bool = False) -> Counter[str]:
-    """Holds requests, outcomes and dead tokens against what is computed here.
+    """Ends the simulator, and holds requests, outcomes and dead tokens against what is computed here.
 
     Args:
         simulator: That took the requests.
@@ -97,6 +97,7 @@ def check(simulator: Simulator, rows: int = ROWS, may_lose: bool = False) -> Cou
         How many rows are in each state.
     """
     directory = simulator.directory
+    simulator.end()
     requests = Counter(line[4] for line in simulator.requests())
     devices = {token(n) for n in range(rows)}
     outcomes = pq.read_table(directory / "outcomes.parquet").to_pylist()
