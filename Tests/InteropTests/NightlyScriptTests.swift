@@ -24,9 +24,6 @@ struct NightlyScriptTests {
         .init(
             file: "kubernetes/cronjob.yaml", start: "args:\n                - |\n",
             end: "              env:", ledger: "ledgers/night"),
-        .init(
-            file: "kubernetes/indexed-job.yaml", start: "args:\n            - |\n",
-            end: "          env:", ledger: "ledgers/night/0"),
     ]
 
     private func text(_ script: Script, in path: String) throws -> String {
@@ -57,19 +54,14 @@ struct NightlyScriptTests {
         let server = try RecordingServer("reset")
         let campaign = try Campaign(rows: 60)
         let path = campaign.directory.path
-        let isSharded = script.file.contains("indexed")
         let printed = try Broadside.run(
             campaign.arguments(
                 to: server.endpoint, ["--print-campaign", "--connections", "1"],
-                without: isSharded
-                    ? ["ledger", "progress", "auth-key", "key-id", "team-id"]
-                    : ["ledger", "progress", "auth-key"]),
+                without: ["ledger", "progress", "auth-key"]),
             in: campaign.directory)
         try campaign.directory.write(printed.output, to: "campaign.json5")
         try FileManager.default.copyItem(
             atPath: campaign.authority.authKey, toPath: "\(path)/auth-key")
-        try campaign.directory.write(
-            try campaign.authority.providerToken(in: campaign.directory), to: "provider-token")
         try FileManager.default.createSymbolicLink(
             atPath: "\(path)/broadside", withDestinationPath: try Broadside.path())
         // The night that the first start takes down.
@@ -83,7 +75,6 @@ struct NightlyScriptTests {
                 environment: [
                     "PATH": "\(path):/usr/bin:/bin", "RUNTIME_DIRECTORY": path,
                     "STATE_DIRECTORY": path, "CREDENTIALS_DIRECTORY": path, "JOB_NAME": "night",
-                    "JOB_COMPLETION_INDEX": "0", "SHARDS": "1",
                 ]
             ).wait(limit: 120)
         }
@@ -119,11 +110,8 @@ struct NightlyScriptTests {
         let retried = try Broadside.run(
             [
                 "send", "--campaign", "\(path)/campaign.json5", "--ledger", ledger, "--resume",
-                "--retry", "failed,unknown",
-            ]
-                + (isSharded
-                    ? ["--auth-token-file", "\(path)/provider-token", "--shard", "1/1"]
-                    : ["--auth-key", "\(path)/auth-key"]),
+                "--retry", "failed,unknown", "--auth-key", "\(path)/auth-key",
+            ],
             in: campaign.directory)
         #expect(retried.exitCode == 0, "\(retried.errors)")
         // What is complete may be started again: there is nothing to do, and that is fine.

@@ -129,9 +129,7 @@ class PartAttempt:
         arguments = [
             self.sending.broadside, "send", "--campaign", str(self.work.campaign),
             "--tokens", str(self.work.part_file(self.part)), "--format", "csv",
-            "--token-column", self.manifest["columns"][0],
             "--part", f"{self.part}/{self.manifest['parts']}",
-            "--campaign-id", self.manifest["campaign_id"],
             "--label", f"fleet_part={self.part}",
             "--ledger", str(ledger), "--must-resume" if begun else "--resume", "--yes",
             "--progress", "json", "--summary", str(self.work.state("summary", self.part)),

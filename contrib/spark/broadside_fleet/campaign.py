@@ -52,19 +52,22 @@ class CampaignFile:
     canary: Optional[int]
     max_invalid: float
 
-    def write(self, work: Work) -> None:
-        """Copies the campaign and its payloads into the work directory, for all machines."""
-        options = dict(self.options)
+    def write(self, work: Work, campaign_id: str, token_column: str) -> None:
+        """Copies the campaign and its payloads into the work directory, for all machines.
+
+        With its id, so that `send --campaign` needs only a part's list, number and ledger.
+        """
+        options = {**self.options, "campaign-id": campaign_id, "token-column": token_column}
         if "payload" in options:
             shutil.copyfile(options["payload"], work.frozen / "payload.json")
-            options["payload"] = str(work.frozen / "payload.json")
+            options["payload"] = "payload.json"
         if "payload-by" in options:
             column, directory = str(options["payload-by"]).split("=", 1)
             target = work.frozen / "payloads"
             target.mkdir(mode=0o700, exist_ok=True)
             for path in _payload_files(Path(directory)):
                 shutil.copyfile(path, target / path.name)
-            options["payload-by"] = f"{column}={target}"
+            options["payload-by"] = f"{column}={target.name}"
         write_json(work.campaign, options)
 
 

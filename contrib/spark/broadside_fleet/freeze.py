@@ -90,7 +90,7 @@ def freeze(
         problem = difference(pin, asked)
         if problem:
             raise FleetError(f"--work {work.root}: {problem}: use another --work for another campaign")
-    campaign.write(work)
+    campaign.write(work, pin["campaign_id"], pin["columns"][0])
     manifest = read_json(work.manifest)
     if manifest is not None:
         return manifest

@@ -48,7 +48,7 @@ def check_with_broadside(work: Work, manifest: dict[str, Any], broadside: str) -
     """
     part = next(file["part"] for file in manifest["files"] if file["rows"])
     run(broadside, "send", "--campaign", str(work.campaign), "--tokens", str(work.part_file(part)),
-        "--token-column", manifest["columns"][0], "--limit", "1000", "--dry-run")
+        "--part", f"{part}/{manifest['parts']}", "--limit", "1000", "--dry-run")
 
 
 def command(arguments: Optional[Sequence[str]]) -> None:
