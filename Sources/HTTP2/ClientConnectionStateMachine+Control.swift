@@ -175,13 +175,16 @@ extension ClientConnectionStateMachine {
     }
 
     /// The next stream that a GOAWAY says was not processed, once round the ring from where the
-    /// oldest can be.
+    /// oldest can be. One that has been answered in part was processed, whatever it says: the rest of
+    /// the answer may come.
     mutating func nextDisowned() -> Event? {
         while slotsToDisown > 0 {
             let slot = streams.slot(of: streams.nextID) + streams.slotCount - slotsToDisown
             slotsToDisown -= 1
             let stream = streams[slot]
-            guard stream.state == .open, stream.id > lastProcessedID else { continue }
+            guard stream.state == .open, stream.id > lastProcessedID, stream.status == 0 else {
+                continue
+            }
             close(slot & (streams.slotCount - 1), .closedByServer)
             return .notProcessed(tag: stream.tag)
         }

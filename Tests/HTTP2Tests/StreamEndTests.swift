@@ -136,6 +136,20 @@ import Testing
         #expect(peer.openCount == 0)
     }
 
+    @Test(arguments: Tearing.allCases)
+    func goAwayDisownsNoStreamThatIsAnsweredInPart(tearing: Tearing) {
+        let peer = Peer.ready(tearing)
+        peer.open(1, 2, 3)
+        #expect(
+            peer.receive(.headers(3, [0x88], end: false), .goAway(1, .noError)) == [
+                .goAway(.noError, lastStreamID: 1), .notProcessed(tag: 3),
+            ])
+        #expect(peer.openCount == 2)
+        // The rest of the answer may come.
+        #expect(
+            peer.receive(.data(3, "", end: true)) == [.response(tag: 2, status: 200)])
+    }
+
     /// Vectors V21 and V23.
     @Test(arguments: Tearing.allCases)
     func goAwaysOfApple(tearing: Tearing) {
