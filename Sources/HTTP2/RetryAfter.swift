@@ -20,14 +20,26 @@ public struct RetryAfter: Sendable, Equatable {
 
     /// Reads the field's value, decoded.
     init(_ text: RawSpan) {
-        if let delay = ResponseHeaders.number(text, digits: 1...9) {
+        if let delay = Self.delay(text) {
             number = delay
         } else if text.byteCount == Self.longestCount, let instant = HTTPDate.parse(text) {
             // A past one asks for no delay.
-            number = UInt32(clamping: max(instant, UInt64(Self.firstInstant)))
+            number = UInt32(min(max(instant, UInt64(Self.firstInstant)), UInt64(UInt32.max - 1)))
         } else {
             self = .none
         }
+    }
+
+    /// A number of seconds, of any number of digits; from 31 years on, as many as there are room for.
+    private static func delay(_ text: RawSpan) -> UInt32? {
+        guard text.byteCount > 0, text.byteCount <= longestCount else { return nil }
+        var delay: UInt32 = 0
+        for offset in 0..<text.byteCount {
+            let digit = text.byte(at: offset) &- UInt8(ascii: "0")
+            guard digit <= 9 else { return nil }
+            delay = UInt32(min(UInt64(delay) * 10 + UInt64(digit), UInt64(firstInstant - 1)))
+        }
+        return delay
     }
 
     /// The delay in seconds from an instant on, in seconds since 1970; nil where none is asked for.

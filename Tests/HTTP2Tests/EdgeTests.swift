@@ -166,7 +166,10 @@ import Testing
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 0), ("Sun, 09 Sep 2001 01:46:40 GMT", 0),
             ("Sun, 09 Sep 2001 01:46:41 GMT", 1), ("999999999", 999_999_999), ("0", 0),
-            ("1000000000", nil),
+            ("1000000000", 999_999_999), ("9999999999", 999_999_999), ("0000000000007", 7),
+            ("Sun, 07 Feb 2106 06:28:13 GMT", 3_294_967_293),
+            ("Fri, 31 Dec 2200 23:59:59 GMT", 3_294_967_294), ("10000000000 s", nil), ("", nil),
+            ("000000000000000000000000000007", nil),
         ] as [(String, UInt64?)])
     func `Retry-After before, at and behind the first instant that it can name`(
         text: String, seconds: UInt64?
