@@ -27,7 +27,8 @@ public struct RefusalGuard: ~Copyable {
     let maximumBadTokens: Int
     /// Whether any notification was accepted.
     private(set) var hasAccepted: Bool
-    /// Whether the first responses are judged: not if the canary of another part has passed.
+    /// Whether first responses that are all BadDeviceToken count: not if the canary of another part
+    /// has passed. A wrong topic is this part's own mistake, and counts always.
     let judgesFirst: Bool
     /// Why the campaign stops; nil while it goes on.
     private(set) var cause: Cause?
@@ -43,8 +44,8 @@ public struct RefusalGuard: ~Copyable {
     /// - Parameters:
     ///   - maximumBadTokensPercent: `--max-bad-tokens`, 0 to 100.
     ///   - hasAccepted: a resumed campaign that had a 200 before is not held back.
-    ///   - judgesFirst: whether the first responses may stop the campaign: not if the canary of another
-    ///     of its parts has passed.
+    ///   - judgesFirst: whether BadDeviceToken among the first responses counts: not if the canary of
+    ///     another of the campaign's parts has passed.
     public init(
         abortAfter: Int, maximumBadTokensPercent: Double, hasAccepted: Bool = false,
         judgesFirst: Bool = true
@@ -55,7 +56,7 @@ public struct RefusalGuard: ~Copyable {
         maximumBadTokens = Int((share * Double(RefusalGuard.windowCount)).rounded(.down))
         self.hasAccepted = hasAccepted
         self.judgesFirst = judgesFirst
-        isAllBadTokens = judgesFirst && !hasAccepted
+        isAllBadTokens = !hasAccepted
         window = FixedBuffer(repeating: 0, count: RefusalGuard.windowCount)
     }
 
@@ -72,7 +73,9 @@ public struct RefusalGuard: ~Copyable {
         case .refusesPayload where !hasAccepted: refusedInARow += 1
         default: refusedInARow = 0
         }
-        if signal != .badDeviceToken, signal != .wrongTopicToken { isAllBadTokens = false }
+        let isWrong =
+            signal == .wrongTopicToken || (signal == .badDeviceToken && judgesFirst)
+        if !isWrong { isAllBadTokens = false }
         if signal == .accepted { hasAccepted = true }
         if cause != nil { return cause }
         if abortAfter > 0, refusedInARow >= abortAfter {

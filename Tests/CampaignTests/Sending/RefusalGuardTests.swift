@@ -47,6 +47,19 @@ import Testing
         #expect(refused == .refusedInARow)
     }
 
+    @Test func aWrongTopicIsStoppedEvenIfACanaryHasPassedElsewhere() {
+        var watch = RefusalGuard(
+            abortAfter: 50, maximumBadTokensPercent: 50, judgesFirst: false)
+        for _ in 0..<49 { #expect(watch.note(.wrongTopicToken) == nil) }
+        #expect(watch.refusalCount == 49)
+        #expect(watch.note(.wrongTopicToken) == .onlyBadTokens)
+        // Bad tokens among them are what the canary has spoken for.
+        var mixed = RefusalGuard(
+            abortAfter: 50, maximumBadTokensPercent: 50, judgesFirst: false)
+        #expect(mixed.note(.badDeviceToken) == nil)
+        for _ in 0..<100 { #expect(mixed.note(.wrongTopicToken) == nil) }
+    }
+
     @Test func saysWhatItCounted() {
         var watch = RefusalGuard(abortAfter: 50, maximumBadTokensPercent: 50)
         #expect(
