@@ -39,7 +39,7 @@ extension LedgerSession {
                 to: page, isOurs: true,
                 ending: .init(outcome: summary.outcome, cause: cause, advice: advice))
         }
-        if cause == .complete, let warning = summary.allSkippedWarning {
+        if cause == .complete, let warning = summary.emptyHandedWarning {
             standardErrorLine(warning)
         }
         let what = cause == .complete ? summary.openRowsText : cause.message(place: plan.place)

@@ -214,7 +214,7 @@ struct LiveRun {
         monitor.end(summary, stop: conclusion.record, message: message, now: Clock.now())
         try summary.write(to: plan.options)
         try monitor.writeReport(summary, cause: conclusion.cause, advice: advice, now: Clock.now())
-        if conclusion.cause == .complete, let warning = summary.allSkippedWarning {
+        if conclusion.cause == .complete, let warning = summary.emptyHandedWarning {
             standardErrorLine(warning)
         }
         if let message { standardErrorLine("broadside: \(message)") }

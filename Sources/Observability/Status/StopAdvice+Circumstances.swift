@@ -40,9 +40,12 @@ extension Summary {
         [("failed", failed), ("unknown", unknown)].filter { $0.1 > 0 }.map(\.0)
     }
 
+    /// That a campaign that is complete reached nobody, and why; nil where it reached somebody.
+    package var emptyHandedWarning: String? { allSkippedWarning ?? allRefusedWarning }
+
     /// That nobody gets the campaign, as all rows that could be sent are left out; nil where somebody
     /// does, or may yet.
-    package var allSkippedWarning: String? {
+    private var allSkippedWarning: String? {
         guard skipped > 0, counts.sent == 0, remaining == 0 else { return nil }
         let reasons = ["Suppressed", "Duplicate"].compactMap { name in
             self.reasons[name].map { "\(grouped($0)) \(name)" }
@@ -50,6 +53,20 @@ extension Summary {
         return "broadside: warning: no row was left to send: \(grouped(skipped)) of the "
             + "\(grouped(skipped + invalid)) rows are skipped (\(reasons.joined(separator: ", "))), so "
             + "no device gets this campaign: is --suppress the right list?"
+    }
+
+    /// That APNs refused each row that was sent for what looks like a wrong environment or topic; nil
+    /// where it did not. A list that is shorter than `--abort-after` ends before that guard does.
+    private var allRefusedWarning: String? {
+        let refused = ["BadDeviceToken", "DeviceTokenNotForTopic"].compactMap { name in
+            self.reasons[name].map { (name, $0) }
+        }
+        guard rejected > 0, refused.reduce(0, { $0 + $1.1 }) == rejected,
+            accepted + failed + unknown == 0, remaining == 0
+        else { return nil }
+        let reasons = refused.map { "\(grouped($0.1)) \($0.0)" }.joined(separator: ", ")
+        return "broadside: warning: no device got this campaign: APNs refused each of the "
+            + "\(grouped(rejected)) rows that were sent (\(reasons)): check --environment and --topic"
     }
 
     /// How many rows those are; nil where there are none.

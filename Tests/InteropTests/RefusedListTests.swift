@@ -1,0 +1,27 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Lists that are too short for `--abort-after`, each token of which APNs refuses.
+@Suite(.timeLimit(.minutes(60)))
+struct RefusedListTests {
+    @Test("A campaign that reached no device says so; one accepted row is enough not to")
+    func nobody() throws {
+        let server = try LocalAPNs(["--bad-token", "1"])
+        let campaign = try Campaign(rows: 20)
+        for more in [[], ["--resume"]] {
+            let sent = try campaign.send(to: server.endpoint, more)
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+            #expect(
+                sent.errors.contains(
+                    "warning: no device got this campaign: APNs refused each of the 20 rows that were "
+                        + "sent (20 BadDeviceToken): check --environment and --topic"),
+                "\(sent.errors)")
+        }
+        #expect(try server.finish().count == 20)
+        let other = try LocalAPNs(["--bad-token", "0.5"])
+        let sent = try campaign.send(to: other.endpoint, ["--ledger", campaign.ledger + "2"])
+        #expect(sent.exitCode == 0 && sent.errors.isEmpty, "\(sent.errors)")
+        _ = try other.finish()
+    }
+}
