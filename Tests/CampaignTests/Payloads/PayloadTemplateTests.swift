@@ -1,5 +1,6 @@
 import APNs
 import Foundation
+import Support
 import Testing
 
 @testable import Campaign

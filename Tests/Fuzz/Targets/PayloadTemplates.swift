@@ -1,5 +1,6 @@
 import APNs
 import Campaign
+import Support
 
 extension FuzzTarget {
     /// A payload template, a line feed of its own behind it, and a row of JSON Lines: what comes of
