@@ -171,7 +171,8 @@ import Testing
         only(
             [0x88] + ResponseTests.literal("retry-after", "Fri, 15 Jan 2027 08:00:00 GMT"),
             retryAfter: 1_800_000_000)
-        only([0x88] + ResponseTests.literal("retry-after", "99999999999"))
+        only(
+            [0x88] + ResponseTests.literal("retry-after", "99999999999"), retryAfter: 999_999_999)
         only([0x88] + ResponseTests.literal("content-length", "0"))
         only([0x88, 0x0f, 0x0d, 1, 48])
         only([0x89] + ResponseTests.literal("content-length", "0"), status: 204)
