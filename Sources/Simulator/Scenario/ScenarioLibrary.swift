@@ -206,7 +206,7 @@ enum ScenarioLibrary {
             "expired-token",
             """
             {
-              description: "the provider token expires during the run, once",
+              description: "the provider token expires during the run, once: renewed if it is of the half-hour before, else exit 4",
               refusals: { collapse_after: 1 },
               faults: [{ do: "expire_token", scope: "global", at: 700, limit: 1 }],
             }
