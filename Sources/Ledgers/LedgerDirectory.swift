@@ -73,7 +73,9 @@ package final class LedgerDirectory {
                 "\(path) holds no manifest.json, but other files: it is not a ledger, so "
                     + "name another directory")
         }
-        return try openLocked(path)
+        let directory = try openLocked(path)
+        try directory.refuseCopies()
+        return directory
     }
 
     /// Takes away what was put here for a campaign that was not begun in the end.

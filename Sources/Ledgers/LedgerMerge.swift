@@ -78,10 +78,22 @@ public enum LedgerMerge {
                     merging: manifests, names: names)
             try merged.save(manifest)
             return "merged \(names.count) \(areParts ? "parts" : "shards")' ledgers into \(output)"
+                + (try openNote(order.map { ledgers[$0] }))
         } catch {
             merged.discardCopies()
             throw error
         }
+    }
+
+    /// Which of the ledgers are not finished, in a line of its own; empty: none.
+    private static func openNote(_ ledgers: [Source]) throws(BroadsideError) -> String {
+        var open: [String] = []
+        for ledger in ledgers where !ledger.manifest.isFinished {
+            open.append(try ledger.directory.origin() ?? ledger.directory.path)
+        }
+        guard !open.isEmpty else { return "" }
+        return "\nnot finished: \(LedgerDirectory.listed(open)): "
+            + "resume there, not in the copy, and merge again"
     }
 
     /// Holds every part that a shard has reserved against one list: lists of one size may differ.
@@ -225,6 +237,7 @@ extension LedgerDirectory {
     /// Copies what makes up a ledger into a new directory, so that it survives a power cut.
     func copyLedger(to target: String) throws(BroadsideError) {
         let copy = try LedgerDirectory.create(target)
+        try copy.markAsCopy(of: self)
         for segment in try segments() { try copyFile(segment.name, to: target) }
         try copyFile("manifest.json", to: target)
         copy.syncDirectory()

@@ -22,8 +22,10 @@ public struct LedgerReader {
     /// The campaign, 16 hexadecimal digits.
     public var campaign: String { manifest.campaign }
 
-    /// Whether every row is settled, by the manifest's word.
-    public var isFinished: Bool { manifest.isFinished }
+    /// Whether every row is settled, by the manifest's word; of a merged ledger, by those of its ledgers.
+    public var isFinished: Bool {
+        manifest.isFinished || manifest.shards != nil && ledgers.allSatisfy(\.manifest.isFinished)
+    }
 
     /// Where the run read its list, where it was a file.
     public var listPath: String? { manifest.listPath }
@@ -50,7 +52,7 @@ public struct LedgerReader {
         try checkShards()
         var text = "sound: \(summary.reservedRowCount) rows reserved, "
         text += "\(summary.count(.accepted)) accepted"
-        text += manifest.isFinished ? ", finished" : ", not finished"
+        text += isFinished ? ", finished" : ", not finished"
         if manifest.shards != nil {
             text += ", \(ledgers.count) \(manifest.holdsParts ? "parts" : "shards")"
         }

@@ -114,4 +114,86 @@ struct PartLedgerTests {
         try send(2)
         try expectExact()
     }
+
+    // MARK: Copies in a merged ledger
+
+    private func ledger(_ words: [String]) throws -> Finished {
+        let done = try Broadside.run(["ledger"] + words, in: campaign.directory)
+        #expect(done.exitCode == 0, "\(done.errors)")
+        return done
+    }
+
+    /// Ends a run of the first part before its last row, and merges both parts.
+    private func mergeUnfinished() throws -> String {
+        let run = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint,
+                [
+                    "--part", "1/2", "--campaign-id", Self.id, "--tokens", lists[0], "--ledger",
+                    path("ledger-1"), "--resume", "--rate", "5",
+                ]), in: campaign.directory)
+        let stats = ["ledger", "stats", "--ledger", path("ledger-1")]
+        try run.wait {
+            // More than were sent before: the run sends, and can be asked to stop.
+            let words = try Broadside.run(stats, in: campaign.directory).output
+                .split(whereSeparator: \.isWhitespace)
+            guard let place = words.firstIndex(of: "accepted") else { return false }
+            return Int(words[place + 1]) ?? 0 > 20
+        }
+        run.send(signal: SIGINT)
+        #expect(try run.wait(limit: 60).exitCode == 3)
+        return try ledger(
+            ["merge", "--output", path("merged"), path("ledger-1"), path("ledger-2")]
+        ).output
+    }
+
+    @Test func `No run sends from a copy in a merged ledger, and each message names the original`()
+        throws
+    {
+        let merged = try mergeUnfinished()
+        #expect(merged.contains("not finished: \(path("ledger-1")): resume there"), "\(merged)")
+        let original = URL(filePath: path("ledger-1")).resolvingSymlinksInPath().path
+        let whole = try send(1, ledger: "merged", exitCode: 2)
+        #expect(whole.errors.contains("resume each of them: \(original)\n"), "\(whole.errors)")
+        _ = try ledger(
+            ["repair", "--ledger", path("merged/part-0001"), "--output", path("repaired")])
+        _ = try ledger(["merge", "--output", path("again"), path("merged")])
+        try files.copyItem(atPath: path("merged/part-0001"), toPath: path("moved"))
+        for copy in ["merged/part-0001", "again/part-0001", "repaired", "moved"] {
+            for more in [["--resume"], ["--must-resume"], ["--resume", "--retry", "unknown"]] {
+                let refused = try send(1, ledger: copy, exitCode: 2, more)
+                #expect(refused.errors.hasSuffix(": resume \(original)\n"), "\(refused.errors)")
+            }
+        }
+        // As earlier versions made them.
+        try files.removeItem(atPath: path("merged/part-0001/copy-of"))
+        let unmarked = try send(1, ledger: "merged/part-0001", exitCode: 2)
+        #expect(unmarked.errors.contains("it was copied from"), "\(unmarked.errors)")
+
+        let report = try Broadside.run(
+            ["report", "--ledger", path("again"), "--output", path("report.html")],
+            in: campaign.directory)
+        #expect(report.exitCode == 0, "\(report.errors)")
+        let page = try String(contentsOfFile: path("report.html"), encoding: .utf8)
+        #expect(page.contains("--ledger \(original) ") || page.contains("\(original): "))
+        #expect(!page.contains("again/part-0001"))
+
+        for part in 1...2 { try send(part) }
+        try expectExact()
+    }
+
+    @Test func `A merged ledger whose ledgers are all finished is finished`() throws {
+        _ = try mergeUnfinished()
+        // Earlier versions let copies be resumed: the merged ledger's own manifest is older then.
+        try files.createDirectory(atPath: path("place"), withIntermediateDirectories: false)
+        try files.moveItem(atPath: path("merged/part-0001"), toPath: path("place/moved"))
+        try files.removeItem(atPath: path("place/moved/copy-of"))
+        try send(1, ledger: "place/moved")
+        try files.moveItem(atPath: path("place/moved"), toPath: path("merged/part-0001"))
+        let verified = try ledger(["verify", "--ledger", path("merged")]).output
+        #expect(verified.contains(", finished"), "\(verified)")
+        let stats = try ledger(["stats", "--json", "--ledger", path("merged")]).output
+        #expect(stats.contains("\"complete\""), "\(stats)")
+        try send(2)
+    }
 }

@@ -72,10 +72,6 @@ final class LedgerSession {
             return
         }
         manifest = try directory.readManifest()
-        guard manifest.shards == nil else {
-            throw .usage(
-                "ledger", "\(directory.path) was merged from several: resume each of them")
-        }
         if let difference = manifest.identity.firstDifference(from: identity) {
             throw Self.otherCampaign(directory, difference)
         }

@@ -38,7 +38,7 @@ extension LedgerReader {
         data.startedAtMilliseconds = manifest.firstStartedAtMilliseconds
         data.cause = manifest.latestCause(telemetry)
         data.steps = steps(summary, telemetry)
-        if !data.isInProgress, !manifest.isFinished,
+        if !data.isInProgress, !isFinished,
             let outcome = telemetry.runs.last(where: { $0.number == manifest.epochs.last?.number })?
                 .outcome.flatMap(Summary.Outcome.init(rawValue:)), outcome != .complete
         {
@@ -82,12 +82,12 @@ extension LedgerReader {
         }
         return ledgers.filter { !$0.manifest.isFinished }.prefix(Self.partsLimit).flatMap { part in
             let telemetry = Telemetry.read(from: part.directory) ?? Telemetry()
+            // The copy in the merged ledger can't be resumed.
+            let path = part.directory.resumePath
             return StopAdvice(
-                of: part.manifest, telemetry,
-                .init(part.manifest, telemetry, nil, ledger: part.directory.path)
+                of: part.manifest, telemetry, .init(part.manifest, telemetry, nil, ledger: path)
             ).steps.map { step in
-                StopAdvice.Step(
-                    text: "\(part.directory.path): \(step.text)", command: step.command)
+                StopAdvice.Step(text: "\(path): \(step.text)", command: step.command)
             }
         }
     }

@@ -64,7 +64,7 @@ extension LedgerReader {
         if !isOurs, directory.isInUse { return .running }
         // A guard may have found the campaign wrong when its last row was settled.
         if manifest.epochs.last?.stop?.cause?.isAbort == true { return .aborted }
-        if manifest.isFinished { return .complete }
+        if isFinished { return .complete }
         guard let run = manifest.epochs.last else { return .stopped }
         let own = telemetry?.runs.last { $0.number == run.number }?.outcome
         switch own.flatMap(Summary.Outcome.init(rawValue:)) {
