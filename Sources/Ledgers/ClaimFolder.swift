@@ -91,7 +91,7 @@ final class ClaimFolder {
         guard file >= 0 else { return -errno }
         let bytes = Array("\(nonce) \(ledger)\n".utf8)
         let written = SystemCall.write(file, bytes.rawSpan)
-        guard written == bytes.count, fsync(file) == 0, fsync(descriptor) == 0 else {
+        guard written == bytes.count, fsync(file) == 0, syncNames(in: descriptor) else {
             let code = written >= 0 && written < bytes.count ? ENOSPC : errno
             close(file)
             SystemCall.unlink(name(number), in: descriptor)
@@ -115,7 +115,7 @@ final class ClaimFolder {
                 return errno
             }
         }
-        return fsync(descriptor) == 0 ? 0 : errno
+        return syncNames(in: descriptor) ? 0 : errno
     }
 }
 

@@ -84,7 +84,7 @@ extension LedgerDirectory {
         guard fsync(descriptor) == 0,
             SystemCall.rename(".\(name).new", name, in: folder) == 0
         else { throw failure(name) }
-        syncDirectory()
+        try syncDirectory()
     }
 
     func failure(_ name: String) -> BroadsideError {
@@ -93,8 +93,23 @@ extension LedgerDirectory {
     }
 
     /// Makes names that were added or replaced survive a power cut.
-    package func syncDirectory() {
-        fsync(folder)
+    ///
+    /// - Throws: Exit code 5, as for any other write that fails.
+    package func syncDirectory() throws(BroadsideError) {
+        if folder < 0 { try openFolder(mustBeOwn: false) }
+        guard syncNames(in: folder) else {
+            throw BroadsideError("\(path) can't be synced: \(describe(errno: errno))", exitCode: 5)
+        }
+    }
+
+    /// Makes the name of a new ledger survive a power cut: without it the ledger is gone, and a resume
+    /// would begin again.
+    func syncOwnName() throws(BroadsideError) {
+        guard !syncFolder("\(path)/..") else { return }
+        let code = errno
+        discardUnlessBegun()
+        throw BroadsideError(
+            "the folder of \(path) can't be synced: \(describe(errno: code))", exitCode: 5)
     }
 
     /// Writes a new segment's header, and awaits that it survives a power cut.

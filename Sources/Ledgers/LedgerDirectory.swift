@@ -48,6 +48,7 @@ package final class LedgerDirectory {
         let directory = LedgerDirectory(path: path)
         directory.isNew = true
         try directory.lock()
+        try directory.syncOwnName()
         return directory
     }
 

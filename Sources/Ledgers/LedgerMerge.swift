@@ -62,13 +62,13 @@ public enum LedgerMerge {
                 // A part keeps the list that it was sent from.
                 if areParts, ledgers[place].directory.hasSpool {
                     try ledgers[place].directory.copyFile(LedgerDirectory.spoolName, to: copy)
-                    LedgerDirectory.unlocked(copy).syncDirectory()
+                    try LedgerDirectory.unlocked(copy).syncDirectory()
                 }
             }
             if !areParts, let spool = ledgers.first(where: { $0.container.hasSpool })?.container {
                 try spool.copyFile(LedgerDirectory.spoolName, to: output)
             }
-            merged.syncDirectory()
+            try merged.syncDirectory()
             let manifests = order.map { ledgers[$0].manifest }
             let manifest =
                 areParts
@@ -240,7 +240,7 @@ extension LedgerDirectory {
         try copy.markAsCopy(of: self)
         for segment in try segments() { try copyFile(segment.name, to: target) }
         try copyFile("manifest.json", to: target)
-        copy.syncDirectory()
+        try copy.syncDirectory()
     }
 
     /// Copies one file into another directory.

@@ -117,7 +117,7 @@ public final class OutputFile {
         isSettled = true
     }
 
-    /// Puts the file in its place.
+    /// Puts the file in its place, where it survives a power cut.
     public func finish() throws(BroadsideError) {
         try settle()
         guard let path, let temporary else { return }
@@ -125,5 +125,10 @@ public final class OutputFile {
             throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
         }
         isFinished = true
+        guard syncFolder(OutputRule.parent(of: path)) else {
+            throw BroadsideError(
+                "\(path) is written, but its folder can't be synced: \(describe(errno: errno)): a power "
+                    + "cut may take it away", exitCode: 5)
+        }
     }
 }

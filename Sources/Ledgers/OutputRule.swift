@@ -128,7 +128,8 @@ public struct OutputRule {
         (try? LedgerDirectory.unlocked(directory).names()) ?? []
     }
 
-    private static func parent(of path: String) -> String {
+    /// The folder of a path.
+    static func parent(of path: String) -> String {
         guard let (folder, _) = path.parts(atLast: "/") else { return "." }
         return folder.isEmpty ? "/" : String(folder)
     }

@@ -1,12 +1,14 @@
 /* Makes calls fail that nothing from outside makes fail: loaded with LD_PRELOAD it stands before OpenSSL
  * and liburing. Once the file that FAIL_FILE names is there, those calls fail that it holds the word of:
- * `sign` (a signing key does not sign), `ring` (a thread cannot wait for what it has submitted). */
+ * `sign` (a signing key does not sign), `ring` (a thread cannot wait for what it has submitted),
+ * `folder` (no directory can be synced), `odd` (there is nothing to sync in a directory). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int fails(const char *word) {
@@ -46,4 +48,13 @@ int io_uring_submit_and_wait_timeout(
     void *ring, void **entry, unsigned count, void *limit, void *mask) {
     if (fails("ring")) return -EINVAL;
     return NEXT(io_uring_submit_and_wait_timeout)(ring, entry, count, limit, mask);
+}
+
+int fsync(int descriptor) {
+    struct stat status;
+    if (!fstat(descriptor, &status) && S_ISDIR(status.st_mode)) {
+        errno = fails("folder") ? EIO : fails("odd") ? EINVAL : 0;
+        if (errno) return -1;
+    }
+    return NEXT(fsync)(descriptor);
 }

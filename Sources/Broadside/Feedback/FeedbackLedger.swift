@@ -41,7 +41,7 @@ final class FeedbackLedger {
         try directory.save(manifest)
         writer = LedgerWriter(campaign: number, epoch: epoch, reactor: 0)
         descriptor = try directory.createSegment(epoch: epoch, reactor: 0)
-        directory.syncDirectory()
+        try directory.syncDirectory()
     }
 
     deinit { close(descriptor) }

@@ -85,7 +85,7 @@ struct LiveRun {
         }
         // Nothing is reserved before every segment is known to be there: one that is missing later on
         // was lost. All have their names before the first has its header.
-        session.directory.syncDirectory()
+        try session.directory.syncDirectory()
         for (reactor, segment) in segments.enumerated() {
             try session.directory.writeHeader(
                 segment, campaign: session.segmentNumber, epoch: session.epoch,
