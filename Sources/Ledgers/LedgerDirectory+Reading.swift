@@ -1,4 +1,4 @@
-import Campaign
+package import Campaign
 internal import Glibc
 package import Support
 
@@ -27,6 +27,31 @@ extension LedgerDirectory {
                     + "it")
         }
         return descriptor
+    }
+
+    /// So often a manifest is read again because runs began meanwhile.
+    private static let newerManifestsLimit = 8
+
+    /// All segments that lie here, and a manifest that knows them. A run enters itself into the manifest
+    /// before it makes its segments, so a manifest that was read before that is older than they are.
+    ///
+    /// - Parameter manifest: The ledger's, as it was read.
+    /// - Returns: The same manifest unless a newer one knows more of the segments.
+    package func segments(
+        knownTo manifest: Manifest
+    ) throws(BroadsideError) -> (manifest: Manifest, segments: [LedgerSegment]) {
+        var manifest = manifest
+        var segments = try segments()
+        for _ in 0..<Self.newerManifestsLimit {
+            let known = Set(manifest.epochs.map(\.number))
+            if segments.allSatisfy({ known.contains($0.epoch) }) { break }
+            let newer = try readManifest()
+            guard newer != manifest, newer.campaign == manifest.campaign else { break }
+            manifest = newer
+            // Those that it says were made by now are there.
+            segments = try self.segments()
+        }
+        return (manifest, segments)
     }
 
     /// A small file of the directory, whole.

@@ -37,10 +37,9 @@ public struct LedgerReader {
         var summary = LedgerSummary()
         var tails = ""
         for ledger in ledgers {
-            let segments = try ledger.directory.segments()
+            let (manifest, segments) = try ledger.directory.segments(knownTo: ledger.manifest)
             do throws(LedgerError) {
-                let verification = try LedgerVerification(
-                    checking: segments, manifest: ledger.manifest)
+                let verification = try LedgerVerification(checking: segments, manifest: manifest)
                 summary.add(verification.summary)
                 for tail in verification.tornTails {
                     tails += "\n\(tail.segment): unsynced bytes from \(tail.offset) on were lost"
@@ -209,9 +208,16 @@ public struct LedgerReader {
     package func index(
         _ ledger: (directory: LedgerDirectory, manifest: Manifest)
     ) throws(BroadsideError) -> LedgerIndex {
-        let segments = try ledger.directory.segments()
+        try current(ledger).index
+    }
+
+    /// What one of the ledgers holds by now, with the manifest that belongs to it.
+    package func current(
+        _ ledger: (directory: LedgerDirectory, manifest: Manifest)
+    ) throws(BroadsideError) -> (index: LedgerIndex, manifest: Manifest) {
+        let (manifest, segments) = try ledger.directory.segments(knownTo: ledger.manifest)
         do {
-            return try LedgerIndex(segments: segments, manifest: ledger.manifest)
+            return (try LedgerIndex(segments: segments, manifest: manifest), manifest)
         } catch {
             throw Self.unreadable(error, ledger.directory)
         }

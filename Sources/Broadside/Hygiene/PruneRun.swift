@@ -52,9 +52,9 @@ public enum PruneRun {
         var dead = DeadTokens()
         var ledgers: [(path: String, verdicts: VerdictLedger)] = []
         for path in options.ledgers {
-            for (directory, manifest) in try LedgerDirectory.openToRead(path).ledgers() {
-                var verdicts = VerdictLedger(
-                    manifest: manifest, segments: try directory.segments())
+            for (directory, found) in try LedgerDirectory.openToRead(path).ledgers() {
+                let (manifest, segments) = try directory.segments(knownTo: found)
+                var verdicts = VerdictLedger(manifest: manifest, segments: segments)
                 do {
                     try dead.insertDead(of: &verdicts, reasons: options.reasons)
                 } catch {

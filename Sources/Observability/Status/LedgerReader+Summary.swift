@@ -14,10 +14,11 @@ extension LedgerReader {
         var rows: UInt64? = 0
         for ledger in ledgers {
             do {
-                let own = try LedgerSummary(try index(ledger))
+                let (index, manifest) = try current(ledger)
+                let own = try LedgerSummary(index)
                 summary.add(own)
                 // A shard's limit is its own: only the sum is the truth.
-                let ownRows = ledger.manifest.rowCount(with: own)
+                let ownRows = manifest.rowCount(with: own)
                 rows = rows.flatMap { sum in ownRows.map { sum + $0 } }
             } catch let error as LedgerError {
                 throw Self.unreadable(error, ledger.directory)
