@@ -115,4 +115,49 @@ struct ReloadTests {
             .compactMap { $0.first { $0.name == "authorization" }?.value }
         #expect(used.count == 1200 && Set(used).count == 1)
     }
+
+    /// A run whose credential's file is a pipe, or becomes one: once SIGHUP or the watch has come upon it, a
+    /// signal stops the run.
+    private func meetPipe(_ campaign: Campaign, _ sending: Subprocess, hangsUp: Bool) throws {
+        try campaign.waitForRows(sending)
+        if hangsUp { sending.send(signal: SIGHUP) }
+        try sending.wait {
+            try String(contentsOfFile: sending.errorsPath, encoding: .utf8)
+                .contains("is a pipe, which is read at the start only")
+        }
+        sending.send(signal: SIGTERM)
+        let stopped = try sending.wait(limit: 120)
+        #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        #expect(stopped.errors.contains("stays in use"), "\(stopped.errors)")
+    }
+
+    @Test
+    func `A key from a pipe serves a run; SIGHUP does not have it wait for another one`() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 20_000)
+        let pipe = "\(campaign.directory.path)/key"
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--auth-key", pipe, "--rate", "200"]),
+            in: campaign.directory)
+        let writing = try #require(FileHandle(forWritingAtPath: pipe))
+        try writing.write(contentsOf: Data(contentsOf: URL(filePath: campaign.authority.authKey)))
+        try writing.close()
+        try meetPipe(campaign, sending, hangsUp: true)
+    }
+
+    @Test
+    func `A token file that becomes a pipe is not waited for`() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 20_000)
+        let file = try campaign.directory.write(
+            try campaign.authority.providerToken(in: campaign.directory), to: "token")
+        let sending = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint, ["--auth-token-file", file, "--rate", "200"],
+                without: ["auth-key", "key-id", "team-id"]), in: campaign.directory)
+        try campaign.waitForRows(sending)
+        #expect(mkfifo(file + ".new", 0o600) == 0 && rename(file + ".new", file) == 0)
+        try meetPipe(campaign, sending, hangsUp: false)
+    }
 }

@@ -1,11 +1,13 @@
 /* Makes calls fail that nothing from outside makes fail: loaded with LD_PRELOAD it stands before OpenSSL
  * and liburing. Once the file that FAIL_FILE names is there, those calls fail that it holds the word of:
  * `sign` (a signing key does not sign), `ring` (a thread cannot wait for what it has submitted),
- * `folder` (no directory can be synced), `odd` (there is nothing to sync in a directory). */
+ * `folder` (no directory can be synced), `odd` (there is nothing to sync in a directory), `sync` (a disk
+ * never syncs the telemetry). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,6 +57,11 @@ int fsync(int descriptor) {
     if (!fstat(descriptor, &status) && S_ISDIR(status.st_mode)) {
         errno = fails("folder") ? EIO : fails("odd") ? EINVAL : 0;
         if (errno) return -1;
+    }
+    char link[64], path[4096] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, "telemetry")) {
+        while (fails("sync")) pause();
     }
     return NEXT(fsync)(descriptor);
 }

@@ -5,7 +5,7 @@ import TLS
 
 extension Credential {
     /// What `authorization` a run begins with, and how it is renewed.
-    struct Authorization {
+    struct Authorization: Sendable {
         /// `bearer ...`; nil with a certificate.
         var value: [UInt8]?
         var issuedAtSeconds: UInt64 = 0

@@ -5,7 +5,7 @@ import Support
 import TLS
 
 /// How the sender proves who it is: exactly one of the kinds, read and checked.
-enum Credential {
+enum Credential: Sendable {
     /// A key that provider tokens are signed with.
     case key(SigningKey, keyID: String, teamID: String)
     /// A provider token that was made elsewhere, in a file that may be replaced.

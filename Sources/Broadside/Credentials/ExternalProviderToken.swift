@@ -78,8 +78,16 @@ struct ExternalProviderToken: Sendable {
 
 /// Looks once a second whether there is a new token, and gives it to the run.
 struct ExternalProviderTokenWatch {
-    private var token: ExternalProviderToken
-    private var lastMark: ExternalProviderToken.Mark?
+    /// What was found where the file changed.
+    struct Reading: Sendable {
+        let mark: ExternalProviderToken.Mark
+        /// nil: it can't be read, which the last warning says.
+        var token: ExternalProviderToken?
+        var warnings: [String] = []
+    }
+
+    private(set) var token: ExternalProviderToken
+    private(set) var lastMark: ExternalProviderToken.Mark?
     private var nextLook: UInt64
 
     /// nil where the credential is of another kind.
@@ -90,32 +98,63 @@ struct ExternalProviderTokenWatch {
         nextLook = now.nanoseconds + second
     }
 
+    /// Whether it is time to look at the file.
+    func isDue(_ now: Now) -> Bool { now.nanoseconds >= nextLook }
+
+    /// A look has begun: the next one is due in a second.
+    mutating func wait(_ now: Now) { nextLook = now.nanoseconds + second }
+
     /// A file that is being replaced may be missing or half for a moment: the token in use stays.
-    mutating func look(_ now: Now, coordinator: RunCoordinator) {
-        guard now.nanoseconds >= nextLook else { return }
-        nextLook = now.nanoseconds + second
-        guard let mark = ExternalProviderToken.Mark(path: token.path), mark != lastMark else {
-            return
-        }
-        lastMark = mark
-        var warnings: [String] = []
-        do {
-            let found = try ExternalProviderToken.read(
-                token.path, nowSeconds: now.wallMilliseconds / 1000, warnings: &warnings)
-            // "One connection, one team": and the campaign's topic is the first team's.
-            guard found.claims.teamID == token.claims.teamID else {
-                throw BroadsideError.usage(
-                    "auth-token-file", "\(token.path): the new token is of another team")
-            }
+    ///
+    /// - Parameters:
+    ///   - reading: What was found.
+    ///   - now: The time.
+    ///   - coordinator: Whose requests carry the token.
+    mutating func take(_ reading: Reading, _ now: Now, coordinator: RunCoordinator) {
+        lastMark = reading.mark
+        if let found = reading.token {
             if found.authorization != token.authorization {
                 coordinator.take(
                     authorization: found.authorization,
                     issuedAt: found.claims.issuedAtUnixSeconds, now)
             }
             token = found
-        } catch let error as BroadsideError {
-            warnings.append("\(error.message); the token before it stays in use")
-        } catch {}
-        for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
+        }
+        for warning in reading.warnings { standardErrorLine("broadside: warning: \(warning)") }
+    }
+}
+
+extension ExternalProviderTokenWatch.Reading? {
+    /// Reads the file if it changed; may wait for its disk. A pipe is read at the start only.
+    ///
+    /// - Parameters:
+    ///   - token: The one in use.
+    ///   - lastMark: The file's state before it was read last.
+    /// - Returns: nil where it is as it was, or missing.
+    static func read(
+        _ token: ExternalProviderToken, since lastMark: ExternalProviderToken.Mark?
+    ) -> Self {
+        guard let mark = ExternalProviderToken.Mark(path: token.path), mark != lastMark else {
+            return nil
+        }
+        var reading = ExternalProviderTokenWatch.Reading(mark: mark)
+        do throws(BroadsideError) {
+            guard !isPipe(token.path) else {
+                throw .usage(
+                    "auth-token-file", "\(token.path) is a pipe, which is read at the start only")
+            }
+            let found = try ExternalProviderToken.read(
+                token.path, nowSeconds: Clock.now().wallMilliseconds / 1000,
+                warnings: &reading.warnings)
+            // "One connection, one team": and the campaign's topic is the first team's.
+            guard found.claims.teamID == token.claims.teamID else {
+                throw .usage(
+                    "auth-token-file", "\(token.path): the new token is of another team")
+            }
+            reading.token = found
+        } catch {
+            reading.warnings.append("\(error.message); the token before it stays in use")
+        }
+        return reading
     }
 }

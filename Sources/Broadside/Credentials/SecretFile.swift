@@ -39,3 +39,9 @@ func readSecret(
     }
     return bytes
 }
+
+/// Whether a path leads to a pipe or a socket.
+func isPipe(_ path: String) -> Bool {
+    guard let mode = SystemCall.status(path)?.st_mode else { return false }
+    return mode & S_IFMT == S_IFIFO || mode & S_IFMT == S_IFSOCK
+}

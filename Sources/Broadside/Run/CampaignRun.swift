@@ -224,7 +224,7 @@ public enum CampaignRun {
         }
     }
 
-    /// Threads besides the reactors' and the metrics endpoint's: names, the list, and the output to stderr
-    /// and stdout.
-    private static var otherThreads: Int { 4 }
+    /// Threads besides the reactors' and the metrics endpoint's: names, the list, the output to stderr
+    /// and stdout, credentials that are read again, and the telemetry.
+    private static var otherThreads: Int { 6 }
 }

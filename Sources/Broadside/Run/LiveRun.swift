@@ -212,6 +212,7 @@ struct LiveRun {
                 plan, session, summary, wasAnswered: conclusion.wasAnswered))
         let message = conclusion.message(advice, summary, plan)
         monitor.end(summary, stop: conclusion.record, message: message, now: Clock.now())
+        awaitTelemetry(monitor, signals)
         try summary.write(to: plan.options)
         try monitor.writeReport(summary, cause: conclusion.cause, advice: advice, now: Clock.now())
         if conclusion.cause == .complete, let warning = summary.emptyHandedWarning {
@@ -293,6 +294,19 @@ struct LiveRun {
         for _ in 0..<500 where !services.hasListEnded && !coordinator.isStoppingAtOnce {
             if isStop(signals.wait(milliseconds: 10)) { coordinator.stopAtOnce() }
         }
+    }
+
+    /// The longest wait for the telemetry at a run's end, milliseconds.
+    private static var telemetryPatience: Int { 5000 }
+
+    /// Waits until the telemetry is written; not for long, as its disk may hang, and not at all after a
+    /// second signal.
+    private func awaitTelemetry(_ monitor: RunMonitor, _ signals: SignalWatch) {
+        for _ in 0..<Self.telemetryPatience / 10 where !coordinator.isStoppingAtOnce {
+            guard monitor.isSaving else { return }
+            if isStop(signals.wait(milliseconds: 10)) { coordinator.stopAtOnce() }
+        }
+        if monitor.isSaving { monitor.leaveSaving() }
     }
 
     /// Rows that may have been sent, where some are left; nobody waits for that after a second

@@ -28,6 +28,8 @@ final class RunMonitor {
     private var nextRetries: UInt64
     private var hasToldStop = false
     private var canSave = true
+    /// Writes the telemetry, on a thread of its own: a disk may take any time.
+    private let saver: BackgroundWorker<[UInt8], BroadsideError?>
     private var canPublish = true
     private var hasEnded = false
 
@@ -49,6 +51,18 @@ final class RunMonitor {
         self.source = source
         self.outlets = outlets
         self.wake = wake
+        // SAFETY: the saver's thread alone replaces this file, and what it reads of the directory (path,
+        // descriptor, claim) was set before the run.
+        nonisolated(unsafe) let directory = session.directory
+        saver = BackgroundWorker { bytes in
+            do throws(BroadsideError) {
+                try unsafe directory.checkClaim()
+                try unsafe directory.replace(Telemetry.fileName, with: bytes)
+                return nil
+            } catch {
+                return error
+            }
+        }
         sampler = RunSampler(session.surroundings(plan, source: source), start: start)
         growth = GrowthWatch(plan, target: coordinator.connectionTarget)
         progress = Progress(plan.options.progress)
@@ -89,6 +103,7 @@ final class RunMonitor {
     func look(_ now: Now) {
         for control in outlets.controls { control.serve { [self] line in answer(line, now) } }
         takeEvents(now)
+        takeSaved()
         guard sampler.isDue(now) else { return }
         sample(now)
         grow(now)
@@ -229,20 +244,40 @@ final class RunMonitor {
         retriesTold = retries
     }
 
-    /// Keeps what the report needs; a failure here is said once and ends nothing.
+    /// Has what the report needs kept, in place of what waits to be; a failure here is said once and ends
+    /// nothing.
     private func save(_ now: Now) {
         nextSave = now.nanoseconds + Self.saveInterval
         guard canSave else { return }
         do throws(BroadsideError) {
-            try session.directory.checkClaim()
-            try session.directory.replace(Telemetry.fileName, with: telemetry.encoded)
+            try saver.put(telemetry.encoded)
         } catch {
-            canSave = false
-            // It is the newer attempt's, and the run finds that out by itself.
-            guard error.exitCode != ExitCode.inUse else { return }
-            standardErrorLine(
-                "broadside: warning: \(error.message): the report will lack its curves")
+            cannotSave(error)
         }
+    }
+
+    /// Whether the telemetry is still on its way to the disk.
+    var isSaving: Bool {
+        takeSaved()
+        return !saver.isIdle
+    }
+
+    /// Reports that nobody waits for the telemetry any longer.
+    func leaveSaving() {
+        let path = "\(session.directory.path)/\(Telemetry.fileName)"
+        cannotSave(BroadsideError("\(path) is still being written", exitCode: ExitCode.disk))
+    }
+
+    private func takeSaved() {
+        if let failure = saver.take() ?? nil, canSave { cannotSave(failure) }
+    }
+
+    private func cannotSave(_ error: BroadsideError) {
+        canSave = false
+        // It is the newer attempt's, and the run finds that out by itself.
+        guard error.exitCode != ExitCode.inUse else { return }
+        standardErrorLine(
+            "broadside: warning: \(error.message): the report will lack its curves")
     }
 
     private func publishMetrics() {

@@ -1,0 +1,36 @@
+import Glibc
+import Support
+import Testing
+
+struct BackgroundWorkerTests {
+    @Test
+    func `Nobody waits for a job; of those that wait the latest is done`() throws {
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        let gate = ends[0]
+        let worker = BackgroundWorker<Int, Int> { job in
+            var byte: UInt8 = 0
+            _ = read(gate, &byte, 1)
+            return job
+        }
+        #expect(worker.isIdle)
+        // Each of these would be waited for forever: the first until a byte comes.
+        try worker.put(1)
+        #expect(worker.take() == nil && !worker.isIdle)
+        usleep(100_000)
+        try worker.put(2)
+        try worker.put(3)
+        #expect(write(ends[1], "aaa", 3) == 3)
+        var results: [Int] = []
+        while results.last != 3 {
+            if let result = worker.take() { results.append(result) }
+            usleep(1000)
+        }
+        #expect(!results.contains(2), "\(results)")
+        #expect(worker.isIdle)
+        #expect(write(ends[1], "a", 1) == 1)
+        try worker.put(4)
+        while worker.isIdle == false, worker.take() != 4 { usleep(1000) }
+        #expect(worker.isIdle)
+    }
+}
