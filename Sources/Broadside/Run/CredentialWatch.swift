@@ -5,30 +5,22 @@ import Support
 import TLS
 
 /// What a run's credential needs while the run continues: provider tokens renewed, files read again. On the
-/// thread that takes signals: the files are read on a thread of their own, as their disk may hang.
+/// thread that takes signals: the file of `--auth-token-file`, which is looked at each second, is read on a
+/// thread of its own, as its disk may hang. Keys are read where SIGHUP is taken: what a thread that then
+/// waits has freed stays in memory, and nothing of them may.
 final class CredentialWatch {
-    /// What is read.
-    private enum Job: Sendable {
-        /// The file of `--auth-token-file`, if it is another than this.
-        case token(ExternalProviderToken, since: ExternalProviderToken.Mark?)
-        /// All files that the options name.
-        case all
-    }
-
-    /// What was read.
-    fileprivate enum Reading: Sendable {
-        /// nil: the file is as it was.
-        case token(ExternalProviderTokenWatch.Reading?)
-        case all(ReloadedCredential?, warnings: [String])
+    /// The file of `--auth-token-file`, to be read if it is another than this.
+    private struct Job: Sendable {
+        let token: ExternalProviderToken
+        let mark: ExternalProviderToken.Mark?
     }
 
     private let plan: Plan
     private let coordinator: RunCoordinator
     private let recipe: TLSRecipe
-    private let reader: BackgroundWorker<Job, Reading>
+    /// nil, as a result: the file is as it was.
+    private let reader: BackgroundWorker<Job, ExternalProviderTokenWatch.Reading?>
     private var suppliedToken: ExternalProviderTokenWatch?
-    /// A signal came, and what it asks for was not begun yet.
-    private var isReloadDue = false
     /// When the reading began that is not at its end; nil: none is.
     private var readingSince: UInt64?
     private var hasToldSlowReading = false
@@ -42,13 +34,7 @@ final class CredentialWatch {
         self.coordinator = coordinator
         self.recipe = recipe
         suppliedToken = ExternalProviderTokenWatch(plan.credential, now: now)
-        let (options, headers, credential) = (plan.options, plan.headers, plan.credential)
-        reader = BackgroundWorker { job in
-            switch job {
-            case .token(let token, let mark): .token(.read(token, since: mark))
-            case .all: ReloadedCredential.read(options, headers, after: credential)
-            }
-        }
+        reader = BackgroundWorker { .read($0.token, since: $0.mark) }
     }
 
     /// Does what has become due.
@@ -56,34 +42,31 @@ final class CredentialWatch {
     /// - Returns: True where the reactors have something new to send with.
     func look(_ now: Now) -> Bool {
         take(now)
-        if isReloadDue {
-            if read(.all, now) { isReloadDue = false }
-        } else if let suppliedToken, suppliedToken.isDue(now) {
-            if read(.token(suppliedToken.token, since: suppliedToken.lastMark), now) {
-                self.suppliedToken?.wait(now)
-            }
+        if let suppliedToken, suppliedToken.isDue(now), readingSince == nil {
+            read(Job(token: suppliedToken.token, mark: suppliedToken.lastMark), now)
+            self.suppliedToken?.wait(now)
         }
         return coordinator.renewToken(now) != nil
     }
 
-    /// Has keys, certificates and token file read again, and the connections replaced. What can't be
+    /// Reads keys, certificates and token file again, and has the connections replaced. What can't be
     /// read or is another sender's changes nothing.
     func reload(_ now: Now) {
-        isReloadDue = true
-        _ = look(now)
+        var warnings: [String] = []
+        let found = ReloadedCredential.read(
+            plan.options, plan.headers, after: plan.credential, warnings: &warnings)
+        if let found { replace(found, now) }
+        for warning in warnings { warn(warning) }
     }
 
-    /// - Returns: Whether it was begun: one reading at a time.
-    private func read(_ job: Job, _ now: Now) -> Bool {
-        guard readingSince == nil else { return false }
+    private func read(_ job: Job, _ now: Now) {
         do throws(BroadsideError) {
             try reader.put(job)
             readingSince = now.nanoseconds
         } catch {
-            if !hasToldNoThread { warn("\(error.message); the credentials in use stay") }
+            if !hasToldNoThread { warn("\(error.message); the provider token in use stays") }
             hasToldNoThread = true
         }
-        return true
     }
 
     /// Takes what was read in the meantime.
@@ -93,7 +76,7 @@ final class CredentialWatch {
             if now.nanoseconds > begin + Self.slowReading, !hasToldSlowReading {
                 hasToldSlowReading = true
                 warn(
-                    "the credentials' files have not been read for "
+                    "the file of --auth-token-file has not been read for "
                         + "\(Self.slowReading / second) s: does their disk hang? What was read before "
                         + "stays in use")
             }
@@ -101,13 +84,7 @@ final class CredentialWatch {
         }
         readingSince = nil
         hasToldSlowReading = false
-        switch reading {
-        case .token(let found):
-            if let found { suppliedToken?.take(found, now, coordinator: coordinator) }
-        case .all(let found, let warnings):
-            if let found { replace(found, now) }
-            for warning in warnings { warn(warning) }
-        }
+        if let reading { suppliedToken?.take(reading, now, coordinator: coordinator) }
     }
 
     private func replace(_ found: ReloadedCredential, _ now: Now) {
@@ -142,25 +119,26 @@ private struct ReloadedCredential: Sendable {
     ///   - options: Of the run.
     ///   - headers: The campaign's.
     ///   - other: What the run began with.
+    ///   - warnings: gets what is worth telling.
+    /// - Returns: nil where something can't be read, or is another sender's, which the last warning says.
     static func read(
-        _ options: SendOptions, _ headers: NotificationHeaders, after other: Credential
-    ) -> CredentialWatch.Reading {
-        var warnings: [String] = []
+        _ options: SendOptions, _ headers: NotificationHeaders, after other: Credential,
+        warnings: inout [String]
+    ) -> ReloadedCredential? {
         do throws(BroadsideError) {
             try refusePipes(options)
             let credential = try Credential.read(options, warnings: &warnings)
             try credential.check(headers, options)
             try credential.checkSuccession(of: other, headers: headers)
-            let found = ReloadedCredential(
+            return ReloadedCredential(
                 credential: credential,
                 route: try Route.read(options, warnings: &warnings),
                 context: try CampaignRun.tlsContext(options, credential),
                 authorization: try credential.authorization(
                     nowSeconds: Clock.now().wallMilliseconds / 1000))
-            return .all(found, warnings: warnings)
         } catch {
             warnings.append("\(error.message); what was read before stays in use")
-            return .all(nil, warnings: warnings)
+            return nil
         }
     }
 
