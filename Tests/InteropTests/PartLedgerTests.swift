@@ -58,7 +58,7 @@ struct PartLedgerTests {
         }
         // Beside it, a second ledger of the same part.
         try send(1, ledger: "second", exitCode: 7, [])
-        // An empty directory is no ledger either.
+        // An empty directory is not a ledger either.
         try files.createDirectory(atPath: path("ledger-1"), withIntermediateDirectories: false)
         try send(1, exitCode: 7)
         try files.removeItem(atPath: path("ledger-1"))

@@ -274,7 +274,7 @@ final class RunMonitor {
 
     private func cannotSave(_ error: BroadsideError) {
         canSave = false
-        // It is the newer attempt's, and the run finds that out by itself.
+        // It is the newer attempt's, and the run finds that out without this.
         guard error.exitCode != ExitCode.inUse else { return }
         standardErrorLine(
             "broadside: warning: \(error.message): the report will lack its curves")

@@ -20,7 +20,7 @@ final class LedgerSession {
     private let plan: Plan
     /// Only rows with smaller numbers are looked at; nil: all.
     let rowsLimit: UInt64?
-    /// What is wrong with the ledger's claim, although the run goes on; nil: nothing.
+    /// What is wrong with the ledger's claim, although the run continues; nil: nothing.
     let claimWarning: String?
     /// Rows that are settled without being sent.
     let skips: ExclusionIndex?
@@ -303,7 +303,7 @@ final class LedgerSession {
         end.flatMap { manifest.rowCount(with: ledger, upTo: $0) }
     }
 
-    /// The ledger as it is now, counted anew.
+    /// The ledger as it is now, counted again.
     ///
     /// - Parameter ofOwnRuns: Without the segments of runs that this one does not know.
     func count(ofOwnRuns: Bool = false) throws(BroadsideError) -> LedgerSummary {

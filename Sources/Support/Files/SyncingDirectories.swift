@@ -10,7 +10,7 @@ package func syncNames(in folder: Int32) -> Bool {
     fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP
 }
 
-/// Makes a folder's names survive a power cut. If it may not be read, and so can't be synced by itself,
+/// Makes a folder's names survive a power cut. If it may not be read, and so can't be synced alone,
 /// everything is.
 ///
 /// - Parameter path: The folder.
