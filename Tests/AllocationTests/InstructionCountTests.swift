@@ -18,9 +18,9 @@ struct InstructionCountTests {
     }
 
     static let parts = [
-        Part(name: "row-lines", count: 450),
-        Part(name: "row-csv", count: 971),
-        Part(name: "row-jsonl", count: 1_169),
+        Part(name: "row-lines", count: 421),
+        Part(name: "row-csv", count: 946),
+        Part(name: "row-jsonl", count: 1_126),
         Part(name: "export", count: 1_493),
         Part(name: "export-jsonl", count: 1_504),
         Part(name: "verify", count: 513),

@@ -10,7 +10,7 @@ extension RowReader {
         if text.byte(at: start) <= 0x20 {
             let newline = find(UInt8(ascii: "\n"), in: text, start, end)
             let stop = newline ?? end
-            if isBlank(text, start, stop, layout.format) {
+            if isBlank(text, start, stop, columns.format) {
                 offset = newline.map { $0 + 1 } ?? end
                 line += 1
                 return nil
@@ -27,7 +27,7 @@ extension RowReader {
 
     /// A row that breaks the rules: where it ends is the scanner's to say.
     private mutating func malformedRow(_ start: Int, _ firstLine: UInt64) -> Row {
-        var scanner = RowScanner(format: layout.format)
+        var scanner = RowScanner(format: columns.format)
         var scan = start
         var textEnd = end
         // SAFETY: nothing is opened or closed here.
@@ -47,8 +47,8 @@ extension RowReader {
 
     @inline(__always)
     private mutating func set(_ place: Int, _ field: Field) {
-        guard place < fieldAtPlace.count else { return }
-        let index = fieldAtPlace[place]
+        guard place < columns.fieldAtPlace.count else { return }
+        let index = columns.fieldAtPlace[place]
         if index >= 0 { setField(Int(index), field) }
     }
 
@@ -87,7 +87,7 @@ extension RowReader {
                 return stop
             }
             let found: Int
-            if place < fieldAtPlace.count {
+            if place < columns.fieldAtPlace.count {
                 found = ByteScan.first(separator, or: lineFeed, in: text, from: cursor, to: end)
             } else {
                 found = endOrQuotedField(text, from: cursor, separator)
@@ -126,7 +126,7 @@ extension RowReader {
     }
 
     private func isWanted(_ place: Int) -> Bool {
-        place < fieldAtPlace.count && fieldAtPlace[place] >= 0
+        place < columns.fieldAtPlace.count && columns.fieldAtPlace[place] >= 0
     }
 
     /// A field between quotes; `cursor` ends behind the closing one. Line ends inside are counted.

@@ -38,7 +38,7 @@ extension RowReader {
             let keyStart = place &+ 1
             let keyEnd = ByteScan.endOfPlainASCII(in: text, from: keyStart)
             guard byte(keyEnd) == quote else { return nil }
-            let index = wantedField(text.extracting(keyStart..<keyEnd))
+            let index = columns.field(named: text.extracting(keyStart..<keyEnd))
             place = keyEnd &+ 1
             skipBlanks(&place)
             guard byte(place) == UInt8(ascii: ":") else { return nil }

@@ -41,7 +41,7 @@ extension RowReader {
                 guard key.kind == .key, tokenizer.depth == 1 else { continue }
                 guard let value = try tokenizer.next(in: text) else { return false }
                 take(value, of: key, text) { (name, reader) in
-                    let index = reader.wantedField(name)
+                    let index = reader.columns.field(named: name)
                     if index >= 0 { reader.setField(index, reader.field(value, text)) }
                 }
             }
@@ -96,7 +96,7 @@ extension RowReader {
         _ text: RawSpan
     ) {
         var made: Field?
-        let literal = depth == 1 ? wantedField(name) : -1
+        let literal = depth == 1 ? columns.field(named: name) : -1
         for index in 0..<fieldCount {
             if index == literal {
                 let field = made ?? field(value, text)
@@ -116,22 +116,6 @@ extension RowReader {
                 if value.kind == .objectStart { paths.entered(index) }
             }
         }
-    }
-
-    /// The index of the field that a key names; -1 if it names none.
-    @inline(__always)
-    func wantedField(_ key: RawSpan) -> Int {
-        var start = 0
-        for index in 0..<nameEnds.count {
-            let end = nameEnds[index]
-            if end - start == key.byteCount,
-                names.bytes.extracting(start..<end).holdsSame(as: key)
-            {
-                return index
-            }
-            start = end
-        }
-        return -1
     }
 
     /// The field that a value makes.

@@ -51,7 +51,7 @@ internal import Support
     }
 
     /// Which columns are read.
-    let layout: RowLayout
+    let columns: WantedColumns
 
     var chunk: RowChunk?
     // SAFETY: `end` bytes, alive until `close` or the next `open`: the storage of `chunk`, or what
@@ -75,11 +75,6 @@ internal import Support
     // else.
     private let fields: UnsafeMutablePointer<Field>
     let fieldCount: Int
-    /// For delimited formats: for each place in a row, which field it is; -1 where none.
-    let fieldAtPlace: FixedBuffer<Int32>
-    /// For JSON Lines: the names' bytes one after another, and where each ends.
-    let names: FixedBuffer<UInt8>
-    let nameEnds: FixedBuffer<Int>
     /// For JSON Lines: keys that lead to columns inside objects; empty where there are none.
     let paths: JSONPaths?
     /// The texts of the row that had to be decoded, one after another.
@@ -99,19 +94,12 @@ internal import Support
 
     /// A reader of lists with this layout; open a chunk next.
     public init(layout: RowLayout) {
-        self.layout = layout
+        columns = WantedColumns(layout)
         fieldCount = layout.names.count
         // SAFETY: as many fields as there are names.
         unsafe fields = .allocate(capacity: fieldCount)
         unsafe fields.initialize(repeating: .missing, count: fieldCount)
         unsafe bytes = UnsafeRawPointer(fields)
-        var fieldAtPlace = [Int32](repeating: -1, count: (layout.places.max() ?? -1) + 1)
-        for (field, place) in layout.places.enumerated() { fieldAtPlace[place] = Int32(field) }
-        self.fieldAtPlace = FixedBuffer(fieldAtPlace)
-        names = FixedBuffer(layout.names.flatMap { Array($0.utf8) })
-        var nameEnds: [Int] = []
-        for name in layout.names { nameEnds.append((nameEnds.last ?? 0) + name.utf8.count) }
-        self.nameEnds = FixedBuffer(nameEnds)
         separator = layout.format.separator ?? 0
         switch layout.format {
         case .lines: usualMode = .lines

@@ -1,4 +1,5 @@
 import Glibc
+import Support
 
 /// Memory for a fixed number of elements, which it owns; every access is held against the count.
 @safe struct FixedBuffer<Element>: ~Copyable {
@@ -63,5 +64,11 @@ extension FixedBuffer where Element == UInt8 {
             let span = unsafe RawSpan(_unsafeStart: start, byteCount: count)
             return unsafe _overrideLifetime(span, borrowing: self)
         }
+    }
+
+    /// Whether a part holds the same bytes as `other`.
+    @inline(__always)
+    func holds(_ other: RawSpan, at part: Range<Int>) -> Bool {
+        bytes.extracting(part).holdsSame(as: other)
     }
 }
