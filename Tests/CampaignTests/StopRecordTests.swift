@@ -22,7 +22,7 @@ import Testing
             .tooManyBadTokens, .tooManyInvalid(count: 3, rows: 9),
             .canaryRefused(count: 1, answered: 2), .canaryUnanswered,
             .expiredToken(isSupplied: true),
-            .expiredToken(isSupplied: false), .signingFailed, .ledgerFailed(detail: "full"),
+            .expiredToken(isSupplied: false), .signingFailed, .ledgerFailed(detail: "full"), .ledgerGone,
             .superseded, .listFailed(detail: "cut off"), .listChanged(detail: "longer"),
             .failed(detail: "ring"),
         ] as [StopCause])

@@ -22,6 +22,7 @@ enum AdviceCause: String, CaseIterable, Sendable {
     case expiredSuppliedToken = "expired-token, supplied"
     case signingFailed = "signing-failed"
     case ledgerFailed = "ledger-failed"
+    case ledgerGone = "ledger-gone"
     case superseded
     case listFailed = "list-failed"
     case listChanged = "list-changed"
@@ -49,6 +50,7 @@ enum AdviceCause: String, CaseIterable, Sendable {
         case .expiredToken(isSupplied: true): self = .expiredSuppliedToken
         case .signingFailed: self = .signingFailed
         case .ledgerFailed: self = .ledgerFailed
+        case .ledgerGone: self = .ledgerGone
         case .superseded: self = .superseded
         case .listFailed: self = .listFailed
         case .listChanged: self = .listChanged

@@ -58,7 +58,7 @@ struct AdviceCauseTests: AdviceReading {
         let rows = [
             AdviceCause.heldBack: 20, .allRefused: 3, .canaryUnanswered: 300,
             .tooManyBadTokens: 18_000, .tooManyInvalid: 12_000, .ledgerFailed: 20_000,
-            .superseded: 10_000, .listFailed: 60_000,
+            .ledgerGone: 10_000, .superseded: 10_000, .listFailed: 60_000,
         ]
         let scene = try Scene(rows: rows[cause] ?? 2000)
         let ending = try provoke(cause, scene)
@@ -98,7 +98,7 @@ struct AdviceCauseTests: AdviceReading {
         // What a newer attempt took over keeps how that one ended.
         let expected: AdviceCause? =
             switch cause {
-            case .ledgerFailed: nil
+            case .ledgerFailed, .ledgerGone: nil
             case .superseded: .signal
             default: cause
             }
@@ -138,6 +138,7 @@ struct AdviceCauseTests: AdviceReading {
         case .expiredToken, .expiredSuppliedToken: try expired(cause, scene)
         case .signingFailed, .failed: try failing(cause, scene)
         case .ledgerFailed: try fullDisk(scene)
+        case .ledgerGone: try movedLedger(scene)
         case .superseded: try superseded(scene)
         case .listFailed, .listChanged: try otherList(cause, scene)
         }
@@ -261,6 +262,20 @@ struct AdviceCauseTests: AdviceReading {
                     try write(0)
                     return command
                 } : scene.moved(from: endpoint))
+    }
+
+    /// The ledger is moved away while the run goes on, and put back after its end.
+    private func movedLedger(_ scene: Scene) throws -> Ending {
+        let campaign = scene.campaign
+        let words = campaign.arguments(to: try scene.local(), ["--rate", "1000"])
+        let process = try Broadside.start(words, in: scene.directory)
+        try process.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
+        let files = FileManager.default
+        try files.moveItem(atPath: campaign.ledger, toPath: campaign.ledger + "-elsewhere")
+        let run = try process.wait()
+        try files.moveItem(atPath: campaign.ledger + "-elsewhere", toPath: campaign.ledger)
+        #expect(run.errors.contains("--must-resume"), "\(run.errors)")
+        return Ending(run: run, says: "the ledger was removed or moved away", exitCode: 5)
     }
 
     /// A newer attempt takes the ledger over, as if the lock was lost, and is stopped.

@@ -126,6 +126,7 @@ struct LiveRun {
         let deadline = deadline
         let credentialWatch = CredentialWatch(
             plan, coordinator: coordinator, recipe: recipe, now: start)
+        let ledgerWatch = LedgerWatch(session.directory, now: start)
         while !threads.allSatisfy(\.hasEnded) {
             switch signals.wait(milliseconds: 100) {
             case .stop:
@@ -146,6 +147,10 @@ struct LiveRun {
                 coordinator.stop(.deadline)
                 for thread in threads { thread.wake() }
             }
+            if ledgerWatch.isGone(now) {
+                coordinator.stop(.ledgerGone)
+                for thread in threads { thread.wake() }
+            }
             rememberCanary()
             if credentialWatch.look(now) {
                 for thread in threads { thread.wake() }
@@ -162,7 +167,9 @@ struct LiveRun {
 
     /// A canary that passed is not sent once more by a resume.
     private func rememberCanary() {
-        guard coordinator.canary?.verdict == .passed else { return }
+        guard coordinator.canary?.verdict == .passed, coordinator.stopCause != .ledgerGone else {
+            return
+        }
         do throws(BroadsideError) {
             try session.noteCanaryPassed()
         } catch {
@@ -249,7 +256,11 @@ struct LiveRun {
             session.manifest, coordinator, isAssumed: plan.options.assumesCanary)
         summary.labels = session.manifest.labels ?? [:]
         summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
-        if stop == .superseded, let recorded = try? session.count(ofOwnRuns: true) {
+        if stop == .ledgerGone {
+            // What other runs sent can't be read any more, or is elsewhere.
+            summary.take(statistics, rows: session.rowCount(with: LedgerSummary(), upTo: endRow))
+            countInDoubt(&summary)
+        } else if stop == .superseded, let recorded = try? session.count(ofOwnRuns: true) {
             summary.take(recorded, rows: session.rowCount(with: recorded, upTo: endRow))
         } else if case .ledgerFailed = stop, let recorded = try? session.count() {
             // Of what this process counted, what came last is not recorded.
@@ -280,7 +291,7 @@ struct LiveRun {
             : nil
         // What the disk refused once it may refuse again: the segments speak for themselves.
         if case .ledgerFailed = conclusion.cause { return }
-        if conclusion.cause == .superseded { return }
+        if conclusion.cause == .superseded || conclusion.cause == .ledgerGone { return }
         rememberCanary()
         try session.end(
             lengths: threads.map(\.segmentLength), rows: endRow, listByteCount: list.byteCount,

@@ -52,7 +52,7 @@ struct RunConclusion {
         if cause.isAbort { return ExitCode.refused }
         switch cause {
         case .superseded: return ExitCode.inUse
-        case .ledgerFailed, .listFailed, .listChanged: return ExitCode.disk
+        case .ledgerFailed, .ledgerGone, .listFailed, .listChanged: return ExitCode.disk
         case .brokenServer:
             if !anyAccepted { return ExitCode.failure }
         case _ where cause.isGivingUp && !wasAnswered: return ExitCode.failure

@@ -31,7 +31,7 @@ public struct StopRecord: Codable, Hashable, Sendable {
         self.init(kind: cause.storedKind, wasAnswered: wasAnswered)
         switch cause {
         case .complete, .signal, .control, .deadline, .tooManyBadTokens, .canaryUnanswered,
-            .signingFailed, .superseded:
+            .signingFailed, .ledgerGone, .superseded:
             break
         case .gaveUp(let trouble), .brokenServer(let trouble):
             take(trouble)
@@ -95,6 +95,7 @@ public struct StopRecord: Codable, Hashable, Sendable {
         case "expired-token": .expiredToken(isSupplied: isSupplied ?? false)
         case "signing-failed": .signingFailed
         case "ledger-failed": .ledgerFailed(detail: detail ?? "")
+        case "ledger-gone": .ledgerGone
         case "superseded": .superseded
         case "list-failed": .listFailed(detail: detail ?? "")
         case "list-changed": .listChanged(detail: detail ?? "")
@@ -137,6 +138,7 @@ extension StopCause {
         case .expiredToken: "expired-token"
         case .signingFailed: "signing-failed"
         case .ledgerFailed: "ledger-failed"
+        case .ledgerGone: "ledger-gone"
         case .superseded: "superseded"
         case .listFailed: "list-failed"
         case .listChanged: "list-changed"

@@ -41,6 +41,8 @@ public enum StopCause: Sendable, Hashable {
     case signingFailed
     /// The ledger failed: what was recorded stays true.
     case ledgerFailed(detail: String)
+    /// The ledger is not under its name any more: removed, or moved away.
+    case ledgerGone
     /// A newer attempt has claimed the ledger: nothing more is reserved or recorded.
     case superseded
     /// The list cannot be read further: responses in flight are awaited, and the ledger is whole.
@@ -83,7 +85,7 @@ public enum StopCause: Sendable, Hashable {
             .canaryRefused, .expiredToken, .signingFailed:
             true
         case .complete, .signal, .control, .deadline, .gaveUp, .noResponse, .brokenServer,
-            .canaryUnanswered, .ledgerFailed, .superseded, .listFailed, .listChanged, .failed:
+            .canaryUnanswered, .ledgerFailed, .ledgerGone, .superseded, .listFailed, .listChanged, .failed:
             false
         }
     }

@@ -169,8 +169,8 @@ extension RunCoordinator.State {
         case (nil, _): stop = cause
         case (.superseded, _): break
         case (_, .superseded): stop = cause
-        case (.ledgerFailed, _): break
-        case (_, .ledgerFailed): stop = cause
+        case (.ledgerFailed, _), (.ledgerGone, _): break
+        case (_, .ledgerFailed), (_, .ledgerGone): stop = cause
         default: break
         }
     }

@@ -84,6 +84,11 @@ package struct StopAdvice {
             resume("check the clock of this machine, then --resume continues")
         case .signingFailed: resume("check --auth-key, then --resume continues")
         case .ledgerFailed: resume("make room on its disk, then --resume continues")
+        case .ledgerGone:
+            resume(
+                "put it back, then --must-resume continues (without it a missing ledger begins the whole "
+                    + "campaign anew)"
+            ) { $0.withFlag("must-resume") }
         case .superseded: resume("if that one ends with rows left, --resume continues")
         case .listFailed, .listChanged: resume("then --resume continues")
         }

@@ -46,6 +46,9 @@ extension StopCause {
                 : "APNs reports a fresh provider token as expired"
         case .signingFailed: "the signing key can't sign any more"
         case .ledgerFailed(let detail): "the ledger can't be written: \(detail)"
+        case .ledgerGone:
+            "the ledger was removed or moved away while the run went on: nothing more is sent, and what became "
+                + "of the rows that were sent is recorded there alone"
         case .superseded:
             "a newer attempt has taken over this ledger: nothing more is sent here, and rows that were "
                 + "in flight are in doubt there"

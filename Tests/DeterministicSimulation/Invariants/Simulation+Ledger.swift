@@ -225,8 +225,8 @@ extension Simulation {
             isJustified = process.claimedAt != nil
         case .ledgerFailed:
             isJustified = faults.diskFailure > 0
-        case .listFailed, .listChanged, .failed:
-            // The simulation's list lies in memory.
+        case .ledgerGone, .listFailed, .listChanged, .failed:
+            // The simulation's ledger has no name, and its list lies in memory.
             isJustified = false
         }
         let isRefusal = process.coordinator.canary?.verdict.isRefusal == true || cause.isInvalidList

@@ -1,0 +1,29 @@
+import Engine
+import Ledgers
+import Support
+
+/// Looks each second whether the ledger is still where it was: after `rm -r` the run would go on, with a
+/// ledger that nobody can read, and another start would find none and begin the campaign anew. On a
+/// thread of its own, as the file system may hang.
+final class LedgerWatch {
+    private static var interval: UInt64 { second }
+
+    private let place: LedgerPlace
+    private let worker = BackgroundWorker<LedgerPlace, Bool> { $0.isVacant }
+    private var nextLook: UInt64
+
+    init(_ directory: LedgerDirectory, now: Now) {
+        place = directory.place
+        nextLook = now.nanoseconds + Self.interval
+    }
+
+    /// Whether the last look found it gone; begins the next one once it is due.
+    func isGone(_ now: Now) -> Bool {
+        if now.nanoseconds >= nextLook, worker.isIdle {
+            nextLook = now.nanoseconds + Self.interval
+            // Without a thread for it there is no look: the run is not worse off than it was.
+            try? worker.put(place)
+        }
+        return worker.take() ?? false
+    }
+}

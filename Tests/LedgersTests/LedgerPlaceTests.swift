@@ -1,0 +1,59 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Ledgers
+
+/// Whether a ledger's directory is still under its name.
+@Suite(.timeLimit(.minutes(60)))
+struct LedgerPlaceTests {
+    private let directory: TemporaryDirectory
+    private var path: String { "\(directory.path)/folder/ledger" }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func place() throws -> (LedgerDirectory, LedgerPlace) {
+        try FileManager.default.createDirectory(
+            atPath: "\(directory.path)/folder", withIntermediateDirectories: false)
+        let ledger = try LedgerDirectory.create(path)
+        return (ledger, ledger.place)
+    }
+
+    @Test func `A directory that stays is there`() throws {
+        let (ledger, place) = try place()
+        #expect(!place.isVacant)
+        // Files come and go in it.
+        try ledger.replace("epoch", with: Array("text".utf8))
+        #expect(!place.isVacant)
+    }
+
+    @Test func `One that was removed is not, nor one whose folder was`() throws {
+        for lost in ["folder/ledger", "folder"] {
+            let (ledger, place) = try place()
+            try FileManager.default.removeItem(atPath: "\(directory.path)/\(lost)")
+            #expect(place.isVacant, "\(lost)")
+            try? FileManager.default.removeItem(atPath: "\(directory.path)/folder")
+            _ = ledger
+        }
+    }
+
+    @Test func `Another directory, or a file, in its place is not the ledger; it may come back`() throws {
+        let (ledger, place) = try place()
+        let files = FileManager.default
+        try files.moveItem(atPath: path, toPath: path + "-aside")
+        #expect(place.isVacant)
+        try files.createDirectory(atPath: path, withIntermediateDirectories: false)
+        #expect(place.isVacant)
+        try files.removeItem(atPath: path)
+        try Data().write(to: URL(filePath: path))
+        #expect(place.isVacant)
+        try files.removeItem(atPath: path)
+        try files.moveItem(atPath: path + "-aside", toPath: path)
+        #expect(!place.isVacant)
+        // By way of a link it is the same directory.
+        try files.moveItem(atPath: path, toPath: path + "-aside")
+        try files.createSymbolicLink(atPath: path, withDestinationPath: path + "-aside")
+        #expect(!place.isVacant)
+        _ = ledger
+    }
+}
