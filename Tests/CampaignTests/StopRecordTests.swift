@@ -22,7 +22,8 @@ import Testing
             .tooManyBadTokens, .tooManyInvalid(count: 3, rows: 9),
             .canaryRefused(count: 1, answered: 2), .canaryUnanswered,
             .expiredToken(isSupplied: true),
-            .expiredToken(isSupplied: false), .signingFailed, .ledgerFailed(detail: "full"), .ledgerGone,
+            .expiredToken(isSupplied: false), .signingFailed, .ledgerFailed(detail: "full"),
+            .ledgerGone,
             .superseded, .listFailed(detail: "cut off"), .listChanged(detail: "longer"),
             .failed(detail: "ring"),
         ] as [StopCause])

@@ -37,7 +37,9 @@ struct LedgerPlaceTests {
         }
     }
 
-    @Test func `Another directory, or a file, in its place is not the ledger; it may come back`() throws {
+    @Test func `Another directory, or a file, in its place is not the ledger; it may come back`()
+        throws
+    {
         let (ledger, place) = try place()
         let files = FileManager.default
         try files.moveItem(atPath: path, toPath: path + "-aside")

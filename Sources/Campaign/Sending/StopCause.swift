@@ -85,7 +85,8 @@ public enum StopCause: Sendable, Hashable {
             .canaryRefused, .expiredToken, .signingFailed:
             true
         case .complete, .signal, .control, .deadline, .gaveUp, .noResponse, .brokenServer,
-            .canaryUnanswered, .ledgerFailed, .ledgerGone, .superseded, .listFailed, .listChanged, .failed:
+            .canaryUnanswered, .ledgerFailed, .ledgerGone, .superseded, .listFailed, .listChanged,
+            .failed:
             false
         }
     }

@@ -87,7 +87,7 @@ package struct StopAdvice {
         case .ledgerGone:
             resume(
                 "put it back, then --must-resume continues (without it a missing ledger begins the whole "
-                    + "campaign anew)"
+                    + "campaign again)"
             ) { $0.withFlag("must-resume") }
         case .superseded: resume("if that one ends with rows left, --resume continues")
         case .listFailed, .listChanged: resume("then --resume continues")

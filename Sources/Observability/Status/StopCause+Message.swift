@@ -47,7 +47,7 @@ extension StopCause {
         case .signingFailed: "the signing key can't sign any more"
         case .ledgerFailed(let detail): "the ledger can't be written: \(detail)"
         case .ledgerGone:
-            "the ledger was removed or moved away while the run went on: nothing more is sent, and what became "
+            "the ledger was removed or moved away during the run: nothing more is sent, and what became "
                 + "of the rows that were sent is recorded there alone"
         case .superseded:
             "a newer attempt has taken over this ledger: nothing more is sent here, and rows that were "
