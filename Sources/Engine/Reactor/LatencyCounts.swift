@@ -94,6 +94,11 @@ extension LatencyCounts {
         counts[0] = Double(quickest)
         for bucket in used where bucket >= first {
             let (from, to) = (edge(bucket - 1), edge(bucket))
+            // The bucket of those that seem to have taken no time has no width.
+            guard to > from else {
+                counts[0] += Double(buckets[bucket])
+                continue
+            }
             for column in 0..<wanted {
                 let start = low + width * Double(column)
                 let overlap = min(to, start + width) - max(from, start)

@@ -12,8 +12,12 @@ extension Simulation {
         for reactor in process.reactors {
             let report = reactor.machine.report()
             for connection in report.connections { tally.add(connection) }
+            let before = latency
             latency.add(report.latency)
+            checkForms(of: report.latency)
+            checkDifference(latency, before, report.latency)
         }
+        checkForms(of: latency)
         if plan.gateway == nil {
             checkResponseCounts(tally, latency, counted, process)
             checkLatencies(latency, process)
@@ -111,6 +115,7 @@ extension Simulation {
                     + "\(expected.last ?? 0)")
         }
         guard !expected.isEmpty else { return }
+        checkCounts(of: latency, expected)
         for share in [0.01, 0.5, 0.9, 1] {
             let rank = max(1, Int((share * Double(expected.count)).rounded(.up)))
             let exact = expected[rank - 1]
