@@ -35,12 +35,15 @@ final class SimulatedReactor {
     var isSuperseded = false
     /// When its connections are looked at next.
     var nextRoomLook: UInt64 = 0
+    /// Up to when its connections' time is accounted for.
+    var accountedAt: UInt64
     /// Since the last look there was a turn after which no row could go out.
     var lackedRows = false
 
-    init(index: Int, machine: consuming TransparentReactor) {
+    init(index: Int, machine: consuming TransparentReactor, now: UInt64) {
         self.index = index
         self.machine = machine
+        accountedAt = now
     }
 }
 

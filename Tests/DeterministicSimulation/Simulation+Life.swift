@@ -77,7 +77,7 @@ extension Simulation {
                 settings: plan.settings(), coordinator: process.coordinator, reactor: index,
                 ledger: ledger, chunkPool: pool, layout: plan.list.layout,
                 seed: random.next(), now: now)
-            process.reactors.append(SimulatedReactor(index: index, machine: machine))
+            process.reactors.append(SimulatedReactor(index: index, machine: machine, now: clock))
         }
         segments.append(files)
     }
@@ -121,7 +121,9 @@ extension Simulation {
         reactor.machine.exchangeWithRun(now)
         let isStopping = process.coordinator.isStopping
         interleave(with: reactor)
+        let time = timeBeforeTurn(of: reactor)
         reactor.machine.turn(now)
+        checkTime(reactor, since: time, isStopping: isStopping)
         interleave(with: reactor)
         reactor.machine.finishTurn(now)
         checkBacklog(reactor, wasHigh: isBacklogHigh)

@@ -1,0 +1,60 @@
+import Broadside
+import Engine
+import Support
+
+/// What connections' time went to: each instant counts once for each of them, and for a rate only if there
+/// is one.
+extension Simulation {
+    /// What a reactor said before its turn.
+    struct TimeSpent {
+        var limited: [UInt64]
+        /// Connections that it kept up.
+        var active: Int
+    }
+
+    func timeBeforeTurn(of reactor: SimulatedReactor) -> TimeSpent {
+        TimeSpent(
+            limited: reactor.machine.statistics.limited, active: reactor.machine.activeConnections)
+    }
+
+    func checkTime(_ reactor: SimulatedReactor, since before: TimeSpent, isStopping: Bool) {
+        let elapsed = clock - reactor.accountedAt
+        // Shorter times are added to the next.
+        if elapsed >= millisecond { reactor.accountedAt = clock }
+        let limited = reactor.machine.statistics.limited
+        guard limited != before.limited else {
+            // Rows are left, so that it is neither stopping nor at its end.
+            let isRunning = !isStopping && reactor.machine.rowsInHand.all > 0
+            if elapsed >= millisecond, isRunning {
+                fail("\(elapsed) ns of reactor \(reactor.index) count for nothing")
+            }
+            return
+        }
+        let spent = zip(limited, before.limited).map { $0 &- $1 }
+        let total = spent.reduce(0, &+)
+        let share = UInt64(max(1, before.active))
+        let isWhole =
+            before.active > 0
+            ? total == elapsed * share
+                // It keeps up as many as it is to, whatever that is.
+            : elapsed > 0 && total % elapsed == 0 && total / elapsed <= plan.connectionsMost
+        if elapsed < millisecond || !isWhole {
+            fail("\(spent) ns of \(before.active) connections are counted in \(elapsed) ns")
+        }
+        checkCauses(spent, reactor, active: before.active)
+    }
+
+    private func checkCauses(_ spent: [UInt64], _ reactor: SimulatedReactor, active: Int) {
+        let hasRate =
+            plan.ratePerConnection != nil || process.rates.contains { $0.rate != nil }
+        if !hasRate, spent[LimitedBy.rate.rawValue] > 0 {
+            fail("reactor \(reactor.index) waits for a rate, and there is none")
+        }
+        guard active > 0, spent[LimitedBy.connecting.rawValue] > 0 else { return }
+        // One that gave a response stands; those of which nobody was told yet may not.
+        let areProven = reactor.linkOfSlot.values.allSatisfy {
+            links[$0].responses > 0 || !links[$0].isOpenAtClient
+        }
+        if areProven { fail("reactor \(reactor.index) is connecting, and all is connected") }
+    }
+}
