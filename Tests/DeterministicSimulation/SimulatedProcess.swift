@@ -35,6 +35,9 @@ final class SimulatedReactor {
     var isSuperseded = false
     /// When its connections are looked at next.
     var nextRoomLook: UInt64 = 0
+    /// Look-ups that it was told failed, and whether one did not.
+    var failedResolutions = 0
+    var hasAddresses = false
     /// Up to when its connections' time is accounted for.
     var accountedAt: UInt64
     /// Since the last look there was a turn after which no row could go out.
@@ -111,6 +114,8 @@ final class SimulatedProcess {
     var segmentsAtClaim: [SimulatedSegment] = []
     /// From when on it gets what came meanwhile: its first turns come before that.
     var takesFrom: UInt64 = 0
+    /// Since when it is known that no address can be reached; nil: it is not.
+    var unreachableSince: UInt64?
     /// Responses that it was told: when, and whether it surely took them for what they are.
     var responses: [(copy: Int, time: UInt64, isSure: Bool)] = []
     /// When each request was made, in order.

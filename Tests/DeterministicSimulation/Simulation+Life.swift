@@ -147,6 +147,8 @@ extension Simulation {
             note { "reactor \(reactor.index) is finished" }
             return
         }
+        checkBatching(reactor)
+        checkGivingUp(reactor)
         let deadline = reactor.machine.nextDeadline
         let isIdle = inbox.isEmpty && submissions == 0 && deadline <= clock
         reactor.idleTurns = isIdle ? reactor.idleTurns + 1 : 0
@@ -184,6 +186,7 @@ extension Simulation {
             note { "r\(reactor.index) <- \(Self.words(completion))" }
             if case .superseded = completion { reactor.isSuperseded = true }
             noteDeafness(completion, reactor)
+            noteResolution(completion, reactor)
             reactor.machine.completed(completion, now: now)
         case .bytes(let link, let bytes):
             guard links[link].isOpenAtClient else { return }
@@ -215,6 +218,7 @@ extension Simulation {
         case .connected(let slot, let errno):
             guard let id = reactor.linkOfSlot[slot] else { return }
             links[id].isSurelyRefused = errno != 0 && links[id].isOpenAtClient
+            if errno != 0 { noteReach() }
         case .receiveEnded(let slot, _):
             guard let id = reactor.linkOfSlot[slot] else { return }
             noteDeafness(id)

@@ -26,6 +26,10 @@ package struct TransparentReactor: ~Copyable {
     package var rowsInHand: (all: Int, inFlight: Int, again: Int, waiting: Int) {
         machine.rowsInHand
     }
+    /// What is worth waiting for together after a turn; nil: the next completion.
+    package var batchWait: (completions: Int, nanoseconds: UInt64)? {
+        machine.batchWait.map { (Int($0.completions), $0.nanoseconds) }
+    }
     package var brokenInvariant: String? { machine.brokenInvariant }
     /// The counters alone, without what `snapshot` looks up.
     package var statistics: RunStatistics { machine.statistics }

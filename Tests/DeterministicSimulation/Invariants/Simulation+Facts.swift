@@ -17,9 +17,11 @@ extension Simulation {
         case .notProcessed:
             learnedRefusal(copy.link, row: copy.row, isSure: isSure)
         case .answered(let answer):
+            links[copy.link].endedRequests += 1
             process.responses.append((index, clock, isSure))
             learned(answer, copy, isSure: isSure)
         case .open, .reset:
+            links[copy.link].endedRequests += 1
             links[copy.link].trial.ended += 1
             // The last of several in a row.
             learnedTrouble(ofAddress: links[copy.link].address)
@@ -28,6 +30,7 @@ extension Simulation {
 
     /// A request was refused without being processed: its row waits, and so does the connection.
     func learnedRefusal(_ id: Int, row: Int?, isSure: Bool) {
+        links[id].endedRequests += 1
         links[id].trial.ended += 1
         if isSure {
             links[id].refusal.refused(clock)

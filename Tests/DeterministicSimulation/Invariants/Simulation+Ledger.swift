@@ -143,7 +143,10 @@ extension Simulation {
         finalStates = states
         let cause = process.coordinator.stopCause
         note { "stop: \(String(describing: cause))" }
-        if let cause { checkCause(cause, process) }
+        if let cause {
+            checkCause(cause, process)
+            checkGivenUp(cause, process)
+        }
         checkKept(states, process)
         checkInvalidRows(states, process)
         checkWholeRefusal(rows, process)

@@ -209,5 +209,24 @@ extension Simulation {
         if told < least || told > most {
             fail("reactor \(reactor.index) calls \(told) connections open of \(least) to \(most)")
         }
+        // One that drains does not stand, whatever it drains for.
+        let standing = reactor.machine.standingConnections
+        let mayDrain = mayDrainUnseen || reactor.machine.rowsInHand.all == 0
+        if standing > most || (standing < least && !mayDrain) {
+            fail("\(standing) connections of reactor \(reactor.index) stand, \(least) to \(most) do")
+        }
+    }
+
+    /// Whether connections may be replaced, or end with the run, without a word of their servers.
+    private var mayDrainUnseen: Bool {
+        let faults = process.faults
+        return process.coordinator.isStopping || process.reloadedAt > 0
+            || process.coordinator.connectionTarget != nil || process.facts.brokenMost > 0
+            || faults.silence + faults.silentStream + faults.resetStream + faults.stall > 0
+            || faults.halfClose + faults.windowLoss + faults.slowReading > 0
+            || faults.starvation != nil || faults.limits != nil || faults.trickle > 0
+            || faults.answerDelay >= second || faults.halves.chance > 0
+            || faults.oddStatuses.chance + faults.trouble > 0 || faults.hostility != nil
+            || process.takesFrom > 0
     }
 }

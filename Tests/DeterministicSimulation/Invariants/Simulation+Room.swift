@@ -24,6 +24,7 @@ extension Simulation {
         for id in reactor.linkOfSlot.values.sorted() {
             checkBroken(id)
             checkGateway(id)
+            checkSilentLink(id)
             let link = links[id]
             let isAlive =
                 hasRows && link.isOpenAtClient && link.isOpenAtServer && !link.isSilent

@@ -27,6 +27,8 @@ struct FrameTap {
     private(set) var cancelled: [Int32] = []
     /// True once a GOAWAY with an error went out.
     private(set) var hasBlamed = false
+    /// When PINGs went out that ask for a response.
+    private(set) var pings: [UInt64] = []
 
     /// Of a connection to a legacy gateway, with the row of each token; nil: it is HTTP/2's.
     private var notifications: NotificationReader?
@@ -84,6 +86,7 @@ struct FrameTap {
         type = header[3]
         stream = header[5...].reduce(Int32(0)) { $0 << 8 | Int32($1) }
         if type == 3 { cancelled.append(stream) }
+        if type == 6, header[4] & 1 == 0 { pings.append(time) }
         header.removeAll(keepingCapacity: true)
         block.removeAll(keepingCapacity: true)
     }

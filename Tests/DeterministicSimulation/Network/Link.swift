@@ -100,6 +100,8 @@ struct Link {
         var last: UInt64 = 0
     }
     var trial = Trial()
+    /// Requests that the client was told the end of, whatever it was.
+    var endedRequests = 0
     /// Since when it leaves no room for a request although rows wait.
     var starvedSince: UInt64?
     /// Since when it has room and gets no request although rows wait.

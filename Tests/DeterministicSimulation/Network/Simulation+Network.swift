@@ -124,13 +124,14 @@ extension Simulation {
         let copy = Array(bytes)
         links[id].pendingSend = Link.PendingSend(bytes: bytes, copy: copy)
         let (requests, cancelled) = (taps[id].requests.count, taps[id].cancelled.count)
-        let hadBlamed = taps[id].hasBlamed
+        let (hadBlamed, pings) = (taps[id].hasBlamed, taps[id].pings.count)
         taps[id].hear(copy.dropFirst(links[id].heardAhead), at: clock)
         for stream in taps[id].cancelled[cancelled...] {
             checkCancelling(stream, link: id)
             learnedTrouble(ofAddress: links[id].address)
         }
         checkBlame(id, hadBlamed: hadBlamed, requests: requests)
+        checkPings(id, after: pings)
         checkRequests(id, after: requests)
         if copy.count > links[id].heardAhead {
             links[id].waiting.append((links[id].takenCount + copy.count, clock))

@@ -1,0 +1,72 @@
+import Broadside
+import Campaign
+import Engine
+import Support
+
+/// When a run gives up: neither before it has tried often and long enough, nor much later.
+extension Simulation {
+    /// So many attempts at each address, or at the name, tell that none will do.
+    private static let attemptsLeast = 3
+
+    /// Counts what a look-up found, as its reactor is told.
+    func noteResolution(_ completion: ReactorCompletion, _ reactor: SimulatedReactor) {
+        guard case .resolved(let result) = completion else { return }
+        switch result {
+        case .success: reactor.hasAddresses = true
+        case .failure: reactor.failedResolutions += 1
+        }
+    }
+
+    /// After a reactor's turn: where nothing can be reached the run has to stop, unless somebody said how
+    /// long it is to be tried.
+    func checkGivingUp(_ reactor: SimulatedReactor) {
+        guard !process.coordinator.isStopping else { return }
+        if !plan.giveUpAfterIsExplicit, !reactor.hasAddresses,
+            reactor.failedResolutions >= Self.attemptsLeast
+        {
+            fail("the name was looked up \(reactor.failedResolutions) times for nothing")
+        }
+        if let since = process.unreachableSince, clock > since + second / 2 {
+            fail("no address can be reached since \((clock - since) / second) s")
+        }
+        checkPatienceWithResponses(reactor)
+    }
+
+    /// Notes since when it is known that no address can be reached: each failed three times in a row, and
+    /// nothing ever stood.
+    func noteReach() {
+        let hasStood = links[process.firstLink...].contains {
+            $0.epoch == process.epoch && !$0.isConnecting && !$0.isSurelyRefused
+        }
+        let areAllTried = (1...plan.addresses).allSatisfy {
+            (process.pauses[$0]?.failures ?? 0) >= Self.attemptsLeast
+        }
+        guard !hasStood, areAllTried, !plan.giveUpAfterIsExplicit else { return }
+        process.unreachableSince = process.unreachableSince ?? clock
+    }
+
+    /// Rows that wait for responses which never come do so for `--give-up-after`.
+    private func checkPatienceWithResponses(_ reactor: SimulatedReactor) {
+        guard plan.gateway == nil, reactor.machine.rowsInHand.all > 0 else { return }
+        let last = max(process.responses.last?.time ?? 0, process.startedAt)
+        if clock - since(last) > plan.giveUpAfter + second {
+            fail("there was no response for \((clock - last) / second) s, and the run continues")
+        }
+    }
+
+    /// A run that gave up had reason to.
+    func checkGivenUp(_ cause: StopCause, _ process: SimulatedProcess) {
+        switch cause {
+        case .gaveUp(let trouble) where trouble.kind == .resolve:
+            let most = process.reactors.map(\.failedResolutions).max() ?? 0
+            if most < Self.attemptsLeast { fail("gives up after \(most) look-ups") }
+        case .gaveUp(let trouble) where trouble.kind == .connect:
+            let failed = links[process.firstLink...].count { $0.isSurelyRefused }
+            let silent = links[process.firstLink...].count { $0.isConnecting }
+            if failed + silent < Self.attemptsLeast {
+                fail("gives up after \(failed) attempts that failed, and \(silent) without a word")
+            }
+        default: break
+        }
+    }
+}
