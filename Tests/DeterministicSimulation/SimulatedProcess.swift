@@ -120,6 +120,12 @@ final class SimulatedProcess {
     var responses: [(copy: Int, time: UInt64, isSure: Bool)] = []
     /// When each request was made, in order.
     var requestsMadeAt: [UInt64] = []
+    /// The date of the newest provider token that it has made, seconds since 1970.
+    var newestToken: UInt64 = 0
+    /// When it changed its provider token last; nil: it uses its first one.
+    var tokenChangedAt: UInt64?
+    /// What its canary knew when it began.
+    var canaryBefore = (answered: 0, refused: 0)
     /// Connections begun, by reactor.
     var connectionsBegun: [Int: Int] = [:]
 

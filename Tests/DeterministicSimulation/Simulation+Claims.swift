@@ -25,7 +25,7 @@ extension Simulation {
         trace.step(time: clock, kind: 14, 0)
         cover(.claimed)
         process.claimedAt = clock
-        process.segmentsAtClaim = segments[segments.count - 1]
+        process.segmentsAtClaim = segments[process.epoch - 1]
     }
 
     /// The next process finds what the newer attempt read. The older one's manifest counts for nothing, as
@@ -36,7 +36,7 @@ extension Simulation {
         {
             fail("ends by \(String(describing: process.coordinator.stopCause)), and is superseded")
         }
-        segments[segments.count - 1] = process.segmentsAtClaim
+        segments[process.epoch - 1] = process.segmentsAtClaim
         process.hasDied = true
     }
 }

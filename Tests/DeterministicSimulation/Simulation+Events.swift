@@ -137,7 +137,7 @@ extension Simulation {
         cover(isPowerCut ? .powerCut : .kill)
         for reactor in process.reactors { abandonWrite(of: reactor) }
         if isPowerCut {
-            let last = segments.count - 1
+            let last = process.epoch - 1
             for index in segments[last].indices {
                 segments[last][index].loseUnsynced(random: &random)
             }

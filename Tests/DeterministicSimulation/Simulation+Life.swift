@@ -27,8 +27,9 @@ extension Simulation {
                 : ResumePlan(
                     index: index, lostRows: plan.onLost == .resend ? .resend : .record,
                     reopens: reopens)
+            let (canary, canaryBefore) = try makeCanary(index)
             let coordinator = makeCoordinator(
-                canary: try makeCanary(index),
+                canary: canary,
                 rowsRead: makeInvalidRowsGuard(states, reopens: reopens))
             let list = try ListSource(
                 list: TokenList(lines: plan.list.bytes, layout: plan.list.layout),
@@ -38,6 +39,8 @@ extension Simulation {
                 epoch: epoch, faults: faults, coordinator: coordinator, reopens: reopens,
                 list: list, statesAtStart: states, startedAt: clock)
             process.firstLink = links.count
+            process.newestToken = firstToken
+            process.canaryBefore = canaryBefore
             addReactors(to: process, pool: pool, random: &random)
             return process
         } catch {
@@ -48,7 +51,7 @@ extension Simulation {
 
     private func makeCoordinator(canary: CanaryGate?, rowsRead: InvalidRowsGuard) -> RunCoordinator
     {
-        let issued = takeFirstToken()
+        let issued = firstToken
         var authorization: [UInt8]?
         var sign: RunCoordinator.Signer?
         if plan.usesProviderToken {

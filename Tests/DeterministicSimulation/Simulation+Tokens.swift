@@ -14,13 +14,11 @@ extension Simulation {
     }
 
     /// The token with which a process begins, whatever the one before it used.
-    func takeFirstToken() -> UInt64 {
+    var firstToken: UInt64 {
         // Told by other words than the engine's: five minutes into a window its token is due.
         let seconds = now.wallMilliseconds / 1000
         let window = seconds / 1800
-        newestToken = (seconds % 1800 < 300 ? window - 1 : window) * 1800
-        tokenChangedAt = nil
-        return newestToken
+        return (seconds % 1800 < 300 ? window - 1 : window) * 1800
     }
 
     /// A process uses another token: of this window or the one before, and 20 minutes after its last
@@ -30,11 +28,11 @@ extension Simulation {
         if issued % 1800 != 0 || issued > seconds || issued + 3300 <= seconds {
             fail("the provider token \(issued) is made at \(seconds)")
         }
-        if let changed = tokenChangedAt, seconds < changed + 1200 {
+        if let changed = process.tokenChangedAt, seconds < changed + 1200 {
             fail("a provider token is made \(seconds - changed) s after the one before")
         }
-        tokenChangedAt = seconds
-        newestToken = issued
+        process.tokenChangedAt = seconds
+        process.newestToken = issued
     }
 
     /// A token that is wanted is made a moment later, by another thread.

@@ -34,10 +34,6 @@ public final class Simulation {
     var wasInDoubt: [Bool]
     /// The requests made for each row, as the clients' bytes tell.
     var requestsOfRow: [[SentRequest]] = []
-    /// The date of the newest provider token that the process has made, seconds since 1970.
-    var newestToken: UInt64 = 0
-    /// When the process changed its provider token last; nil: it uses its first one.
-    var tokenChangedAt: UInt64?
     var tickets = 0
     /// A reactor's turn is within another one's.
     var isInterleaving = false
@@ -50,8 +46,6 @@ public final class Simulation {
     var isCanaryGivenUp = false
     /// A canary passed, whether that was noted or not.
     var hasCanaryEverPassed = false
-    /// What the canary of the process knew when it began.
-    var canaryBefore = (answered: 0, refused: 0)
     /// Whether the operator has switched `--max-invalid` off.
     var isInvalidGivenUp = false
     /// How often a turn found a reactor with more connections than it began with.

@@ -16,7 +16,7 @@ extension Simulation {
     /// Counts a fault of the process, once for each pair of conditions among its connections.
     func cover(_ fault: Fault) {
         var seen: [(RowCondition, ConnectionCondition)] = []
-        for id in links.indices.suffix(recentLinks) where links[id].isOpenAtClient {
+        for id in ownLinkIndices where links[id].isOpenAtClient {
             let connection = condition(of: id)
             for row in rowConditions(of: id)
             where !seen.contains(where: { $0 == (row, connection) }) {

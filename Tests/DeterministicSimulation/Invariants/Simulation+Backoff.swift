@@ -28,7 +28,7 @@ extension Simulation {
         guard process.faults.addressChange == 0, !plan.bounds.changesNames else { return }
         for number in 1...plan.addresses where number != links[id].address {
             let pause = process.facts.addresses[number]?.most ?? 0
-            let isUsed = links.indices.suffix(recentLinks).contains {
+            let isUsed = ownLinkIndices.contains {
                 links[$0].address == number && links[$0].isOpenAtClient
             }
             guard !isUsed, since(pause) + second < clock else {

@@ -4,17 +4,23 @@ import Support
 
 extension Simulation {
     /// The canary of a process, as the command makes it.
-    func makeCanary(_ index: LedgerIndex) throws(LedgerError) -> CanaryGate? {
-        guard let canary = plan.canary, !hasCanaryPassed, !isCanaryGivenUp else { return nil }
+    ///
+    /// - Returns: It, and what it knows from the beginning.
+    func makeCanary(_ index: LedgerIndex) throws(LedgerError) -> (
+        CanaryGate?, (answered: Int, refused: Int)
+    ) {
+        guard let canary = plan.canary, !hasCanaryPassed, !isCanaryGivenUp else {
+            return (nil, (0, 0))
+        }
         let summary = try LedgerSummary(index)
         let rejected = summary.count(.rejected)
         let invalid = summary.count(.invalid)
         let answered = summary.count(.accepted) + rejected + invalid
         let refused = rejected - summary.goneCount + invalid
-        canaryBefore = (Int(answered), Int(refused))
-        return CanaryGate(
+        let gate = CanaryGate(
             rows: UInt64(canary.rows), maximumRefusedPercent: canary.percent, answered: answered,
             refused: refused)
+        return (gate, (Int(answered), Int(refused)))
     }
 
     /// While the canary is pending only so many rows may be in anybody's hands.
@@ -49,7 +55,7 @@ extension Simulation {
         case .passed:
             hasCanaryEverPassed = true
             let least = canaryRefusals(process, isSure: true)
-            let most = canaryBefore.answered + Set(process.canaryRows).count
+            let most = process.canaryBefore.answered + Set(process.canaryRows).count
             if Double(least) * 100 > canary.percent * Double(most) {
                 fail("the canary passes at \(least) refusals of \(most)")
             }
@@ -94,8 +100,8 @@ extension Simulation {
             ? rows.count { plan.list.tokens[$0] == nil }
             : process.reactors.reduce(0) { $0 + Int($1.machine.statistics.invalid) }
         // A gateway may name a row that has not arrived there: it is believed.
-        let words = isSure ? 0 : links[process.firstLink...].count { $0.word != nil }
-        return canaryBefore.refused + refused.count + invalid + words
+        let words = isSure ? 0 : ownLinks.count { $0.word != nil }
+        return process.canaryBefore.refused + refused.count + invalid + words
     }
 
     /// True where no answer to a row of the canary settles it.

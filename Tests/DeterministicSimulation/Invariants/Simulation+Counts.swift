@@ -12,7 +12,7 @@ extension Simulation {
         checkRequestCounts(counted, process)
         checkReports(counted, process)
         // A client asks for what a connection says once it is made.
-        let made = links[process.firstLink...].count(where: \.isReceiving)
+        let made = ownLinks.count(where: \.isReceiving)
         if counted.connectionsOpened != UInt64(made) {
             fail("the process counted \(counted.connectionsOpened) connections of \(made)")
         }
@@ -66,7 +66,7 @@ extension Simulation {
         var requests = 0
         var rows: Set<Int> = []
         var isWhole = true
-        for link in links[process.firstLink...] {
+        for link in ownLinks {
             requests += taps[link.id].requests.count
             for request in taps[link.id].requests { rows.insert(request.row) }
             if link.endedWhileSending { isWhole = false }

@@ -127,7 +127,7 @@ extension Simulation {
         if isSure, address.isOutage != true {
             address.isOutage = true
             address.since = clock
-            for other in links.indices.suffix(recentLinks) where links[other].address == number {
+            for other in ownLinkIndices where links[other].address == number {
                 links[other].trial = Link.Trial()
             }
         } else if !isSure, address.isOutage == false {
@@ -166,7 +166,7 @@ extension Simulation {
         let seconds = now.wallMilliseconds / 1000
         // The one in use is of this window, and still is when the client learns of it.
         let isCurrent =
-            copy.tokenIssued.map { $0 == newestToken && seconds + 1 < $0 + 1800 } ?? false
+            copy.tokenIssued.map { $0 == process.newestToken && seconds + 1 < $0 + 1800 } ?? false
         if isSure, isCurrent, process.faults.refusesTokensFrom == 0 {
             process.facts.expiredLeast.insert(id)
         }
@@ -198,6 +198,14 @@ extension Simulation {
         process.facts.addresses[number, default: .init()].mayPause(clock)
     }
 
-    /// Links of the process, and of the one before.
-    var recentLinks: Int { links.count - process.firstLink }
+    /// Links of the process. Those of another one that runs at the same time may lie between them.
+    var ownLinks: LazyFilterSequence<ArraySlice<Link>> {
+        let epoch = process.epoch
+        return links[process.firstLink...].lazy.filter { $0.epoch == epoch }
+    }
+
+    var ownLinkIndices: LazyFilterSequence<Range<Int>> {
+        let epoch = process.epoch
+        return (process.firstLink..<links.count).lazy.filter { self.links[$0].epoch == epoch }
+    }
 }

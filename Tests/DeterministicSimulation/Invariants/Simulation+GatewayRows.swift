@@ -94,7 +94,7 @@ extension Simulation {
     /// notification is accepted, and that one rejected, unless silence was believed before.
     func checkWordsRecorded(_ states: [RowState], _ process: SimulatedProcess) {
         guard plan.gateway != nil else { return }
-        for link in links[process.firstLink...] {
+        for link in ownLinks {
             guard let word = link.word, let named = word.position else { continue }
             let status = Int(word.status)
             for request in taps[link.id].requests.prefix(Int(named)) {
@@ -114,7 +114,7 @@ extension Simulation {
     /// Whether error responses gave a process so much reason to stop.
     func isGatewayRefusal(_ cause: StopCause, _ process: SimulatedProcess) -> Bool {
         var statuses: [Int] = []
-        for link in links[process.firstLink...] {
+        for link in ownLinks {
             if let word = link.word { statuses.append(Int(word.status)) }
         }
         switch cause {

@@ -35,8 +35,8 @@ extension Simulation {
     /// Notes since when it is known that no address can be reached: each failed three times in a row, and
     /// nothing ever stood.
     func noteReach() {
-        let hasStood = links[process.firstLink...].contains {
-            $0.epoch == process.epoch && !$0.isConnecting && !$0.isSurelyRefused
+        let hasStood = ownLinks.contains {
+            !$0.isConnecting && !$0.isSurelyRefused
         }
         let areAllTried = (1...plan.addresses).allSatisfy {
             (process.pauses[$0]?.failures ?? 0) >= Self.attemptsLeast
@@ -61,8 +61,8 @@ extension Simulation {
             let most = process.reactors.map(\.failedResolutions).max() ?? 0
             if most < Self.attemptsLeast { fail("gives up after \(most) look-ups") }
         case .gaveUp(let trouble) where trouble.kind == .connect:
-            let failed = links[process.firstLink...].count { $0.isSurelyRefused }
-            let silent = links[process.firstLink...].count { $0.isConnecting }
+            let failed = ownLinks.count { $0.isSurelyRefused }
+            let silent = ownLinks.count { $0.isConnecting }
             if failed + silent < Self.attemptsLeast {
                 fail("gives up after \(failed) attempts that failed, and \(silent) without a word")
             }

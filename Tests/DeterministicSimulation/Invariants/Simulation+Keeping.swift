@@ -55,7 +55,7 @@ extension Simulation {
         links[id].trial.last = clock
         let open = openTrials(id)
         if open > 1 { fail("link \(id) tries address \(number) with \(open) requests at once") }
-        for other in links.indices.suffix(recentLinks) where other != id {
+        for other in ownLinkIndices where other != id {
             let link = links[other]
             guard link.address == number, link.isOpenAtClient, link.responses == 0,
                 !link.isDeaf, link.goAwayToldAt == nil, link.openedAt >= process.reloadedAt,

@@ -20,7 +20,7 @@ extension Simulation {
         process.calmSince = clock
         process.current = .calm
         process.current.refusesTokens = plan.refusesTokens
-        for link in links.indices.suffix(recentLinks) {
+        for link in ownLinkIndices {
             servers[link]?.calmDown()
             gateways[link]?.calmDown()
         }
@@ -36,7 +36,7 @@ extension Simulation {
         let rows = UInt64(plan.list.tokens.count)
         let slowest = process.rates.compactMap(\.rate).min() ?? UInt64.max
         let perRow = max(second / slowest, second / (plan.ratePerConnection ?? .max))
-        let isRead = links[process.firstLink...].contains(where: \.isSlow)
+        let isRead = ownLinks.contains(where: \.isSlow)
         let reading = isRead ? UInt64(plan.payload.count + 300) * millisecond : 0
         let isFrozen =
             process.faults.refusesTokensFrom > 0 || process.faults.expiresTokensBefore > 0

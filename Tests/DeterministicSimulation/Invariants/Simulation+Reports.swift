@@ -69,7 +69,7 @@ extension Simulation {
                     + "\(counted.untimedAnswers) and \(latency.count) with a latency")
         }
         // Each accepted row, and at most one error response each connection.
-        let most = counted.accepted + UInt64(links[process.firstLink...].count { $0.word != nil })
+        let most = counted.accepted + UInt64(ownLinks.count { $0.word != nil })
         if !(counted.accepted...most).contains(tally.answers) {
             fail("\(tally.answers) responses for \(counted.accepted) accepted rows, of \(most)")
         }
@@ -90,7 +90,7 @@ extension Simulation {
         else { return }
         var sentAt: [StreamOfLink: UInt64] = [:]
         var made = process.requestsMadeAt[...]
-        for link in links[process.firstLink...] {
+        for link in ownLinks {
             for request in taps[link.id].requests {
                 guard let time = made.popFirst() else { return }
                 sentAt[StreamOfLink(link: link.id, stream: request.stream)] = time
@@ -135,7 +135,7 @@ extension Simulation {
     private func checkConnectionCounts(
         _ tally: ConnectionTally, _ counted: RunStatistics, _ process: SimulatedProcess
     ) {
-        let own = links[process.firstLink...]
+        let own = ownLinks
         if tally.goAways != counted.goAways || tally.failures != counted.failures {
             fail(
                 "connections count \(tally.goAways) GOAWAYs and \(tally.failures) failures, the "
@@ -178,7 +178,7 @@ extension Simulation {
         let mayBeReplaced =
             process.reloadedAt > 0 || faults.silence + faults.silentStream > 0
             || faults.resetStream + faults.stall + faults.halfClose > 0
-        let drained = links[process.firstLink...].count(where: \.isSurelyDrained)
+        let drained = ownLinks.count(where: \.isSurelyDrained)
         if !mayBeReplaced, faults.goAway + faults.reset == 0,
             Int(counts[.connectionDrained] ?? 0) < drained
         {
@@ -213,7 +213,8 @@ extension Simulation {
         let standing = reactor.machine.standingConnections
         let mayDrain = mayDrainUnseen || reactor.machine.rowsInHand.all == 0
         if standing > most || (standing < least && !mayDrain) {
-            fail("\(standing) connections of reactor \(reactor.index) stand, \(least) to \(most) do")
+            fail(
+                "\(standing) connections of reactor \(reactor.index) stand, \(least) to \(most) do")
         }
     }
 

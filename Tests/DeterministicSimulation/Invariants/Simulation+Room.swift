@@ -78,7 +78,7 @@ extension Simulation {
         else { return false }
         // The client looks every 50 ms, and the news of a pause takes a moment.
         if clock < address.most + second { return true }
-        return links.indices.suffix(recentLinks).contains { other in
+        return ownLinkIndices.contains { other in
             let rival = links[other]
             guard other != id, rival.address == link.address, rival.isOpenAtClient,
                 rival.responses == 0

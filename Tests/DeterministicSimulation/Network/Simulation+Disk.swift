@@ -38,7 +38,7 @@ extension Simulation {
     func sync(for reactor: SimulatedReactor) {
         precondition(reactor.pendingSync == nil, "one sync at a time")
         if reactor.isSuperseded { fail("a sync of a ledger that is another attempt's") }
-        reactor.pendingSync = segments[segments.count - 1][reactor.index].content.count
+        reactor.pendingSync = segments[process.epoch - 1][reactor.index].content.count
         events.insert(
             .syncDone(reactor: reactor.index, epoch: process.epoch),
             at: clock + random.skewedDelay(process.current.syncDelay))
@@ -52,7 +52,7 @@ extension Simulation {
             deliver(.completion(.synced(result: -5)), to: reactor)
             return
         }
-        segments[segments.count - 1][reactor.index].synced(upTo: count)
+        segments[process.epoch - 1][reactor.index].synced(upTo: count)
         guard process.claimedAt == nil else {
             deliver(.completion(.superseded), to: reactor)
             return
@@ -69,6 +69,6 @@ extension Simulation {
     }
 
     private func store(_ bytes: ArraySlice<UInt8>, at offset: Int, of reactor: SimulatedReactor) {
-        segments[segments.count - 1][reactor.index].write(bytes, at: offset)
+        segments[process.epoch - 1][reactor.index].write(bytes, at: offset)
     }
 }
