@@ -14,6 +14,10 @@ public struct SeedResult: Sendable, Equatable {
     public let grownTurns: Int
     /// Rows of the list.
     public let rows: Int
+    /// Attempts that began while an older one still ran.
+    public let overlaps: Int
+    /// Starts from an old copy of the ledger, each refused.
+    public let staleStarts: Int
     /// How often each fault met each condition.
     public let coverage: Coverage
     /// The end of its story, where that was asked for.
@@ -25,14 +29,18 @@ public struct SeedResult: Sendable, Equatable {
 /// - Parameters:
 ///   - seed: What everything follows from.
 ///   - telling: How much of what happens is put into words.
-public func runSeed(_ seed: UInt64, telling: Telling = .nothing) -> SeedResult {
-    let plan = SimulationPlan(seed: seed)
+///   - hasSenders: Whether newer attempts claim the ledger while older ones run.
+public func runSeed(
+    _ seed: UInt64, telling: Telling = .nothing, hasSenders: Bool = false
+) -> SeedResult {
+    let plan = SimulationPlan(seed: seed, hasSenders: hasSenders)
     let simulation = Simulation(plan: plan, telling: telling)
     simulation.run()
     return SeedResult(
         seed: seed, failure: simulation.failure, traceHash: simulation.trace.hash,
         steps: simulation.steps,
         processes: simulation.segments.count, grownTurns: simulation.grownTurns,
-        rows: plan.list.tokens.count, coverage: simulation.coverage,
+        rows: plan.list.tokens.count, overlaps: simulation.overlaps,
+        staleStarts: simulation.staleStarts, coverage: simulation.coverage,
         lastLines: simulation.trace.lastLines)
 }

@@ -110,6 +110,8 @@ final class SimulatedProcess {
     var frozenUntil: UInt64 = 0
     /// When a newer attempt claimed its ledger; nil: none did.
     var claimedAt: UInt64?
+    /// It is claimed at this event of its life; 0: by time, or never.
+    var claimStep = 0
     /// What that attempt read of its segments.
     var segmentsAtClaim: [SimulatedSegment] = []
     /// From when on it gets what came meanwhile: its first turns come before that.

@@ -26,17 +26,23 @@ extension Simulation {
         cover(.claimed)
         process.claimedAt = clock
         process.segmentsAtClaim = segments[process.epoch - 1]
+        if plan.hasSenders { beginNewer() }
     }
 
     /// The next process finds what the newer attempt read. The older one's manifest counts for nothing, as
     /// if it had died.
     func handOver(_ process: SimulatedProcess) {
+        checkSuperseded(process)
+        segments[process.epoch - 1] = process.segmentsAtClaim
+        process.hasDied = true
+    }
+
+    /// A process that noticed the newer attempt ends by that.
+    func checkSuperseded(_ process: SimulatedProcess) {
         if !process.hasDied, process.reactors.contains(where: \.isSuperseded),
             process.coordinator.stopCause != .superseded
         {
             fail("ends by \(String(describing: process.coordinator.stopCause)), and is superseded")
         }
-        segments[process.epoch - 1] = process.segmentsAtClaim
-        process.hasDied = true
     }
 }

@@ -67,14 +67,18 @@ extension Simulation {
             guard epoch == process.epoch, process.calmSince == nil else { return }
             signal(isSecond: isSecond)
         case .freeze(let epoch, let duration):
-            guard epoch == process.epoch, process.calmSince == nil else { return }
+            guard epoch == process.epoch, plan.hasSenders || process.calmSince == nil else {
+                return
+            }
             note { "the process is stopped for \(duration / millisecond) ms" }
             trace.step(time: clock, kind: 13, 0)
             cover(.freeze)
             process.frozenUntil = max(process.frozenUntil, clock + duration)
             process.takesFrom = process.frozenUntil + random.delay(300 * millisecond)
         case .claim(let epoch):
-            guard epoch == process.epoch, process.calmSince == nil else { return }
+            guard epoch == process.epoch, plan.hasSenders || process.calmSince == nil else {
+                return
+            }
             claim()
         case .rate(let epoch, let rate):
             guard epoch == process.epoch else { return }
@@ -136,7 +140,8 @@ extension Simulation {
         trace.step(time: clock, kind: 6, isPowerCut ? 1 : 0)
         cover(isPowerCut ? .powerCut : .kill)
         for reactor in process.reactors { abandonWrite(of: reactor) }
-        if isPowerCut {
+        // What a newer attempt has read is safe on the machine that keeps the ledger.
+        if isPowerCut, !plan.hasSenders || process.claimedAt == nil {
             let last = process.epoch - 1
             for index in segments[last].indices {
                 segments[last][index].loseUnsynced(random: &random)

@@ -27,7 +27,15 @@ public final class Simulation {
     /// The row of each token, where it is the token that says which row a notification is.
     let rowOfToken: [[UInt8]: Int]
     /// The life that goes on now.
-    private(set) var process: SimulatedProcess!
+    var process: SimulatedProcess!
+    /// Older ones whose ledger it claimed, and that still run.
+    var older: [SimulatedProcess] = []
+    /// Attempts that began while an older one ran, and starts from old copies.
+    var overlaps = 0
+    var staleStarts = 0
+    var claims = SimulatedClaims()
+    /// When the processes that run now have to have ended.
+    private var lifeEnd: UInt64 = 0
     /// What the ledger said when a process last ended in order.
     var finalStates: [RowState]?
     /// Rows that some process found in doubt; they may never have been sent.
@@ -117,13 +125,15 @@ public final class Simulation {
             end()
             guard failure == nil else { return }
             if isComplete { return }
-            if epoch > plan.faultPlans.count + 4 {
+            epoch = process.epoch
+            if epoch > plan.faultPlans.count + plan.claimsMost + 4 {
                 fail("the campaign does not end although all is calm: \(leftOver)")
             }
         }
     }
 
-    private func begin(epoch: Int) -> Bool {
+    func begin(epoch: Int) -> Bool {
+        claimAttempt(epoch: epoch)
         let faults = plan.faults(epoch: epoch)
         let isCalm = epoch > plan.faultPlans.count
         var faultsNow = faults
@@ -152,6 +162,8 @@ public final class Simulation {
         scheduleGrowth(epoch: epoch)
         note { "process \(epoch) begins, \(isCalm ? "calm" : "stormy"): \(faultsNow)" }
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(millisecond)) }
+        lifeEnd = max(lifeEnd, clock + lifeLimit)
+        if plan.hasSenders { scheduleClaim(epoch: epoch) }
         guard !isCalm else {
             process.calmSince = clock
             return true
@@ -179,7 +191,7 @@ public final class Simulation {
             events.insert(
                 .freeze(epoch: epoch, duration), at: clock + random.skewedDelay(2 * faults.life))
         }
-        if let freeze = plan.claimedWithin(epoch: epoch) {
+        if !plan.hasSenders, let freeze = plan.claimedWithin(epoch: epoch) {
             let at = clock + random.skewedDelay(2 * faults.life)
             if freeze > 0 { events.insert(.freeze(epoch: epoch, freeze), at: at) }
             events.insert(.claim(epoch: epoch), at: at + random.delay(freeze))
@@ -193,8 +205,7 @@ public final class Simulation {
     }
 
     private func live() {
-        let limit = clock + lifeLimit
-        while failure == nil, !process.isOver {
+        while failure == nil, !process.isOver || !older.isEmpty {
             guard let (time, event) = events.popFirst() else {
                 fail("nothing will ever happen again")
                 return
@@ -202,13 +213,23 @@ public final class Simulation {
             clock = max(clock, time)
             steps += 1
             if steps & 0xffff == 0 { checkProgress() }
-            if clock > limit { fail("no end within \(lifeLimit / second) s: \(leftOver)") }
+            if clock > lifeEnd { fail("no end within \(lifeLimit / second) s: \(leftOver)") }
             if steps & 0xff == 0 { checkLiveness() }
-            handle(event, at: time)
+            let newest = process!
+            if !older.isEmpty { process = owner(of: event) }
+            // While an older one runs, the newest may be dead already.
+            if !process.hasDied || older.isEmpty || !event.isOfLiving { handle(event, at: time) }
             process.steps += 1
             if process.steps == process.current.deathStep, !process.isOver {
                 die(isPowerCut: random.chance(process.faults.powerCut))
             }
+            if process.steps == process.claimStep, !process.isOver { claim() }
+            // A claim may have begun a newer one.
+            if process.epoch < newest.epoch { process = newest }
+            if process.hasDied, !older.isEmpty {
+                for index in ownLinkIndices { abandon(link: index) }
+            }
+            if !older.isEmpty { endOlder() }
         }
     }
 
@@ -225,7 +246,7 @@ public final class Simulation {
     private func end() {
         let process = self.process!
         note { "process \(process.epoch) \(process.hasDied ? "is dead" : "ends"): \(leftOver)" }
-        lives[lives.count - 1].end = now.wallMilliseconds
+        lives[process.epoch - 1].end = now.wallMilliseconds
         for index in links.indices where links[index].epoch == process.epoch {
             abandon(link: index)
         }

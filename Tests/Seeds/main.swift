@@ -5,11 +5,13 @@ import DeterministicSimulation
 ///
 ///     seeds 0..<500                   runs seeds; the last line counts, exit status 1 where one failed
 ///     seeds --seed 42 --trace         runs one and tells what happens
+///     seeds 0..<500 --senders         the same with several senders of the campaign at a time
 ///     seeds 0..<500 --coverage FILE   writes what went wrong how often, FILE `-`: as a table
 ///     seeds 0..<500 --keep DIRECTORY  a file for each failing seed, with the end of its story
 ///     seeds --sum FILE...             one table of what others wrote
 let usage = """
-    usage: seeds FIRST..<END [--coverage FILE] [--keep DIRECTORY] | seeds --seed N [--trace]
+    usage: seeds FIRST..<END [--senders] [--coverage FILE] [--keep DIRECTORY]
+           | seeds --seed N [--senders] [--trace]
            | seeds --sum FILE... [--least N]
     """
 
@@ -22,6 +24,7 @@ func parseRange(_ text: String) -> Range<UInt64>? {
 
 var seeds: [UInt64] = []
 var isTelling = false
+var hasSenders = false
 var coverageFile: String?
 var directory: String?
 var summands: [String]?
@@ -31,6 +34,8 @@ while !arguments.isEmpty {
     let argument = arguments.removeFirst()
     if argument == "--trace" {
         isTelling = true
+    } else if argument == "--senders" {
+        hasSenders = true
     } else if argument == "--seed", let seed = arguments.first.flatMap({ UInt64($0) }) {
         arguments.removeFirst()
         seeds.append(seed)
@@ -68,20 +73,26 @@ if let summands {
 
 var failures: [UInt64] = []
 var coverage = Coverage()
+var (overlapping, stale) = (0, 0)
 nameSeedsThatTrap()
 giveMemoryBack()
 var leftBehind = LeftBehind()
 for seed in seeds {
     runningSeed = seed
     leftBehind.noteSimulation()
-    let result = runSeed(seed, telling: isTelling ? .everything : .nothing)
+    let result = runSeed(seed, telling: isTelling ? .everything : .nothing, hasSenders: hasSenders)
+    if result.overlaps > 0 { overlapping += 1 }
+    if result.staleStarts > 0 { stale += 1 }
     coverage.add(result.coverage)
     if let failure = result.failure {
         failures.append(seed)
         print("seed \(seed): \(failure)")
-        print("    to see it: .build/release/seeds --seed \(seed) --trace")
+        print(
+            "    to see it: .build/release/seeds --seed \(seed)\(hasSenders ? " --senders" : "") --trace"
+        )
         if let directory {
-            let story = runSeed(seed, telling: .last(400)).lastLines.joined(separator: "\n")
+            let story = runSeed(seed, telling: .last(400), hasSenders: hasSenders).lastLines.joined(
+                separator: "\n")
             writeText("seed \(seed): \(failure)\n\n\(story)\n", "\(directory)/seed-\(seed).txt")
         }
     } else if seeds.count == 1 {
@@ -91,6 +102,9 @@ for seed in seeds {
     }
 }
 print("\(seeds.count - failures.count) passed, \(failures.count) failed")
+if hasSenders {
+    print("\(overlapping) seeds had senders at the same time, \(stale) a start from an old copy")
+}
 if !failures.isEmpty {
     print("failing seeds: \(failures.map(String.init).joined(separator: " "))")
 }

@@ -32,4 +32,14 @@ import Testing
         let second = runSeed(seed)
         #expect(first == second)
     }
+
+    @Test func `Several senders have a campaign at a time, and send no row twice`() {
+        var overlapping = 0
+        for seed in UInt64(0)..<30 {
+            let result = runSeed(seed, hasSenders: true)
+            #expect(result.failure == nil, "seed \(seed)")
+            if result.overlaps > 0 { overlapping += 1 }
+        }
+        #expect(overlapping >= 15)
+    }
 }

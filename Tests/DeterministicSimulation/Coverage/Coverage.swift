@@ -12,6 +12,8 @@ public enum Fault: String, CaseIterable, Sendable {
     // Of a process: its connections are those that stand.
     case noConnection, noName, shortWrite, writeFails, syncFails, kill, powerCut, signal
     case secondSignal, reload, newToken, newRate, growth, calm, freeze, claimed
+    // Of several senders at a time.
+    case overlap, staleCopy
 
     /// Whether it befalls one request, so that there always is a row.
     private var isOfRequest: Bool { Fault.ofRequests.contains(self) }
@@ -29,6 +31,7 @@ public enum Fault: String, CaseIterable, Sendable {
     private static let ofProcesses: Set<Fault> = [
         .noConnection, .noName, .shortWrite, .writeFails, .syncFails, .kill, .powerCut, .signal,
         .secondSignal, .reload, .newToken, .newRate, .growth, .calm, .freeze, .claimed,
+        .overlap, .staleCopy,
     ]
 
     private var isGoAway: Bool {

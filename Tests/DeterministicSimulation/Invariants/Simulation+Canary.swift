@@ -60,7 +60,8 @@ extension Simulation {
                 fail("the canary passes at \(least) refusals of \(most)")
             }
             // A kill may come before it is noted.
-            if !process.hasDied || random.chance(0.5) { hasCanaryPassed = true }
+            let isCutShort = process.hasDied || process.claimedAt != nil
+            if !isCutShort || random.chance(0.5) { hasCanaryPassed = true }
         case .refused(let count, let answered):
             if Double(count) * 100 <= canary.percent * Double(answered) {
                 fail("the canary stops at \(count) refusals of \(answered)")

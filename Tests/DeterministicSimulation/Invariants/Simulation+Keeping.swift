@@ -21,7 +21,7 @@ extension Simulation {
         }
         // The only connection is replaced as soon as the credentials were read again.
         if isLonely, links[id].openedAt < process.reloadedAt,
-            process.reloadedAt + second < since
+            self.since(process.reloadedAt) + second < since
         {
             fail("link \(id) gets a request, and is older than the credentials")
         }
@@ -87,7 +87,7 @@ extension Simulation {
     /// A connection whose server broke HTTP/2 is given up.
     func checkBroken(_ id: Int) {
         guard links[id].isSurelyBroken, links[id].isOpenAtClient, let broken = links[id].brokenAt,
-            clock - broken > 3 * second
+            clock - since(broken) > 3 * second
         else { return }
         fail("link \(id) is kept although its server broke HTTP/2")
     }

@@ -61,7 +61,9 @@ extension Simulation {
     }
 
     func checkLiveness() {
-        guard let since = process.calmSince, clock - since > calmLimit else { return }
+        guard let since = process.calmSince, !process.isOver, clock - since > calmLimit else {
+            return
+        }
         fail("no end within \(calmLimit / second) s after all became well: \(leftOver)")
     }
 }

@@ -9,6 +9,8 @@ import Support
 /// faults of each process.
 struct SimulationPlan {
     let seed: UInt64
+    /// Newer attempts claim the ledger again and again, and run beside the older ones.
+    let hasSenders: Bool
     let list: SimulatedList
     let campaign: UInt64
     /// The payload, or what every row's begins with.
@@ -54,7 +56,11 @@ struct SimulationPlan {
     static let pushType = Array("alert".utf8)
     static let priority = Array("10".utf8)
 
-    init(seed: UInt64) {
+    /// - Parameters:
+    ///   - seed: What everything follows from.
+    ///   - hasSenders: Whether several senders have the campaign at a time.
+    init(seed: UInt64, hasSenders: Bool = false) {
+        self.hasSenders = hasSenders
         var random = SimulationRandom(seed: seed)
         self.seed = seed
         bounds = ScriptedBounds(seed: seed)

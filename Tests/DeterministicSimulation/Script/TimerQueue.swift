@@ -51,6 +51,16 @@ enum SimulationEvent {
         default: false
         }
     }
+
+    /// Whether it means nothing to a process that died.
+    var isOfLiving: Bool {
+        switch self {
+        case .writeDone, .syncDone, .deliver, .freeze, .claim, .calm, .death, .connected,
+            .sendDone, .closed:
+            true
+        default: isOfProcess
+        }
+    }
 }
 
 /// Events in the order in which they happen: by time, and at one time in the order they were made.

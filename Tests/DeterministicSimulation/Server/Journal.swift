@@ -82,15 +82,15 @@ struct Journal {
             if answer.allowsRetry || (answer.leavesDoubt && resends) { return nil }
             if answer.allowsRetryLater, copy.epoch < epoch { return nil }
             let isUncertain =
-                copy.epoch < epoch || copy.isToldInVain || copy.isCancelled
+                copy.epoch != epoch || copy.isToldInVain || copy.isCancelled
                 || simulation.wasCancelled(link: copy.link, stream: copy.stream)
             return resends && isUncertain ? nil : "was answered \(answer.status)"
         }
         guard resends else { return "may have been processed" }
         if case .reset = copy.resolution, isTold { return nil }
         let isLost =
-            !simulation.links[copy.link].isOpenAtClient || copy.isCancelled
-            || simulation.wasCancelled(link: copy.link, stream: copy.stream)
+            copy.epoch != epoch || !simulation.links[copy.link].isOpenAtClient
+            || copy.isCancelled || simulation.wasCancelled(link: copy.link, stream: copy.stream)
             || simulation.mayBeGivenUp(copy)
         return isLost ? nil : "is still in flight"
     }

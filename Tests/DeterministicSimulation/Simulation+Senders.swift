@@ -1,0 +1,122 @@
+import Broadside
+import Campaign
+import Support
+
+// Several senders of one campaign: in each life but the last few a newer attempt claims the ledger at a
+// drawn instant, and runs beside the older one, which is stopped at that time or is not. They share nothing
+// but the servers and the ledger. Now and then somebody starts from an old copy of it, which its claim refuses.
+
+/// Claims on the simulation's ledger and on its copies, by the rule of
+/// docs/decisions/0012-a-ledger-belongs-to-one-attempt.md: an attempt's number is one more than the newest
+/// that its copy of the ledger knows, and only one of all copies gets each number.
+struct SimulatedClaims {
+    /// The newest claim beside the ledger.
+    private(set) var newest = 0
+    /// What each attempt left in the ledger: who copied it then has that.
+    private(set) var records: [Int] = []
+
+    /// Claims the next attempt for a copy of the ledger.
+    ///
+    /// - Parameter record: What the copy knows of its own last claim.
+    /// - Returns: Whether it may go on.
+    mutating func claim(record: Int) -> Bool {
+        guard record >= newest else { return false }
+        newest = record + 1
+        records.append(newest)
+        return true
+    }
+}
+
+extension SimulationPlan {
+    /// Attempts that are claimed away from those that run, at most.
+    var claimsMost: Int {
+        guard hasSenders else { return 0 }
+        var random = SimulationRandom(seed: seed ^ 0x7365_6e64_6572_0001)
+        return max(faultPlans.count, random.between(1...4))
+    }
+}
+
+extension Simulation {
+    /// An attempt begins with its claim; sometimes one from an old copy of the ledger comes before it.
+    func claimAttempt(epoch: Int) {
+        guard plan.hasSenders else { return }
+        var random = SimulationRandom(
+            seed: plan.seed ^ 0x7374_616c_6563_0001 &+ UInt64(epoch) << 32)
+        if epoch > 2, random.chance(0.5) {
+            let record = claims.records[random.below(epoch - 2)]
+            staleStarts += 1
+            cover(.staleCopy)
+            if claims.claim(record: record) {
+                fail("a copy of the ledger as of attempt \(record) is continued")
+            }
+        }
+        if !claims.claim(record: claims.newest) { fail("the ledger's own claim is refused") }
+    }
+
+    /// Plans when a newer attempt claims the ledger: by time, or at an event of the process' life.
+    func scheduleClaim(epoch: Int) {
+        guard epoch <= plan.claimsMost else { return }
+        let freeze = random.pick([0, 0, 1500, 15_000]) * millisecond
+        if random.chance(0.85) {
+            process.claimStep = random.between(1...random.pick([10, 60, 400]))
+            return
+        }
+        let at = clock + random.skewedDelay(2 * process.faults.life)
+        if freeze > 0 { events.insert(.freeze(epoch: epoch, freeze), at: at) }
+        events.insert(.claim(epoch: epoch), at: at + random.delay(freeze))
+    }
+
+    /// The newer attempt begins while the older one runs on, or is stopped.
+    func beginNewer() {
+        endCanary(of: process)
+        let before = process!
+        // One that is claimed at an event is stopped from there on, or is not.
+        if before.claimStep == before.steps, random.chance(0.5) {
+            let freeze = random.pick([1500, 15_000]) * millisecond
+            before.frozenUntil = max(before.frozenUntil, clock + freeze)
+            before.takesFrom = before.frozenUntil + random.delay(300 * millisecond)
+        }
+        older.append(before)
+        overlaps += 1
+        cover(.overlap)
+        _ = begin(epoch: before.epoch + 1)
+    }
+
+    /// The process that an event is about; the newest, if that one has ended.
+    func owner(of event: SimulationEvent) -> SimulatedProcess {
+        func process(_ epoch: Int) -> SimulatedProcess {
+            older.first { $0.epoch == epoch } ?? self.process
+        }
+        switch event {
+        case .turn(let index, let ticket):
+            return older.first { $0.reactors[index].turnTicket == ticket } ?? self.process
+        case .connected(let link, _), .sendDone(let link), .bytesToServer(let link, _, _),
+            .endToServer(let link), .bytesToClient(let link, _), .endToClient(let link, _),
+            .closed(let link), .server(let link, _), .gatewaySpeaks(let link),
+            .gatewayLeaves(let link):
+            return process(links[link].epoch)
+        case .deliver(_, let epoch, _), .writeDone(_, let epoch), .syncDone(_, let epoch),
+            .signal(let epoch, _), .freeze(let epoch, _), .claim(let epoch), .rate(let epoch, _),
+            .growth(let epoch, _, _), .renewal(let epoch), .reload(let epoch), .calm(let epoch),
+            .death(let epoch, _):
+            return process(epoch)
+        }
+    }
+
+    /// Judges older processes that have ended: they changed nothing that the newer one relies on.
+    func endOlder() {
+        let newest = process!
+        for ended in older where ended.isOver {
+            process = ended
+            note { "process \(ended.epoch), which is superseded, ends: \(leftOver)" }
+            lives[ended.epoch - 1].end = now.wallMilliseconds
+            for index in ownLinkIndices { abandon(link: index) }
+            checkSuperseded(ended)
+            checkPace(ended)
+            checkConnectionPace(ended)
+            ended.reactors.removeAll()
+        }
+        older.removeAll { $0.reactors.isEmpty }
+        process = newest
+    }
+}
