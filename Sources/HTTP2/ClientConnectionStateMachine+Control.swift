@@ -128,7 +128,7 @@ extension ClientConnectionStateMachine {
             // "The REFUSED_STREAM error code can be included in a RST_STREAM frame to indicate that
             // the stream is being closed prior to any processing having occurred" (section 8.7).
             // One that has been answered in part was processed, whatever the code says.
-            if code == .refusedStream, stream.status == 0 { return .notProcessed(tag: stream.tag) }
+            if code == .refusedStream, !stream.isAnswered { return .notProcessed(tag: stream.tag) }
             return .reset(tag: stream.tag, code)
         case .idle:
             return fail(.protocolError, "RST_STREAM on a stream that was never opened")
@@ -182,7 +182,7 @@ extension ClientConnectionStateMachine {
             let slot = streams.slot(of: streams.nextID) + streams.slotCount - slotsToDisown
             slotsToDisown -= 1
             let stream = streams[slot]
-            guard stream.state == .open, stream.id > lastProcessedID, stream.status == 0 else {
+            guard stream.state == .open, stream.id > lastProcessedID, !stream.isAnswered else {
                 continue
             }
             close(slot & (streams.slotCount - 1), .closedByServer)

@@ -16,6 +16,7 @@ extension ClientConnectionStateMachine {
             guard headers.status >= 100, headers.status != 101, !endsStream else {
                 return resetMalformed(slot)
             }
+            streams[slot].isBegun = true
             return countIdleFrame()
         }
         streams[slot].status = headers.status

@@ -17,6 +17,8 @@ struct Stream {
     /// The final status, 0 until it is known.
     var status: UInt16 = 0
     var state = State.unused
+    /// An interim response came: the request is being processed.
+    var isBegun = false
     /// The place of the body in the pool, if it has one, and how much of it is kept.
     var bodyPlace = BodyPool.none
     var bodyCount: UInt16 = 0
@@ -30,6 +32,9 @@ struct Stream {
     var contentLength: Int32 = -1
     var receiveUsed: Int32 = 0
     var retryAfter = RetryAfter.none
+
+    /// A response came, or a part of one: the request was processed, whatever the server says later.
+    var isAnswered: Bool { status != 0 || isBegun }
 }
 
 /// The streams of a connection.

@@ -81,14 +81,19 @@ import Testing
     @Test(arguments: Tearing.allCases)
     func refusedAndReset(tearing: Tearing) {
         let peer = Peer.ready(tearing)
-        peer.open(1, 2, 3, 4)
-        peer.receive(.headers(5, [0x88], end: false), .headers(7, [0x88], end: false))
+        peer.open(1, 2, 3, 4, 5)
+        // ":status: 103" on the last: an interim response says that the request is being processed.
+        peer.receive(
+            .headers(5, [0x88], end: false), .headers(7, [0x88], end: false),
+            .headers(9, [0x08, 3] + Array("103".utf8), end: false))
         #expect(
             peer.receive(
                 .reset(1, .refusedStream), .reset(3, .internalError), .reset(5, .refusedStream),
-                .reset(7, ErrorCode(rawValue: 4711)), .reset(1, .cancel)) == [
+                .reset(7, ErrorCode(rawValue: 4711)), .reset(1, .cancel), .reset(9, .refusedStream))
+                == [
                     .notProcessed(tag: 1), .reset(tag: 2, .internalError),
                     .reset(tag: 3, .refusedStream), .reset(tag: 4, ErrorCode(rawValue: 4711)),
+                    .reset(tag: 5, .refusedStream),
                 ])
         #expect(peer.openCount == 0)
         #expect(peer.takeFrames().isEmpty)
@@ -148,6 +153,18 @@ import Testing
         // The rest of the answer may come.
         #expect(
             peer.receive(.data(3, "", end: true)) == [.response(tag: 2, status: 200)])
+    }
+
+    @Test(arguments: Tearing.allCases)
+    func goAwayDisownsNoStreamWithAnInterimResponse(tearing: Tearing) {
+        let peer = Peer.ready(tearing)
+        peer.open(1, 2, 3)
+        #expect(
+            peer.receive(
+                .headers(3, [0x08, 3] + Array("103".utf8), end: false), .goAway(1, .noError)) == [
+                    .goAway(.noError, lastStreamID: 1), .notProcessed(tag: 3),
+                ])
+        #expect(peer.receive(.headers(3, [0x88])) == [.response(tag: 2, status: 200)])
     }
 
     /// Vectors V21 and V23.

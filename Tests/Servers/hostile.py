@@ -359,6 +359,36 @@ def cut(self, stream):
 
 
 @hostile
+def partial_refused(self, stream):
+    """A response without its end, whose stream is then said not to have been processed."""
+    self.send(self.headers(stream, OK))
+    self.refuse(stream)
+
+
+@hostile
+def interim_refused(self, stream):
+    self.send(self.headers(stream, status("103")))
+    self.refuse(stream)
+
+
+@hostile
+def partial_goaway(self, stream):
+    """The same by a GOAWAY that leaves the stream out."""
+    if not self.muted:
+        self.muted = True
+        self.send(self.headers(stream, OK), self.goaway(stream - 2))
+        threading.Timer(0.3, self.break_off).start()
+
+
+@hostile
+def interim_goaway(self, stream):
+    if not self.muted:
+        self.muted = True
+        self.send(self.headers(stream, status("103")), self.goaway(stream - 2))
+        threading.Timer(0.3, self.break_off).start()
+
+
+@hostile
 def keep_half(self, stream):
     """As many requests as were accepted before get no answer; then TCP ends."""
     self.kept = getattr(self, "kept", 0) + 1
