@@ -43,7 +43,9 @@ struct Hostility {
         kind = drawn == .wrongClock && !usesProviderToken ? .outage : drawn
         chance = random.pick([0.3, 1, 1])
         begin = random.chance(0.5) ? 0 : random.skewedDelay(8 * second)
-        duration = random.pick([2, 20, 10_000]) * second
+        let drawnDuration = random.pick([2, 20, 10_000]) * second
+        // Each connection sends all that fits and settles a row or two: an hour of it takes minutes here.
+        duration = kind == .goAway ? min(drawnDuration, 100 * second) : drawnDuration
         // What a first response says of a token is not said by a later one.
         let first = random.between(1...random.pick([1, 4, 60]))
         requests = kind == .wrongClock ? 1 : first
