@@ -27,7 +27,7 @@ STARTS_LIMIT = 60
 
 
 def child_of(process):
-    """The process id of the Broadside that a worker has started; None if it has none."""
+    """The process id of the child of a process that has `send` in its arguments; None if it has none."""
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rsplit(")", 1)[1].split()
@@ -74,7 +74,8 @@ def one_run(seed, directory):
                 elif victim == "executor":
                     os.kill(executor, signal.SIGKILL)
                 else:
-                    child = child_of(random.choice(list(parts.values()))["process"])
+                    launcher = child_of(random.choice(list(parts.values()))["process"])
+                    child = child_of(launcher)
                     if child is None:
                         continue
                     os.kill(child, signal.SIGKILL)

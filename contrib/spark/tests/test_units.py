@@ -172,3 +172,61 @@ def test_a_child_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     parent.kill()
     parent.wait()
     wait_for(lambda: "ended" in log.read_text())
+
+
+COUNTING = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+print("ready", flush=True)
+count = 0
+while not os.path.exists(sys.argv[1]):
+    if signal.sigtimedwait((signal.SIGTERM,), 0.05):
+        count += 1
+        print("signal", flush=True)
+while signal.sigtimedwait((signal.SIGTERM,), 0):
+    count += 1
+print(count, "in all", flush=True)
+"""
+
+
+def test_a_child_receives_one_signal(tmp_path: Path) -> None:
+    """From a process that ends it and is then killed with several threads: a second signal loses responses."""
+    script = (
+        "import pathlib, sys, threading, time; sys.path.insert(0, sys.argv[1]);"
+        "from broadside_fleet import child;"
+        "[threading.Thread(target=time.sleep, args=(3600,), daemon=True).start() for _ in range(8)];"
+        "log = pathlib.Path(sys.argv[2]);"
+        "process = child.start([sys.executable, '-c', *sys.argv[3:]], open(log, 'wb'));"
+        "[time.sleep(0.05) for _ in iter(lambda: 'ready' in log.read_text(), True)];"
+        "child.end(process)")
+    log, go = tmp_path / "log", tmp_path / "go"
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script, str(Path(__file__).parent.parent), str(log), COUNTING, str(go)])
+    wait_for(lambda: log.exists() and "signal" in log.read_text(), parent)
+    parent.kill()
+    parent.wait()
+    go.touch()
+    wait_for(lambda: "in all" in log.read_text())
+    assert "1 in all" in log.read_text(), log.read_text()
+
+
+def test_a_child_ends_in_order_if_its_launcher_is_killed(tmp_path: Path) -> None:
+    log, go = tmp_path / "log", tmp_path / "go"
+    with open(log, "wb") as output:
+        launcher = child.start([sys.executable, "-c", COUNTING, str(go)], output)
+    wait_for(lambda: "ready" in log.read_text(), launcher)
+    launcher.kill()
+    launcher.wait()
+    go.touch()
+    wait_for(lambda: "1 in all" in log.read_text())
+
+
+def test_a_child_ends_as_its_command_does(tmp_path: Path) -> None:
+    with open(tmp_path / "log", "wb") as output:
+        for command, code in (
+            ("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", -9), ("kill -TERM $$", -15),
+        ):
+            assert child.start(["/bin/sh", "-c", command], output).wait() == code, command
+        assert child.start(["/nowhere"], output).wait() == 1
+    assert (tmp_path / "log").read_text() == (
+        "broadside: --broadside /nowhere: can't be started: No such file or directory\n")
