@@ -54,9 +54,10 @@ class Settlement:
             lambda part: export(work, broadside, part), OUTCOMES))
 
     def write_dead(self, target: str, registered: Optional[str], max_removed: float) -> None:
-        """Writes the tokens that `broadside prune` removes to Parquet; rows as `DEAD` says.
+        """Writes the tokens of which `broadside prune` keeps no row to Parquet; rows as `DEAD` says.
 
-        All copies of a token are in one part, so that a part's own ledger decides about it.
+        All copies of a token are in one part, so that a part's own ledger decides about it. A copy that was
+        registered again later keeps the token alive.
 
         Raises:
             FleetError: Exit code 2 if more than `max_removed` percent of all rows would go.
@@ -64,8 +65,10 @@ class Settlement:
         work, broadside = self.work, self.broadside
         column = self.manifest["columns"][0]
         table = self._table(
-            lambda part: dead(work, broadside, part, column, registered), "token string, rows int")
-        table = table.groupBy("token").sum("rows").toDF("token", "rows").persist()
+            lambda part: dead(work, broadside, part, column, registered),
+            "token string, removed int, kept int")
+        table = table.groupBy("token").sum("removed", "kept").toDF("token", "rows", "kept")
+        table = table.filter("rows > 0 and kept = 0").persist()
         try:
             count = table.groupBy().sum("rows").collect()[0][0] or 0
             rows = self.manifest["rows"]
@@ -140,26 +143,29 @@ def export(work: Work, broadside: str, part: int) -> Iterator[pa.RecordBatch]:
 def dead(
     work: Work, broadside: str, part: int, column: str, registered: Optional[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The tokens of a part that `broadside prune` removes, with how many rows each has.
+    """The tokens of a part's rows, with 1 row that `broadside prune` removes or keeps.
 
-    The guard of `prune` is held over the whole list instead of each part.
+    The guard of `prune` is held over the whole list instead of each part. Of a token that it removes no row
+    is kept, except one that was registered later: without `registered` the kept rows are not read.
     """
     with tempfile.TemporaryDirectory() as directory:
-        removed = Path(directory, "removed.csv")
+        removed, kept = Path(directory, "removed.csv"), Path(directory, "kept.csv")
         run(broadside, "prune", "--ledger", str(work.ledger(part)),
             "--tokens", str(work.part_file(part)), "--token-column", column, "--format", "csv",
-            "--output", str(Path(directory, "kept.csv")), "--removed", str(removed),
-            "--max-removed", "100",
+            "--output", str(kept), "--removed", str(removed), "--max-removed", "100",
             *(["--registered-column", registered] if registered else []))
-        table = pa.csv.open_csv(
-            removed, read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES),
-            parse_options=pa.csv.ParseOptions(newlines_in_values=True),
-            convert_options=pa.csv.ConvertOptions(
-                include_columns=[column], column_types={column: pa.string()}))
-        for batch in table:
-            yield pa.RecordBatch.from_arrays(
-                [batch.column(0), pa.array([1] * batch.num_rows, pa.int32())],
-                names=["token", "rows"])
+        for path, counts in ((removed, (1, 0)), (kept, (0, 1))):
+            if path == kept and not registered:
+                return
+            table = pa.csv.open_csv(
+                path, read_options=pa.csv.ReadOptions(block_size=BLOCK_BYTES),
+                parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+                convert_options=pa.csv.ConvertOptions(
+                    include_columns=[column], column_types={column: pa.string()}))
+            for batch in table:
+                yield pa.RecordBatch.from_arrays(
+                    [batch.column(0), *(pa.array([n] * batch.num_rows, pa.int32()) for n in counts)],
+                    names=["token", "removed", "kept"])
 
 
 def write_report(work: Work, broadside: str, parts: list[int], target: Path) -> None:

@@ -110,7 +110,7 @@ class simulating:
         (directory / "payload.json").write_text('{"aps":{"alert":"Good evening, {{name|friend}}"}}')
         printed = subprocess.run(
             [BROADSIDE, "send", *line.group(1).split(), "--payload", str(directory / "payload.json"),
-             "--tokens", os.devnull, "--print-campaign"],
+             "--tokens", os.devnull, "--duplicates", "skip", "--print-campaign"],
             check=True, capture_output=True, text=True)
         campaign = directory / "evening.json5"
         campaign.write_text(re.sub(r'^ *"tokens".*\n', "", printed.stdout, flags=re.M))

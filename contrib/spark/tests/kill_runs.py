@@ -47,7 +47,7 @@ def one_run(seed, directory):
     killed = []
     with simulating(directory) as simulator:
         make_table(directory / "devices.parquet", ROWS)
-        options = (4, "--rate", "15000", "--canary", "500")
+        options = ("--rate", "15000")
         driver = start(simulator, *options)
         starts = 1
         after = time.monotonic() + random.uniform(0, 3)
