@@ -169,10 +169,7 @@ class Driver:
               flush=True)
 
     def _canary_passed(self, statuses: dict[int, Any], results: dict[int, Any]) -> bool:
-        part = self.sending.canary_part
-        told = statuses[part]["progress"] if part in statuses else (
-            results[part]["summary"] if part in results else {})
-        return bool((told.get("guards") or {}).get("canary") == "passed")
+        return canary_passed(self.sending.canary_part, statuses, results)
 
     def _stop_on_error(self, statuses: dict[int, Any]) -> None:
         cause = self.sending.cancelled()
@@ -188,3 +185,16 @@ class Driver:
                 told = [line for line in lines if "FleetError: " in line]
                 message = told[-1].split("FleetError: ", 1)[1] if told else lines[0]
                 raise FleetError(f"{message}: start the same command again to continue", 1)
+
+
+def canary_passed(part: int, statuses: dict[int, Any], results: dict[int, Any]) -> bool:
+    """Whether the part with the canary says that it has passed: other parts wait for that word.
+
+    Args:
+        part: The part with the canary.
+        statuses: What running parts say.
+        results: What parts that have ended said.
+    """
+    told = statuses[part]["progress"] if part in statuses else (
+        results[part]["summary"] if part in results else {})
+    return bool((told.get("guards") or {}).get("canary") == "passed")

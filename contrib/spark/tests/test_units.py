@@ -17,6 +17,7 @@ from conftest import token, wait_for
 
 from broadside_fleet import child
 from broadside_fleet.campaign import template_columns
+from broadside_fleet.driver import canary_passed
 from broadside_fleet.errors import FleetError
 from broadside_fleet.exit_codes import Decision, decide
 from broadside_fleet.files import read_json, replacing
@@ -230,3 +231,12 @@ def test_a_child_ends_as_its_command_does(tmp_path: Path) -> None:
         assert child.start(["/nowhere"], output).wait() == 1
     assert (tmp_path / "log").read_text() == (
         "broadside: --broadside /nowhere: can't be started: No such file or directory\n")
+
+
+@pytest.mark.parametrize("word,passed", [("pending", False), ("refused", False), ("passed", True), (None, False)])
+def test_other_parts_wait_for_the_word_of_the_canarys_part(word: str | None, passed: bool) -> None:
+    guards = {"guards": None if word is None else {"canary": word}}
+    assert not canary_passed(3, {}, {})
+    assert not canary_passed(3, {2: {"progress": {"guards": {"canary": "passed"}}}}, {})
+    assert canary_passed(3, {3: {"progress": guards}}, {}) == passed
+    assert canary_passed(3, {}, {3: {"summary": guards}}) == passed
