@@ -69,9 +69,12 @@ public final class Simulation {
     /// provider token, all rows are tried again every second for 20 minutes.
     private var stepLimit: Int { process.faults.refusesTokensFrom > 0 ? 12_000_000 : 3_000_000 }
     /// Nanoseconds within which a process ends. Where each connection is closed behind a few requests,
-    /// or a single one, and loses them, its address is left alone for up to 75 s each time.
+    /// or a single one, and loses them, its address is left alone for up to 75 s each time. So long may a
+    /// row take as well that is reset again and again where one is in flight at a time.
     private var lifeLimit: UInt64 {
-        let rows = process.faults.requestsPerConnection > 0 ? plan.list.tokens.count : 0
+        let faults = process.faults
+        let isSlow = faults.requestsPerConnection > 0 || faults.resetStream > 0.5
+        let rows = isSlow ? plan.list.tokens.count : 0
         return max(4 * 3600, UInt64(rows) * 75) * second + windowTime
     }
 

@@ -31,7 +31,9 @@ extension Plan {
             usesProviderToken: credential.kind == .providerToken,
             onLost: options.onLost,
             retryPolicy: RetryPolicy(
-                maximumAttempts: options.maxAttempts, retryForNanoseconds: options.retryFor),
+                maximumAttempts: options.maxAttempts, retryForNanoseconds: options.retryFor,
+                longestDelayNanoseconds: RetryPolicy.longestDelay(
+                    giveUpAfter: options.giveUpAfter ?? SendOptions.defaultGiveUpAfter)),
             requestTimeout: options.requestTimeout,
             giveUpAfter: options.giveUpAfter ?? SendOptions.defaultGiveUpAfter,
             giveUpAfterIsExplicit: options.giveUpAfter != nil, abortAfter: options.abortAfter,

@@ -9,6 +9,12 @@ public struct RetryPolicy: Sendable, Equatable {
     /// The longest delay, before jitter, nanoseconds.
     var longestDelayNanoseconds: UInt64
 
+    /// The longest delay of a run that gives up after so long without a response: one that a row takes of
+    /// its own accord must not be the reason.
+    public static func longestDelay(giveUpAfter nanoseconds: UInt64) -> UInt64 {
+        min(60_000_000_000, nanoseconds / 4 * 3)
+    }
+
     /// The contract's defaults are 5 attempts and 15 minutes.
     public init(
         maximumAttempts: Int = 5, retryForNanoseconds: UInt64 = 900_000_000_000,

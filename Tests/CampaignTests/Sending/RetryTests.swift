@@ -57,6 +57,21 @@ import Testing
                 == policy.delayNanoseconds(afterAttempts: 4, random: &other))
     }
 
+    /// A run that gives up after so long without a response is not kept waiting for longer by its own delays.
+    @Test func delaysStayBelowThePatienceOfTheRun() {
+        #expect(RetryPolicy.longestDelay(giveUpAfter: 600_000_000_000) == 60_000_000_000)
+        for giveUpAfter in [UInt64(60), 40, 1].map({ $0 * 1_000_000_000 }) {
+            let longest = RetryPolicy.longestDelay(giveUpAfter: giveUpAfter)
+            #expect(longest == giveUpAfter / 4 * 3)
+            let policy = RetryPolicy(longestDelayNanoseconds: longest)
+            var random = SplitMix64(seed: 7)
+            let delays = (0..<200).map { _ in
+                policy.delayNanoseconds(afterAttempts: 20, random: &random)
+            }
+            #expect(delays.max()! <= longest && delays.max()! > longest / 10 * 9)
+        }
+    }
+
     @Test func retryAfterWins() {
         var random = SplitMix64(seed: 4)
         let verdict = RetryPolicy().verdict(

@@ -105,16 +105,22 @@ extension Simulation {
         return process.canaryBefore.refused + refused.count + invalid + words
     }
 
-    /// True where no answer to a row of the canary settles it.
+    /// True where no answer to a row of the canary settles it, or too few do: with those that are refused, the
+    /// others are more than may be no success.
     func isCanaryUnanswered(_ process: SimulatedProcess) -> Bool {
         let rows = Set(process.canaryRows)
-        return !journal.copies.contains { copy in
+        let settling = journal.copies.filter { copy in
             guard copy.epoch == process.epoch, rows.contains(copy.row), copy.toldAt != nil,
                 !copy.isToldInVain, case .answered(let answer) = copy.resolution
             else { return false }
             return !answer.allowsRetryLater && !answer.leavesDoubt
                 && !wasCancelled(link: copy.link, stream: copy.stream)
         }
+        let answered = Set(settling.map(\.row))
+        guard let canary = plan.canary, !answered.isEmpty else { return true }
+        let isNone = canaryRefusals(process, isSure: false) + rows.count - answered.count
+        return Double(isNone) * 100
+            > canary.percent * Double(process.canaryBefore.answered + rows.count)
     }
 
     /// The first connections are the plan's; of those that follow, ten begin in any second.

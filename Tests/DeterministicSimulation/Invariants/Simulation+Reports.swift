@@ -178,6 +178,8 @@ extension Simulation {
         let mayBeReplaced =
             process.reloadedAt > 0 || faults.silence + faults.silentStream > 0
             || faults.resetStream + faults.stall + faults.halfClose > 0
+            || faults.windowLoss + faults.slowReading > 0 || faults.trickle > 0
+            || faults.starvation != nil || faults.limits != nil || faults.initialWindow < 1000
         let drained = ownLinks.count(where: \.isSurelyDrained)
         if !mayBeReplaced, faults.goAway + faults.reset == 0,
             Int(counts[.connectionDrained] ?? 0) < drained
@@ -225,7 +227,7 @@ extension Simulation {
             || process.coordinator.connectionTarget != nil || process.facts.brokenMost > 0
             || faults.silence + faults.silentStream + faults.resetStream + faults.stall > 0
             || faults.halfClose + faults.windowLoss + faults.slowReading > 0
-            || faults.starvation != nil || faults.limits != nil || faults.trickle > 0
+            || faults.initialWindow < 1000 || faults.starvation != nil || faults.limits != nil || faults.trickle > 0
             || faults.answerDelay >= second || faults.halves.chance > 0
             || faults.oddStatuses.chance + faults.trouble > 0 || faults.hostility != nil
             || process.takesFrom > 0

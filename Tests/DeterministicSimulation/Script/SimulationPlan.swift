@@ -95,10 +95,11 @@ struct SimulationPlan {
         abortAfter = random.pick([5, 50, 50, 1000])
         let timeout = random.pick([5, 30]) * second
         requestTimeout = timeout
-        retryPolicy = RetryPolicy(
-            maximumAttempts: random.pick([2, 5]),
-            retryForNanoseconds: random.pick([0, 10, 900]) * second)
+        let (attempts, retryFor) = (random.pick([2, 5]), random.pick([0, 10, 900]) * second)
         giveUpAfter = random.pick([40, 60, 200]) * second
+        retryPolicy = RetryPolicy(
+            maximumAttempts: attempts, retryForNanoseconds: retryFor,
+            longestDelayNanoseconds: RetryPolicy.longestDelay(giveUpAfter: giveUpAfter))
         giveUpAfterIsExplicit = random.chance(0.5)
         let hasToken = usesProviderToken
         let canWait = requestTimeout == 30 * second && rowCount <= 300
