@@ -227,7 +227,8 @@ extension Simulation {
             || process.coordinator.connectionTarget != nil || process.facts.brokenMost > 0
             || faults.silence + faults.silentStream + faults.resetStream + faults.stall > 0
             || faults.halfClose + faults.windowLoss + faults.slowReading > 0
-            || faults.initialWindow < 1000 || faults.starvation != nil || faults.limits != nil || faults.trickle > 0
+            || faults.initialWindow < 1000 || faults.starvation != nil || faults.limits != nil
+            || faults.trickle > 0
             || faults.answerDelay >= second || faults.halves.chance > 0
             || faults.oddStatuses.chance + faults.trouble > 0 || faults.hostility != nil
             || process.takesFrom > 0
