@@ -104,6 +104,24 @@ struct GuardTests {
         #expect(try SendSummary(json: rest.output).accepted == 200)
     }
 
+    @Test("A row that waits of its own accord is no reason to give up")
+    func ownDelays() throws {
+        let directory = try TemporaryDirectory()
+        let scenario = try directory.write(
+            #"{ faults: [ { do: "answer", reason: "TooManyRequests", every: 1 } ] }"#,
+            to: "busy.json5")
+        let server = try Simulation(["--scenario", scenario])
+        let campaign = try Campaign(rows: 1)
+        let sent = try campaign.send(
+            to: server.endpoint,
+            server.credentials() + Self.summary + [
+                "--max-attempts", "7", "--retry-for", "0s", "--give-up-after", "4s",
+            ])
+        // Doubled without regard to it, the sixth delay would be 8 s or more.
+        #expect(sent.exitCode == 6, "\(sent.errors)")
+        #expect(try campaign.export().allSatisfy { $0.state == "failed" && $0.attempts == 7 })
+    }
+
     @Test("--retry failed starts attempts and time anew")
     func retryAnew() throws {
         let directory = try TemporaryDirectory()
