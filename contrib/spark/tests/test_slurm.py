@@ -1,0 +1,170 @@
+"""The script of contrib/slurm on a cluster of one machine: slurmctld and slurmd as they are."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from conftest import BROADSIDE, PACKAGE, Simulator, token, wait_for
+
+from broadside_fleet.freeze_command import main as freeze
+
+SCRIPT = PACKAGE.parent / "slurm" / "parts.sh"
+ROWS = 12_000
+PARTS = 4
+
+CONFIGURATION = """
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/none
+AuthInfo=cred_expire=5
+CredType=cred/none
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+StateSaveLocation={directory}/state
+SlurmdSpoolDir={directory}/spool
+SlurmctldPidFile={directory}/slurmctld.pid
+SlurmdPidFile={directory}/slurmd.pid
+SlurmctldLogFile={directory}/slurmctld.log
+SlurmdLogFile={directory}/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerParameters=sched_interval=1,bf_interval=1
+MpiDefault=none
+ReturnToService=2
+NodeName={host} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
+PartitionName=all Nodes={host} Default=YES State=UP OverSubscribe=FORCE:4
+"""
+
+
+class Cluster:
+    """A controller and a node on this machine, with ports and folders of their own."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir()
+        for name in ("state", "spool"):
+            (directory / name).mkdir()
+        sockets = [socket.socket() for _ in range(2)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        ports = [one.getsockname()[1] for one in sockets]
+        for one in sockets:
+            one.close()
+        host = socket.gethostname().split(".")[0]
+        path = directory / "slurm.conf"
+        path.write_text(CONFIGURATION.format(host=host, ports=ports, directory=directory))
+        self.directory = directory
+        self.environment = {**os.environ, "SLURM_CONF": str(path)}
+        self.daemons: list[subprocess.Popen[bytes]] = []
+        for command in (["slurmctld", "-D", "-i"], ["slurmd", "-D", "-N", host]):
+            with (directory / f"{command[0]}.out").open("wb") as log:
+                self.daemons.append(subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment))
+
+    def __enter__(self) -> Cluster:
+        wait_for(lambda: " idle" in self.call("sinfo", "--noheader", "--format=%n %T"), self.daemons[0])
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for daemon in reversed(self.daemons):
+            daemon.terminate()
+            try:
+                daemon.wait(20)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+
+    def call(self, *words: str, **more: str) -> str:
+        return subprocess.run(
+            words, env={**self.environment, **more}, capture_output=True, text=True, cwd=self.directory).stdout
+
+    def submit(self, *words: str, **more: str) -> str:
+        """Submits the script, and returns the job's number."""
+        said = self.call("sbatch", "--parsable", *words, str(SCRIPT), **more).strip()
+        assert re.fullmatch(r"\d+", said), said
+        return said
+
+    def tasks(self, job: str) -> str:
+        """The states of a job's tasks that are not over."""
+        return self.call("squeue", "--noheader", f"--job={job}", "--array", "--format=%K %t %r")
+
+
+def sender(part: int, work: Path) -> int | None:
+    """The process id of the Broadside that sends a part and has settled some rows; None if there is none."""
+    if sum(path.stat().st_size for path in (work / "ledgers" / str(part)).glob("segment-*")) < 4000:
+        return None
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if str(work / "ledgers" / str(part)).encode() in words and b"send" in words:
+            return int(path.parent.name)
+    return None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="slurmd needs root")
+def test_an_array_over_frozen_parts(simulator: Simulator) -> None:
+    """A task is killed, another requeued: every token once, and only what a killed process had in flight unknown."""
+    assert shutil.which("slurmctld") and shutil.which("slurmd"), "tools/install-packages test"
+    directory = simulator.directory
+    pq.write_table(pa.table({"token": [token(n) for n in range(ROWS)], "name": ["x"] * ROWS}),
+                   directory / "devices.parquet")
+    work = directory / "work"
+    assert freeze(["--input", str(directory / "devices.parquet"), "--campaign", str(simulator.campaign),
+                   "--parts", str(PARTS), "--work", str(work), "--broadside", BROADSIDE]) == 0
+    (directory / "bin").mkdir()
+    os.symlink(BROADSIDE, directory / "bin" / "broadside")
+    settings = {"PATH": f"{directory}/bin:{os.environ['PATH']}", "WORK": str(work), "PARTS": str(PARTS),
+                "RATE": "1000", "PAUSE": "1"}
+    with Cluster(directory / "slurm") as cluster:
+        first = cluster.submit("--array=1", CANARY="--canary 100", **settings)
+        others = cluster.submit(
+            f"--array=2-{PARTS}%2", f"--dependency=afterok:{first}", CANARY="--assume-canary", **settings)
+        wait_for(lambda: sender(1, work), cluster.daemons[0])
+        assert "Dependency" in cluster.tasks(others) and not (work / "ledgers" / "2").exists()
+        killed = wait_for(lambda: sender(2, work), cluster.daemons[0])
+        os.kill(killed, signal.SIGKILL)
+        requeued = wait_for(lambda: sender(3, work), cluster.daemons[0])
+        cluster.call("scontrol", "requeue", f"{others}_3")
+        deadline = time.monotonic() + 300
+        while cluster.tasks(others).strip() and time.monotonic() < deadline:
+            time.sleep(0.5)
+        assert not cluster.tasks(others).strip(), cluster.tasks(others)
+        assert not Path(f"/proc/{requeued}").exists()
+    states: Counter[str] = Counter()
+    unknown = set()
+    for part in range(1, PARTS + 1):
+        lines = subprocess.run(
+            [BROADSIDE, "ledger", "export", "--ledger", str(work / "ledgers" / str(part))],
+            check=True, capture_output=True, text=True).stdout.splitlines()[1:]
+        for line in lines:
+            fields = line.split(",")
+            states[fields[2]] += 1
+            if fields[2] == "unknown":
+                assert part == 2, line
+                unknown.add(fields[1])
+    assert sum(states.values()) == ROWS and not states["remaining"] and not states["in-doubt"], states
+    attempts = [len(list((work / "ledgers" / str(part)).glob("segment-*"))) for part in range(1, PARTS + 1)]
+    assert attempts == [1, 2, 2, 1]
+    simulator.end()
+    requests = Counter(line[4] for line in simulator.requests())
+    devices = {token(n) for n in range(ROWS)}
+    assert set(requests.values()) == {1}
+    assert requests.keys() <= devices and devices - requests.keys() <= unknown
