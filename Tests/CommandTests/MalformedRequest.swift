@@ -59,6 +59,7 @@ extension MalformedRequest {
         .init(["--retry-for", "5"], says: ["--retry-for '5'", "15m"]),
         .init(["--retry-for", "5 m"], says: ["--retry-for '5 m'"]),
         .init(["--request-timeout", "0s"], says: ["--request-timeout", "above 0"]),
+        .init(["--give-up-after", "0s"], says: ["--give-up-after", "above 0"]),
         .init(["--give-up-after", "s"], says: ["--give-up-after 's'"]),
         .init(["--deadline", "99999999999999999999d"], says: ["--deadline"]),
         .init(["--on-lost", "recrod"], says: ["--on-lost 'recrod'", "record"]),

@@ -184,7 +184,7 @@ enum SendCommand {
                 "request-timeout", \.requestTimeout, least: 1,
                 "longest wait for a response; after that it counts as lost"),
             .duration(
-                "give-up-after", \.giveUpAfter, default: SendOptions.defaultGiveUpAfter,
+                "give-up-after", \.giveUpAfter, default: SendOptions.defaultGiveUpAfter, least: 1,
                 "stop if no row gets a response for this long"),
             .integer(
                 "abort-after", 1...1_000_000, \.abortAfter,

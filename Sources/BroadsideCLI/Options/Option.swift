@@ -132,11 +132,14 @@ struct Option<Values: OptionValues>: Sendable {
 
     /// Nanoseconds; what holds without the option, the help says.
     static func duration(
-        _ name: String, _ property: Property<UInt64?>, default value: UInt64? = nil, _ help: String
+        _ name: String, _ property: Property<UInt64?>, default value: UInt64? = nil,
+        least: UInt64 = 0, _ help: String
     ) -> Option {
         let help = value.map { withDefault(help, durationText(nanoseconds: $0)) } ?? help
         return Option(.init(name, .text, "D", help)) { (arguments, values) throws(BroadsideError) in
-            if let value = try arguments.duration(name) { values[keyPath: property] = value }
+            guard let value = try arguments.duration(name) else { return }
+            guard value >= least else { throw .usage(name, "must be above 0") }
+            values[keyPath: property] = value
         }
     }
 
