@@ -185,7 +185,9 @@ extension Simulation {
             .onlyBadTokens where plan.gateway != nil:
             isJustified = isGatewayRefusal(cause, process)
         case .refused(let refusal) where refusal.status == 413:
-            isJustified = refusedPayloads(process) >= plan.abortAfter
+            // Odd statuses count among them.
+            isJustified =
+                refusedPayloads(process) >= plan.abortAfter || faults.oddStatuses.chance > 0
         case .refused, .heldBack, .onlyBadTokens, .tooManyBadTokens:
             isJustified = faults.credential > 0 || faults.oddStatuses.chance > 0
         case .tooManyInvalid(let count, let rows):
