@@ -88,7 +88,7 @@ final class SimulatedProcess {
     var lastCanaryRow = 0
     /// Rows that were settled when something was settled last, and the step at that time.
     var progress: (settled: UInt64, step: Int) = (0, 0)
-    /// Rows that were settled when something was settled last, and when that was seen, once all is well.
+    /// Rows that were settled when something was settled last, and when that was seen.
     var steady: (settled: UInt64, time: UInt64) = (0, 0)
     /// When connections were begun beyond each reactor's first ones.
     var reconnectTimes: [UInt64] = []

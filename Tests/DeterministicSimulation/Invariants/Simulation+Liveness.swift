@@ -64,12 +64,22 @@ extension Simulation {
     /// a body goes that windows let through a few bytes at a time is a matter of luck.
     private static let (steadyLimit, steadyFactor): (UInt64, UInt64) = (120 * second, 4)
 
-    func checkLiveness() {
-        guard let since = process.calmSince, !process.isOver else { return }
+    private var timesTheLimit: UInt64 {
+        clock - process.steady.time < Self.steadyLimit ? Self.steadyFactor : 1
+    }
+
+    func noteSettled() {
         let settled = process.reactors.reduce(UInt64(0)) { $0 + $1.machine.snapshot().settled }
         if settled != process.steady.settled { process.steady = (settled, clock) }
-        let isSteady = clock - process.steady.time < Self.steadyLimit
-        guard clock - since > calmLimit * (isSteady ? Self.steadyFactor : 1) else { return }
+    }
+
+    func checkLiveness() {
+        if clock > lifeEnd + (timesTheLimit - 1) * lifeLimit {
+            fail("no end within \(lifeLimit / second) s: \(leftOver)")
+        }
+        guard let since = process.calmSince, !process.isOver,
+            clock - since > calmLimit * timesTheLimit
+        else { return }
         fail("no end within \(calmLimit / second) s after all became well: \(leftOver)")
     }
 }
