@@ -24,7 +24,19 @@ struct BenchTests {
         var bytes_per_notification: Double
         var payload_bytes: Int
         var connections: Int
+        struct Column: Decodable {
+            var up_to_ms: Double
+            var answers: Int
+        }
+        struct Reference: Decodable {
+            var version: String
+            var notifications: Int
+            var cpu_microseconds_per_notification: Double
+        }
         var latency_ms: Latency
+        var latency_histogram: [Column]
+        /// Where h2load is installed and the simulator is the benchmark's.
+        var h2load: Reference?
         var limited_by: [String: Double]
         /// Where there was one of its own.
         var simulator: Simulator?
@@ -54,6 +66,18 @@ struct BenchTests {
         #expect(figures.latency_ms.p50 >= 20 && figures.latency_ms.p99 >= figures.latency_ms.p50)
         #expect(!figures.limited_by.isEmpty)
         #expect(try directory.names(in: place).isEmpty)
+        let columns = figures.latency_histogram
+        let bounds = columns.map(\.up_to_ms)
+        #expect(columns.count == 16 && zip(bounds, bounds.dropFirst()).allSatisfy { $0.0 < $0.1 })
+        // What lies in two columns is divided between them, and rounded.
+        let all = columns.map(\.answers).reduce(0, +)
+        #expect(abs(all - figures.notifications) <= columns.count, "\(all)")
+        let late = columns.filter { $0.up_to_ms >= figures.latency_ms.p50 }.map(\.answers)
+        #expect(late.reduce(0, +) * 2 >= all * 9 / 10)
+        let reference = try #require(figures.h2load)
+        #expect(reference.version.hasPrefix("h2load nghttp2/"))
+        #expect(reference.notifications == figures.notifications)
+        #expect(reference.cpu_microseconds_per_notification > 0)
         // OpenSSL's own command loads the same library.
         let openssl = try Subprocess.run(
             Tool.path(of: "openssl"), ["version"], in: directory
@@ -62,6 +86,29 @@ struct BenchTests {
         let flags = try String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)
             .split(separator: "\n").first { $0.hasPrefix("flags") }
         #expect(figures.machine.vaes == (flags ?? "").split(separator: " ").contains("vaes"))
+    }
+
+    @Test("Without h2load, or with one that fails, there is nothing beside it")
+    func withoutReference() throws {
+        let directory = try TemporaryDirectory()
+        let folder = "\(directory.path)/bin"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        let arguments = ["bench", "--duration", "200ms", "--connections", "1"]
+        for script in [nil, "#!/bin/sh\nexit 1\n", "#!/bin/sh\necho h2load nghttp2/0\n"] {
+            if let script {
+                let path = try directory.write(script, to: "bin/h2load")
+                try FileManager.default.setAttributes(
+                    [.posixPermissions: 0o755], ofItemAtPath: path)
+            }
+            let finished = try Broadside.run(
+                arguments, in: directory,
+                environment: ["TMPDIR": directory.path, "PATH": folder])
+            #expect(finished.exitCode == 0, "\(finished.errors)")
+            #expect(!finished.output.contains("h2load"), "\(finished.output)")
+            #expect(finished.errors.contains("warning: h2load failed") == (script != nil))
+            // Bars of the histogram.
+            #expect(finished.output.contains("\u{2588} "), "\(finished.output)")
+        }
     }
 
     @Test("Connections that take longer than a brief run to stand are given a longer one")

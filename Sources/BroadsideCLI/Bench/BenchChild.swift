@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import Glibc
 import Support
 
-/// This very program once more, as a process of its own whose cost the kernel counts apart. Ended
+/// This very program once more, or another one, as a process of its own whose cost the kernel counts apart. Ended
 /// by its id, at the latest with this object.
 final class BenchChild {
     /// How it ended, and what it took.
@@ -20,8 +20,14 @@ final class BenchChild {
     private var identifier = pid_t()
     private var end: End?
 
-    /// - Parameter directory: Where files for what it writes are made, each with `name`.
-    init(_ arguments: [String], name: String, in directory: String) throws(BroadsideError) {
+    /// - Parameters:
+    ///   - arguments: Behind the program's name.
+    ///   - name: Of the files for what it writes.
+    ///   - directory: Where these are made.
+    ///   - program: The path of another program; nil: this one.
+    init(
+        _ arguments: [String], name: String, in directory: String, program: String? = nil
+    ) throws(BroadsideError) {
         outputPath = "\(directory)/\(name).stdout"
         errorsPath = "\(directory)/\(name).stderr"
         // SAFETY: actions and attributes are initialized before they are used and destroyed at the
@@ -49,17 +55,18 @@ final class BenchChild {
             + ["\(Self.parentVariable)=\(getpid())"]
         // SAFETY: copies that live until posix_spawn has returned, each list with the nil at its
         // end; each is freed once, and free(3) takes nil.
-        let words = unsafe (["broadside"] + arguments).map { unsafe strdup($0) } + [nil]
+        let words = unsafe ([program ?? "broadside"] + arguments).map { unsafe strdup($0) } + [nil]
         let environment = unsafe settings.map { unsafe strdup($0) } + [nil]
         defer {
             unsafe words.forEach { unsafe free($0) }
             unsafe environment.forEach { unsafe free($0) }
         }
         let code = unsafe posix_spawn(
-            &identifier, "/proc/self/exe", &actions, &attributes, words, environment)
+            &identifier, program ?? "/proc/self/exe", &actions, &attributes, words, environment)
         guard code == 0 else {
             throw BroadsideError(
-                "broadside can't start itself: error \(code) of posix_spawn: is /proc "
+                program.map { "\($0) can't be started: error \(code) of posix_spawn" }
+                    ?? "broadside can't start itself: error \(code) of posix_spawn: is /proc "
                     + "mounted?", exitCode: 1)
         }
     }

@@ -42,6 +42,12 @@ struct BenchResult: Encodable {
         var cpu_microseconds_per_notification: Double
     }
 
+    /// Responses that took at most so long, and longer than the column before.
+    struct Column: Encodable {
+        var up_to_ms: Double
+        var answers: Int
+    }
+
     var version = broadsideVersion
     var notifications: Int
     var seconds: Double
@@ -53,15 +59,22 @@ struct BenchResult: Encodable {
     var payload_bytes: Int
     var connections: Int
     var latency_ms: BenchSummary.Latency
+    var latency_histogram: [Column]
     /// null: no time was measured.
     var limited_by: [String: Double]?
     var peak_rss_bytes: Int
     /// null: another server was measured.
     var simulator: Simulator?
+    /// null: h2load is not installed, or another server was measured.
+    var h2load: BenchReference?
     var machine: Machine { Machine(description) }
     private let description = MachineDescription.current()
 
-    init(_ measured: BenchRun.Measured, _ options: BenchOptions, bytesEach: Double?) {
+    init(
+        _ measured: BenchRun.Measured, _ options: BenchOptions, bytesEach: Double?,
+        reference: BenchReference?
+    ) {
+        h2load = reference
         let summary = measured.summary
         notifications = summary.accepted + summary.rejected
         seconds = summary.elapsedSeconds
@@ -71,6 +84,9 @@ struct BenchResult: Encodable {
         payload_bytes = options.payloadCount
         connections = summary.connections
         latency_ms = summary.latency
+        latency_histogram = measured.latencies.map {
+            Column(up_to_ms: $0.upTo, answers: $0.answers)
+        }
         limited_by = summary.limitedBy
         peak_rss_bytes = summary.peakResidentBytes
         simulator = measured.simulatorMicroseconds.map {
@@ -81,7 +97,7 @@ struct BenchResult: Encodable {
     private enum CodingKeys: CodingKey {
         case version, notifications, seconds, notifications_per_second
         case cpu_microseconds_per_notification, bytes_per_notification, payload_bytes, connections
-        case latency_ms, limited_by, peak_rss_bytes, simulator, machine
+        case latency_ms, latency_histogram, limited_by, peak_rss_bytes, simulator, h2load, machine
     }
 
     /// All keys are always there; what is not known is null.
@@ -97,16 +113,18 @@ struct BenchResult: Encodable {
         try container.encode(payload_bytes, forKey: .payload_bytes)
         try container.encode(connections, forKey: .connections)
         try container.encode(latency_ms, forKey: .latency_ms)
+        try container.encode(latency_histogram, forKey: .latency_histogram)
         try container.encode(limited_by, forKey: .limited_by)
         try container.encode(peak_rss_bytes, forKey: .peak_rss_bytes)
         try container.encode(simulator, forKey: .simulator)
+        try container.encode(h2load, forKey: .h2load)
         try container.encode(machine, forKey: .machine)
     }
 
     /// The JSON text, with a line end.
     var json: String {
         let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         guard let data = try? encoder.encode(self) else {
             preconditionFailure("a result is plain numbers and texts")
         }
@@ -124,6 +142,12 @@ struct BenchResult: Encodable {
             ("connections", "\(connections)"),
             ("CPU each", "\(Self.hundredths(cpu_microseconds_per_notification)) us"),
         ]
+        if let h2load {
+            let each = Self.hundredths(h2load.cpu_microseconds_per_notification)
+            let share = Self.hundredths(
+                cpu_microseconds_per_notification / h2load.cpu_microseconds_per_notification)
+            lines.append(("h2load", "\(each) us of CPU each, of which Broadside needs \(share)"))
+        }
         if let simulator {
             let each = Self.hundredths(simulator.cpu_microseconds_per_notification)
             lines.append(("simulator", "\(each) us of CPU each, beside it"))
@@ -137,6 +161,7 @@ struct BenchResult: Encodable {
             ("p99.9", latency_ms.p999), ("max", latency_ms.max),
         ].compactMap { name, value in value.map { "\(name) \(Self.tenths($0))" } }
         lines.append(("latency, ms", latencies.joined(separator: ", ")))
+        lines += histogram
         if let causes = LimitedBy.text(limited_by, seconds: seconds) {
             lines.append(("bottleneck", causes))
         }
@@ -145,6 +170,28 @@ struct BenchResult: Encodable {
         return lines.map { name, value in
             name + String(repeating: " ", count: 15 - name.count) + value + "\n"
         }.joined()
+    }
+
+    /// A line for each column of the latencies' histogram: up to how many milliseconds, and how many.
+    private var histogram: [(String, String)] {
+        let most = latency_histogram.map(\.answers).max() ?? 0
+        guard most > 0 else { return [] }
+        return latency_histogram.map { column in
+            let name = "  to \(Self.significant(column.up_to_ms))"
+            let width = (column.answers * Self.barWidth + most - 1) / most
+            let bar = String(repeating: "\u{2588}", count: width)
+            return (name, bar + (width > 0 ? " " : "") + Self.grouped(Double(column.answers)))
+        }
+    }
+
+    /// The longest bar.
+    private static let barWidth = 40
+
+    /// Three digits that say something.
+    private static func significant(_ value: Double) -> String {
+        let places = value < 1 ? 1000.0 : value < 10 ? 100 : value < 100 ? 10 : 1
+        let rounded = (value * places).rounded() / places
+        return places == 1 ? "\(Int(rounded))" : "\(rounded)"
     }
 
     /// A whole number in groups of three digits.

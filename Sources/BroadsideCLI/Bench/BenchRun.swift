@@ -9,6 +9,7 @@ struct BenchRun {
     struct Measured {
         var summary: BenchSummary
         var cpuMicroseconds: Double
+        var latencies: [LedgerLatencies.Column]
         /// nil: there is no simulator of ours.
         var simulatorMicroseconds: Double?
 
@@ -23,6 +24,9 @@ struct BenchRun {
     private static let sample = (rows: 1000, milliseconds: 300)
     /// Rows and milliseconds of the run that finds the rate.
     private static let warmUp = (rows: 1_000_000, milliseconds: 1000)
+
+    /// Columns of the histogram of latencies.
+    private static let columnCount = 16
 
     /// So often a run is made at most that has to be long enough.
     private static let looksLimit = 3
@@ -58,7 +62,44 @@ struct BenchRun {
         let measured = try measure(
             for: seconds, rate: rate,
             after: "\(BenchResult.grouped(rate)) per second in the warm-up")
-        return BenchResult(measured, options, bytesEach: bytes)
+        return BenchResult(
+            measured, options, bytesEach: bytes, reference: try reference(for: measured))
+    }
+
+    /// What h2load needs for as many, where it is installed; another server is not asked twice.
+    private func reference(for measured: Measured) throws(BroadsideError) -> BenchReference? {
+        guard options.endpointArguments.isEmpty, let program = BenchReference.program else {
+            return nil
+        }
+        let version =
+            try finish(
+                BenchChild(["--version"], name: "h2load-version", in: files.path, program: program)
+            ).text.split(separator: "\n").first.map(String.init) ?? "h2load"
+        standardErrorLine("broadside: \(version) sends the same for comparison")
+        let (simulator, target) = try startSimulator("h2load-simulator")
+        defer { simulator.stop(SIGTERM) }
+        let arguments = try BenchReference.arguments(
+            requests: Int(measured.answered), options, connections: measured.summary.connections,
+            to: target, payload: files.payload)
+        let done = try finish(
+            BenchChild(arguments, name: "h2load", in: files.path, program: program))
+        guard done.end.exitCode == 0,
+            let found = BenchReference(
+                done.text, version: version, cpuMicroseconds: done.end.cpuMicroseconds)
+        else {
+            standardErrorLine("broadside: warning: h2load failed, and is not compared with")
+            return nil
+        }
+        return found
+    }
+
+    private func finish(
+        _ child: BenchChild
+    ) throws(BroadsideError) -> (end: BenchChild.End, text: String) {
+        while true {
+            if let end = child.poll() { return (end, BenchFiles.text(child.outputPath)) }
+            try signals.wait()
+        }
     }
 
     /// Sends for a moment. On a busy machine, or to an endpoint far away, its time may pass before the
@@ -127,7 +168,10 @@ struct BenchRun {
         rows: Int, name: String, milliseconds: Int?, more: [String]
     ) throws(BroadsideError) -> Measured {
         var (simulator, target) = (BenchChild?.none, options.endpointArguments)
-        if target.isEmpty { (simulator, target) = try startSimulator("\(name)-simulator") }
+        if target.isEmpty {
+            let started = try startSimulator("\(name)-simulator")
+            (simulator, target) = (started.0, started.1.arguments)
+        }
         let summary = "\(files.path)/\(name).json"
         var arguments = [
             "send", "--tokens", files.list, "--limit", "\(rows)", "--payload", files.payload,
@@ -155,6 +199,8 @@ struct BenchRun {
         }
         return Measured(
             summary: told, cpuMicroseconds: end.cpuMicroseconds,
+            latencies: try LedgerLatencies.columns(
+                ofLedger: "\(files.path)/\(name)-ledger", count: Self.columnCount),
             simulatorMicroseconds: simulator?.stop(SIGTERM)?.cpuMicroseconds)
     }
 
@@ -165,10 +211,9 @@ struct BenchRun {
         return end.flatMap { own.contains($0.exitCode) ? $0.exitCode : nil } ?? ExitCode.failure
     }
 
-    /// - Returns: The simulator, and the options of `send` that go to it.
     private func startSimulator(
         _ name: String
-    ) throws(BroadsideError) -> (BenchChild, [String]) {
+    ) throws(BroadsideError) -> (BenchChild, BenchSimulator) {
         let state = "\(files.path)/apns"
         var arguments = [
             "simulate", "--fast", "--listen", "127.0.0.1:0", "--state", state,
@@ -181,7 +226,7 @@ struct BenchRun {
             let text = BenchFiles.text(child.outputPath)
             if text.hasPrefix(mark), let end = text.firstIndex(of: "\n") {
                 let address = String(text[..<end].dropFirst(mark.count))
-                return (child, try BenchCredentials(state: state).arguments(to: address))
+                return (child, try BenchSimulator(state: state, address: address))
             }
             if let end = child.poll() {
                 throw BroadsideError(
@@ -190,36 +235,5 @@ struct BenchRun {
             }
             try signals.wait()
         }
-    }
-}
-
-/// The credentials that a simulator made, in its state directory.
-private struct BenchCredentials {
-    private struct Config: Decodable {
-        var key_id: String
-        var team_id: String
-        var topic: String
-    }
-
-    private let state: String
-    private let config: Config
-
-    init(state: String) throws(BroadsideError) {
-        self.state = state
-        let bytes = Data(BenchFiles.text("\(state)/config.json").utf8)
-        guard let config = try? JSONDecoder().decode(Config.self, from: bytes) else {
-            throw BroadsideError(
-                "\(state)/config.json can't be read: start the benchmark again",
-                exitCode: 5)
-        }
-        self.config = config
-    }
-
-    func arguments(to endpoint: String) -> [String] {
-        [
-            "--endpoint", endpoint, "--ca-file", "\(state)/ca.pem",
-            "--auth-key", "\(state)/AuthKey_\(config.key_id).p8", "--key-id", config.key_id,
-            "--team-id", config.team_id, "--topic", config.topic,
-        ]
     }
 }

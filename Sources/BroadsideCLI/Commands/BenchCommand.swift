@@ -18,6 +18,10 @@ enum BenchCommand {
             the number of rows for --duration follows, so the duration is approximate. A run that takes
             less than half of it is repeated with more rows, at most twice. Bytes are those of HEADERS
             and DATA frames, without TLS, counted in a separate short run.
+
+            If h2load (of nghttp2) is installed, it sends as many requests with the same payload to a
+            simulator of the same kind, and its CPU time for each is printed beside Broadside's. It reads
+            no list and keeps no ledger.
             """,
         sections: [
             howMuch.section, againstWhat.section, CredentialOptions.credentials.section,

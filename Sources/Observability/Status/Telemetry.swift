@@ -76,7 +76,7 @@ package struct Telemetry: Codable, Sendable {
     package var listModifiedAtMilliseconds: UInt64?
     /// Over all runs but the one under way.
     private var earlierLatency = LatencyCounts()
-    private(set) var latency = LatencyCounts()
+    package private(set) var latency = LatencyCounts()
 
     package static let fileName = "telemetry.json"
     static let currentVersion = 1
