@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 import time
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, Optional, Union
 
 import pyarrow as pa
 from pyspark import InheritableThread
@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from .attempt import PartAttempt, Sending
 from .errors import FleetError
 from .files import read_json
+from .metrics import MetricsEndpoint, MetricsFile, metrics_text
 from .progress import progress_line
 from .rate import RateDivider
 from .work import Work
@@ -66,7 +67,8 @@ class Driver:
     """Sends the parts of a frozen list that are not finished."""
 
     def __init__(
-        self, spark: SparkSession, work: Work, broadside: str, rate: Optional[float], canary: int
+        self, spark: SparkSession, work: Work, broadside: str, rate: Optional[float], canary: int,
+        metrics: Union[MetricsFile, MetricsEndpoint, None] = None
     ) -> None:
         """Prepares a start.
 
@@ -76,6 +78,7 @@ class Driver:
             broadside: The command, on each machine.
             rate: Requests per second in all; None: unlimited.
             canary: Rows of the first part that go first; 0: none.
+            metrics: Where the whole campaign's numbers go each second.
         """
         self.spark = spark
         self.work = work
@@ -84,6 +87,7 @@ class Driver:
         self.sending = Sending(
             work=work, broadside=broadside, rated=rate is not None, canary=canary,
             canary_part=self.parts[0], start=secrets.token_hex(8))
+        self.metrics = metrics
         self.divider = None if rate is None else RateDivider(rate)
         self.sending.rate_file.unlink(missing_ok=True)
         self.jobs: list[SparkJob] = []
@@ -136,7 +140,7 @@ class Driver:
                     job.cancel()
             raise
         results = self.results()
-        self._print(results, {})
+        self._tell(results, {})
         missing = [part for part in self.parts if part not in results]
         if missing:
             raise FleetError(f"part {missing[0]} is not finished: start the same command again", 3)
@@ -161,12 +165,15 @@ class Driver:
                 part: int(status["applied"]) for part, status in statuses.items()
                 if status["state"] != "ended"})
             self.divider.write(self.sending.rate_file, division)
-        self._print(results, statuses)
+        self._tell(results, statuses)
         return statuses
 
-    def _print(self, results: dict[int, Any], statuses: dict[int, Any]) -> None:
+    def _tell(self, results: dict[int, Any], statuses: dict[int, Any]) -> None:
         print(progress_line(self.manifest, results.values(), statuses.values()), file=sys.stderr,
               flush=True)
+        if self.metrics is not None:
+            rate = None if self.divider is None else self.divider.total
+            self.metrics.write(metrics_text(self.manifest, results, statuses, rate))
 
     def _canary_passed(self, statuses: dict[int, Any], results: dict[int, Any]) -> bool:
         return canary_passed(self.sending.canary_part, statuses, results)

@@ -29,16 +29,23 @@ def sync_directory(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Writes a file under a temporary name, syncs and renames it when the block ends without an error."""
+def replacing(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
+    """Writes a file under a temporary name, and renames it when the block ends without an error.
+
+    Args:
+        path: The file; its directory exists.
+        durable: Whether it must survive a power cut; a file that is replaced each second need not.
+    """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.new")
     try:
         with open(temporary, "xb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(temporary, path)
-        sync_directory(path.parent)
+        if durable:
+            sync_directory(path.parent)
     finally:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
@@ -50,20 +57,10 @@ def write_json(path: Path, value: Any, durable: bool = True) -> None:
     Args:
         path: The file; its directory exists.
         value: What `json` can write.
-        durable: Whether it must survive a power cut; a file that is replaced each second need not.
+        durable: As for `replacing`.
     """
-    text = json.dumps(value, indent=2, sort_keys=True) + "\n"
-    if durable:
-        with replacing(path) as file:
-            file.write(text.encode())
-        return
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.new")
-    try:
-        temporary.write_text(text)
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
+    with replacing(path, durable) as file:
+        file.write((json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
 
 
 def read_json(path: Path) -> Optional[dict[str, Any]]:

@@ -19,6 +19,7 @@ from .driver import Driver
 from .errors import FleetError
 from .freeze import freeze
 from .freeze_command import add_freeze_options, check_with_broadside, freeze_options
+from .metrics import metrics_target
 from .rows import check_columns
 from .settle import Settlement, write_report
 from .work import Work
@@ -49,6 +50,9 @@ def arguments_of(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument("--canary", type=int, metavar="N",
                         help="rows of the first part that go before all others; 0: none (default: the"
                         f" campaign file's, or {DEFAULT_CANARY:,})")
+    parser.add_argument("--metrics", metavar="FILE|HOST:PORT",
+                        help="Prometheus metrics of all parts: a file that is replaced every second, or an"
+                        " HTTP endpoint; :PORT listens on loopback")
     parsed = parser.parse_args(arguments)
     if parsed.rate is not None and not 1 <= parsed.rate <= 1e9:
         raise FleetError(f"--rate {parsed.rate:g}: is not a number from 1 to 1,000,000,000")
@@ -69,6 +73,7 @@ def ship_package(spark: SparkSession, directory: str) -> None:
 def command(arguments: Optional[Sequence[str]]) -> int:
     """Freezes, sends and settles what the arguments name; returns 0, or 6."""
     parsed = arguments_of(arguments)
+    metrics = None if parsed.metrics is None else metrics_target(parsed.metrics)
     campaign = read_campaign(parsed.campaign, parsed.broadside)
     spark = SparkSession.builder.appName("broadside").getOrCreate()
     if spark.conf.get("spark.speculation", "false").lower() == "true":
@@ -92,7 +97,7 @@ def command(arguments: Optional[Sequence[str]]) -> int:
             canary = parsed.canary if parsed.canary is not None else (
                 campaign.canary if campaign.canary is not None else DEFAULT_CANARY)
             rate = parsed.rate if parsed.rate is not None else campaign.rate
-            driver = Driver(spark, work, parsed.broadside, rate, canary)
+            driver = Driver(spark, work, parsed.broadside, rate, canary, metrics)
             code = driver.run()
             settlement = Settlement(spark, work, parsed.broadside)
             if parsed.outcomes:

@@ -18,7 +18,8 @@ def test_an_executor_is_killed_in_the_middle(simulator: Simulator) -> None:
     directory = simulator.directory
     make_table(directory / "devices.parquet")
     driver = start(
-        simulator, "--rate", "25000", "--report", str(directory / "page.html"))
+        simulator, "--rate", "25000", "--report", str(directory / "page.html"),
+        "--metrics", str(directory / "metrics.prom"))
     # Not the canary's part alone: two executors have one each.
     parts = wait_for(
         lambda: len(found := running_parts(simulator)) == 2 and found or None, driver)
@@ -34,6 +35,10 @@ def test_an_executor_is_killed_in_the_middle(simulator: Simulator) -> None:
     assert f"{BLANK} rows without a token" in said
     assert "ETA" in said and f"of {ROWS + COPIES + MALFORMED:,}" in said
     assert "complete" in (directory / "page.html").read_text()
+    metrics = (directory / "metrics.prom").read_text().splitlines()
+    assert f'broadside_fleet_parts{{state="finished"}} {PARTS}' in metrics
+    assert ROWS + COPIES + MALFORMED == sum(
+        int(line.rsplit(" ", 1)[1]) for line in metrics if line.startswith("broadside_rows_settled_total{"))
     parts_of = {
         path.name: json.loads(path.read_text())["summary"]["guards"]["canary"]
         for path in (directory / "work/run/result").iterdir()}

@@ -8,6 +8,8 @@ import random
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +23,7 @@ from broadside_fleet.driver import canary_passed
 from broadside_fleet.errors import FleetError
 from broadside_fleet.exit_codes import Decision, decide
 from broadside_fleet.files import read_json, replacing
+from broadside_fleet.metrics import MetricsEndpoint, MetricsFile, metrics_target, metrics_text
 from broadside_fleet.progress import duration, progress_line
 from broadside_fleet.rate import RateDivider, read_share
 from broadside_fleet.rows import check_columns, lines_of
@@ -155,6 +158,77 @@ def test_progress_in_one_line() -> None:
     assert line == (
         "parts 1 of 3, running 1, rows 1,500 of 3,000 (50.0%), 250 per second, rejected 10, ETA 6s")
     assert [duration(seconds) for seconds in (59, 61, 3661)] == ["59s", "1m01s", "1h01m"]
+
+
+def test_metrics_of_all_parts() -> None:
+    """Their sums are the campaign's, whoever adds them up."""
+    manifest = {"campaign_id": "c0ffee", "rows": 3000, "files": [
+        {"part": n, "rows": 1000 * (n > 1)} for n in (1, 2, 3, 4)]}
+    text = metrics_text(
+        manifest, {2: {"summary": {"rows": 1000, "accepted": 993, "rejected": 7}}},
+        {3: {"state": "running", "progress": {"accepted": 496, "rejected": 4, "in_flight": 12}},
+         4: {"state": "waiting", "progress": {}}}, 2500.5)
+    values: dict[str, float] = {}
+    kinds: dict[str, str] = {}
+    helped: set[str] = set()
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            kinds[line.split()[2]] = line.split()[3]
+        elif line.startswith("# HELP "):
+            helped.add(line.split()[2])
+        else:
+            sample, value = line.rsplit(" ", 1)
+            assert sample not in values, sample
+            values[sample] = float(value)
+    assert {sample.split("{")[0] for sample in values} == kinds.keys() == helped
+    assert kinds["broadside_rows_settled_total"] == "counter"
+
+    def total(name: str, *labels: str) -> float:
+        return sum(value for sample, value in values.items()
+                   if sample.startswith(name) and all(label in sample for label in labels))
+
+    assert total("broadside_list_rows") == 3000
+    assert total("broadside_rows_settled_total") == 1500
+    assert total("broadside_rows_settled_total", 'state="rejected"') == 11
+    assert total("broadside_rows_settled_total", 'fleet_part="3"') == 500
+    assert total("broadside_requests_in_flight") == 12
+    assert [total("broadside_fleet_parts", f'"{state}"') for state in ("finished", "running", "waiting")] == [
+        1, 1, 1]
+    assert total("broadside_fleet_parts") == 3
+    assert values["broadside_rate_limit_requests_per_second"] == 2500.5
+    assert "rate_limit" not in metrics_text(manifest, {}, {}, None)
+
+
+def test_metrics_go_to_a_file_or_an_endpoint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "metrics.prom"
+    target = metrics_target(str(path))
+    assert isinstance(target, MetricsFile)
+    for text in ("one\n", "another\n"):
+        target.write(text)
+        assert path.read_text() == text
+    assert [file.name for file in tmp_path.iterdir()] == ["metrics.prom"]
+    target = metrics_target(str(tmp_path / "none" / "metrics.prom"))
+    for text in ("one\n", "another\n"):
+        target.write(text)
+    assert capsys.readouterr().err == (
+        f"broadside_spark: warning: --metrics {tmp_path}/none/metrics.prom: can't be written:"
+        " No such file or directory\n")
+    for value, address in (("127.0.0.1:0", "127.0.0.1"), (":0", "127.0.0.1"), ("[::1]:0", "[::1]")):
+        target = metrics_target(value)
+        assert isinstance(target, MetricsEndpoint)
+        for text in ("one\n", "another\n"):
+            target.write(text)
+            with urllib.request.urlopen(f"http://{address}:{target.port}/metrics") as response:
+                assert response.read().decode() == text
+                assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(f"http://{address}:{target.port}/")
+    for value in ("127.0.0.1:http", ":", "127.0.0.1:65536", "192.0.2.1:1"):
+        with pytest.raises(FleetError) as error:
+            metrics_target(value)
+        assert error.value.exit_code == 2 and "--metrics" in error.value.message
 
 
 def test_a_child_ends_with_the_process_that_started_it(tmp_path: Path) -> None:

@@ -1,0 +1,149 @@
+"""The campaign for Prometheus, under the names that a single `broadside send` uses."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Iterable, Iterator, Mapping, Optional, Union
+
+from .errors import FleetError
+from .files import replacing
+
+STATES = ("accepted", "rejected", "invalid", "skipped", "failed", "unknown")
+CONNECTION_SECONDS_LIMIT = 5
+"""How long a client may take for its request."""
+
+
+def metrics_text(
+    manifest: Mapping[str, Any], results: Mapping[int, Mapping[str, Any]],
+    statuses: Mapping[int, Mapping[str, Any]], rate: Optional[float]
+) -> str:
+    """All parts, in Prometheus' text format 0.0.4.
+
+    Args:
+        manifest: The freeze's.
+        results: Of parts that are finished, by part.
+        statuses: Of parts that are not; their `progress` is Broadside's of the last second.
+        rate: Requests per second that are allowed in all; None: unlimited.
+    """
+    files = [file for file in manifest["files"] if file["rows"]]
+    told = {part: status["progress"] for part, status in statuses.items()}
+    told.update((part, result["summary"]) for part, result in results.items())
+    running = sum(status["state"] == "running" for status in statuses.values())
+
+    def lines() -> Iterator[str]:
+        yield from _family("info", "gauge", "The campaign that is described.")
+        yield f'broadside_info{{campaign="{manifest["campaign_id"]}"}} 1'
+        yield from _family("fleet_parts", "gauge", "Parts of the campaign that have rows, by state.")
+        for state, count in (
+            ("finished", len(results)), ("running", running),
+            ("waiting", len(files) - len(results) - running),
+        ):
+            yield f'broadside_fleet_parts{{state="{state}"}} {count}'
+        yield from _family("list_rows", "gauge", "Rows of each part.")
+        for file in files:
+            yield f'broadside_list_rows{{fleet_part="{file["part"]}"}} {file["rows"]}'
+        yield from _family(
+            "rows_settled_total", "counter", "Rows that are settled, over all attempts, by state.")
+        for part, counts in sorted(told.items()):
+            for state in STATES:
+                yield (f'broadside_rows_settled_total{{fleet_part="{part}",state="{state}"}}'
+                       f" {counts.get(state) or 0}")
+        yield from _family("requests_in_flight", "gauge", "Requests that wait for their response.")
+        for part, counts in sorted(told.items()):
+            if part in statuses:
+                yield f'broadside_requests_in_flight{{fleet_part="{part}"}} {counts.get("in_flight") or 0}'
+        if rate is not None:
+            yield from _family(
+                "rate_limit_requests_per_second", "gauge", "Requests per second that are allowed in all.")
+            yield f"broadside_rate_limit_requests_per_second {rate:g}"
+
+    return "\n".join(lines()) + "\n"
+
+
+def _family(name: str, kind: str, text: str) -> Iterable[str]:
+    return f"# HELP broadside_{name} {text}", f"# TYPE broadside_{name} {kind}"
+
+
+class MetricsFile:
+    """A file that is replaced with each text. Where that fails the campaign goes on, and says so once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._failed = False
+
+    def write(self, text: str) -> None:
+        """Replaces the file."""
+        try:
+            with replacing(self.path, durable=False) as file:
+                file.write(text.encode())
+        except OSError as error:
+            if not self._failed:
+                print(f"broadside_spark: warning: --metrics {self.path}: can't be written: {error.strerror}",
+                      file=sys.stderr)
+            self._failed = True
+
+
+class MetricsEndpoint:
+    """An HTTP server whose `GET /metrics` returns the last text."""
+
+    def __init__(self, host: str, port: int) -> None:
+        """Begins to listen.
+
+        Raises:
+            FleetError: Exit code 2 if the address can't be used.
+        """
+        endpoint = self
+        self._text = b""
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            timeout = CONNECTION_SECONDS_LIMIT
+
+            def do_GET(self) -> None:
+                """Answers with the last text."""
+                found = self.path.split("?", 1)[0] == "/metrics"
+                body = endpoint._text if found else b"metrics are at /metrics\n"
+                self.send_response(200 if found else 404)
+                self.send_header("content-type", "text/plain; version=0.0.4; charset=utf-8")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *arguments: Any) -> None:
+                """Nothing is logged."""
+
+        class Server(http.server.HTTPServer):
+            """One request after another: a client that waits keeps others waiting, and nothing else."""
+
+            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+            def handle_error(self, *_: Any) -> None:
+                """A client that went away is no event."""
+
+        try:
+            self._server = Server((host or "127.0.0.1", port), Handler)
+        except OSError as error:
+            raise FleetError(f"--metrics {host}:{port}: {error.strerror or error}") from error
+        self.port = int(self._server.server_address[1])
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def write(self, text: str) -> None:
+        """What is answered from now on."""
+        self._text = text.encode()
+
+
+def metrics_target(value: str) -> Union[MetricsFile, MetricsEndpoint]:
+    """What `--metrics FILE|HOST:PORT` names; `:PORT` listens on loopback.
+
+    Raises:
+        FleetError: Exit code 2 if the port is none, or is in use.
+    """
+    host, colon, port = value.rpartition(":")
+    if not colon or "/" in value:
+        return MetricsFile(Path(value))
+    if not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise FleetError(f"--metrics {value}: {port or 'nothing'} is not a port")
+    return MetricsEndpoint(host.removeprefix("[").removesuffix("]"), int(port))
