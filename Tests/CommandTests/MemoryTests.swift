@@ -6,7 +6,8 @@ import Testing
 struct MemoryTests {
     @Test("A dry run of a million rows takes what ten thousand take")
     func dryRun() throws {
-        let few = try dryRun(rows: 10_000)
+        // Of the program's pages a run counts those that it finds in the cache: the largest of three.
+        let few = try (0..<3).map { _ in try dryRun(rows: 10_000) }.max()!
         let many = try dryRun(rows: 1_000_000)
         #expect(abs(many - few) < 4 << 20, "\(few) and \(many) bytes")
     }
@@ -22,8 +23,7 @@ struct MemoryTests {
     @Test("So does a send, a ledger's export and its verification")
     func send() throws {
         let server = try Nghttpd(isVerbose: false)
-        // Pages of the program count as they come from the cache, which others may have emptied: of three
-        // short runs the largest tells what a short one takes.
+        // As above: others may have emptied the cache.
         let shortRuns = try (0..<3).map { _ in try send(rows: 10_000, server) }
         let many = try send(rows: 200_000, server)
         for (index, many) in many.enumerated() {

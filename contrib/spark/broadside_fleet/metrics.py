@@ -69,7 +69,7 @@ def _family(name: str, kind: str, text: str) -> Iterable[str]:
 
 
 class MetricsFile:
-    """A file that is replaced with each text. Where that fails the campaign goes on, and says so once."""
+    """A file that is replaced with each text. Where that fails the campaign continues, and says so once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -103,7 +103,7 @@ class MetricsEndpoint:
             timeout = CONNECTION_SECONDS_LIMIT
 
             def do_GET(self) -> None:
-                """Answers with the last text."""
+                """Responds with the last text."""
                 found = self.path.split("?", 1)[0] == "/metrics"
                 body = endpoint._text if found else b"metrics are at /metrics\n"
                 self.send_response(200 if found else 404)
@@ -131,7 +131,7 @@ class MetricsEndpoint:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def write(self, text: str) -> None:
-        """What is answered from now on."""
+        """The text from now on."""
         self._text = text.encode()
 
 

@@ -161,7 +161,7 @@ def test_progress_in_one_line() -> None:
 
 
 def test_metrics_of_all_parts() -> None:
-    """Their sums are the campaign's, whoever adds them up."""
+    """Their sums are the campaign's, part by part."""
     manifest = {"campaign_id": "c0ffee", "rows": 3000, "files": [
         {"part": n, "rows": 1000 * (n > 1)} for n in (1, 2, 3, 4)]}
     text = metrics_text(
