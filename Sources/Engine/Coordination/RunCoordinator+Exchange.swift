@@ -43,7 +43,7 @@ extension RunCoordinator.State {
         RunDirectives(
             isStopping: stop != nil, isStoppingAtOnce: isStoppingAtOnce, isPaused: isPaused,
             lastPauseEnd: lastPauseEnd, milliRate: milliRate,
-            rateParticipants: max(1, rateParticipants), anyAccepted: anyAccepted,
+            rateParticipants: rateParticipants, anyAccepted: anyAccepted,
             anyReady: anyReady,
             lastResponse: lastResponse, isListOver: isListOver,
             authorization: (token.current?.value, token.version), isTokenStale: token.isStale,

@@ -32,7 +32,9 @@ struct Admission {
 
     /// The reactor's share of the rate: divided again among the reactors that have rows.
     mutating func shareRate(of run: RunDirectives, now: UInt64) {
-        let share = run.isPaused ? 0 : run.milliRate.map { $0 / UInt64(run.rateParticipants) }
+        // A reactor without a share reckons with the one that it takes when it sends.
+        let count = UInt64(max(1, run.rateParticipants + (sharesRate ? 0 : 1)))
+        let share = run.isPaused ? 0 : run.milliRate.map { $0 / count }
         if share != limiter.milliRate { limiter.setRate(milliRate: share, now: now) }
     }
 

@@ -17,7 +17,11 @@ extension ReactorStateMachine where Records: ~Copyable {
             now.nanoseconds - min(now.nanoseconds, since) >= Self.patience
         else { return }
         var room = min(run.resources.handoff.room(for: run.reactor), Self.rowsAtOnce)
-        while room > 0, let tag = takeOwnRow(now) {
+        while room > 0 {
+            guard let tag = takeOwnRow(now) else {
+                leaveRate()
+                return
+            }
             guard giveAway(tag) else {
                 rows.requeue(tag)
                 return

@@ -148,6 +148,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         budget = min(budget, paced)
         connections[index].limitedBy = .cpu
         let written = writeRequests(index, budget: budget, now: now)
+        if written > 0 { joinRate() }
         admission.limiter.take(written, now: now.nanoseconds)
         connections[index].rateLimiter.take(written, now: now.nanoseconds)
         if written == min(capacity, room) { connections[index].limitedBy = .streams }

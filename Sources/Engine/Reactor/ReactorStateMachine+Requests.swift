@@ -38,6 +38,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         noteSent(tag, now: now)
+        joinRate()
         admission.limiter.take(1, now: now.nanoseconds)
         connections[index].rateLimiter.take(1, now: now.nanoseconds)
     }

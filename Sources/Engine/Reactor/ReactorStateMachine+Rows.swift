@@ -52,7 +52,17 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func arrived(_ chunk: RowChunk, now: Now) {
         rows.chunks.put(chunk)
         reserveAhead(now)
+        joinRate()
+    }
+
+    /// This reactor sends, or is about to: it takes a share of the run's rate.
+    mutating func joinRate() {
         if admission.join() { run.shareRate(true) }
+    }
+
+    /// This reactor's share of the rate goes to the others until it sends again.
+    mutating func leaveRate() {
+        if admission.leave() { run.shareRate(false) }
     }
 
     /// Reserves chunks ahead of use, as many as share a sync. In the middle of rows that need no request

@@ -60,7 +60,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .closing(let since):
             let isLate = now.nanoseconds - since > Self.closeLimit
             guard recorder.isSafe, connections.areAllClosed || isLate else { return }
-            if admission.leave() { run.shareRate(false) }
+            leaveRate()
             phase = .finished
         case .finished:
             break

@@ -3,36 +3,47 @@ import Campaign
 import Support
 
 extension Simulation {
-    /// Any 100 ms hold at most what the rate gives, and one burst.
+    /// Any 100 ms hold at most what the rate gives, and one burst. Ten seconds show rates that are too low
+    /// for that; there reactors may have left the rate, and joined it again, each second.
     func checkPace(_ process: SimulatedProcess) {
+        checkPace(process, within: 100 * millisecond, joins: 1)
+        checkPace(process, within: 10 * second, joins: 10)
+    }
+
+    private func checkPace(_ process: SimulatedProcess, within window: UInt64, joins: Double) {
         var first = 0
         var count = 0
         for entry in process.requestTimes {
             count += entry.count
-            while process.requestTimes[first].time + 100 * millisecond <= entry.time {
+            while process.requestTimes[first].time + window <= entry.time {
                 count -= process.requestTimes[first].count
                 first += 1
             }
-            guard let rate = highestRate(process, before: entry.time) else { continue }
+            guard let rate = highestRate(process, within: window, before: entry.time)
+            else { continue }
             let reactors = Double(plan.reactors)
             let burst = max(1, rate / 100)
             // Where reactors share the rate, each has a burst of its share, and one more request may
             // go out while another learns that it shares.
             let limit =
-                rate / 10 + (plan.reactors == 1 ? burst : max(burst, reactors) + reactors)
+                rate * Double(window) / 1e9
+                + (plan.reactors == 1 ? burst : joins * (max(burst, reactors) + reactors))
             if Double(count) > limit + 1e-6 {
-                fail("\(count) requests within 100 ms at a rate of \(rate) a second")
+                let span = window / millisecond
+                fail("\(count) requests within \(span) ms at a rate of \(rate) per second")
                 return
             }
         }
     }
 
-    /// The highest rate in force within the 100 ms before an instant; nil: none limits.
-    private func highestRate(_ process: SimulatedProcess, before time: UInt64) -> Double? {
+    /// The highest rate in force so long before an instant; nil: none limits.
+    private func highestRate(
+        _ process: SimulatedProcess, within window: UInt64, before time: UInt64
+    ) -> Double? {
         var highest = 0.0
         for (index, entry) in process.rates.enumerated() where entry.time <= time {
             let end = index + 1 < process.rates.count ? process.rates[index + 1].time : .max
-            guard end > time - 100 * millisecond else { continue }
+            guard end > time - min(time, window) else { continue }
             guard let rate = entry.rate else { return nil }
             highest = max(highest, Double(rate))
         }

@@ -75,7 +75,7 @@ import Testing
     @Test func `The rate is divided among those that have rows`() {
         let run = coordinator()
         var (first, second) = (RunChannel(run, reactor: 0), RunChannel(run, reactor: 1))
-        #expect(first.directives.rateParticipants == 1)
+        #expect(first.directives.rateParticipants == 0)
         first.shareRate(true)
         second.shareRate(true)
         first.exchange(permits: 0, inFlight: 0, now)

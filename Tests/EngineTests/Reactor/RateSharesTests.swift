@@ -1,0 +1,59 @@
+import Campaign
+import Support
+import Testing
+
+@testable import Engine
+
+/// Shares of the run's rate, which only reactors that send take.
+@Suite(.timeLimit(.minutes(60)))
+struct RateSharesTests {
+    /// Two reactors with a connection each, at 1,000 requests per second together. Connections of the second one
+    /// end after `lost` and are refused until `back`.
+    private func sharedRun(rows: Int, lost: UInt64, back: UInt64) throws -> ScriptedRun {
+        let run = try ScriptedRun(rows: rows, reactors: 2, connections: 2)
+        run.coordinator.milliRate = 1_000_000
+        run.opening = { link in
+            run.links[link].reactor == 1 && (lost..<back).contains(run.links[link].begun)
+                ? .fails(errno: 111) : .open
+        }
+        var isCut = false
+        run.run(for: 60 * second) {
+            if run.time >= lost, !isCut {
+                isCut = true
+                for (index, link) in run.links.enumerated()
+                where link.reactor == 1 && link.closed == nil { run.hangUp(index) }
+            }
+            return false
+        }
+        return run
+    }
+
+    /// Requests of a reactor in a second of the run.
+    private func requests(_ run: ScriptedRun, of reactor: Int, in second: UInt64) -> Int {
+        run.requests.count {
+            run.links[$0.connection].reactor == reactor && $0.time / Support.second == second
+        }
+    }
+
+    @Test func `A reactor that gave all of its rows away leaves its share to the others`() throws {
+        let run = try sharedRun(rows: 10_000, lost: 2 * second, back: .max)
+        #expect(run.requests.count == 10_000)
+        #expect(requests(run, of: 1, in: 1) > 400)
+        // It gives up on its connections a second after they are gone.
+        for second in 5..<9 as Range<UInt64> {
+            let count = requests(run, of: 0, in: second)
+            #expect(count > 950 && count <= 1_010, "second \(second): \(count)")
+        }
+    }
+
+    @Test func `A reactor that sends again takes its share again`() throws {
+        let run = try sharedRun(rows: 14_000, lost: 2 * second, back: 4 * second)
+        #expect(run.isFinished && run.requests.count == 14_000)
+        let last = (run.requests.map(\.time).max() ?? 0) / second
+        for second in 0..<last {
+            let all = requests(run, of: 0, in: second) + requests(run, of: 1, in: second)
+            #expect(all <= 1_050, "second \(second): \(all)")
+        }
+        #expect(requests(run, of: 1, in: last - 1) > 400)
+    }
+}
