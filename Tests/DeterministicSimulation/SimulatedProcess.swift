@@ -90,6 +90,10 @@ final class SimulatedProcess {
     var progress: (settled: UInt64, step: Int) = (0, 0)
     /// Rows that were settled when something was settled last, and when that was seen.
     var steady: (settled: UInt64, time: UInt64) = (0, 0)
+    /// A reactor was told that the list is over.
+    var hasListEnded = false
+    /// Since when no reactor has a row, and none will come; nil: there are some.
+    var emptySince: UInt64?
     /// When connections were begun beyond each reactor's first ones.
     var reconnectTimes: [UInt64] = []
     /// Pauses that addresses surely have, and for how many failures in a row: all reactors share them.

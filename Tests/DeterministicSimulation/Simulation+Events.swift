@@ -184,6 +184,7 @@ extension Simulation {
                 let isPending = process.coordinator.canary?.isPending ?? false
                 let chunk = try process.list.next(rowLimit: rowLimit)
                 if isPending, let chunk { noteCanaryRows(chunk) }
+                if chunk == nil, !process.list.isHeld { process.hasListEnded = true }
                 answer(
                     chunk.map { .chunk($0) } ?? (process.list.isHeld ? .listHeld : .listEnded),
                     after: random.skewedDelay(20 * millisecond))

@@ -216,6 +216,7 @@ public final class Simulation {
             clock = max(clock, time)
             steps += 1
             if steps & 0xffff == 0 { checkProgress() }
+            if steps & 0x1f == 0 { checkEnd() }
             if steps & 0xff == 0 {
                 noteSettled()
                 checkLiveness()

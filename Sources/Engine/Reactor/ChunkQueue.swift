@@ -76,7 +76,10 @@ struct ChunkQueue: ~Copyable {
     var aheadCount: Int { waiting.count + asked }
 
     /// True when no row is left here and none will come.
-    var isExhausted: Bool { isAtEnd && asked == 0 && waiting.isEmpty && !hasUnread }
+    var isExhausted: Bool { isAtEnd && isEmpty }
+
+    /// True when no row is left here and none was asked for.
+    var isEmpty: Bool { aheadCount == 0 && !hasUnread }
 
     /// True where the chunk in use has rows that were not taken. One that is read to its end lies here
     /// until the next row is wanted, and that may be never.

@@ -20,6 +20,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// sync: it costs more than writing their verdicts. While rows need no request, as many as may wait
     /// are asked for, and before the last one has come into use: the list's thread never waits.
     mutating func requestChunks(_ now: Now) {
+        // A reactor that can't send asks for no rows, and ends when the list does all the same.
+        if run.directives.isListOver, !rows.chunks.isAtEnd { rows.chunks.noteEnd() }
         guard case .running = phase, !rows.chunks.isAtEnd, !run.directives.isStopping,
             connections.share > 0
         else { return }

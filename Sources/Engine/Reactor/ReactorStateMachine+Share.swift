@@ -2,18 +2,13 @@ import Campaign
 import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
-    /// Takes over what the run's target gives this reactor. One without connections takes no rows,
-    /// and ends when the list does.
+    /// Takes over what the run's target gives this reactor. One without connections takes no rows.
     mutating func followTarget(_ now: Now) {
         guard let target = run.directives.connectionShare else { return }
         let share = min(target, settings.connections)
         if share != connections.share {
             connections.share = share
             makeSlots(now)
-        }
-        // It never asked for rows, so nobody told it that there are none left.
-        if connections.initialCount == 0, !rows.chunks.isAtEnd, run.directives.isListOver {
-            rows.chunks.noteEnd()
         }
     }
 

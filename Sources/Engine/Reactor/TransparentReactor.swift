@@ -26,6 +26,11 @@ package struct TransparentReactor: ~Copyable {
     package var rowsInHand: (all: Int, inFlight: Int, again: Int, waiting: Int) {
         machine.rowsInHand
     }
+    /// No row is here, none of a chunk either, and no other reactor has left one.
+    package var hasNoRows: Bool {
+        machine.rowsInHand.all == 0 && machine.rows.chunks.isEmpty
+            && !machine.run.resources.handoff.hasRows
+    }
     /// What is worth waiting for together after a turn; nil: the next completion.
     package var batchWait: (completions: Int, nanoseconds: UInt64)? {
         machine.batchWait.map { (Int($0.completions), $0.nanoseconds) }

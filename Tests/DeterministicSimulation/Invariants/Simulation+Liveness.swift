@@ -82,6 +82,24 @@ extension Simulation {
         else { return }
         fail("no end within \(calmLimit / second) s after all became well: \(leftOver)")
     }
+
+    /// The longest time in which a process without rows writes its verdicts and closes its connections: those
+    /// that it can't open don't keep it.
+    private static let endLimit = 10 * second
+
+    func checkEnd() {
+        guard process.hasListEnded, !process.isOver, clock >= process.takesFrom,
+            process.reactors.allSatisfy({ $0.isDone || $0.machine.hasNoRows })
+        else {
+            process.emptySince = nil
+            return
+        }
+        let since = process.emptySince ?? clock
+        process.emptySince = since
+        if clock - since > Self.endLimit {
+            fail("no row is left since \(since / second) s, and no end: \(leftOver)")
+        }
+    }
 }
 
 extension SimulatedServer {

@@ -33,7 +33,13 @@ extension Simulation {
             cover(.noConnection)
             return
         }
-        let errno: Int32 = random.chance(faults.connectFailure) ? random.pick([111, 113]) : 0
+        var errno: Int32 = random.chance(faults.connectFailure) ? random.pick([111, 113]) : 0
+        if faults.connectionsMost > 0,
+            ownLinks.count(where: { $0.isOpenAtServer || $0.isConnecting && $0.id != id })
+                >= faults.connectionsMost
+        {
+            errno = 111
+        }
         if errno != 0 { cover(.noConnection) }
         events.insert(.connected(link: id, errno: errno), at: clock + 2 * link.latency)
     }

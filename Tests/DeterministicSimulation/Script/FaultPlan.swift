@@ -10,6 +10,8 @@ struct FaultPlan {
     var shortSend = 0.0
     var connectFailure = 0.0
     var connectSilence = 0.0
+    /// Servers take so many connections at a time and refuse the others; 0: any number.
+    var connectionsMost = 0
     var resolveFailure = 0.0
     /// Chance of a connection to be reset, or to fall silent, some time in its life.
     var reset = 0.0
@@ -118,6 +120,12 @@ struct FaultPlan {
         faults.powerCut = random.pick([0, 0.5, 1])
         faults.life = random.pick([50, 400, 3000, 20_000]) * millisecond
         return faults
+    }
+
+    /// Servers that take fewer connections than there are reactors, in a few seeds: one of them sends, and
+    /// another waits in vain. No draws of its own.
+    mutating func addFullServers(seed: UInt64, process: Int, reactors: Int) {
+        if reactors > 1, (seed / 7 + UInt64(process)) % 6 == 1 { connectionsMost = reactors - 1 }
     }
 
     /// Servers that live and are of no use, in a few seeds. No draws of their own, so that the other

@@ -102,6 +102,7 @@ struct SimulationPlan {
             longestDelayNanoseconds: RetryPolicy.longestDelay(giveUpAfter: giveUpAfter))
         giveUpAfterIsExplicit = random.chance(0.5)
         let hasToken = usesProviderToken
+        let reactorCount = reactors
         let canWait = requestTimeout == 30 * second && rowCount <= 300
         // So many in a row that the run is stopped must not come.
         // No draw of its own.
@@ -117,6 +118,7 @@ struct SimulationPlan {
                     seed: seed)
                 return faults
             }
+            faults.addFullServers(seed: seed, process: process, reactors: reactorCount)
             let isUseless = faults.addUselessServers(seed: seed, canWait: canWait)
             let starvation = Starvation(
                 seed: seed, process: process, rows: rowCount, payloadCount: payloadCount)
