@@ -4,10 +4,10 @@
 ///
 ///     class             answers                                  row            connection campaign
 ///     accepted          200                                      accepted       -          accepted
-///     dead token        410, ExpiredToken                        rejected       -          -
+///     dead token        410, ExpiredToken                        rejected       -          deadToken
 ///     bad token         BadDeviceToken                           rejected       -          badDeviceToken
 ///     wrong topic       DeviceTokenNotForTopic                   rejected       -          wrongTopicToken
-///     bad row           MissingDeviceToken                       rejected       -          -
+///     bad row           MissingDeviceToken                       rejected       -          deadToken
 ///     too large         413                                      rejected       -          refusesPayload
 ///     bad request       other 400, 404, 405, unknown 3xx and 4xx rejected       -          refusesRequest
 ///     credential        403, TopicDisallowed                     remains        (close)    refusesCredential
@@ -54,8 +54,11 @@ public struct ResponseClass: Sendable, Equatable {
 
     /// What the answer tells the campaign's guards and the provider token's keeper.
     public enum CampaignSignal: UInt8, Sendable {
+        /// Nothing: the row is sent again.
         case none
         case accepted
+        /// This row is refused for what it is; that of others says nothing.
+        case deadToken
         /// The request as such is refused; counts for `--abort-after`.
         case refusesRequest
         /// The payload is refused; counts for `--abort-after` as a refused request where all rows have
@@ -89,7 +92,7 @@ public struct ResponseClass: Sendable, Equatable {
     }
 
     static var accepted: ResponseClass { .init(.accepted, .none, .accepted) }
-    static var rejected: ResponseClass { .init(.rejected, .none, .none) }
+    static var rejected: ResponseClass { .init(.rejected, .none, .deadToken) }
     static var tooLarge: ResponseClass { .init(.rejected, .none, .refusesPayload) }
     static var badToken: ResponseClass { .init(.rejected, .none, .badDeviceToken) }
     static var wrongTopic: ResponseClass { .init(.rejected, .none, .wrongTopicToken) }

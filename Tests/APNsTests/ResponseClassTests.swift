@@ -19,12 +19,12 @@ import Testing
     @Test func tokens() {
         check(200, nil, (.accepted, .none, .accepted))
         check(200, .shutdown, (.accepted, .none, .accepted))
-        check(410, .unregistered, (.rejected, .none, .none))
-        check(410, nil, (.rejected, .none, .none))
-        check(400, .expiredToken, (.rejected, .none, .none))
+        check(410, .unregistered, (.rejected, .none, .deadToken))
+        check(410, nil, (.rejected, .none, .deadToken))
+        check(400, .expiredToken, (.rejected, .none, .deadToken))
         check(400, .badDeviceToken, (.rejected, .none, .badDeviceToken))
         check(400, .deviceTokenNotForTopic, (.rejected, .none, .wrongTopicToken))
-        check(400, .missingDeviceToken, (.rejected, .none, .none))
+        check(400, .missingDeviceToken, (.rejected, .none, .deadToken))
         check(413, .payloadTooLarge, (.rejected, .none, .refusesPayload))
         check(413, nil, (.rejected, .none, .refusesPayload))
     }

@@ -43,6 +43,25 @@ struct RefusedCampaignTests {
     }
 
     @Test(
+        "A response between that says nothing of the campaign hides no wrong setting",
+        arguments: ["BadTopic", "DeviceTokenNotForTopic", "BadDeviceToken"])
+    func between(reason: String) throws {
+        let server = try RecordingServer(
+            "reason-between", ["--reason", reason, "--status", "400"])
+        let campaign = try Campaign(rows: 2000)
+        let sent = try campaign.send(
+            to: server.endpoint,
+            [
+                "--connections", "2", "--abort-after", "30", "--summary", "-", "--give-up-after",
+                "1d",
+            ])
+        #expect(sent.exitCode == 4, "\(sent.errors)")
+        #expect(sent.errors.contains(reason), "\(sent.errors)")
+        let summary = try SendSummary(json: sent.output)
+        #expect(summary.reasons[reason] == 30 && (summary.remaining ?? 0) > 1900, "\(summary)")
+    }
+
+    @Test(
         "A server that takes requests by a status that APNs never sends: unknown, not sent again",
         arguments: [201, 202, 204])
     func strangeSuccess(status: Int) throws {

@@ -267,6 +267,16 @@ def reason(self, stream, path, count):
     return self.json(stream, self.options.status, {"reason": self.options.reason})
 
 
+def reason_between(self, stream, path, count):
+    """The same, but now and then one that says nothing of the campaign."""
+    row = int(path.split("/")[-1][8:16], 16)
+    if row % 7 == 3 and count == 1:
+        return self.json(stream, 429, {"reason": "TooManyRequests"})
+    if row % 7 == 5:
+        return self.json(stream, 410, {"reason": "Unregistered", "timestamp": 1700000000000})
+    return reason(self, stream, path, count)
+
+
 def goaway_reason(self, stream, path, count):
     """Ends the connection before the request is acted on, as for a certificate that is refused."""
     self.send(self.goaway(0, NO_ERROR, json.dumps({"reason": self.options.reason}).encode()))
@@ -349,7 +359,7 @@ def reset(self, stream, path, count):
 
 BEHAVIOURS = {function.__name__.replace("_", "-"): function for function in (
     plain, empty_data, body, size_update, no_size_update, in_pieces, verdicts, forbidden, reason,
-    goaway_reason, refused, goaway_above, goaway_twice, goaway_calm, stall, reset)}
+    reason_between, goaway_reason, refused, goaway_above, goaway_twice, goaway_calm, stall, reset)}
 
 
 def setting(text):

@@ -68,7 +68,8 @@ public enum BinaryStatus: UInt8, Sendable, CaseIterable {
         case .missingPayload, .protocolError: .refusesRequest
         case .invalidPayloadSize: .refusesPayload
         case .invalidToken: .badDeviceToken
-        default: .none
+        case .missingDeviceToken, .invalidTokenSize: .deadToken
+        case .noError, .processingError, .shutdown, .unknown: .none
         }
     }
 }

@@ -4,8 +4,8 @@ public struct RefusalCounts: Sendable, Equatable {
     public var responses: UInt64
     /// Refusals of the request or the credential in a row, now.
     public var consecutiveRefusals: Int
-    /// Whether all responses so far were BadDeviceToken or DeviceTokenNotForTopic; nil before the first
-    /// one, and if that is not judged.
+    /// Whether all responses so far were BadDeviceToken or DeviceTokenNotForTopic, but for those that say
+    /// nothing of the campaign; nil before the first one, and if that is not judged.
     public var areOnlyBadTokens: Bool?
     /// BadDeviceToken among the last `windowResponses`.
     public var badTokens: Int
@@ -18,7 +18,8 @@ extension RefusalGuard {
     public var counts: RefusalCounts {
         RefusalCounts(
             responses: UInt64(answerCount), consecutiveRefusals: refusedInARow,
-            areOnlyBadTokens: judgesFirst && answerCount > 0 ? isAllBadTokens : nil,
+            areOnlyBadTokens: judgesFirst && (firstBadTokens > 0 || !isAllBadTokens)
+                ? isAllBadTokens : nil,
             badTokens: badTokenCount, windowResponses: min(answerCount, Self.windowCount))
     }
 }

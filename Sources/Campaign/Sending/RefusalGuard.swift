@@ -6,6 +6,11 @@ public import APNs
 ///       │ first N answers, all BadDeviceToken or DeviceTokenNotForTopic ──▶ aborted(onlyBadTokens)
 ///       │ more than P percent BadDeviceToken in the last 10,000 ──▶ aborted(tooManyBadTokens)
 ///       └─ first 200: requests in flight are no longer limited to N
+///
+/// A response after which its row is sent again (429, 5xx) neither counts for `--abort-after` nor interrupts
+/// what counts: it says nothing of the campaign, and a server that is busy now and then would switch the
+/// guard off. Until the first 200 nor does one about a token: a dead one here and there is no sign that
+/// anybody can be reached.
 public struct RefusalGuard: ~Copyable {
     /// Why a campaign stops.
     public enum Cause: Sendable, Equatable {
@@ -36,6 +41,8 @@ public struct RefusalGuard: ~Copyable {
     private(set) var answerCount = 0
     private(set) var refusedInARow = 0
     private(set) var isAllBadTokens = true
+    /// Responses that count as such, up to the first that does not.
+    private(set) var firstBadTokens = 0
     private(set) var badTokenCount = 0
     private var windowPosition = 0
     /// One byte for each of the last answers: 1 for BadDeviceToken.
@@ -62,30 +69,45 @@ public struct RefusalGuard: ~Copyable {
 
     /// Refusals that count towards `--abort-after` now: so many fewer requests are worth having in
     /// flight before the first 200.
-    public var refusalCount: Int { max(refusedInARow, isAllBadTokens ? answerCount : 0) }
+    public var refusalCount: Int { max(refusedInARow, isAllBadTokens ? firstBadTokens : 0) }
 
     /// Takes note of an answer; the cause, from the answer on that stops the campaign.
     public mutating func note(_ signal: ResponseClass.CampaignSignal) -> Cause? {
         answerCount += 1
         noteInWindow(isBad: signal == .badDeviceToken)
-        switch signal {
-        case .refusesRequest, .refusesCredential: refusedInARow += 1
-        case .refusesPayload where !hasAccepted: refusedInARow += 1
-        default: refusedInARow = 0
-        }
-        let isWrong =
-            signal == .wrongTopicToken || (signal == .badDeviceToken && judgesFirst)
-        if !isWrong { isAllBadTokens = false }
+        noteRefusal(signal)
+        noteFirst(signal)
         if signal == .accepted { hasAccepted = true }
         if cause != nil { return cause }
         if abortAfter > 0, refusedInARow >= abortAfter {
             cause = .refusedInARow
-        } else if abortAfter > 0, isAllBadTokens, answerCount >= abortAfter {
+        } else if abortAfter > 0, isAllBadTokens, firstBadTokens >= abortAfter {
             cause = .onlyBadTokens
         } else if answerCount >= RefusalGuard.windowCount, badTokenCount > maximumBadTokens {
             cause = .tooManyBadTokens
         }
         return cause
+    }
+
+    private mutating func noteRefusal(_ signal: ResponseClass.CampaignSignal) {
+        switch signal {
+        case .none, .pauseAddress, .renewProviderToken, .freezeRenewal: break
+        case .accepted: refusedInARow = 0
+        case .refusesRequest, .refusesCredential: refusedInARow += 1
+        case .refusesPayload where !hasAccepted: refusedInARow += 1
+        case .refusesPayload, .badDeviceToken, .wrongTopicToken, .deadToken:
+            if hasAccepted { refusedInARow = 0 }
+        }
+    }
+
+    private mutating func noteFirst(_ signal: ResponseClass.CampaignSignal) {
+        switch signal {
+        case .none, .pauseAddress, .renewProviderToken, .freezeRenewal, .deadToken: break
+        case .wrongTopicToken: firstBadTokens += 1
+        case .badDeviceToken where judgesFirst: firstBadTokens += 1
+        case .badDeviceToken, .accepted, .refusesRequest, .refusesPayload, .refusesCredential:
+            isAllBadTokens = false
+        }
     }
 
     private mutating func noteInWindow(isBad: Bool) {

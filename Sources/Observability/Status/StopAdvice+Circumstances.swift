@@ -55,18 +55,27 @@ extension Summary {
             + "no device gets this campaign: is --suppress the right list?"
     }
 
-    /// That APNs refused each row that was sent for what looks like a wrong environment or topic; nil
-    /// where it did not. A list that is shorter than `--abort-after` ends before that guard does.
+    /// That APNs refused each row that was sent; nil where it did not. A list that is shorter than
+    /// `--abort-after` ends before that guard stops it, and dead tokens alone never do.
     private var allRefusedWarning: String? {
-        let refused = ["BadDeviceToken", "DeviceTokenNotForTopic"].compactMap { name in
-            self.reasons[name].map { (name, $0) }
-        }
-        guard rejected > 0, refused.reduce(0, { $0 + $1.1 }) == rejected,
-            accepted + failed + unknown == 0, remaining == 0
-        else { return nil }
-        let reasons = refused.map { "\(grouped($0.1)) \($0.0)" }.joined(separator: ", ")
+        guard rejected > 0, accepted + failed + unknown == 0, remaining == 0 else { return nil }
+        // Those of rows that were not sent are not APNs'.
+        let own: Set = [
+            "MalformedToken", "MalformedRow", "MissingColumn", "BadValue", "PayloadTooLarge",
+            "NoPayload", "Suppressed", "Duplicate",
+        ]
+        let refused = reasons.filter { invalid + skipped == 0 || !own.contains($0.key) }
+            .sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        let names = refused.prefix(3).map { "\(grouped($0.value)) \($0.key)" }
+        let advice =
+            switch refused.first?.key {
+            case "BadDeviceToken", "DeviceTokenNotForTopic": "check --environment and --topic"
+            case "Unregistered", "ExpiredToken": "is --tokens the right list?"
+            default: "check the options and the payload"
+            }
+        let listed = names.isEmpty ? "" : " (\(names.joined(separator: ", ")))"
         return "broadside: warning: no device got this campaign: APNs refused each of the "
-            + "\(grouped(rejected)) rows that were sent (\(reasons)): check --environment and --topic"
+            + "\(grouped(rejected)) rows that were sent\(listed): \(advice)"
     }
 
     /// How many rows those are; nil where there are none.

@@ -25,7 +25,10 @@ import Testing
         #expect(
             causes([(.accepted, 1), (.refusesRequest, 30), (.refusesCredential, 30)])
                 == (.refusedInARow, 51))
-        #expect(causes([(.refusesRequest, 49), (.none, 1), (.refusesRequest, 49)]).cause == nil)
+        let good: [(ResponseClass.CampaignSignal, Int)] = [
+            (.refusesRequest, 49), (.accepted, 1), (.refusesRequest, 49),
+        ]
+        #expect(causes(good).cause == nil)
         #expect(causes(abortAfter: 0, [(.refusesRequest, 9_000)]).cause == nil)
         #expect(causes(abortAfter: 1, [(.refusesRequest, 1)]) == (.refusedInARow, 1))
     }
@@ -103,10 +106,52 @@ import Testing
 
     @Test func noticesAWrongEnvironment() {
         #expect(causes([(.badDeviceToken, 25), (.wrongTopicToken, 30)]) == (.onlyBadTokens, 50))
-        #expect(causes([(.badDeviceToken, 49), (.none, 1), (.badDeviceToken, 500)]).cause == nil)
+        #expect(
+            causes([(.badDeviceToken, 49), (.accepted, 1), (.badDeviceToken, 500)]).cause == nil)
+        #expect(
+            causes([(.badDeviceToken, 49), (.refusesRequest, 1), (.badDeviceToken, 500)]).cause
+                == nil)
         #expect(causes([(.accepted, 1), (.badDeviceToken, 5_000)]).cause == nil)
         #expect(causes(hasAccepted: true, [(.badDeviceToken, 500)]).cause == nil)
         #expect(causes(abortAfter: 0, [(.badDeviceToken, 500)]).cause == nil)
+    }
+
+    private static let silent: [ResponseClass.CampaignSignal] = [
+        .none, .pauseAddress, .renewProviderToken, .freezeRenewal,
+    ]
+
+    @Test(arguments: silent) func `A response whose row is sent again interrupts nothing`(
+        signal: ResponseClass.CampaignSignal
+    ) {
+        for refusal: ResponseClass.CampaignSignal in [.refusesRequest, .refusesCredential] {
+            #expect(
+                causes([(.accepted, 1), (refusal, 49), (signal, 7), (refusal, 1)])
+                    == (.refusedInARow, 58))
+            #expect(causes([(signal, 7), (refusal, 50)]) == (.refusedInARow, 57))
+        }
+        #expect(causes([(signal, 100), (.refusesRequest, 49)]).cause == nil)
+        #expect(
+            causes([(signal, 3), (.badDeviceToken, 49), (signal, 3), (.wrongTopicToken, 1)])
+                == (.onlyBadTokens, 56))
+        var watch = RefusalGuard(abortAfter: 50, maximumBadTokensPercent: 50)
+        for _ in 0..<30 { _ = watch.note(signal) }
+        #expect(watch.refusalCount == 0 && watch.counts.areOnlyBadTokens == nil)
+    }
+
+    @Test func `A dead token proves nothing before the first 200`() {
+        #expect(
+            causes([(.badDeviceToken, 49), (.deadToken, 1), (.badDeviceToken, 1)])
+                == (.onlyBadTokens, 51))
+        #expect(causes([(.deadToken, 5_000), (.badDeviceToken, 49)]).cause == nil)
+        for token: ResponseClass.CampaignSignal in [.deadToken, .badDeviceToken, .wrongTopicToken] {
+            #expect(
+                causes([(.refusesRequest, 49), (token, 1), (.refusesRequest, 1)])
+                    == (.refusedInARow, 51))
+            #expect(
+                causes([
+                    (.accepted, 1), (.refusesRequest, 49), (token, 1), (.refusesRequest, 49),
+                ]).cause == nil)
+        }
     }
 
     @Test func looksBackOnTenThousand() {

@@ -150,6 +150,7 @@ extension Simulation {
         checkKept(states, process)
         checkInvalidRows(states, process)
         checkWholeRefusal(rows, process)
+        checkRefusalsNoticed(process)
         if case .ledgerFailed = cause {
             return
         }

@@ -58,4 +58,26 @@ extension Simulation {
         else { return }
         fail("each of \(sent.count) rows of a part was refused, and nothing says so")
     }
+
+    /// A campaign of which nothing was ever accepted stops at so many refusals of the request or the
+    /// credential, whatever else is said between them.
+    func checkRefusalsNoticed(_ process: SimulatedProcess) {
+        switch process.coordinator.stopCause {
+        case nil, .complete, .heldBack: break
+        default: return
+        }
+        let statuses = journal.copies.compactMap { copy -> (status: Int, isHeard: Bool)? in
+            guard case .answered(let answer) = copy.resolution else { return nil }
+            let isHeard =
+                copy.epoch == process.epoch && copy.toldAt != nil && !copy.isToldInVain
+                && !copy.isCancelled
+            // A token that has expired is the sender's to renew.
+            return answer.reason == "ExpiredProviderToken" ? nil : (answer.status, isHeard)
+        }
+        guard plan.gateway == nil, !statuses.contains(where: { $0.status == 200 }) else { return }
+        let count = statuses.count { $0.isHeard && [403, 404, 405].contains($0.status) }
+        if count >= plan.abortAfter {
+            fail("\(count) refusals of the campaign, no row is accepted, and the process ends")
+        }
+    }
 }

@@ -128,6 +128,14 @@ struct FaultPlan {
         if reactors > 1, (seed / 7 + UInt64(process)) % 6 == 1 { connectionsMost = reactors - 1 }
     }
 
+    /// Servers that refuse the credential of each request, and are busy now and then, in a few seeds. No draws
+    /// of its own.
+    mutating func addWrongSetting(seed: UInt64, process: Int) {
+        guard (seed / 5 + UInt64(process)) % 24 == 7 else { return }
+        credential = 1
+        busy = 0.4
+    }
+
     /// Servers that live and are of no use, in a few seeds. No draws of their own, so that the other
     /// seeds stay what they were.
     ///

@@ -118,6 +118,7 @@ struct SimulationPlan {
                     seed: seed)
                 return faults
             }
+            faults.addWrongSetting(seed: seed, process: process)
             faults.addFullServers(seed: seed, process: process, reactors: reactorCount)
             let isUseless = faults.addUselessServers(seed: seed, canWait: canWait)
             let starvation = Starvation(
