@@ -5,7 +5,8 @@ internal import Synchronization
 ///
 /// A row stays covered by the reservation of the reactor that read it; whoever sends it writes the
 /// verdict, into its own segment. Who leaves the run takes part in no exchange any more, and leaves
-/// only when nothing lies here, so that no row is handed to nobody.
+/// only when nobody has rows any more: another reactor may lose its connections while its rows wait for
+/// another try, so that no row is handed to nobody.
 final class RowHandoff: Sendable {
     /// A row on its way between reactors.
     struct Row: Sendable {
@@ -21,6 +22,8 @@ final class RowHandoff: Sendable {
         var pieceCount = 0
         /// Reactors with a connection that is ready.
         var able: Set<Int> = []
+        /// Reactors that have rows.
+        var working: Set<Int> = []
         var left: Set<Int> = []
     }
 
@@ -49,6 +52,11 @@ final class RowHandoff: Sendable {
                 state.able.remove(reactor)
             }
         }
+    }
+
+    /// Notes that a reactor has rows, until it leaves or has to stay without any.
+    func noteRows(of reactor: Int) {
+        state.withLock { _ = $0.working.insert(reactor) }
     }
 
     /// How many rows another reactor would take over; 0 where none can send.
@@ -90,10 +98,11 @@ final class RowHandoff: Sendable {
 
     /// A reactor has nothing left to do.
     ///
-    /// - Returns: False where rows lie here: it has to go on.
+    /// - Returns: False if it has to stay: rows are here, or another reactor may bring some.
     func leave(_ reactor: Int) -> Bool {
         state.withLock { state in
-            guard state.rows.isEmpty else { return false }
+            state.working.remove(reactor)
+            guard state.rows.isEmpty, state.working.isEmpty else { return false }
             state.left.insert(reactor)
             return true
         }

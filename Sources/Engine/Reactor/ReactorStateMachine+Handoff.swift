@@ -30,6 +30,21 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
+    /// This reactor has rows: others stay until it has none, as they may have to send them.
+    mutating func noteRows() {
+        guard settings.reactors > 1, !rows.areNoted else { return }
+        rows.areNoted = true
+        run.resources.handoff.noteRows(of: run.reactor)
+    }
+
+    /// This reactor has no rows.
+    ///
+    /// - Returns: False if it has to stay, as others have some.
+    mutating func leaveHandoff() -> Bool {
+        rows.areNoted = false
+        return run.resources.handoff.leave(run.reactor)
+    }
+
     /// The next row that this reactor would send, were it able to.
     private mutating func takeOwnRow(_ now: Now) -> RowTag? {
         rows.takeAgain(now: now.nanoseconds) ?? takeListRow(now)
@@ -54,6 +69,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Apart from the check, which is made for each row.
     @inline(never)
     private mutating func takeRowOfOthers() -> RowTag? {
+        // Before it is taken: in no instant does nobody have it.
+        noteRows()
         guard let row = run.resources.handoff.take() else { return nil }
         let tag = rows.slab.take()
         rows.slab[tag] = row.state

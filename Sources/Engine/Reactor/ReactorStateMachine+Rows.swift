@@ -53,6 +53,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     mutating func arrived(_ chunk: RowChunk, now: Now) {
         rows.chunks.put(chunk)
+        noteRows()
         reserveAhead(now)
         joinRate()
     }

@@ -49,7 +49,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func endIfDone(_ now: Now) {
         switch phase {
         case .running:
-            guard rows.inFlight == 0, !hasWork, run.resources.handoff.leave(run.reactor) else {
+            guard rows.inFlight == 0, !hasWork else { return }
+            guard leaveHandoff() else {
+                leaveRate()
                 return
             }
             beginClosing(now)

@@ -20,6 +20,8 @@ struct RowSupply: ~Copyable {
     var chunkRows: ChunkRows
     /// Rows that wait for the sync of their reservation.
     var held = HeldRows()
+    /// Other reactors know that there are rows here.
+    var areNoted = false
     /// Requests that are written and not answered.
     var inFlight = 0
     /// Rows that went by in this turn without being sent, and whether that ended before they did.

@@ -57,4 +57,31 @@ struct RateSharesTests {
         }
         #expect(requests(run, of: 1, in: last - 1) > 400)
     }
+
+    @Test func `A reactor stays while another keeps rows that it can't send`() throws {
+        let run = try ScriptedRun(rows: 4_000, reactors: 2, connections: 2)
+        run.opening = { link in
+            run.links[link].reactor == 1 && run.links[link].begun > second
+                ? .fails(errno: 111) : .open
+        }
+        run.reply = { request in
+            let isFirst = run.requests(row: ScriptedRun.row(request)).count == 1
+            return isFirst && run.links[request.connection].reactor == 1
+                ? .status(429, "TooManyRequests", retryAfter: "12") : .status(200)
+        }
+        var isCut = false
+        run.run(for: 120 * second) {
+            if run.time > 2 * second, !isCut {
+                isCut = true
+                for (index, link) in run.links.enumerated()
+                where link.reactor == 1 && link.closed == nil { run.hangUp(index) }
+            }
+            return false
+        }
+        #expect(isCut && run.isFinished && run.time < 20 * second, "\(run.time)")
+        let last = Dictionary(run.requests.map { (ScriptedRun.row($0), $0.connection) }) { $1 }
+        #expect(last.count == 4_000)
+        #expect(last.values.allSatisfy { run.links[$0].reactor == 0 })
+        #expect(run.requests.count > 4_000)
+    }
 }
