@@ -18,18 +18,14 @@
 #SBATCH --open-mode=append
 set -u
 part=$SLURM_ARRAY_TASK_ID
-mkdir -p "$WORK/ledgers"
 
 code=1
 for ((attempt = 1; attempt <= ${ATTEMPTS:-20}; attempt++)); do
     # Where the task is to end (requeue, scancel, a drained node) Slurm sends SIGTERM to each of its processes:
-    # this script ends, and the run awaits what is in flight. Where a ledger was lost, the claim beside it refuses
-    # to begin the part once more (exit 7).
+    # this script ends, and the run awaits what is in flight. The freeze wrote part.sh: it checks the list, and
+    # refuses to begin a part again whose ledger was lost (exit 2).
     # shellcheck disable=SC2086
-    broadside send --campaign "$WORK/frozen/campaign.json" --yes --resume \
-        --tokens "$WORK/frozen/part-$(printf %04d "$part").csv.zst" \
-        --part "$part/$PARTS" --label "fleet_part=$part" --rate "$RATE" \
-        --ledger "$WORK/ledgers/$part" $CANARY --log json --progress none
+    sh "$WORK/frozen/part.sh" "$part" "$PARTS" --rate "$RATE" $CANARY --log json --progress none
     code=$?
     case $code in
         0 | 6) exit 0 ;;

@@ -22,6 +22,9 @@ ATTEMPTS_LIMIT = 5
 WAIT_SECONDS_LIMIT = 600
 """How long a task waits for the ledger of an attempt whose process is still ending."""
 
+WAIT_PAUSE_SECONDS_LIMIT = 15
+"""The longest pause between two looks at it: each reads the part's list."""
+
 LOG_BYTES_LIMIT = 64 << 20
 """The most bytes of a part's log: an attempt that finds more begins a new one."""
 
@@ -40,8 +43,8 @@ class Sending:
         work: The shared directory.
         broadside: The command.
         rated: Whether each part waits for its share of a rate.
-        canary: Rows of part 1 that go first; 0: no canary.
-        canary_part: The part with the canary: the first that has rows.
+        canary: Rows of one part that go first; 0: no canary.
+        canary_part: The part with the canary; None: it has passed.
         start: Names this start of the driver; what an earlier start left behind does not count.
     """
 
@@ -49,7 +52,7 @@ class Sending:
     broadside: str
     rated: bool
     canary: int
-    canary_part: int
+    canary_part: Optional[int]
     start: str
 
     @property
@@ -93,12 +96,8 @@ class PartAttempt:
         """
         failures = 0
         waited_since: Optional[float] = None
+        waits = 0
         self._stop_if_cancelled()
-        try:
-            self.work.check_part(self.part, self.manifest)
-        except FleetError as error:
-            self._cancel(error.exit_code, error.message)
-            raise
         while True:
             if self.sending.rated:
                 self._await_share()
@@ -115,24 +114,21 @@ class PartAttempt:
                 waited_since = now if waited_since is None else waited_since
                 if now - waited_since > WAIT_SECONDS_LIMIT:
                     raise FleetError(f"part {self.part}: {self.message}", code)
-                time.sleep(1)
+                self._report("waiting", self.message)
+                waits += 1
+                time.sleep(min(2.0**waits / 2, WAIT_PAUSE_SECONDS_LIMIT))
                 continue
             waited_since = None
+            waits = 0
             failures += 1
             if failures >= ATTEMPTS_LIMIT:
                 raise FleetError(f"part {self.part}: {self.message}", max(code, 1))
             time.sleep(min(2.0**failures, 60))
 
     def _arguments(self) -> list[str]:
-        ledger = self.work.ledger(self.part)
-        begun = self.work.state("begun", self.part).exists()
         arguments = [
-            self.sending.broadside, "send", "--campaign", str(self.work.campaign),
-            "--tokens", str(self.work.part_file(self.part)), "--format", "csv",
-            "--part", f"{self.part}/{self.manifest['parts']}",
-            "--label", f"fleet_part={self.part}",
-            "--ledger", str(ledger), "--must-resume" if begun else "--resume", "--yes",
-            "--progress", "json", "--summary", str(self.work.state("summary", self.part)),
+            "env", f"BROADSIDE={self.sending.broadside}",
+            "sh", str(self.work.script), str(self.part), str(self.manifest["parts"]), "--progress", "json", "--summary", str(self.work.state("summary", self.part)),
         ]
         if self.share is not None:
             arguments += ["--rate", str(self.share)]
@@ -155,7 +151,6 @@ class PartAttempt:
                 while True:
                     code = process.poll()
                     rest = self._read(rest + reader.read())
-                    self._note_begin()
                     now = time.monotonic()
                     if code is not None:
                         return code
@@ -171,17 +166,6 @@ class PartAttempt:
                 # A task that is interrupted leaves no process behind.
                 children.end(process)
 
-    def _note_begin(self) -> None:
-        """Notes durably that there is a ledger: from now on its absence is an error (`--must-resume`).
-
-        Not before the first attempt: that one may be killed before it makes its ledger, and nothing was
-        sent then. If the machine dies within `POLL_SECONDS` of the ledger's beginning, and the ledger
-        with it, this note is missing; the ledger's claim, which Broadside makes itself, is not.
-        """
-        begun = self.work.state("begun", self.part)
-        if not begun.exists() and (self.work.ledger(self.part) / "manifest.json").exists():
-            write_json(begun, {"part": self.part, "campaign_id": self.manifest["campaign_id"]})
-
     def _read(self, data: bytes) -> bytes:
         """Takes lines of progress and messages; returns the beginning of the next line."""
         *lines, rest = data.split(b"\n")
@@ -196,10 +180,10 @@ class PartAttempt:
                 self.message = text.removeprefix("broadside: ")
         return rest if len(rest) <= LINE_BYTES_LIMIT else b""
 
-    def _report(self, state: str) -> None:
+    def _report(self, state: str, reason: str = "") -> None:
         write_json(self.work.state("status", self.part), {
             "start": self.sending.start, "part": self.part, "state": state, "applied": self.applied,
-            "progress": self.progress, "process": os.getpid(),
+            "progress": self.progress, "process": os.getpid(), "reason": reason,
         }, durable=False)
 
     def _await_share(self) -> None:
@@ -229,6 +213,7 @@ class PartAttempt:
     def _finish(self, code: int) -> dict[str, Any]:
         result = {
             "part": self.part, "code": code, "campaign_id": self.manifest["campaign_id"],
+            "ledger": self.work.ledger_attempt(self.part),
             "summary": read_json(self.work.state("summary", self.part)) or {},
         }
         write_json(self.work.state("result", self.part), result)

@@ -57,7 +57,9 @@ class CampaignFile:
 
         With its id, so that `send --campaign` needs only a part's list, number and ledger.
         """
-        options = {**self.options, "campaign-id": campaign_id, "token-column": token_column}
+        # Invalid rows are judged over the whole table, before anything is sent: parts are too small for it.
+        options = {
+            **self.options, "campaign-id": campaign_id, "token-column": token_column, "max-invalid": 100}
         if "payload" in options:
             shutil.copyfile(options["payload"], work.frozen / "payload.json")
             options["payload"] = "payload.json"

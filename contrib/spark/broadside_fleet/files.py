@@ -63,8 +63,12 @@ def write_json(path: Path, value: Any, durable: bool = True) -> None:
         file.write((json.dumps(value, indent=2, sort_keys=True) + "\n").encode())
 
 
-def read_json(path: Path) -> Optional[dict[str, Any]]:
+def read_json(path: Path, durable: bool = True) -> Optional[dict[str, Any]]:
     """The object in a JSON file; None if there is no such file.
+
+    Args:
+        path: The file.
+        durable: As it was written; one that a power cut may have emptied counts as missing.
 
     Raises:
         FleetError: Exit code 5 if the file can't be read or does not hold an object.
@@ -75,10 +79,14 @@ def read_json(path: Path) -> Optional[dict[str, Any]]:
         value = json.loads(data) if len(data) <= STATE_BYTES_LIMIT else None
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise FleetError(f"{path}: can't be read: {error}", 5) from error
+    except OSError as error:
+        raise FleetError(f"{path}: can't be read: {error.strerror}", 5) from error
+    except ValueError:
+        value = None
     if not isinstance(value, dict):
-        raise FleetError(f"{path}: is damaged: restore it or start with another --work", 5)
+        if not durable:
+            return None
+        raise FleetError(f"{path}: is damaged: restore it from a backup", 5)
     return value
 
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional, Sequence
 from .campaign import CampaignFile
 from .errors import FleetError
 from .files import read_json, write_json
-from .part_files import missing_parts, write_manifest
+from .part_files import Origin, missing_parts, write_manifest, write_parts_list
 from .tokens import PARTS_LIMIT
 from .work import Work
 
@@ -68,15 +68,14 @@ def freeze(
         The manifest.
 
     Raises:
-        FleetError: Exit code 2 if the work directory holds another freeze, with the difference; 5 if
-            the input changed while it was read.
+        FleetError: Exit code 2 if the work directory holds another freeze, with the difference, or is a
+            copy; 5 if the input changed while it was read, or if a file of the freeze is lost.
     """
     if not 1 <= options.parts <= PARTS_LIMIT:
         raise FleetError(f"--parts {options.parts}: is not a number from 1 to {PARTS_LIMIT:,}")
     asked: dict[str, Any] = {
         "parts": options.parts, "columns": list(columns), "filter": options.filter,
-        "registered_column": options.registered_column, "campaign": campaign.digest,
-        "max_invalid": campaign.max_invalid, "files": files(),
+        "registered_column": options.registered_column, "campaign": campaign.digest, "files": files(),
     }
     if not asked["files"]:
         raise FleetError(f"--input {options.input}: holds no file")
@@ -84,34 +83,75 @@ def freeze(
         raise FleetError(f"--input {options.input}: more than {FILES_LIMIT:,} files")
     pin = read_json(work.pin)
     if pin is None:
-        pin = {**asked, "campaign_id": secrets.token_hex(8)}
+        _refuse_lost_pin(work)
+        pin = {**asked, "campaign_id": secrets.token_hex(8), "work": str(work.root)}
         write_json(work.pin, pin)
     else:
+        _refuse_copy(work, pin)
         problem = difference(pin, asked)
         if problem:
-            raise FleetError(f"--work {work.root}: {problem}: use another --work for another campaign")
-    campaign.write(work, pin["campaign_id"], pin["columns"][0])
+            raise FleetError(f"--work {work.root}: {problem}: {CONTINUE}")
     manifest = read_json(work.manifest)
     if manifest is not None:
-        return manifest
-    missing = missing_parts(work, options.parts)
-    if missing:
-        make_parts(pin, missing)
-        problem = difference(pin, {**asked, "files": files()})
-        if problem:
-            raise FleetError(
-                f"--input {options.input}: changed while it was frozen: {problem}: use another --work", 5)
-    manifest = write_manifest(work, pin)
+        _refuse_other_manifest(work, pin, manifest)
+    campaign.write(work, pin["campaign_id"], pin["columns"][0])
+    if manifest is None:
+        missing = missing_parts(work, Origin.of(pin))
+        if missing:
+            make_parts(pin, missing)
+            problem = difference(pin, {**asked, "files": files()})
+            if problem:
+                # Which of them was made before the change is not known.
+                for part in missing:
+                    work.part_record(part).unlink(missing_ok=True)
+                raise FleetError(
+                    f"--input {options.input}: changed while it was frozen: {problem}: restore it, or remove"
+                    f" {work.frozen} to freeze it as it is now: nothing was sent", 5)
+        manifest = write_manifest(work, pin, campaign.max_invalid)
+    write_parts_list(work, manifest)
     for left in work.frozen.glob(".*.new"):
         left.unlink(missing_ok=True)
     return manifest
+
+
+CONTINUE = (
+    "give what its first start was given to continue; another --work is another campaign, which sends to all"
+    " again")
+"""The advice if a work directory holds something else than what is asked for."""
+
+
+def _refuse_lost_pin(work: Work) -> None:
+    """A new pin has a new campaign id: it is made only if there was none."""
+    if work.has_begun():
+        raise FleetError(
+            f"{work.pin}: is lost, and parts were sent: restore it from a backup; a new freeze would send to"
+            " all again", 5)
+    if work.manifest.exists() or any(work.frozen.glob("part-*.json")):
+        raise FleetError(
+            f"{work.pin}: is lost: restore it, or remove {work.frozen} to freeze again: nothing was sent", 5)
+
+
+def _refuse_copy(work: Work, pin: dict[str, Any]) -> None:
+    """Of a copy at another path the original may have sent what looks as if it was not begun here."""
+    if pin.get("work", str(work.root)) != str(work.root):
+        raise FleetError(
+            f"--work {work.root}: was frozen as {pin['work']} and is a copy, or was moved: use that one; a copy"
+            " does not know what the other has sent (if it was moved with all that is in it, correct 'work' in"
+            f" {work.pin})")
+
+
+def _refuse_other_manifest(work: Work, pin: dict[str, Any], manifest: dict[str, Any]) -> None:
+    same = all(manifest[key] == pin[key] for key in ("campaign_id", "parts", "columns"))
+    if not same or manifest.get("origin", Origin.of(pin).digest) != Origin.of(pin).digest:
+        raise FleetError(
+            f"{work.manifest}: is of another freeze than {work.pin.name}: restore both from the same backup", 5)
 
 
 def difference(pin: dict[str, Any], asked: dict[str, Any]) -> Optional[str]:
     """The first difference between what was frozen and what is asked for; None if there is none."""
     for key, name in (
         ("parts", "--parts"), ("columns", "the columns"), ("filter", "--filter"),
-        ("registered_column", "--registered-column"), ("max_invalid", "--max-invalid"),
+        ("registered_column", "--registered-column"),
     ):
         if pin[key] != asked[key]:
             return f"was frozen with {name} {pin[key]}, not {asked[key]}"

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from .errors import FleetError
-from .files import write_json
-from .part_files import write_part
+from .part_files import Origin, write_counts, write_part
 from .rows import LINES_SCHEMA, lines_of
 from .work import Work
 
@@ -82,7 +81,8 @@ def make_parts(work: Work, table: ArrowTable, pin: dict[str, Any], missing: list
     Raises:
         FleetError: Exit code 2 if a part has more than `PART_ROWS_LIMIT` rows.
     """
-    blank = 0
+    origin = Origin.of(pin)
+    counted: list[tuple[int, str]] = []
     rows = dict.fromkeys(missing, 0)
     with tempfile.TemporaryDirectory(prefix=".spill.", dir=work.frozen) as spill:
         writers: dict[int, pa.RecordBatchStreamWriter] = {}
@@ -96,7 +96,8 @@ def make_parts(work: Work, table: ArrowTable, pin: dict[str, Any], missing: list
                     part = numbers[start]
                     end = _end_of(numbers, start)
                     if part == 0:
-                        blank += sum(lines.column(1).slice(start, end - start).to_pylist())
+                        zero = lines.slice(start, end - start)
+                        counted += zip(zero.column(1).to_pylist(), zero.column(2).to_pylist())
                     else:
                         rows[part] += end - start
                         if rows[part] > PART_ROWS_LIMIT:
@@ -113,15 +114,9 @@ def make_parts(work: Work, table: ArrowTable, pin: dict[str, Any], missing: list
                 writer.close()
         for part in missing:
             if part:
-                write_part(
-                    work, part, pin["parts"], pin["columns"], _sorted_lines(Path(spill, str(part))))
+                write_part(work, origin, part, _sorted_lines(Path(spill, str(part))))
     if 0 in missing:
-        write_blank_count(work, blank)
-
-
-def write_blank_count(work: Work, rows: int) -> None:
-    """Records how many rows have no token."""
-    write_json(work.part_record(0), {"rows": rows})
+        write_counts(work, origin, counted)
 
 
 def _end_of(numbers: list[int], start: int) -> int:

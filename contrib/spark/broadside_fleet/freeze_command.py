@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
+import itertools
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, Optional, Sequence
+
+import pyarrow as pa
 
 from .campaign import read_campaign, run
 from .errors import FleetError
 from .freeze import FreezeOptions, freeze, local_files
 from .freeze_arrow import ArrowTable, make_parts
 from .rows import check_columns
+from .tokens import normalized
 from .work import Work
+
+SAMPLE_ROWS = 1000
+"""Rows that Broadside reads before a campaign begins."""
+
+CELL_LIMIT = 1 << 20
+"""The most characters of a cell in them: the most bytes of a row."""
 
 
 def add_freeze_options(parser: argparse.ArgumentParser) -> None:
@@ -40,15 +53,36 @@ def freeze_options(arguments: argparse.Namespace) -> FreezeOptions:
         filter=arguments.filter, registered_column=arguments.registered_column)
 
 
-def check_with_broadside(work: Work, manifest: dict[str, Any], broadside: str) -> None:
-    """Has Broadside read the first rows of a part with payloads and credentials, without connecting.
+def check_with_broadside(
+    work: Work, manifest: dict[str, Any], broadside: str, max_invalid: float
+) -> None:
+    """Has Broadside read some rows of a part with payloads and credentials, without connecting.
+
+    Rows without a token were judged over the whole table. Of the others the first ones of a part are a random
+    choice, because parts are in the order of a hash: too many of them whose payload can't be made are exit 2.
+
+    Args:
+        work: Where.
+        manifest: The freeze's.
+        broadside: The command.
+        max_invalid: The most percent of rows that may be invalid.
 
     Raises:
         FleetError: With Broadside's message and exit code.
     """
     part = next(file["part"] for file in manifest["files"] if file["rows"])
-    run(broadside, "send", "--campaign", str(work.campaign), "--tokens", str(work.part_file(part)),
-        "--part", f"{part}/{manifest['parts']}", "--limit", "1000", "--dry-run")
+    csv.field_size_limit(CELL_LIMIT)
+    with tempfile.TemporaryDirectory(prefix=".sample.", dir=work.frozen) as directory:
+        sample = Path(directory, f"sample-of-part-{part:04d}.csv")
+        with pa.input_stream(str(work.part_file(part)), compression="zstd") as stream, \
+                sample.open("w", newline="", errors="surrogatepass") as file:
+            rows = csv.reader(io.TextIOWrapper(stream, "utf-8", "surrogatepass", newline=""))
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(next(rows))
+            with_token = (row for row in rows if normalized(row[0]) is not None)
+            writer.writerows(itertools.islice(with_token, SAMPLE_ROWS))
+        run(broadside, "send", "--campaign", str(work.campaign), "--tokens", str(sample), "--format", "csv",
+            "--part", f"{part}/{manifest['parts']}", "--max-invalid", f"{max_invalid:g}", "--dry-run")
 
 
 def command(arguments: Optional[Sequence[str]]) -> None:
@@ -69,7 +103,7 @@ def command(arguments: Optional[Sequence[str]]) -> None:
         manifest = freeze(
             work, options, campaign, lambda: local_files(source), columns,
             lambda pin, missing: make_parts(work, table, pin, missing))
-        check_with_broadside(work, manifest, parsed.broadside)
+        check_with_broadside(work, manifest, parsed.broadside, campaign.max_invalid)
     print(f"campaign {manifest['campaign_id']}: {manifest['rows']:,} rows in {manifest['parts']:,} parts,"
           f" {manifest['rows_without_token']:,} without a token: {work.frozen}")
 

@@ -12,8 +12,7 @@ from pyspark.sql.utils import AnalysisException
 
 from .errors import FleetError
 from .freeze import InputFiles
-from .freeze_arrow import write_blank_count
-from .part_files import write_part
+from .part_files import Origin, write_counts, write_part
 from .rows import lines_of
 from .work import Work
 
@@ -52,7 +51,7 @@ def make_parts(work: Work, table: DataFrame, pin: dict[str, Any], missing: list[
     Raises:
         FleetError: Exit code 2 if the filter is wrong.
     """
-    parts, columns = pin["parts"], pin["columns"]
+    origin = Origin.of(pin)
     wanted = frozenset(missing)
     if pin["filter"] is not None:
         try:
@@ -62,19 +61,19 @@ def make_parts(work: Work, table: DataFrame, pin: dict[str, Any], missing: list[
 
     def lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield lines_of(batch, parts, wanted)
+            yield lines_of(batch, origin.parts, wanted)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = _Rows(batches)
         while (part := rows.part) is not None:
             if part == 0:
-                write_blank_count(work, sum(hashed for hashed, _ in rows.of_part()))
+                write_counts(work, origin, rows.of_part())
             else:
-                write_part(work, part, parts, columns, (line for _, line in rows.of_part()))
+                write_part(work, origin, part, (line for _, line in rows.of_part()))
             yield pa.RecordBatch.from_pydict({"part": pa.array([part], pa.int32())})
 
     made = (
-        table.select(*(f"`{name}`" for name in columns))
+        table.select(*(f"`{name}`" for name in origin.columns))
         .mapInArrow(lines, _LINES)
         .repartition(max(1, len(missing)), col("part"))
         .sortWithinPartitions("part", "hash", "line")
@@ -84,9 +83,9 @@ def make_parts(work: Work, table: DataFrame, pin: dict[str, Any], missing: list[
     # A part without rows reaches no task.
     for part in sorted(wanted - done):
         if part == 0:
-            write_blank_count(work, 0)
+            write_counts(work, origin, ())
         else:
-            write_part(work, part, parts, columns, ())
+            write_part(work, origin, part, ())
 
 
 class _Rows:

@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Iterable, Sequence
+import json
+import pkgutil
+from dataclasses import dataclass
+from typing import Any, Iterable, Optional
 
 import pyarrow as pa
 
 from .errors import FleetError
 from .files import COPY_BYTES, read_json, replacing, sha256_of, write_json
-from .rows import header_line
+from .rows import BLANK, MALFORMED, header_line
+from .tokens import normalized
 from .work import Work
 
+_IDENTITY = ("campaign_id", "parts", "columns", "filter", "registered_column", "campaign", "files")
 
-def write_part(
-    work: Work, part: int, parts: int, columns: Sequence[str], lines: Iterable[str]
-) -> dict[str, Any]:
+
+@dataclass(frozen=True)
+class Origin:
+    """What parts are made from: each record carries its digest, and another one's record does not count.
+
+    Attributes:
+        digest: SHA-256 of campaign id, input, filter, columns and number of parts, in hexadecimal digits.
+        parts: How many parts there are.
+        columns: The header.
+    """
+
+    digest: str
+    parts: int
+    columns: tuple[str, ...]
+
+    @staticmethod
+    def of(pin: dict[str, Any]) -> Origin:
+        """The origin of parts that are made as a pin says."""
+        text = json.dumps([pin[key] for key in _IDENTITY], sort_keys=True)
+        return Origin(hashlib.sha256(text.encode()).hexdigest(), pin["parts"], tuple(pin["columns"]))
+
+
+def write_part(work: Work, origin: Origin, part: int, lines: Iterable[str]) -> dict[str, Any]:
     """Writes a part's list, then its record.
 
     Two processes may write the same part at once: they write the same bytes, each under a temporary
@@ -23,23 +48,25 @@ def write_part(
 
     Args:
         work: Where.
-        part: From 1 to `parts`.
-        parts: How many parts there are.
-        columns: The header.
+        origin: What it is made from.
+        part: From 1 to the number of parts.
         lines: In the part's order, with their line breaks.
 
     Returns:
         The record: `part`, `parts`, `rows`, `bytes` and `sha256` of the file, `content_sha256` of
-        what it holds decompressed, in hexadecimal digits.
+        what it holds decompressed, in hexadecimal digits; `sendable`: whether a row has a token;
+        `origin`.
     """
     path = work.part_file(part)
     digest = hashlib.sha256()
     rows = 0
+    sendable = False
     with replacing(path) as file:
         with pa.CompressedOutputStream(pa.PythonFile(_Unclosed(file), "w"), "zstd") as stream:
-            buffer = bytearray(header_line(columns).encode())
+            buffer = bytearray(header_line(origin.columns).encode())
             for line in lines:
                 rows += 1
+                sendable = sendable or normalized(line.rstrip("\n").split(",", 1)[0]) is not None
                 buffer += line.encode("utf-8", "surrogatepass")
                 # Always the same amounts: what a compressor writes may depend on them.
                 while len(buffer) >= COPY_BYTES:
@@ -49,8 +76,9 @@ def write_part(
             digest.update(buffer)
             stream.write(bytes(buffer))
     record = {
-        "part": part, "parts": parts, "rows": rows, "bytes": path.stat().st_size,
+        "part": part, "parts": origin.parts, "rows": rows, "bytes": path.stat().st_size,
         "sha256": sha256_of(path), "content_sha256": digest.hexdigest(),
+        "sendable": sendable, "origin": origin.digest,
     }
     write_json(work.part_record(part), record)
     return record
@@ -73,42 +101,83 @@ class _Unclosed:
         self.closed = True
 
 
-def missing_parts(work: Work, parts: int) -> list[int]:
-    """Parts without a record, part 0 (the count of rows without a token) among them."""
-    return [part for part in range(parts + 1) if read_json(work.part_record(part)) is None]
-
-
-def write_manifest(work: Work, pin: dict[str, Any]) -> dict[str, Any]:
-    """Writes the manifest, when all parts have records.
+def write_counts(work: Work, origin: Origin, counted: Iterable[tuple[int, str]]) -> None:
+    """Records how many rows of the whole input have no token, in the place of part 0.
 
     Args:
         work: Where.
-        pin: The campaign's id, the number of parts and the columns.
+        origin: What they are counted in.
+        counted: Numbers of rows, each with `BLANK` or `MALFORMED`.
+    """
+    counts = {BLANK: 0, MALFORMED: 0}
+    for rows, kind in counted:
+        counts[kind] += rows
+    write_json(work.part_record(0), {
+        "rows": counts[BLANK], "malformed": counts[MALFORMED], "origin": origin.digest})
+
+
+def read_record(work: Work, origin: Origin, part: int) -> Optional[dict[str, Any]]:
+    """The record of a part; None if there is none, or if its part was made from something else."""
+    record = read_json(work.part_record(part))
+    return record if record is not None and record.get("origin") == origin.digest else None
+
+
+def missing_parts(work: Work, origin: Origin) -> list[int]:
+    """Parts without a record, part 0 (the counts of rows without a token) among them."""
+    return [
+        part for part in range(origin.parts + 1) if read_record(work, origin, part) is None]
+
+
+def write_manifest(work: Work, pin: dict[str, Any], max_invalid: float) -> dict[str, Any]:
+    """Judges the whole table, when all parts have records, and writes the manifest.
+
+    Args:
+        work: Where.
+        pin: What the parts are made from.
+        max_invalid: The most percent of rows that may have no token.
 
     Returns:
-        `campaign_id`, `parts`, `columns`, `rows`, `rows_without_token` and `files`, the records of all
-        parts in order.
+        `campaign_id`, `parts`, `columns`, `rows`, `rows_without_token` (blank ones), `origin` and
+        `files`, the records of all parts in order.
 
     Raises:
-        FleetError: Exit code 2 if no row has a token, or if more than `--max-invalid` percent have none.
+        FleetError: Exit code 2 if no row has a token, or if more than `max_invalid` percent have none.
     """
+    origin = Origin.of(pin)
     records = []
-    for part in range(pin["parts"] + 1):
-        record = read_json(work.part_record(part))
+    for part in range(origin.parts + 1):
+        record = read_record(work, origin, part)
         if record is None:
             raise FleetError(f"{work.part_record(part)}: was not written: start the freeze again", 5)
         records.append(record)
     rows = sum(record["rows"] for record in records[1:])
-    blank = records[0]["rows"]
-    if rows == 0:
+    blank, malformed = records[0]["rows"], records[0]["malformed"]
+    if rows == malformed:
         raise FleetError("no row of the input has a token: correct --token-column or --filter")
-    if blank * 100 > pin["max_invalid"] * (rows + blank):
+    if (blank + malformed) * 100 > max_invalid * (rows + blank):
         raise FleetError(
-            f"{blank:,} of {rows + blank:,} rows have no token, more than --max-invalid"
-            f" {pin['max_invalid']} percent: correct --token-column")
+            f"{blank + malformed:,} of {rows + blank:,} rows have no token ({blank:,} are blank), more than"
+            f" the {max_invalid:g} percent of max-invalid: correct --token-column, or raise max-invalid in"
+            " the campaign file and start the same command again")
+    for record in records[1:]:
+        if record["rows"] and not record["sendable"]:
+            raise FleetError(
+                f"--parts {origin.parts}: no row of part {record['part']} has a token, and Broadside sends no"
+                f" such list: remove {work.frozen} and use fewer parts: nothing was sent")
     manifest = {
-        "campaign_id": pin["campaign_id"], "parts": pin["parts"], "columns": pin["columns"],
-        "rows": rows, "rows_without_token": blank, "files": records[1:],
+        "campaign_id": pin["campaign_id"], "parts": origin.parts, "columns": pin["columns"],
+        "rows": rows, "rows_without_token": blank, "origin": origin.digest, "files": records[1:],
     }
     write_json(work.manifest, manifest)
     return manifest
+
+
+def write_parts_list(work: Work, manifest: dict[str, Any]) -> None:
+    """Writes what `part.sh` reads: per line a part's number, how many there are, its rows, SHA-256 and path."""
+    with replacing(work.parts_list) as file:
+        for record in manifest["files"]:
+            file.write((
+                f"{record['part']} {manifest['parts']} {record['rows']} {record['sha256']}"
+                f" {work.part_file(record['part'])}\n").encode())
+    with replacing(work.script) as file:
+        file.write(pkgutil.get_data(__package__, "part.sh") or b"")

@@ -79,7 +79,7 @@ class RateDivider:
 
 def read_share(path: Path, part: int) -> Optional[tuple[int, int]]:
     """The number of the last division, and the part's share in requests per second; None: it has none."""
-    division: Optional[dict[str, Any]] = read_json(path)
+    division: Optional[dict[str, Any]] = read_json(path, durable=False)
     if division is None or str(part) not in division["shares"]:
         return None
     return int(division["sequence"]), int(division["shares"][str(part)])

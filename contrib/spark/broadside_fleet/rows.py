@@ -12,7 +12,13 @@ from .errors import FleetError
 from .tokens import is_blank, normalized, part_of, token_hash
 
 LINES_SCHEMA = pa.schema([("part", pa.int32()), ("hash", pa.int64()), ("line", pa.string())])
-"""A row in its part: the hash of its token, and its line. Part 0: `hash` rows without a token."""
+"""A row in its part: the hash of its token, and its line. Part 0: `hash` rows of the kind in `line`."""
+
+BLANK = "blank"
+"""Rows that hold nothing in the place of a token, and are in no part."""
+
+MALFORMED = "malformed"
+"""Rows of some part that hold something else than a token."""
 
 _QUOTED = re.compile(r'["\r\n,;]|^[ \t]|[ \t]$')
 
@@ -69,7 +75,7 @@ def lines_of(batch: pa.RecordBatch, parts: int, wanted: frozenset[int]) -> pa.Re
     Args:
         batch: The token's column first, then the others, in the header's order.
         parts: How many parts the list has.
-        wanted: The parts that are still to be made; 0: rows without a token are counted, too.
+        wanted: The parts that are still to be made; 0: all rows without a token are counted.
 
     Returns:
         As `LINES_SCHEMA` says, in the batch's order.
@@ -80,13 +86,14 @@ def lines_of(batch: pa.RecordBatch, parts: int, wanted: frozenset[int]) -> pa.Re
     out_parts: list[int] = []
     hashes: list[int] = []
     lines: list[str] = []
-    blank = 0
+    counts = {BLANK: 0, MALFORMED: 0}
     for row, text in enumerate(cells[0]):
         token = normalized(text)
         if token is None:
             if is_blank(text):
-                blank += 1
+                counts[BLANK] += 1
                 continue
+            counts[MALFORMED] += 1
             token = text
         value = token_hash(token)
         part = part_of(value, parts)
@@ -96,10 +103,11 @@ def lines_of(batch: pa.RecordBatch, parts: int, wanted: frozenset[int]) -> pa.Re
         hashes.append(value)
         lines.append(
             ",".join([_cell(token), *(_cell(column[row]) for column in cells[1:])]) + "\n")
-    if blank and 0 in wanted:
-        out_parts.append(0)
-        hashes.append(blank)
-        lines.append("")
+    for kind, count in counts.items() if 0 in wanted else ():
+        if count:
+            out_parts.append(0)
+            hashes.append(count)
+            lines.append(kind)
     return pa.RecordBatch.from_arrays(
         [pa.array(out_parts, pa.int32()), pa.array(hashes, pa.int64()), pa.array(lines, pa.string())],
         schema=LINES_SCHEMA)

@@ -93,7 +93,7 @@ def command(arguments: Optional[Sequence[str]]) -> int:
             manifest = freeze(
                 work, options, campaign, lambda: freeze_spark.input_files(spark, table), columns,
                 lambda pin, missing: freeze_spark.make_parts(work, table, pin, missing))
-            check_with_broadside(work, manifest, parsed.broadside)
+            check_with_broadside(work, manifest, parsed.broadside, campaign.max_invalid)
             canary = parsed.canary if parsed.canary is not None else (
                 campaign.canary if campaign.canary is not None else DEFAULT_CANARY)
             rate = parsed.rate if parsed.rate is not None else campaign.rate

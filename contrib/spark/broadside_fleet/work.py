@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Iterator, Optional
 
 from .errors import FleetError
-from .files import read_json, sha256_of
+from .files import read_json
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,16 @@ class Work:
         return self.frozen / "campaign.json"
 
     @property
+    def parts_list(self) -> Path:
+        """The parts as `part.sh` reads them."""
+        return self.frozen / "parts.txt"
+
+    @property
+    def script(self) -> Path:
+        """Sends one part: every scheduler starts this."""
+        return self.frozen / "part.sh"
+
+    @property
     def run(self) -> Path:
         """The state of parts while they are sent."""
         return self.root / "run"
@@ -60,20 +70,45 @@ class Work:
         """A part's ledger."""
         return self.root / "ledgers" / str(part)
 
+    def ledger_attempt(self, part: int) -> Optional[str]:
+        """Names the last attempt at a part's ledger: another one, also by hand, changes it; None: no ledger."""
+        try:
+            return (self.ledger(part) / "epoch").read_text()
+        except FileNotFoundError:
+            return None
+
+    def read_results(self, manifest: dict[str, Any]) -> dict[int, dict[str, Any]]:
+        """The results of finished parts: of those whose ledger is still that of the result."""
+        found = {}
+        for file in manifest["files"]:
+            part = file["part"]
+            result = read_json(self.state("result", part))
+            if result is not None and result["campaign_id"] == manifest["campaign_id"] and (
+                result.get("ledger") == self.ledger_attempt(part)
+            ):
+                found[part] = result
+        return found
+
     def state(self, kind: str, part: int) -> Path:
-        """A part's file of one kind: `status`, `begun`, `result`, `summary`, `log`."""
+        """A part's file of one kind: `status`, `result`, `summary`, `log`."""
         return self.run / kind / f"part-{part:04d}.{'log' if kind == 'log' else 'json'}"
 
     def make(self) -> None:
         """Makes the directories; the tokens in them are for the user alone."""
         for directory in (
-            self.root, self.frozen, self.run, self.root / "ledgers",
-            *(self.run / kind for kind in ("status", "begun", "result", "summary", "log")),
+            self.root, self.frozen, self.run, self.root / "ledgers", self.root / "started",
+            *(self.run / kind for kind in ("status", "result", "summary", "log")),
         ):
             try:
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as error:
                 raise FleetError(f"--work {directory}: {error.strerror}", 2) from error
+
+    def has_begun(self) -> bool:
+        """Whether an attempt at some part may have sent: it notes that (`part.sh`), and makes a ledger."""
+        return any(
+            directory.is_dir() and any(directory.iterdir())
+            for directory in (self.root / "started", self.root / "ledgers"))
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -103,20 +138,3 @@ class Work:
         if manifest is None:
             raise FleetError(f"{self.manifest}: does not exist: freeze the list first", 2)
         return manifest
-
-    def check_part(self, part: int, manifest: dict[str, Any]) -> None:
-        """Holds a part's file against the manifest.
-
-        Raises:
-            FleetError: Exit code 2 if it is another file than the one that was frozen.
-        """
-        path = self.part_file(part)
-        try:
-            found: Optional[str] = sha256_of(path)
-        except FileNotFoundError:
-            found = None
-        except OSError as error:
-            raise FleetError(f"{path}: can't be read: {error.strerror}", 5) from error
-        if found != manifest["files"][part - 1]["sha256"]:
-            problem = "is missing" if found is None else "is not the file that was frozen"
-            raise FleetError(f"{path}: {problem}: restore it, its SHA-256 is in {self.manifest}")

@@ -102,3 +102,13 @@ def test_a_part_waits_for_its_share(table: Table, monkeypatch: pytest.MonkeyPatc
     PartAttempt(common, 2).run()
     assert waits[0] and waits[0]["state"] == "waiting"
     assert "--rate 5" in fake.calls()[0] and len(fake.calls()) == 1
+
+
+def test_a_part_that_waits_says_why(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    table.freeze()
+    fake = FakeBroadside(table.directory, 7, 7, 0)
+    reasons = []
+    monkeypatch.setattr(
+        time, "sleep", lambda _: reasons.append((read_json(table.work.state("status", 2)) or {}).get("reason")))
+    PartAttempt(sending(table, fake), 2).run()
+    assert reasons.count("code 7: do this") == 2

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +18,9 @@ from conftest import BROADSIDE, token
 
 from broadside_fleet.campaign import read_campaign
 from broadside_fleet.errors import FleetError
-from broadside_fleet.files import read_json
+from broadside_fleet.files import read_json, write_json
 from broadside_fleet.freeze_arrow import ArrowTable, make_parts
+from broadside_fleet.freeze_command import check_with_broadside
 from broadside_fleet.freeze_command import main as freeze_main
 from broadside_fleet.tokens import part_of, token_hash
 from broadside_fleet.work import Work
@@ -145,10 +149,167 @@ def test_the_freeze_command(table: Table, capsys: pytest.CaptureFixture[str]) ->
     assert held.returncode == 7 and "another start is using it" in held.stderr
 
 
-def test_a_part_that_was_swapped_is_refused(table: Table) -> None:
+def lines_of_part(table: Table, part: int) -> list[str]:
+    text = pa.input_stream(str(table.work.part_file(part)), compression="zstd").read().decode()
+    return list(text.splitlines()[1:])
+
+
+def test_a_lost_pin_is_no_new_campaign(table: Table) -> None:
+    """Parts of another freeze never become parts of this one."""
     manifest = table.freeze()
-    for part in (1, 2, 3):
-        table.work.check_part(part, manifest)
-    table.work.part_file(1).write_bytes(table.work.part_file(2).read_bytes())
-    with pytest.raises(FleetError, match="part-0001.csv.zst: is not the file that was frozen"):
-        table.work.check_part(1, manifest)
+    pin = table.work.pin.read_text()
+    table.work.pin.unlink()
+    for parts in (3, 5):
+        with pytest.raises(FleetError, match="pin.json: is lost: restore it, or remove") as error:
+            table.freeze(parts=parts)
+        assert error.value.exit_code == 5
+    table.work.manifest.unlink()
+    with pytest.raises(FleetError, match="is lost"):
+        table.freeze(parts=4)
+    (table.work.root / "started" / "1").touch()
+    with pytest.raises(FleetError, match="parts were sent: restore it from a backup"):
+        table.freeze(parts=4)
+    table.work.pin.write_text(pin)
+    assert table.freeze() == manifest
+
+    # Of another backup.
+    write_json(table.work.pin, {**json.loads(pin), "campaign_id": "0" * 16})
+    with pytest.raises(FleetError, match="manifest.json: is of another freeze than pin.json") as error:
+        table.freeze()
+    assert error.value.exit_code == 5
+    # What another freeze made is made again.
+    table.work.manifest.unlink()
+    asked = []
+
+    def make(work: Work, source: ArrowTable, pin: dict[str, Any], missing: list[int]) -> None:
+        asked.extend(missing)
+        make_parts(work, source, pin, missing)
+
+    assert table.freeze(make=make)["rows"] == 1000
+    assert asked == [0, 1, 2, 3]
+
+
+def test_parts_of_an_input_that_changed_are_made_again(table: Table) -> None:
+    kept = table.path / "1.parquet"
+    before = kept.read_bytes(), kept.stat().st_mtime_ns
+
+    def make(work: Work, source: ArrowTable, pin: dict[str, Any], missing: list[int]) -> None:
+        pq.write_table(pa.table({"token": [token(1)], "name": ["x"]}), kept)
+        make_parts(work, ArrowTable([str(kept)], "parquet"), pin, missing)
+
+    with pytest.raises(FleetError, match="changed while it was frozen") as error:
+        table.freeze(make=make)
+    assert error.value.exit_code == 5
+    kept.write_bytes(before[0])
+    os.utime(kept, ns=(before[1], before[1]))
+    assert table.freeze()["rows"] == 1000
+    assert sum(len(lines_of_part(table, part)) for part in (1, 2, 3)) == 1000
+
+
+def test_a_copy_at_another_path_is_refused(table: Table) -> None:
+    table.freeze()
+    original = table.work
+    shutil.copytree(original.root, table.directory / "copy")
+    table.work = Work(table.directory / "copy")
+    with pytest.raises(FleetError, match="is a copy, or was moved") as error:
+        table.freeze()
+    assert error.value.exit_code == 2
+    sent = send_part(table, 1, 3)
+    assert sent.returncode == 2 and "a copy does not know" in sent.stderr
+    # By a person's word, it was moved.
+    table.work.pin.write_text(table.work.pin.read_text().replace(str(original.root), str(table.work.root)))
+    table.freeze()
+    assert send_part(table, 1, 3).returncode == 0
+
+
+def test_invalid_rows_are_judged_over_the_whole_table(table: Table) -> None:
+    """Equal texts are all in one part; where that is more than a tenth of it, no part is refused."""
+    pq.write_table(pa.table({"token": ["none"] * 100, "name": ["x"] * 100}), table.path / "none.parquet")
+    manifest = table.freeze(parts=20)
+    assert manifest["rows"] == 1100
+    assert max(file["rows"] for file in manifest["files"]) > 130
+    check_with_broadside(table.work, manifest, BROADSIDE, 10)
+    assert json.loads(table.work.campaign.read_text())["max-invalid"] == 100
+
+    # More of them: refused before anything is sent, and the advice helps.
+    table.work = Work(table.directory / "another")
+    pq.write_table(pa.table({"token": ["none"] * 120, "name": ["x"] * 120}), table.path / "none.parquet")
+    with pytest.raises(FleetError, match="122 of 1,122 rows have no token .2 are blank.*raise max-invalid"):
+        table.freeze(parts=20)
+    campaign = json.loads(table.campaign.read_text())
+    table.campaign.write_text(json.dumps({**campaign, "max-invalid": "20"}))
+    assert table.freeze(parts=20)["rows"] == 1120
+    assert table.freeze(parts=20)["rows"] == 1120
+
+
+def test_a_payload_that_most_rows_lack_is_noticed_before_anything_is_sent(table: Table) -> None:
+    pq.write_table(
+        pa.table({"token": [token(n) for n in range(500)], "name": ["x" * 5000] * 500}),
+        table.path / "0.parquet")
+    manifest = table.freeze()
+    with pytest.raises(FleetError, match="PayloadTooLarge|payload") as error:
+        check_with_broadside(table.work, manifest, BROADSIDE, 10)
+    assert error.value.exit_code == 2
+
+
+def test_a_part_without_any_token_is_refused_by_the_freeze(table: Table) -> None:
+    pq.write_table(pa.table({"token": [token(1), "none"], "name": ["x"] * 2}), table.path / "0.parquet")
+    (table.path / "1.parquet").unlink()
+    table.campaign.write_text(table.campaign.read_text().replace("{", '{"max-invalid": 60,', 1))
+    with pytest.raises(FleetError, match="has a token, and Broadside sends no such list: remove .* fewer parts"):
+        table.freeze(parts=1000)
+
+
+def send_part(table: Table, part: int, parts: int, *, codes: str = "0") -> subprocess.CompletedProcess[str]:
+    """Runs `part.sh` with a command in Broadside's place that notes its arguments and makes no ledger."""
+    fake = table.directory / "fake-broadside"
+    fake.write_text(f'#!/bin/sh\necho "$@" >>{table.directory}/calls\nexit {codes}\n')
+    fake.chmod(0o755)
+    return subprocess.run(
+        ["sh", str(table.work.script), str(part), str(parts), "--rate", "5"], capture_output=True, text=True,
+        env={**os.environ, "BROADSIDE": str(fake)})
+
+
+def test_only_the_frozen_list_is_sent(table: Table) -> None:
+    table.freeze(parts=1023)
+    files = table.work.read_manifest()["files"]
+    empty = next(file["part"] for file in files if not file["rows"])
+    one, other = [file["part"] for file in files if file["rows"]][:2]
+    assert send_part(table, one, 1023).returncode == 0
+    assert send_part(table, empty, 1023).returncode == 0
+    calls = (table.directory / "calls").read_text().splitlines()
+    assert len(calls) == 1 and f"--part {one}/1023" in calls[0] and calls[0].endswith("--resume --rate 5")
+    for part, parts, message in (
+        (one, 64, "was frozen in 1023 parts, not 64"), (1024, 1023, "is it the right number?"),
+    ):
+        refused = send_part(table, part, parts)
+        assert refused.returncode == 2 and message in refused.stderr
+    table.work.part_file(one).write_bytes(table.work.part_file(other).read_bytes())
+    refused = send_part(table, one, 1023)
+    assert refused.returncode == 2 and "is not the file that was frozen" in refused.stderr
+    table.work.part_file(one).unlink()
+    assert "is missing: restore it" in send_part(table, one, 1023).stderr
+    assert len((table.directory / "calls").read_text().splitlines()) == 1
+
+
+def test_a_part_whose_ledger_was_lost_is_not_begun_again(table: Table) -> None:
+    table.freeze()
+
+    def mode(part: int) -> str:
+        send_part(table, part, 3, codes="3")
+        return (table.directory / "calls").read_text().splitlines()[-1].split()[-3]
+
+    ledgers = table.work.root / "ledgers"
+    # Attempts that ended before there was a ledger are repeated.
+    assert [mode(1), mode(1), mode(2)] == ["--resume"] * 3
+    # With a ledger, or the claim of one that there was.
+    claim = ledgers / ".broadside-0123456789abcdef-1-3.1"
+    claim.touch()
+    assert [mode(1), mode(2)] == ["--must-resume", "--resume"]
+    claim.unlink()
+    table.work.ledger(1).mkdir()
+    (table.work.ledger(1) / "manifest.json").touch()
+    assert mode(1) == "--must-resume"
+    # With the folder itself lost, for each part that was begun.
+    ledgers.rename(table.directory / "elsewhere")
+    assert [mode(1), mode(2), mode(3)] == ["--must-resume", "--must-resume", "--resume"]

@@ -191,6 +191,10 @@ def test_an_indexed_job_over_frozen_parts(simulator: Simulator) -> None:
     os.rename(work / "ledgers" / "3", work / "elsewhere")
     with pytest.raises(RuntimeError, match="index 1: exit code 2"):
         jobs[1].run()
+    os.rename(work / "elsewhere", work / "ledgers" / "3")
+    os.rename(work / "ledgers", work / "elsewhere")
+    with pytest.raises(RuntimeError, match="index 0: exit code 2"):
+        jobs[1].run()
     simulator.end()
     assert Counter(line[4] for line in simulator.requests()) == Counter(token(n) for n in range(rows))
 

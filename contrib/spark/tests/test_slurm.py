@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import time
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -168,3 +169,33 @@ def test_an_array_over_frozen_parts(simulator: Simulator) -> None:
     devices = {token(n) for n in range(ROWS)}
     assert set(requests.values()) == {1}
     assert requests.keys() <= devices and devices - requests.keys() <= unknown
+
+
+def test_lost_ledgers_are_no_second_campaign(simulator: Simulator) -> None:
+    """The script as a node runs it; of a list that was swapped nothing is sent, either."""
+    directory = simulator.directory
+    pq.write_table(pa.table({"token": [token(n) for n in range(1000)], "name": ["x"] * 1000}),
+                   directory / "devices.parquet")
+    work = directory / "work"
+    assert freeze(["--input", str(directory / "devices.parquet"), "--campaign", str(simulator.campaign),
+                   "--parts", "3", "--work", str(work), "--broadside", BROADSIDE]) == 0
+    (directory / "bin").mkdir()
+    os.symlink(BROADSIDE, directory / "bin" / "broadside")
+    (directory / "bin" / "scancel").write_text(f"#!/bin/sh\necho $1 >>{directory}/cancelled\n")
+    (directory / "bin" / "scancel").chmod(0o755)
+
+    def task(part: int) -> int:
+        return subprocess.run(["bash", str(SCRIPT)], env={
+            **os.environ, "PATH": f"{directory}/bin:{os.environ['PATH']}", "WORK": str(work), "PARTS": "3",
+            "RATE": "5000", "CANARY": "--assume-canary", "PAUSE": "1", "ATTEMPTS": "2",
+            "SLURM_ARRAY_TASK_ID": str(part), "SLURM_ARRAY_JOB_ID": "77"}).returncode
+
+    assert [task(1), task(2), task(2)] == [0, 0, 0]
+    os.rename(work / "ledgers", directory / "elsewhere")
+    assert task(2) == 2
+    assert (directory / "cancelled").read_text() == "77\n"
+    shutil.copyfile(work / "frozen" / "part-0001.csv.zst", work / "frozen" / "part-0003.csv.zst")
+    assert task(3) == 2
+    simulator.end()
+    sent = [token(n) for n in range(1000) if zlib.crc32(token(n).encode()) % 3 < 2]
+    assert Counter(line[4] for line in simulator.requests()) == Counter(sent)

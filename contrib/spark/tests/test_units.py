@@ -73,8 +73,8 @@ def test_cells_have_one_text() -> None:
     lines = lines_of(batch, 1, frozenset((0, 1))).to_pylist()
     assert [line["line"] for line in lines] == [
         'aa,1,true,1.10,2026-01-02,"a;b"\n', '"x,""y""",,,1.10,2026-01-02," c"\n',
-        "bbbb,-5,false,1.10,2026-01-02,é\n", ""]
-    assert lines[-1]["part"] == 0 and lines[-1]["hash"] == 2
+        "bbbb,-5,false,1.10,2026-01-02,é\n", "blank", "malformed"]
+    assert [(line["part"], line["hash"]) for line in lines[-2:]] == [(0, 2), (0, 1)]
     assert len(lines_of(batch, 1, frozenset())) == 0
 
 
