@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 import sys
 import time
-from typing import Any, Iterator, Optional, Union
+from typing import Any, Iterable, Iterator, Optional, Union
 
 import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 from .attempt import PartAttempt, Sending
-from .errors import FleetError
+from .errors import FleetError, task_message
 from .files import read_json
 from .metrics import MetricsEndpoint, MetricsFile, metrics_text
 from .progress import progress_line
@@ -77,7 +78,7 @@ class Driver:
             work: The shared directory; the caller holds its lock.
             broadside: The command, on each machine.
             rate: Requests per second in all; None: unlimited.
-            canary: Rows of the first part that go first; 0: none.
+            canary: Rows of one part that go first; 0: none.
             metrics: Where the whole campaign's numbers go each second.
         """
         self.spark = spark
@@ -85,21 +86,13 @@ class Driver:
         self.manifest = work.read_manifest()
         self.parts = [file["part"] for file in self.manifest["files"] if file["rows"]]
         self.sending = Sending(
-            work=work, broadside=broadside, rated=rate is not None, canary=canary,
-            canary_part=self.parts[0], start=secrets.token_hex(8))
+            work=work, broadside=broadside, rated=rate is not None, canary=canary, canary_part=None,
+            start=secrets.token_hex(8))
         self.metrics = metrics
         self.divider = None if rate is None else RateDivider(rate)
         self.sending.rate_file.unlink(missing_ok=True)
         self.jobs: list[SparkJob] = []
-
-    def results(self) -> dict[int, dict[str, Any]]:
-        """The results of finished parts."""
-        found = {}
-        for part in self.parts:
-            result = read_json(self.work.state("result", part))
-            if result is not None and result["campaign_id"] == self.manifest["campaign_id"]:
-                found[part] = result
-        return found
+        self.told: dict[int, str] = {}
 
     def run(self) -> int:
         """Sends, and prints a line per second on standard error.
@@ -110,41 +103,38 @@ class Driver:
         Raises:
             FleetError: With the exit code and the last message of the part that ended the campaign.
         """
-        results = self.results()
+        results = self.work.read_results(self.manifest)
         waiting = [part for part in self.parts if part not in results]
-        first = self.sending.canary_part
-        if waiting and self.sending.canary and first in waiting:
-            self.jobs.append(SparkJob(self.spark, self.sending, [first]))
-            waiting.remove(first)
-        elif waiting:
-            self.jobs.append(SparkJob(self.spark, self.sending, waiting))
-            waiting = []
         try:
-            while waiting or any(job.is_running for job in self.jobs):
-                time.sleep(1)
+            while True:
+                is_running = any(job.is_running for job in self.jobs)
                 statuses = self._turn(results)
-                if waiting and self._canary_passed(statuses, results):
-                    self.jobs.append(SparkJob(self.spark, self.sending, waiting))
+                self._stop_on_error()
+                if waiting and (not self.sending.canary or canary_passed(statuses, results)):
+                    self._start(waiting, None)
                     waiting = []
-                self._stop_on_error(statuses)
-                if waiting and not any(job.is_running for job in self.jobs) and not (
-                    self._canary_passed(statuses, self.results())
-                ):
-                    raise FleetError(
-                        f"part {first} has ended and its canary has not passed: see"
-                        f" {self.work.state('log', first)}", 4)
-            self._stop_on_error({})
+                elif waiting and not is_running:
+                    # The first, or the one after a part that has ended and whose canary proved nothing.
+                    self._start(waiting[:1], waiting[0])
+                    del waiting[0]
+                elif not is_running:
+                    break
+                time.sleep(1)
         except BaseException:
             for job in self.jobs:
                 if job.is_running:
                     job.cancel()
             raise
-        results = self.results()
+        results = self.work.read_results(self.manifest)
         self._tell(results, {})
         missing = [part for part in self.parts if part not in results]
         if missing:
             raise FleetError(f"part {missing[0]} is not finished: start the same command again", 3)
         return 6 if any(result["code"] == 6 for result in results.values()) else 0
+
+    def _start(self, parts: list[int], canary_part: Optional[int]) -> None:
+        sending = dataclasses.replace(self.sending, canary_part=canary_part)
+        self.jobs.append(SparkJob(self.spark, sending, parts))
 
     def _turn(self, results: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
         """Reads what parts report, divides the rate, prints a line."""
@@ -152,7 +142,7 @@ class Driver:
         for part in self.parts:
             if part in results:
                 continue
-            status = read_json(self.work.state("status", part))
+            status = read_json(self.work.state("status", part), durable=False)
             if status is None or status["start"] != self.sending.start:
                 continue
             result = read_json(self.work.state("result", part)) if status["state"] == "ended" else None
@@ -171,14 +161,16 @@ class Driver:
     def _tell(self, results: dict[int, Any], statuses: dict[int, Any]) -> None:
         print(progress_line(self.manifest, results.values(), statuses.values()), file=sys.stderr,
               flush=True)
+        for part, status in statuses.items():
+            reason = status.get("reason", "")
+            if reason and reason != self.told.get(part):
+                print(f"broadside_spark: part {part} waits: {reason}", file=sys.stderr, flush=True)
+            self.told[part] = reason
         if self.metrics is not None:
             rate = None if self.divider is None else self.divider.total
             self.metrics.write(metrics_text(self.manifest, results, statuses, rate))
 
-    def _canary_passed(self, statuses: dict[int, Any], results: dict[int, Any]) -> bool:
-        return canary_passed(self.sending.canary_part, statuses, results)
-
-    def _stop_on_error(self, statuses: dict[int, Any]) -> None:
+    def _stop_on_error(self) -> None:
         cause = self.sending.cancelled()
         if cause:
             # The other parts see the same file, and end in order.
@@ -188,20 +180,21 @@ class Driver:
             raise FleetError(f"part {cause['part']}: {cause['message']}", int(cause["code"]))
         for job in self.jobs:
             if job.error is not None:
-                lines = [line.strip() for line in str(job.error).splitlines()]
-                told = [line for line in lines if "FleetError: " in line]
-                message = told[-1].split("FleetError: ", 1)[1] if told else lines[0]
-                raise FleetError(f"{message}: start the same command again to continue", 1)
+                raise FleetError(f"{task_message(job.error)}: start the same command again to continue", 1)
 
 
-def canary_passed(part: int, statuses: dict[int, Any], results: dict[int, Any]) -> bool:
-    """Whether the part with the canary says that it has passed: other parts wait for that word.
+def canary_passed(statuses: dict[int, Any], results: dict[int, Any]) -> bool:
+    """Whether a part says that its canary has passed, and APNs has accepted one of its rows.
+
+    A canary whose rows are all suppressed or of devices that are gone passes too, and proves nothing.
 
     Args:
-        part: The part with the canary.
         statuses: What running parts say.
         results: What parts that have ended said.
     """
-    told = statuses[part]["progress"] if part in statuses else (
-        results[part]["summary"] if part in results else {})
-    return bool((told.get("guards") or {}).get("canary") == "passed")
+    told: Iterable[dict[str, Any]] = [
+        *(status["progress"] for status in statuses.values()),
+        *(result["summary"] for result in results.values())]
+    return any(
+        (one.get("guards") or {}).get("canary") == "passed" and (one.get("accepted") or 0) > 0
+        for one in told)

@@ -18,3 +18,10 @@ class FleetError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+
+def task_message(error: BaseException) -> str:
+    """The message of the `FleetError` that ended a Spark job's task, one line; else the error's first line."""
+    lines = [line.strip() for line in str(error).splitlines()] or [type(error).__name__]
+    told = [line for line in lines if "FleetError: " in line]
+    return told[-1].split("FleetError: ", 1)[1] if told else lines[0]

@@ -18,7 +18,7 @@ def test_an_executor_is_killed_in_the_middle(simulator: Simulator) -> None:
     directory = simulator.directory
     make_table(directory / "devices.parquet")
     driver = start(
-        simulator, "--rate", "25000", "--report", str(directory / "page.html"),
+        simulator, "--rate", "15000", "--report", str(directory / "page.html"),
         "--metrics", str(directory / "metrics.prom"))
     # Not the canary's part alone: two executors have one each.
     parts = wait_for(
@@ -57,7 +57,7 @@ def test_an_executor_is_killed_in_the_middle(simulator: Simulator) -> None:
     assert frozen[0] == frozen[1]
 
     # The same command again sends nothing, and leaves the tables alone.
-    driver = start(simulator, "--rate", "25000")
+    driver = start(simulator, "--rate", "15000")
     assert driver.wait() == 0
     states = check(simulator)
     # In flight at the kill were some hundreds: their responses were awaited and recorded.

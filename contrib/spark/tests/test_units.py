@@ -307,10 +307,14 @@ def test_a_child_ends_as_its_command_does(tmp_path: Path) -> None:
         "broadside: --broadside /nowhere: can't be started: No such file or directory\n")
 
 
-@pytest.mark.parametrize("word,passed", [("pending", False), ("refused", False), ("passed", True), (None, False)])
-def test_other_parts_wait_for_the_word_of_the_canarys_part(word: str | None, passed: bool) -> None:
-    guards = {"guards": None if word is None else {"canary": word}}
-    assert not canary_passed(3, {}, {})
-    assert not canary_passed(3, {2: {"progress": {"guards": {"canary": "passed"}}}}, {})
-    assert canary_passed(3, {3: {"progress": guards}}, {}) == passed
-    assert canary_passed(3, {}, {3: {"summary": guards}}) == passed
+@pytest.mark.parametrize("word,accepted,passed", [
+    ("pending", 1, False), ("refused", 1, False), ("passed", 1, True), ("passed", 0, False), ("assumed", 1, False),
+    (None, 1, False)])
+def test_other_parts_wait_for_the_word_of_the_canarys_part(
+    word: str | None, accepted: int, passed: bool
+) -> None:
+    """A canary of which APNs has accepted no row, all suppressed or gone, proves nothing."""
+    told = {"guards": None if word is None else {"canary": word}, "accepted": accepted}
+    assert not canary_passed({}, {})
+    assert canary_passed({3: {"progress": told}}, {2: {"summary": {}}}) == passed
+    assert canary_passed({2: {"progress": {}}}, {3: {"summary": told}}) == passed
