@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import subprocess
 import tempfile
+from collections import Counter
 from pathlib import Path
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, Mapping, Optional
 
 import pyarrow as pa
 import pyarrow.csv
@@ -13,8 +16,9 @@ import pyarrow.json
 from pyspark.sql import DataFrame, SparkSession
 
 from .campaign import run
-from .errors import FleetError
+from .errors import FleetError, task_message
 from .files import read_json, write_json
+from .metrics import STATES
 from .work import Work
 
 GUARDED_ROWS = 1000
@@ -46,12 +50,18 @@ class Settlement:
         self.broadside = broadside
         self.manifest = work.read_manifest()
         self.parts = [file["part"] for file in self.manifest["files"] if file["rows"]]
+        self.results = work.read_results(self.manifest)
 
     def write_outcomes(self, target: str) -> None:
         """Writes the outcome of each row to Parquet; rows as `OUTCOMES` says."""
+        target = self._qualified(target)
+        if self._is_complete(target, "outcomes"):
+            return
         work, broadside = self.work, self.broadside
+        expected = {
+            file["part"]: expected_states(file, self.results) for file in self.manifest["files"] if file["rows"]}
         self._write(target, "outcomes", self._table(
-            lambda part: export(work, broadside, part), OUTCOMES))
+            lambda part: export(work, broadside, part, expected[part]), OUTCOMES))
 
     def write_dead(self, target: str, registered: Optional[str], max_removed: float) -> None:
         """Writes the tokens of which `broadside prune` keeps no row to Parquet; rows as `DEAD` says.
@@ -62,6 +72,9 @@ class Settlement:
         Raises:
             FleetError: Exit code 2 if more than `max_removed` percent of all rows would go.
         """
+        target = self._qualified(target)
+        if self._is_complete(target, "dead"):
+            return
         work, broadside = self.work, self.broadside
         column = self.manifest["columns"][0]
         table = self._table(
@@ -70,7 +83,8 @@ class Settlement:
         table = table.groupBy("token").sum("removed", "kept").toDF("token", "rows", "kept")
         table = table.filter("rows > 0 and kept = 0").persist()
         try:
-            count = table.groupBy().sum("rows").collect()[0][0] or 0
+            with _one_line():
+                count = table.groupBy().sum("rows").collect()[0][0] or 0
             rows = self.manifest["rows"]
             if rows >= GUARDED_ROWS and count * 100 > max_removed * rows:
                 raise FleetError(
@@ -86,7 +100,10 @@ class Settlement:
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for index in batch.column(0).to_pylist():
-                    yield from rows_of(parts[index])
+                    try:
+                        yield from rows_of(parts[index])
+                    except FleetError as error:
+                        raise FleetError(f"part {parts[index]}: {error.message}") from error
 
         return self.spark.range(0, len(parts), 1, len(parts)).mapInArrow(read, schema)
 
@@ -94,28 +111,84 @@ class Settlement:
         """Commits a table once: an interrupted write is begun again, a foreign one is never replaced."""
         note = self.work.run / f"{name}.json"
         begun = read_json(note)
-        if begun is not None and begun["target"] == target and begun["done"]:
-            return
-        mine = begun is not None and begun["target"] == target
-        if not mine:
-            if self._exists(target):
-                raise FleetError(f"--{name} {target}: exists already: name another path")
-            write_json(note, {"target": target, "done": False})
-        table.write.mode("overwrite").parquet(target)
-        write_json(note, {"target": target, "done": True})
+        if (begun is None or begun["target"] != target) and self._exists(target):
+            raise FleetError(f"--{name} {target}: exists already: name another path")
+        write_json(note, {"target": target, "done": False})
+        with _one_line():
+            table.write.mode("overwrite").parquet(target)
+        write_json(note, {"target": target, "done": True, "ledgers": attempts(self.work, self.parts)})
+
+    def _is_complete(self, target: str, name: str) -> bool:
+        """Whether a table is there that this campaign wrote from the ledgers as they are now."""
+        begun = read_json(self.work.run / f"{name}.json")
+        return (
+            begun is not None and begun["target"] == target and begun["done"] is True
+            and begun.get("ledgers") == attempts(self.work, self.parts) and self._exists(target))
+
+    def _qualified(self, target: str) -> str:
+        """A path as a start from another directory would name it, too."""
+        path, system = self._path(target)
+        return str(system.makeQualified(path).toString())
 
     def _exists(self, target: str) -> bool:
+        path, system = self._path(target)
+        return bool(system.exists(path))
+
+    def _path(self, target: str) -> tuple[Any, Any]:
         jvm: Any = self.spark._jvm
         path = jvm.org.apache.hadoop.fs.Path(target)
-        return bool(path.getFileSystem(self.spark._jsc.hadoopConfiguration()).exists(path))
+        return path, path.getFileSystem(self.spark._jsc.hadoopConfiguration())
 
 
-def export(work: Work, broadside: str, part: int) -> Iterator[pa.RecordBatch]:
-    """The settled rows of a part, as `ledger export` writes them, with the part's number.
+@contextlib.contextmanager
+def _one_line() -> Iterator[None]:
+    """Reports what ended a task as one line: a ledger that can't be read, most likely."""
+    try:
+        yield
+    except FleetError:
+        raise
+    except Exception as error:  # Spark has many kinds.
+        raise FleetError(task_message(error), 5) from error
+
+
+def attempts(work: Work, parts: list[int]) -> dict[str, Optional[str]]:
+    """The last attempt at each part's ledger: what was made from ledgers is made again once one has changed."""
+    return {str(part): work.ledger_attempt(part) for part in parts}
+
+
+def expected_states(file: dict[str, Any], results: dict[int, dict[str, Any]]) -> dict[str, int]:
+    """How many rows of a part have which state, by the summary of its last attempt.
 
     Raises:
-        FleetError: With the export's exit code, after its last row.
+        FleetError: Exit code 5 if the part has not ended, or has other rows than were frozen.
     """
+    part = file["part"]
+    if part not in results:
+        raise FleetError(f"part {part}: its ledger is not that of its result: start the same command again", 5)
+    summary = results[part]["summary"]
+    states = {state: int(summary[state]) for state in STATES if summary.get(state)}
+    if sum(states.values()) != file["rows"]:
+        raise FleetError(
+            f"part {part}: {sum(states.values()):,} of its {file['rows']:,} rows are settled: start the same"
+            " command again", 5)
+    return states
+
+
+def export(
+    work: Work, broadside: str, part: int, expected: dict[str, int]
+) -> Iterator[pa.RecordBatch]:
+    """The settled rows of a part, as `ledger export` writes them, with the part's number.
+
+    Args:
+        work: Where.
+        broadside: The command.
+        part: The part.
+        expected: How many rows have which state.
+
+    Raises:
+        FleetError: With the export's exit code, or 5 if the ledger has other rows, after its last row.
+    """
+    states: Counter[str] = Counter()
     with tempfile.TemporaryFile() as errors, subprocess.Popen(
         [broadside, "ledger", "export", "--ledger", str(work.ledger(part)),
          "--tokens", str(work.part_file(part)), "--format", "jsonl"],
@@ -127,6 +200,7 @@ def export(work: Work, broadside: str, part: int) -> Iterator[pa.RecordBatch]:
                 parse_options=pa.json.ParseOptions(
                     explicit_schema=_EXPORT, unexpected_field_behavior="error"))
             for batch in rows:
+                states.update(batch.column(2).to_pylist())
                 yield pa.RecordBatch.from_arrays(
                     [pa.array([part] * batch.num_rows, pa.int32()), *batch.columns],
                     names=["part", *_EXPORT.names])
@@ -137,7 +211,16 @@ def export(work: Work, broadside: str, part: int) -> Iterator[pa.RecordBatch]:
         if process.wait() != 0:
             errors.seek(0)
             said = errors.read().decode(errors="replace").splitlines() or ["no message"]
-            raise FleetError(f"part {part}: {said[-1]}", max(process.returncode, 1))
+            raise FleetError(said[-1].removeprefix("broadside: "), max(process.returncode, 1))
+    if states != expected:
+        raise FleetError(
+            f"{work.ledger(part)} has {sum(states.values()):,} settled rows ({_counts(states)}), and its last"
+            f" attempt had {sum(expected.values()):,} ({_counts(expected)}): it is an old copy or damaged:"
+            " restore the newest one", 5)
+
+
+def _counts(states: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {state}" for state, count in sorted(states.items())) or "none"
 
 
 def dead(
@@ -171,10 +254,18 @@ def dead(
 def write_report(work: Work, broadside: str, parts: list[int], target: Path) -> None:
     """Writes one page about the campaign, from a ledger that is merged from all parts.
 
-    The merged ledger stays in the work directory, for `ledger find` and `prune`.
+    The merged ledger stays in the work directory, for `ledger find` and `prune`. It is made again once a
+    part's ledger has changed.
     """
-    merged = work.root / "merged"
-    if not (merged / "manifest.json").exists():
-        run(broadside, "ledger", "merge", "--output", str(merged),
+    merged, half = work.root / "merged", work.root / ".merged.new"
+    note = work.run / "merged.json"
+    made = {"ledgers": attempts(work, parts)}
+    if read_json(note) != made or not (merged / "manifest.json").exists():
+        for old in (half, merged):
+            if old.exists():
+                shutil.rmtree(old)
+        run(broadside, "ledger", "merge", "--output", str(half),
             *(str(work.ledger(part)) for part in parts))
+        half.rename(merged)
+        write_json(note, made)
     run(broadside, "report", "--ledger", str(merged), "--output", str(target))

@@ -1,0 +1,180 @@
+"""What a start of the same command does after the campaign is finished, on Spark without a cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zlib
+from collections import Counter
+from typing import Any, Iterator
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from conftest import BROADSIDE, Simulator, token
+
+from broadside_fleet.files import read_json, write_json
+from broadside_fleet.freeze_command import main as freeze
+from broadside_fleet.spark_command import main
+from broadside_fleet.work import Work
+
+ROWS = 3000
+PARTS = 3
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
+    session = (
+        SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1").config("spark.sql.shuffle.partitions", "3").getOrCreate())
+    yield session
+    session.stop()
+
+
+class Campaign:
+    """A small campaign, and the command that sends it."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        self.simulator = simulator
+        self.directory = simulator.directory
+        self.work = Work(self.directory / "work")
+        self.outcomes = self.directory / "outcomes.parquet"
+        pq.write_table(pa.table({"token": [token(n) for n in range(ROWS)], "name": ["x"] * ROWS}),
+                       self.directory / "devices.parquet")
+
+    def start(self, *options: str) -> int:
+        return main([
+            "--input", str(self.directory / "devices.parquet"), "--campaign", str(self.simulator.campaign),
+            "--parts", str(PARTS), "--work", str(self.work.root), "--broadside", BROADSIDE, *options])
+
+    def settle(self, *options: str) -> int:
+        return self.start("--outcomes", str(self.outcomes), *options)
+
+    def send(self, part: int, *options: str) -> int:
+        """An attempt by hand."""
+        return subprocess.run(
+            ["sh", str(self.work.script), str(part), str(PARTS), "--progress", "none", *options],
+            env={**os.environ, "BROADSIDE": BROADSIDE}, capture_output=True).returncode
+
+    def canaries(self) -> list[Any]:
+        return [json.loads(self.work.state("result", part).read_text())["summary"]["guards"]["canary"]
+                for part in range(1, PARTS + 1)]
+
+    def requests(self) -> Counter[str]:
+        self.simulator.end()
+        return Counter(line[4] for line in self.simulator.requests())
+
+
+@pytest.fixture
+def campaign(simulator: Simulator, spark: SparkSession) -> Campaign:
+    return Campaign(simulator)
+
+
+def test_tables_follow_the_ledgers(campaign: Campaign, capsys: pytest.CaptureFixture[str]) -> None:
+    directory, work = campaign.directory, campaign.work
+    report = "--report", str(directory / "page.html")
+    assert campaign.settle(*report) == 0, capsys.readouterr().err
+    assert pq.read_table(campaign.outcomes).num_rows == ROWS
+    note = read_json(work.run / "outcomes.json")
+    # As a start from another directory would name it.
+    assert note and note["target"] == f"file:{campaign.outcomes}" and note["done"]
+    before = campaign.outcomes.stat().st_mtime_ns, (work.root / "merged").stat().st_mtime_ns
+
+    # Nothing has changed: nothing is written.
+    assert campaign.settle(*report) == 0
+    assert (campaign.outcomes.stat().st_mtime_ns, (work.root / "merged").stat().st_mtime_ns) == before
+
+    # A person has continued a part, here with nothing left: its result, the table and the merged ledger follow.
+    result = read_json(work.state("result", 2))
+    assert result
+    write_json(work.state("result", 2), {**result, "code": 6})
+    assert campaign.settle() == 6
+    assert campaign.send(2) == 0
+    assert campaign.settle(*report) == 0
+    assert campaign.outcomes.stat().st_mtime_ns != before[0]
+    assert (work.root / "merged").stat().st_mtime_ns != before[1]
+
+    # The table was deleted; merging was interrupted.
+    shutil.rmtree(campaign.outcomes)
+    (work.root / "merged" / "manifest.json").unlink()
+    (work.root / ".merged.new").mkdir()
+    assert campaign.settle(*report) == 0, capsys.readouterr().err
+    assert pq.read_table(campaign.outcomes).num_rows == ROWS
+    assert not (work.root / ".merged.new").exists()
+    assert set(campaign.requests().values()) == {1}
+
+
+def test_a_table_that_was_there_before_is_never_replaced(
+    campaign: Campaign, capsys: pytest.CaptureFixture[str]
+) -> None:
+    foreign = campaign.directory / "foreign.parquet"
+    foreign.mkdir()
+    (foreign / "mine").touch()
+    for _ in range(2):
+        assert campaign.start("--dead", str(foreign)) == 2
+        assert "exists already: name another path" in capsys.readouterr().err
+    assert [path.name for path in foreign.iterdir()] == ["mine"]
+
+
+def test_an_old_or_damaged_ledger_makes_no_table(
+    campaign: Campaign, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = campaign.work
+    assert campaign.start() == 0
+    ledger, newest = work.ledger(2), campaign.directory / "newest"
+    shutil.copytree(ledger, newest)
+    # A copy from the middle of the attempt: its last records are missing.
+    segment = next(ledger.glob("segment-*"))
+    segment.write_bytes(segment.read_bytes()[:segment.stat().st_size // 2])
+    for table in (str(campaign.outcomes), str(campaign.outcomes)):
+        capsys.readouterr()
+        assert campaign.start("--outcomes", table) == 5
+        errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("broadside_spark: ")]
+        assert len(errors) == 1 and errors[0].startswith("broadside_spark: part 2: "), errors
+        note = read_json(work.run / "outcomes.json")
+        assert note and not note["done"]
+    segment.write_bytes(b"x" * 4096)
+    assert campaign.settle() == 5
+    assert "Traceback" not in capsys.readouterr().err
+    shutil.rmtree(ledger)
+    shutil.copytree(newest, ledger)
+    assert campaign.settle() == 0, capsys.readouterr().err
+    assert pq.read_table(campaign.outcomes).num_rows == ROWS
+    # Lost: it is not begun again, and the campaign is not finished any more.
+    ledger.rename(campaign.directory / "lost")
+    assert campaign.settle() == 2
+    assert set(campaign.requests().values()) == {1}
+
+
+def test_a_canary_is_not_passed_by_starting_again(campaign: Campaign) -> None:
+    """Part 1 was sent without one: the next part has it, and only then the others are told that it passed."""
+    assert freeze(["--input", str(campaign.directory / "devices.parquet"), "--campaign",
+                   str(campaign.simulator.campaign), "--parts", str(PARTS), "--work", str(campaign.work.root),
+                   "--broadside", BROADSIDE]) == 0
+    assert campaign.send(1, "--assume-canary") == 0
+    assert campaign.start("--canary", "50") == 0
+    assert campaign.canaries()[1:] == ["passed", "assumed"]
+    assert set(campaign.requests().values()) == {1}
+
+
+def test_a_canary_without_a_request_proves_nothing(campaign: Campaign) -> None:
+    suppressed = [token(n) for n in range(ROWS) if zlib.crc32(token(n).encode()) % PARTS == 0]
+    (campaign.directory / "suppressed.txt").write_text("\n".join(suppressed) + "\n")
+    text = campaign.simulator.campaign.read_text()
+    campaign.simulator.campaign.write_text(text.replace("{", '{"suppress": "suppressed.txt",', 1))
+    assert campaign.start("--canary", "50") == 0
+    assert campaign.canaries()[1:] == ["passed", "assumed"]
+    assert len(campaign.requests()) == ROWS - len(suppressed)
+
+
+def test_a_state_that_a_power_cut_has_emptied(campaign: Campaign) -> None:
+    assert campaign.start("--canary", "0") == 0
+    campaign.work.state("result", 2).unlink()
+    campaign.work.state("status", 2).write_text("")
+    assert campaign.start("--canary", "0", "--rate", "1000") == 0
