@@ -128,7 +128,8 @@ class PartAttempt:
     def _arguments(self) -> list[str]:
         arguments = [
             "env", f"BROADSIDE={self.sending.broadside}",
-            "sh", str(self.work.script), str(self.part), str(self.manifest["parts"]), "--progress", "json", "--summary", str(self.work.state("summary", self.part)),
+            "sh", str(self.work.script), str(self.part), str(self.manifest["parts"]),
+            "--progress", "json", "--summary", str(self.work.state("summary", self.part)),
         ]
         if self.share is not None:
             arguments += ["--rate", str(self.share)]

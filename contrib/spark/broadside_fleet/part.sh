@@ -21,7 +21,7 @@ list=$frozen/part-$(printf %04d "$part").csv.zst
 ledgers=$work/ledgers
 
 refuse() {
-    echo "broadside: part $part: $1" >&2
+    echo "broadside: $1" >&2
     exit 2
 }
 note() {
@@ -29,7 +29,7 @@ note() {
     sync "$1" "${1%/*}"
 }
 
-line=$(grep "^$part " "$frozen/parts.txt") || refuse "is not in $frozen/parts.txt: is it the right number?"
+line=$(grep "^$part " "$frozen/parts.txt") || refuse "part $part is not in $frozen/parts.txt: is it the right number?"
 rest=${line#* }
 [ "${rest%% *}" = "$parts" ] || refuse "the list was frozen in ${rest%% *} parts, not $parts"
 rest=${rest#* }

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from conftest import BROADSIDE, Simulator, token
+from conftest import BROADSIDE, Simulator, token, wait_for
 
 from broadside_fleet.files import read_json, write_json
 from broadside_fleet.freeze_command import main as freeze
@@ -56,11 +56,22 @@ class Campaign:
     def settle(self, *options: str) -> int:
         return self.start("--outcomes", str(self.outcomes), *options)
 
-    def send(self, part: int, *options: str) -> int:
-        """An attempt by hand."""
-        return subprocess.run(
+    def freeze(self) -> int:
+        """Makes the parts alone."""
+        return freeze([
+            "--input", str(self.directory / "devices.parquet"), "--campaign", str(self.simulator.campaign),
+            "--parts", str(PARTS), "--work", str(self.work.root), "--broadside", BROADSIDE])
+
+    def begin(self, part: int, *options: str) -> subprocess.Popen[bytes]:
+        """Begins an attempt by hand."""
+        return subprocess.Popen(
             ["sh", str(self.work.script), str(part), str(PARTS), "--progress", "none", *options],
-            env={**os.environ, "BROADSIDE": BROADSIDE}, capture_output=True).returncode
+            env={**os.environ, "BROADSIDE": BROADSIDE}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+
+    def send(self, part: int, *options: str) -> int:
+        """An attempt by hand, to its end."""
+        return self.begin(part, *options).wait()
 
     def canaries(self) -> list[Any]:
         return [json.loads(self.work.state("result", part).read_text())["summary"]["guards"]["canary"]
@@ -126,22 +137,31 @@ def test_an_old_or_damaged_ledger_makes_no_table(
     campaign: Campaign, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work = campaign.work
+    ledger, old, newest = work.ledger(2), campaign.directory / "old", campaign.directory / "newest"
+    assert campaign.freeze() == 0
+    attempt = campaign.begin(2, "--assume-canary", "--rate", "200")
+    wait_for(lambda: sum(path.stat().st_size for path in ledger.glob("segment-*")) > 4000, attempt)
+    shutil.copytree(ledger, old, ignore=shutil.ignore_patterns("control"))
+    assert attempt.wait() == 0
     assert campaign.start() == 0
-    ledger, newest = work.ledger(2), campaign.directory / "newest"
     shutil.copytree(ledger, newest)
-    # A copy from the middle of the attempt: its last records are missing.
-    segment = next(ledger.glob("segment-*"))
-    segment.write_bytes(segment.read_bytes()[:segment.stat().st_size // 2])
-    for table in (str(campaign.outcomes), str(campaign.outcomes)):
+
+    def settle(problem: str) -> None:
         capsys.readouterr()
-        assert campaign.start("--outcomes", table) == 5
+        assert campaign.settle() == 5
         errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("broadside_spark: ")]
         assert len(errors) == 1 and errors[0].startswith("broadside_spark: part 2: "), errors
+        assert problem in errors[0] and "Traceback" not in errors[0]
         note = read_json(work.run / "outcomes.json")
         assert note and not note["done"]
-    segment.write_bytes(b"x" * 4096)
-    assert campaign.settle() == 5
-    assert "Traceback" not in capsys.readouterr().err
+
+    # As if it was taken in the middle of the last attempt: of that, no other word is left.
+    shutil.rmtree(ledger)
+    shutil.copytree(old, ledger)
+    shutil.copyfile(newest / "epoch", ledger / "epoch")
+    settle("settled rows")
+    next(ledger.glob("segment-*")).write_bytes(b"x" * 4096)
+    settle("")
     shutil.rmtree(ledger)
     shutil.copytree(newest, ledger)
     assert campaign.settle() == 0, capsys.readouterr().err
@@ -154,9 +174,7 @@ def test_an_old_or_damaged_ledger_makes_no_table(
 
 def test_a_canary_is_not_passed_by_starting_again(campaign: Campaign) -> None:
     """Part 1 was sent without one: the next part has it, and only then the others are told that it passed."""
-    assert freeze(["--input", str(campaign.directory / "devices.parquet"), "--campaign",
-                   str(campaign.simulator.campaign), "--parts", str(PARTS), "--work", str(campaign.work.root),
-                   "--broadside", BROADSIDE]) == 0
+    assert campaign.freeze() == 0
     assert campaign.send(1, "--assume-canary") == 0
     assert campaign.start("--canary", "50") == 0
     assert campaign.canaries()[1:] == ["passed", "assumed"]
