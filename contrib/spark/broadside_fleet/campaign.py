@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
 from .errors import FleetError
-from .files import write_json
+from .files import replacing, write_json
 from .work import Work
 
 # What makes a campaign another one. `payload` and `payload-by` count with the bytes of their files.
@@ -43,6 +42,8 @@ class CampaignFile:
         rate: Requests per second in all; None: unlimited.
         canary: Rows of part 1 that go first; None if the file names none.
         max_invalid: Percent of rows that may be invalid.
+        payload: The bytes of the payload file that are in the digest; None if there is none.
+        payloads_by: Those of the files for single values of a column, by their names.
     """
 
     options: dict[str, Any]
@@ -51,6 +52,8 @@ class CampaignFile:
     rate: Optional[float]
     canary: Optional[int]
     max_invalid: float
+    payload: Optional[bytes]
+    payloads_by: dict[str, bytes]
 
     def write(self, work: Work, campaign_id: str, token_column: str) -> None:
         """Copies the campaign and its payloads into the work directory, for all machines.
@@ -60,16 +63,15 @@ class CampaignFile:
         # Invalid rows are judged over the whole table, before anything is sent: parts are too small for it.
         options = {
             **self.options, "campaign-id": campaign_id, "token-column": token_column, "max-invalid": 100}
-        if "payload" in options:
-            shutil.copyfile(options["payload"], work.frozen / "payload.json")
+        if self.payload is not None:
+            _write(work.frozen / "payload.json", self.payload)
             options["payload"] = "payload.json"
         if "payload-by" in options:
-            column, directory = str(options["payload-by"]).split("=", 1)
             target = work.frozen / "payloads"
             target.mkdir(mode=0o700, exist_ok=True)
-            for path in _payload_files(Path(directory)):
-                shutil.copyfile(path, target / path.name)
-            options["payload-by"] = f"{column}={target.name}"
+            for name, data in self.payloads_by.items():
+                _write(target / name, data)
+            options["payload-by"] = f"{str(options['payload-by']).split('=', 1)[0]}={target.name}"
         write_json(work.campaign, options)
 
 
@@ -90,16 +92,19 @@ def read_campaign(path: Path, broadside: str) -> CampaignFile:
     for name in _IDENTITY:
         digest.update(json.dumps([name, options.get(name)]).encode())
     files: list[Path] = []
+    by: list[Path] = []
+    read: dict[Path, bytes] = {}
     columns: dict[str, None] = {}
     if "payload-by" in options:
         column, directory = str(options["payload-by"]).split("=", 1)
         columns[column] = None
-        files += _payload_files(Path(directory))
+        by = _payload_files(Path(directory))
+        files += by
     if "payload" in options:
         files.append(Path(options["payload"]))
     for file in files:
         try:
-            data = file.read_bytes()
+            data = read[file] = file.read_bytes()
             _collect(json.loads(data), columns)
         except OSError as error:
             raise FleetError(f"{file}: {error.strerror}") from error
@@ -107,11 +112,18 @@ def read_campaign(path: Path, broadside: str) -> CampaignFile:
             raise FleetError(f"{file}: is not JSON: {error}") from error
         digest.update(json.dumps([file.name, hashlib.sha256(data).hexdigest()]).encode())
     _collect(options.get("collapse-id"), columns)
+    payload = read[Path(options["payload"])] if "payload" in options else None
     return CampaignFile(
         options={key: value for key, value in options.items() if key not in _PER_PART},
         columns=list(columns), digest=digest.hexdigest(), rate=_number(options.get("rate")),
         canary=None if "canary" not in options else int(options["canary"]),
-        max_invalid=float(str(options.get("max-invalid", 10)).rstrip("%")))
+        max_invalid=float(str(options.get("max-invalid", 10)).rstrip("%")),
+        payload=payload, payloads_by={file.name: read[file] for file in by})
+
+
+def _write(path: Path, data: bytes) -> None:
+    with replacing(path) as file:
+        file.write(data)
 
 
 def run(*command: str) -> str:

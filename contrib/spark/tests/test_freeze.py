@@ -315,3 +315,24 @@ def test_a_part_whose_ledger_was_lost_is_not_begun_again(table: Table) -> None:
     # With the folder itself lost, for each part that was begun.
     ledgers.rename(table.directory / "elsewhere")
     assert [mode(1), mode(2), mode(3)] == ["--must-resume", "--must-resume", "--resume"]
+
+
+def test_payloads_are_those_of_the_campaigns_identity(table: Table) -> None:
+    """A payload that changes after it was read is not copied; and a file is replaced as a whole."""
+    folder = table.directory / "languages"
+    folder.mkdir()
+    (folder / "de.json").write_text('{"aps":{"alert":"Hallo {{name}}"}}')
+    campaign_file = read_json(table.campaign)
+    assert campaign_file is not None
+    table.campaign.write_text(json.dumps({**campaign_file, "payload-by": "name=languages"}))
+    campaign = read_campaign(table.campaign, BROADSIDE)
+    table.work.make()
+    for path, copy in ((table.directory / "payload.json", "payload.json"), (folder / "de.json", "payloads/de.json")):
+        before = path.read_bytes()
+        path.write_text("{}")
+        campaign.write(table.work, "0123456789abcdef", "token")
+        first = table.work.frozen / copy
+        number = first.stat().st_ino
+        assert first.read_bytes() == before
+        campaign.write(table.work, "0123456789abcdef", "token")
+        assert first.stat().st_ino != number
