@@ -65,8 +65,16 @@ class Sending:
         """Why the campaign ends early, if it does."""
         return self.work.run / "cancel.json"
 
+    @property
+    def start_file(self) -> Any:
+        """The newest start: what is left of earlier ones ends, because the rate is divided without them."""
+        return self.work.run / "start.json"
+
     def cancelled(self) -> Optional[dict[str, Any]]:
-        """What ended this start of the campaign early: `part`, `code`, `message`; else None."""
+        """What ended this start of the campaign early: `start`, `part`, `code`, `message`; else None."""
+        newest = read_json(self.start_file, durable=False)
+        if newest is not None and newest["start"] != self.start:
+            return {**newest, "part": "all", "code": 7, "message": "the driver was started again"}
         cause = read_json(self.cancel_file)
         return cause if cause is not None and cause["start"] == self.start else None
 
@@ -230,5 +238,6 @@ class PartAttempt:
     def _stop_if_cancelled(self) -> None:
         cause = self.sending.cancelled()
         if cause:
-            self._report("ended")
+            if cause["start"] == self.sending.start:
+                self._report("ended")
             raise FleetError(f"part {cause['part']}: {cause['message']}", int(cause["code"]))

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from .attempt import PartAttempt, Sending
 from .errors import FleetError, task_message
-from .files import read_json
+from .files import read_json, write_json
 from .metrics import MetricsEndpoint, MetricsFile, metrics_text
 from .progress import progress_line
 from .rate import RateDivider
@@ -91,6 +91,7 @@ class Driver:
         self.metrics = metrics
         self.divider = None if rate is None else RateDivider(rate)
         self.sending.rate_file.unlink(missing_ok=True)
+        write_json(self.sending.start_file, {"start": self.sending.start})
         self.jobs: list[SparkJob] = []
         self.told: dict[int, str] = {}
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from conftest import wait_for
 
 from broadside_fleet.attempt import PartAttempt, Sending
 from broadside_fleet.errors import FleetError
@@ -112,3 +115,31 @@ def test_a_part_that_waits_says_why(table: Table, monkeypatch: pytest.MonkeyPatc
         time, "sleep", lambda _: reasons.append((read_json(table.work.state("status", 2)) or {}).get("reason")))
     PartAttempt(sending(table, fake), 2).run()
     assert reasons.count("code 7: do this") == 2
+
+
+def test_what_is_left_of_an_earlier_start_ends(table: Table) -> None:
+    """It has a share of a rate that is divided again without it."""
+    table.freeze()
+    fake = FakeBroadside(table.directory, 0)
+    fake.path.write_text(
+        "#!/bin/sh\n"
+        f"trap 'echo ended >>{table.directory}/calls; exit 3' TERM\n"
+        f"echo begun >>{table.directory}/calls\nwhile :; do sleep 0.05; done\n")
+    common = sending(table, fake)
+    write_json(common.start_file, {"start": common.start})
+    errors: list[FleetError] = []
+
+    def send() -> None:
+        try:
+            PartAttempt(common, 2).run()
+        except FleetError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    wait_for(lambda: (table.directory / "calls").exists())
+    write_json(common.start_file, {"start": "newer"})
+    thread.join(20)
+    assert not thread.is_alive() and errors[0].exit_code == 7
+    assert fake.calls() == ["begun", "ended"]
+    assert read_json(table.work.state("status", 2))["state"] == "running"  # It overwrites no newer status.
