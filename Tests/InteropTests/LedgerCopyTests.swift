@@ -113,23 +113,23 @@ struct LedgerCopyTests {
     func `A crash beside the claim leaves a ledger that continues`(isClaimed: Bool) throws {
         let epoch = "\(campaign.ledger)/epoch"
         let words = try String(contentsOfFile: epoch, encoding: .utf8).split(separator: " ")
-        try #require(words.count == 4 && words[0] == "1" && words[1] == "1")
+        try #require(words.count == 4 && words[0] == "2" && words[1] == "2")
         let claim = try #require(try claims(campaign.directory.path).first).dropLast()
-        try "1 2 00112233445566ff \(words[3])".write(
+        try "2 3 00112233445566ff \(words[3])".write(
             toFile: epoch, atomically: false, encoding: .utf8)
         if isClaimed {
             try "00112233445566ff \(campaign.ledger)\n".write(
-                toFile: "\(campaign.directory.path)/\(claim)2", atomically: false, encoding: .utf8)
+                toFile: "\(campaign.directory.path)/\(claim)3", atomically: false, encoding: .utf8)
         }
         try send(60)
         #expect(try server.tally(campaign.tokens).isExact)
-        #expect(try claims(campaign.directory.path) == ["\(claim)3"])
+        #expect(try claims(campaign.directory.path) == ["\(claim)5"])
     }
 
     @Test func `Of two copies that claimed the same attempt one is refused`() throws {
         let epoch = "\(campaign.ledger)/epoch"
         let words = try String(contentsOfFile: epoch, encoding: .utf8).split(separator: " ")
-        try "1 1 00112233445566ff \(words[3])".write(
+        try "2 2 00112233445566ff \(words[3])".write(
             toFile: epoch, atomically: false, encoding: .utf8)
         try send(20, exitCode: 7)
         #expect(try requestCount() == 10)
@@ -158,11 +158,33 @@ struct LedgerCopyTests {
             #expect(read.exitCode == 0, "\(read.errors)")
         }
         let claim = try #require(try claims(campaign.directory.path).first)
-        #expect(claim.hasSuffix(".2"))
+        #expect(claim.hasSuffix(".4"))
         let target = "\(campaign.directory.path)/target"
-        #expect(symlink(target, "\(campaign.directory.path)/\(claim.dropLast())3") == 0)
+        #expect(symlink(target, "\(campaign.directory.path)/\(claim.dropLast())5") == 0)
         try send(60, exitCode: 7)
         #expect(!files.fileExists(atPath: target))
+    }
+
+    @Test(arguments: [[], ["--part", "1/2", "--campaign-id", "0123456789abcdef"]])
+    func `A copy that was made while the last attempt was sending is refused`(part: [String]) throws
+    {
+        let ledger = "\(campaign.directory.path)/running"
+        let options = ["--ledger", ledger] + part
+        let run = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint, options + ["--rate", "20", "--control", "\(ledger)-control"]),
+            in: campaign.directory)
+        defer { run.send(signal: SIGKILL) }
+        // Ten rows of the ledger of `init` came first.
+        try run.wait { try requestCount() > 15 }
+        let copy = "\(campaign.directory.path)/copy"
+        try files.copyItem(atPath: ledger, toPath: copy)
+        #expect(try run.wait().exitCode == 0)
+        try files.removeItem(atPath: ledger)
+        try files.moveItem(atPath: copy, toPath: ledger)
+        let refused = try campaign.send(to: server.endpoint, options + ["--resume"])
+        #expect(refused.exitCode == 7 && refused.errors.contains("is an old copy"))
+        #expect(try requestCount() == 70)
     }
 
     @Test func `A list that turns out to be wrong leaves no claim behind`() throws {

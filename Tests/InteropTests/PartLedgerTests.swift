@@ -72,7 +72,7 @@ struct PartLedgerTests {
     @Test func `A part's ledger without its claim is refused, and says what to do`() throws {
         let place = path("place")
         try files.createDirectory(atPath: place, withIntermediateDirectories: false)
-        let claim = ".broadside-\(Self.id)-1-2.1"
+        let claim = ".broadside-\(Self.id)-1-2.2"
         try files.moveItem(atPath: path(claim), toPath: "\(place)/\(claim)")
         let refused = try send(1, exitCode: 7)
         #expect(refused.errors.contains("\(claim) beside it, or, if no other copy"))

@@ -220,6 +220,7 @@ struct LiveRun {
         let message = conclusion.message(advice, summary, plan)
         monitor.end(summary, stop: conclusion.record, message: message, now: Clock.now())
         awaitTelemetry(monitor, signals)
+        if conclusion.ownsLedger, !monitor.isSaving { session.claimEnd() }
         try summary.write(to: plan.options)
         try monitor.writeReport(summary, cause: conclusion.cause, advice: advice, now: Clock.now())
         if conclusion.cause == .complete, let warning = summary.emptyHandedWarning {
@@ -289,9 +290,7 @@ struct LiveRun {
             conclusion.isWhole
             ? (try? source.contentHash { isStop(signals.wait(milliseconds: 0)) }) ?? nil
             : nil
-        // What the disk refused once it may refuse again: the segments speak for themselves.
-        if case .ledgerFailed = conclusion.cause { return }
-        if conclusion.cause == .superseded || conclusion.cause == .ledgerGone { return }
+        guard conclusion.ownsLedger else { return }
         rememberCanary()
         try session.end(
             lengths: threads.map(\.segmentLength), rows: endRow, listByteCount: list.byteCount,

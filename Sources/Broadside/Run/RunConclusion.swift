@@ -41,6 +41,13 @@ struct RunConclusion {
     /// As the ledger keeps it.
     var record: StopRecord { StopRecord(cause, wasAnswered: wasAnswered) }
 
+    /// The ledger is this run's, and takes what is recorded.
+    var ownsLedger: Bool {
+        // What the disk refused once it may refuse again: the segments speak for themselves.
+        if case .ledgerFailed = cause { return false }
+        return cause != .superseded && cause != .ledgerGone
+    }
+
     /// The list is wrong, and that was found before anything was sent.
     var isWrongList: Bool {
         guard case .tooManyInvalid = cause else { return false }

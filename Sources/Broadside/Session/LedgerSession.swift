@@ -138,6 +138,13 @@ final class LedgerSession {
         return warning
     }
 
+    /// Claims the next attempt once more at the end: a copy of the ledger that was made while this run was
+    /// sending is an old one from now on. What was recorded stays true if that is not possible.
+    func claimEnd() {
+        guard !isFinishedAlready, directory.claim != nil else { return }
+        _ = try? directory.claimAttempt(manifest)
+    }
+
     private static func otherCampaign(
         _ directory: LedgerDirectory, _ difference: String
     ) -> BroadsideError {
