@@ -65,7 +65,7 @@ package final class LedgerDirectory {
             throw .usage(
                 "ledger",
                 "\(path) holds no ledger, and --must-resume begins none: put the ledger back, "
-                    + "or leave --must-resume out to send the whole campaign")
+                    + "or, if nothing of this campaign was ever sent, leave --must-resume out")
         }
         guard resumes, fileExists(path) else { return try create(path) }
         guard try isBegun(path) else {
