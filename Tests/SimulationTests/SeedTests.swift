@@ -19,7 +19,7 @@ import Testing
         #expect(grown >= 2)
     }
 
-    @Test(arguments: [UInt64(21), 37, 45, 101])
+    @Test(arguments: [UInt64(21), 37, 45, 117])
     func `Campaigns to a legacy gateway are checked, too`(seed: UInt64) {
         let result = runSeed(seed)
         #expect(result.failure == nil)
