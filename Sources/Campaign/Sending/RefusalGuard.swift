@@ -9,7 +9,7 @@ public import APNs
 ///
 /// A response after which its row is sent again (429, 5xx) neither counts for `--abort-after` nor interrupts
 /// what counts: it says nothing of the campaign, and a server that is busy now and then would switch the
-/// guard off. Until the first 200 nor does one about a token: a dead one here and there is no sign that
+/// guard off. Until the first 200 nor does one about a token: a dead one here and there does not show that
 /// anybody can be reached.
 public struct RefusalGuard: ~Copyable {
     /// Why a campaign stops.
