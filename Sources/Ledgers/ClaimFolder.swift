@@ -5,12 +5,10 @@ import Support
 /// A folder with claims in it: files beside ledgers, each of which shows that an attempt at a campaign
 /// began. They are made with O_EXCL, so that of two copies of a ledger only one makes it, on NFS as well.
 final class ClaimFolder {
-    /// The most bytes of a claim: a nonce, and the ledger's path.
-    private static let claimLimit = 1 << 14
-
     /// The content of a claim.
     enum Content: Equatable {
-        case claim(nonce: String, ledger: String)
+        /// Behind its text, up to where the segments of its attempt are durable.
+        case claim(nonce: String, ledger: String, [DurablePosition])
         /// The attempt that made it ended before it was written: it read and sent nothing.
         case unfinished
         /// Something else has its name.
@@ -71,14 +69,17 @@ final class ClaimFolder {
             name(number), in: descriptor, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return errno == ELOOP ? .foreign : .unreadable(errno) }
         defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: Self.claimLimit)
+        var bytes = [UInt8](repeating: 0, count: DurablePosition.claimByteCount)
         let count = SystemCall.read(file, &bytes)
         guard count >= 0 else { return .unreadable(errno) }
-        let text = String(decoding: bytes.prefix(count), as: UTF8.self)
+        let content = bytes.prefix(count)
+        let text = String(
+            decoding: content.prefix(DurablePosition.start).prefix { $0 != 0 }, as: UTF8.self)
         guard text.last == "\n" else { return .unfinished }
         let words = text.dropLast().split(separator: " ", maxSplits: 1)
         guard words.count == 2 else { return .foreign }
-        return .claim(nonce: String(words[0]), ledger: String(words[1]))
+        return .claim(
+            nonce: String(words[0]), ledger: String(words[1]), DurablePosition.all(in: content))
     }
 
     /// Makes a claim, which is durable then.
@@ -89,8 +90,13 @@ final class ClaimFolder {
             name(number), in: descriptor, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
             0o600)
         guard file >= 0 else { return -errno }
-        let bytes = Array("\(nonce) \(ledger)\n".utf8)
+        // All of it now: a disk that is full later must not keep positions from being noted.
+        var bytes = [UInt8](repeating: 0, count: DurablePosition.claimByteCount)
+        let text = Array("\(nonce) \(ledger)\n".utf8.prefix(DurablePosition.start))
+        bytes.replaceSubrange(..<text.count, with: text)
         let written = SystemCall.write(file, bytes.rawSpan)
+        // Not what it is if it was removed, whatever the umask.
+        fchmod(file, 0o600)
         guard written == bytes.count, fsync(file) == 0, syncNames(in: descriptor) else {
             let code = written >= 0 && written < bytes.count ? ENOSPC : errno
             close(file)
@@ -100,8 +106,9 @@ final class ClaimFolder {
         return file
     }
 
-    /// Empties and removes the claims that a newer one replaces, so that those who made them notice.
-    /// NFS keeps a file that a process of the same machine holds open under another name: it is empty then.
+    /// Removes the claims that a newer one replaces, so that those who made them notice. NFS keeps a file
+    /// that a process of the same machine holds open under another name: it is without any permission, and
+    /// empty until that process notes a position.
     ///
     /// - Returns: 0, or the number of the error.
     func remove(below number: UInt32) throws(BroadsideError) -> Int32 {
@@ -110,7 +117,10 @@ final class ClaimFolder {
                 name(older), in: descriptor,
                 O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
             guard file >= 0 || errno == ENOENT || errno == ELOOP else { return errno }
-            if file >= 0 { close(file) }
+            if file >= 0 {
+                fchmod(file, 0)
+                close(file)
+            }
             guard SystemCall.unlink(name(older), in: descriptor) == 0 || errno == ENOENT else {
                 return errno
             }

@@ -8,6 +8,9 @@ import TLS
 extension LedgerDirectory {
     /// The ledger's own record of its attempts.
     static let epochName = "epoch"
+    /// Says that the segments were written by `ledger repair`: they may be shorter than those of the last
+    /// attempt, of which the claim knows.
+    static let repairedName = "repaired"
     /// The most bytes of such a record.
     private static let epochLimit = 1 << 14
 
@@ -37,9 +40,9 @@ extension LedgerDirectory {
         let own = try attemptRecord()
         var before = own.flatMap { $0.parent == here.path ? nil : folder($0.parent, manifest) }
         let inBefore = try before.map { (folder) throws(BroadsideError) in
-            try newestClaim(folder, own)
+            try newestClaim(folder, own, manifest)
         }
-        let inHere = try newestClaim(here, own)
+        let inHere = try newestClaim(here, own, manifest)
         // An empty folder where the ledger was: another file system, or nobody's place any more.
         if inBefore == 0 { before = nil }
         let newest = max(inHere, inBefore ?? 0)
@@ -94,6 +97,8 @@ extension LedgerDirectory {
         record.confirmed = next
         record.parent = here.path
         try replace(Self.epochName, with: record.encoded)
+        // The new claim knows of no segment yet.
+        removeFile(Self.repairedName)
         try step(.confirmed)
         // Only now are segments read: an older attempt that still sees its claim has reserved what it
         // sends before they are.
@@ -115,7 +120,7 @@ extension LedgerDirectory {
         let number = try here.newest()
         guard number > 0 else { return }
         var begun = "a ledger"
-        if case .claim(_, let ledger) = here.read(number) { begun = ledger }
+        if case .claim(_, let ledger, _) = here.read(number) { begun = ledger }
         throw BroadsideError(
             option: "ledger",
             "the ledger of part \(part.text) of campaign \(manifest.campaign) was lost or moved: "
@@ -159,7 +164,7 @@ extension LedgerDirectory {
 
     /// The newest claim in a folder; 0 if there is none.
     private func newestClaim(
-        _ claims: ClaimFolder, _ own: AttemptRecord?
+        _ claims: ClaimFolder, _ own: AttemptRecord?, _ manifest: Manifest
     ) throws(BroadsideError) -> UInt32 {
         let number = try claims.newest()
         guard number > 0 else { return 0 }
@@ -167,7 +172,9 @@ extension LedgerDirectory {
         guard number == own.claimed else { return number }
         switch claims.read(number) {
         case .unfinished: return number
-        case .claim(own.nonce, _): return number
+        case .claim(own.nonce, _, let positions):
+            try checkSegments(positions, claims.claimPath(number), manifest)
+            return number
         case .claim, .foreign: throw oldCopy(claims, number)
         case .unreadable(let code):
             throw BroadsideError(
@@ -178,9 +185,35 @@ extension LedgerDirectory {
         }
     }
 
+    /// Checks that the segments have what was durable before the last attempt sent rows: a copy of the
+    /// ledger that was made while it was sending has less, and would send rows again.
+    private func checkSegments(
+        _ positions: [DurablePosition], _ claim: String, _ manifest: Manifest
+    ) throws(BroadsideError) {
+        guard !fileExists("\(path)/\(Self.repairedName)") else { return }
+        let known = Set(manifest.epochs.map(\.number))
+        for durable in positions {
+            let name = LedgerFormat.segmentName(epoch: durable.epoch, reactor: durable.reactor)
+            let found = SystemCall.linkStatus("\(path)/\(name)").map { UInt64($0.st_size) }
+            // A segment that the manifest knows, and that is gone or has no header, was lost: that is said
+            // where it is read.
+            let header = UInt64(LedgerFormat.segmentHeaderByteCount)
+            if found ?? 0 < header, known.contains(durable.epoch) { continue }
+            guard found ?? 0 < durable.position else { continue }
+            throw BroadsideError(
+                option: "ledger",
+                "\(path) is an old copy, or damaged: \(name) "
+                    + (found.map { "has \($0) bytes" } ?? "is missing")
+                    + ", and \(durable.position) were on disk (\(claim)) when rows were sent: resume the "
+                    + "newest copy; if that is lost, \(repairAdvice), which sends again what was sent "
+                    + "after this copy was made",
+                exitCode: ExitCode.inUse)
+        }
+    }
+
     private func oldCopy(_ claims: ClaimFolder, _ number: UInt32) -> BroadsideError {
         var other = "another directory"
-        if case .claim(_, let ledger) = claims.read(number) { other = ledger }
+        if case .claim(_, let ledger, _) = claims.read(number) { other = ledger }
         if other == absolutePath(path) { other = "another copy of it" }
         return BroadsideError(
             option: "ledger",

@@ -93,7 +93,10 @@ package final class LedgerDirectory {
     package func discardCampaign() {
         guard let names = try? names() else { return }
         discardClaim()
-        let files = ["manifest.json", Self.manifestCopyName, "telemetry.json", Self.epochName]
+        let files = [
+            "manifest.json", Self.manifestCopyName, "telemetry.json", Self.epochName,
+            Self.repairedName,
+        ]
         let own = Self.preparations + files + files.map { ".\($0).new" } + [Self.controlName]
         for name in names.sorted()
         where own.contains(name) || LedgerFormat.parseSegmentName(name) != nil {

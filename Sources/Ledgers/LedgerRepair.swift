@@ -92,6 +92,9 @@ private struct Repair {
                 manifest = salvage.repairedManifest(lengths: lengths, isFinished: true)
                 _ = try check(manifest, in: target, relies: salvage.reliesOnOrder)
             }
+            // Before the manifest, without which there is no ledger that a run could continue.
+            try target.replace(
+                LedgerDirectory.repairedName, with: Array("by ledger repair\n".utf8))
             try target.save(manifest)
             words += unreadable
             return text(salvage, summary, undatedCount: undatedCount, others: words)

@@ -26,6 +26,12 @@ internal import CLiburing
         unsafe ring_link_count(memory.baseAddress)
     }
 
+    /// The file's permission bits.
+    public var permissions: UInt32 {
+        // SAFETY: as for `linkCount`.
+        unsafe ring_permissions(memory.baseAddress)
+    }
+
     /// The file's size.
     public var byteCount: UInt64 {
         // SAFETY: as for `linkCount`.

@@ -130,14 +130,28 @@ extension Ring {
         }
     }
 
-    /// Asks for the status of an open file, as its server knows it; `FileStatus` holds it, and stays
-    /// until the completion. Result: 0, or a negative errno.
+    /// Writes bytes to an open file and then, whether they were written or not, asks for its status, as its
+    /// server knows it. `FileStatus` holds it; it and the bytes stay until the completion, of which there
+    /// is one, and a second one only if the bytes were not written. Result: 0, or a negative errno.
     ///
-    /// - Parameter descriptor: The open file.
-    /// - Parameter status: What is filled in.
-    public mutating func status(
-        of descriptor: Int32, into status: borrowing FileStatus, userData: UInt64
+    /// - Parameters:
+    ///   - descriptor: The open file.
+    ///   - offset: Bytes from the file's start.
+    ///   - status: What is filled in.
+    ///   - failure: The `userData` of a completion that says that the bytes were not written.
+    public mutating func write(
+        _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: UInt64,
+        thenStatusInto status: borrowing FileStatus, userData: UInt64, failure: UInt64
     ) {
+        // Both are submitted together, else the second would not wait for the first.
+        makeRoom(for: 2)
+        queue(failure) { entry in
+            // SAFETY: as in `write`; so few bytes fit into 32 bits.
+            unsafe io_uring_prep_write(
+                entry, descriptor, bytes.baseAddress, UInt32(bytes.count), offset)
+            unsafe entry.pointee.flags |= UInt8(
+                1 << IOSQE_IO_HARDLINK_BIT | 1 << IOSQE_CQE_SKIP_SUCCESS_BIT)
+        }
         queue(userData) { entry in
             // SAFETY: the entry is this call's alone (see `queue`); the caller leaves the status to the
             // kernel until the completion, and it has as many bytes as a `struct statx`.

@@ -103,13 +103,25 @@ import Glibc
         unsafe Int(io_uring_sq_ready(ring))
     }
 
+    /// Operations that can be queued before something has to be submitted.
+    var freeCount: Int {
+        // SAFETY: as for `queuedCount`.
+        unsafe Int(io_uring_sq_space_left(ring))
+    }
+
     /// A free submission queue entry and its scratch slot; submits where the queue is full.
     mutating func entry() -> UnsafeMutablePointer<io_uring_sqe> {
-        // SAFETY: `ring` is set up; an entry of liburing's is free until the next submission, and
-        // not nil behind the loop.
-        var entry = unsafe io_uring_get_sqe(ring)
+        makeRoom(for: 1)
+        // SAFETY: `ring` is set up, and there is room in it; an entry of liburing's is free until the
+        // next submission.
+        return unsafe io_uring_get_sqe(ring)!
+    }
+
+    /// Submits what is queued if not so many entries are free.
+    mutating func makeRoom(for count: Int) {
         var attempts = 0
-        while unsafe entry == nil {
+        // SAFETY: `ring` is set up.
+        while freeCount < count {
             let result = unsafe io_uring_submit(ring)
             attempts += 1
             // EAGAIN and EBUSY pass when the kernel has memory, or room for completions, again.
@@ -117,9 +129,7 @@ import Glibc
                 (result >= 0 || result == -EINTR || result == -EAGAIN || result == -EBUSY)
                     && attempts < 100_000, "the kernel takes no submissions")
             if result < 0 { unsafe _ = io_uring_get_events(ring) }
-            unsafe entry = io_uring_get_sqe(ring)
         }
-        return unsafe entry!
     }
 
     /// The scratch slot that lives as long as the entry does: until it was submitted

@@ -201,8 +201,8 @@ extension Simulation {
             close(link(of: slot, reactor))
         case .write(let bytes, let offset):
             write(bytes, at: Int(offset), for: reactor)
-        case .sync:
-            sync(for: reactor)
+        case .sync(let position):
+            sync(position: position, for: reactor)
         }
     }
 

@@ -165,9 +165,26 @@ struct LedgerCopyTests {
         #expect(!files.fileExists(atPath: target))
     }
 
-    @Test(arguments: [[], ["--part", "1/2", "--campaign-id", "0123456789abcdef"]])
-    func `A copy that was made while the last attempt was sending is refused`(part: [String]) throws
-    {
+    /// What became of the original after the copy was made in the middle of its last attempt.
+    enum Original: CaseIterable {
+        case ended, killed, runs
+    }
+
+    private static let parts = [[], ["--part", "1/2", "--campaign-id", "0123456789abcdef"]]
+
+    /// A copy by a command that copies sockets; once more if a file that is replaced was gone meanwhile.
+    private func copy(_ ledger: String, to path: String, beside run: Subprocess) throws {
+        try run.wait {
+            try? files.removeItem(atPath: path)
+            return (try? Subprocess.run("/bin/cp", ["-a", ledger, path], in: campaign.directory))
+                != nil
+        }
+    }
+
+    @Test(arguments: Original.allCases, parts)
+    func `A copy that was made while the last attempt was sending is refused`(
+        original: Original, part: [String]
+    ) throws {
         let ledger = "\(campaign.directory.path)/running"
         let options = ["--ledger", ledger] + part
         let run = try Broadside.start(
@@ -176,19 +193,67 @@ struct LedgerCopyTests {
         defer { run.send(signal: SIGKILL) }
         try run.wait { files.fileExists(atPath: "\(ledger)/control") }
         let copy = "\(campaign.directory.path)/copy"
-        // By a command that copies sockets, and once more if a file that is replaced was gone meanwhile.
-        try run.wait {
-            try? files.removeItem(atPath: copy)
-            return (try? Subprocess.run("/bin/cp", ["-a", ledger, copy], in: campaign.directory))
-                != nil
+        try self.copy(ledger, to: copy, beside: run)
+        let sent = try requestCount()
+        try run.wait { try requestCount() > sent + 12 }
+        switch original {
+        case .ended: #expect(try run.wait().exitCode == 0)
+        case .killed:
+            run.send(signal: SIGKILL)
+            _ = try run.wait()
+        case .runs: break
         }
-        #expect(try run.wait().exitCode == 0)
+        if original == .ended {
+            try files.removeItem(atPath: ledger)
+            try files.moveItem(atPath: copy, toPath: ledger)
+        }
+        let before = try requestCount()
+        let place = original == .ended ? ledger : copy
+        for _ in 0..<2 {
+            let refused = try campaign.send(
+                to: server.endpoint, ["--ledger", place, "--resume"] + part)
+            #expect(refused.exitCode == 7, "\(refused.errors)")
+            #expect(refused.errors.contains("is an old copy"), "\(refused.errors)")
+            #expect(refused.errorLines.count == 1, "\(refused.errors)")
+        }
+        if original == .runs { #expect(try run.wait().exitCode == 0) }
+        if original == .killed {
+            #expect(try requestCount() == before)
+            // The original is as it was.
+            let resumed = try campaign.send(
+                to: server.endpoint, ["--resume"] + options)
+            #expect([0, 6].contains(resumed.exitCode), "\(resumed.errors)")
+        }
+        // Ten of another campaign, and of this one no row twice.
+        let events = try server.events().filter { $0.fields != nil }
+        #expect(events.count <= 70 && (original == .killed || events.count == 70))
+    }
+
+    @Test func `An old copy continues once it was repaired, if a person wants that`() throws {
+        let ledger = "\(campaign.directory.path)/running"
+        let run = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--ledger", ledger, "--rate", "5"]),
+            in: campaign.directory)
+        defer { run.send(signal: SIGKILL) }
+        try run.wait { files.fileExists(atPath: "\(ledger)/control") }
+        let copy = "\(campaign.directory.path)/copy"
+        try self.copy(ledger, to: copy, beside: run)
+        let sent = try requestCount()
+        try run.wait { try requestCount() > sent + 12 }
+        run.send(signal: SIGKILL)
+        _ = try run.wait()
         try files.removeItem(atPath: ledger)
-        try files.moveItem(atPath: copy, toPath: ledger)
-        let refused = try campaign.send(to: server.endpoint, options + ["--resume"])
-        #expect(refused.exitCode == 7, "\(refused.errors)")
-        #expect(refused.errors.contains("is an old copy"), "\(refused.errors)")
-        #expect(try requestCount() == 70)
+        let repaired = "\(copy)-repaired"
+        let refused = try send(60, ledger: copy, exitCode: 7)
+        #expect(refused.errors.contains("--output \(repaired) "), "\(refused.errors)")
+        let made = try Broadside.run(
+            ["ledger", "repair", "--ledger", copy, "--output", repaired], in: campaign.directory)
+        #expect(made.exitCode == 0, "\(made.errors)")
+        let resumed = try campaign.send(
+            to: server.endpoint, ["--ledger", repaired, "--resume"])
+        #expect([0, 6].contains(resumed.exitCode), "\(resumed.errors)")
+        #expect(!files.fileExists(atPath: "\(repaired)/repaired"))
+        try send(60, ledger: copy, exitCode: 7)
     }
 
     @Test func `A list that turns out to be wrong leaves no claim behind`() throws {

@@ -137,6 +137,56 @@ struct ClaimTests {
         }
     }
 
+    /// A segment of a run, with so many bytes.
+    private func segment(_ epoch: UInt32, _ reactor: UInt16, bytes: Int) throws {
+        let name = LedgerFormat.segmentName(epoch: epoch, reactor: reactor)
+        try Data(count: bytes).write(
+            to: URL(filePath: "\(directory.path)/one/ledger/\(name)"))
+    }
+
+    /// Writes down in a claim what a run writes down behind a sync.
+    private func note(_ durable: DurablePosition, claim: Int) throws {
+        let path = "\(directory.path)/one/.broadside-0123456789abcdef-2-3.\(claim)"
+        let file = try FileHandle(forUpdating: URL(filePath: path))
+        try file.seek(toOffset: durable.offset)
+        let words = [durable.words.0, durable.words.1]
+        try file.write(contentsOf: words.withUnsafeBytes { Data($0) })
+        try file.close()
+    }
+
+    @Test func `A ledger whose segments lack what was durable is refused, and claims nothing`()
+        throws
+    {
+        #expect(try start("one/ledger") == 0)
+        let claim = try claims("one")
+        try segment(4, 0, bytes: 1000)
+        try segment(4, 255, bytes: 0x1_2345)
+        try note(DurablePosition(epoch: 4, reactor: 0, position: 1000), claim: 1)
+        try note(DurablePosition(epoch: 4, reactor: 255, position: 0x1_2345), claim: 1)
+        // What was recorded behind it, and not synced, may be there or not.
+        try segment(4, 0, bytes: 1001)
+        for reactor: UInt16 in [0, 255] {
+            let whole = reactor == 0 ? 1000 : 0x1_2345
+            try segment(4, reactor, bytes: whole - 1)
+            for _ in 0..<2 { #expect(try start("one/ledger") == 7) }
+            try segment(4, reactor, bytes: whole)
+        }
+        // A run that this copy's manifest does not know.
+        let gone = "\(directory.path)/one/ledger/" + LedgerFormat.segmentName(epoch: 4, reactor: 0)
+        try files.removeItem(atPath: gone)
+        #expect(try start("one/ledger") == 7)
+        #expect(try claims("one") == claim)
+        // A repaired ledger is shorter; a person decided that it is the one that continues.
+        try Data().write(to: URL(filePath: "\(directory.path)/one/ledger/repaired"))
+        #expect(try start("one/ledger") == 0)
+        #expect(!files.fileExists(atPath: "\(directory.path)/one/ledger/repaired"))
+        // The new claim knows nothing of the old one's segments.
+        #expect(try start("one/ledger") == 0)
+        try segment(5, 0, bytes: 10)
+        try note(DurablePosition(epoch: 5, reactor: 0, position: 11), claim: 3)
+        #expect(try start("one/ledger") == 7)
+    }
+
     @Test func `What is not a claim of the ledger's own number is another copy's`() throws {
         #expect(try start("one/ledger") == 0)
         let claim = "\(directory.path)/one/.broadside-0123456789abcdef-2-3.1"

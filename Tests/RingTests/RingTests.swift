@@ -52,24 +52,62 @@ import Testing
         #expect(order == [0, 1, 2, 3, 4])
     }
 
-    @Test func anOpenFileIsKnownToBeRemovedOrEmptied() throws {
+    @Test func anOpenFileIsWrittenToAndThenKnownToBeRemoved() throws {
         var harness = try RingHarness()
         let path = "/tmp/ring-status-\(getpid())"
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         try #require(file >= 0)
         defer { close(file) }
-        #expect(write(file, "claim", 5) == 5)
         let status = FileStatus()
-        for step in 0..<3 {
-            if step == 1 { #expect(truncate(path, 0) == 0) }
-            if step == 2 { #expect(unlink(path) == 0) }
-            harness.ring.status(of: file, into: status, userData: UInt64(step))
-            #expect(try #require(try harness.next(UInt64(step))).result == 0)
-            let (links, bytes) = (status.linkCount, status.byteCount)
-            #expect(links == (step < 2 ? 1 : 0) && bytes == (step == 0 ? 5 : 0))
+        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 16, alignment: 8)
+        defer { bytes.deallocate() }
+        func ask(_ descriptor: Int32, _ step: Int) throws -> Completion? {
+            harness.ring.write(
+                descriptor, UnsafeRawBufferPointer(bytes), at: UInt64(16 * step),
+                thenStatusInto: status, userData: UInt64(step), failure: 100)
+            return try harness.next(UInt64(step))
         }
-        harness.ring.status(of: -1, into: status, userData: 9)
-        #expect(try #require(try harness.next(9)).result == -EBADF)
+        for step in 0..<4 {
+            if step == 1 { #expect(truncate(path, 0) == 0) }
+            if step == 2 { #expect(fchmod(file, 0) == 0) }
+            if step == 3 { #expect(unlink(path) == 0) }
+            bytes.storeBytes(of: 1000 + step, as: Int.self)
+            #expect(try #require(try ask(file, step)).result == 0)
+            // The status is that behind the write, and a write is no completion.
+            #expect(status.byteCount == UInt64(16 * step + 16))
+            #expect(status.linkCount == (step < 3 ? 1 : 0))
+            #expect(status.permissions == (step < 2 ? 0o600 : 0))
+            var written = 0
+            #expect(pread(file, &written, 8, off_t(16 * step)) == 8 && written == 1000 + step)
+        }
+        // Of a file that can't be written to, the status is known all the same.
+        let readOnly = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        defer { close(readOnly) }
+        #expect(try #require(try ask(readOnly, 4)).result == 0)
+        #expect(status.linkCount == 1)
+        #expect(try #require(try harness.next(100)).result == -EBADF)
+        #expect(try #require(try ask(-1, 5)).result == -EBADF)
+    }
+
+    /// Where the two would not fit into the queue together, they would not be linked.
+    @Test func aWriteAndItsStatusAreSubmittedTogether() throws {
+        var harness = try RingHarness()
+        let path = "/tmp/ring-full-\(getpid())"
+        let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        try #require(file >= 0)
+        defer { close(file) }
+        unlink(path)
+        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 16, alignment: 8)
+        defer { bytes.deallocate() }
+        let status = FileStatus()
+        harness.ring.cancel(77, userData: 1)
+        while harness.ring.freeCount > 1 { harness.ring.cancel(77, userData: 1) }
+        harness.ring.write(
+            file, UnsafeRawBufferPointer(bytes), at: 0, thenStatusInto: status, userData: 2,
+            failure: 3)
+        #expect(harness.ring.queuedCount == 2)
+        #expect(try #require(try harness.next(2)).result == 0)
+        #expect(status.byteCount == 16)
     }
 
     @Test func theWaitEndsInTime() throws {

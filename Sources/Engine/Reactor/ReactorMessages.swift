@@ -17,9 +17,9 @@ package import Ring
     case close(connection: Int)
     /// Write bytes of the ledger's segment at an offset; answered by `wrote`, perhaps with fewer.
     case write(bytes: UnsafeRawBufferPointer, offset: UInt64)
-    /// Make what was written to the segment durable, then check that no newer attempt has claimed the
-    /// ledger; answered by `synced` or `superseded`.
-    case sync
+    /// Make what was written to the segment durable, note in the claim on the ledger up to where that is,
+    /// and check that no newer attempt has made another one; answered by `synced` or `superseded`.
+    case sync(position: UInt64)
     /// Hand over the next rows, at most about so many; answered by `chunk` or `listEnded`.
     case requestChunk(rowLimit: Int)
 }

@@ -66,7 +66,7 @@ struct SegmentRecorder: ~Copyable {
             wanted <= ledger.writtenPosition || demand.waitsForWritten
         {
             syncing = ledger.writtenPosition
-            submissions.append(.sync)
+            submissions.append(.sync(position: ledger.writtenPosition))
         }
     }
 

@@ -121,8 +121,8 @@ package final class ReactorThread: @unchecked Sendable {
         // The kernel may read the machine's memory until the driver's ring has ended: it ends first.
         do {
             var driver = try RingDriver<Records>(
-                slots: machine.slotCount, segment: segment, claim: claim, inbox: inbox,
-                services: services, reactor: reactor)
+                slots: machine.slotCount, segment: segment, claim: claim, epoch: epoch,
+                inbox: inbox, services: services, reactor: reactor)
             try driver.run(&machine)
         } catch {
             let cause = StopCause.failed(detail: "\(error)")

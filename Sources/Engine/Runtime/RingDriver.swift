@@ -10,7 +10,7 @@ import Support
     /// in the lower bytes.
     private enum Operation: UInt64 {
         case connect = 1
-        case receive, send, cancel, close, write, sync, claim, inbox
+        case receive, send, cancel, close, write, sync, position, claim, inbox
     }
 
     /// A slot's socket and what of it is under way.
@@ -31,6 +31,13 @@ import Support
     private let claim: Int32
     /// The kernel may fill it in until the ring has ended, which is before this is freed: see `deinit`.
     private let claimStatus: FileStatus
+    // SAFETY: as many bytes as a position has, which the kernel reads from behind a sync up to the
+    // completion of the claim's status; freed in `deinit`, once the ring has ended.
+    private let claimPosition: UnsafeMutableRawBufferPointer
+    /// The run's number in the ledger.
+    private let epoch: UInt32
+    /// What the sync in flight makes durable.
+    private var syncing: UInt64 = 0
     private let inbox: Inbox
     private let services: ReactorServices
     private let reactor: Int
@@ -48,27 +55,30 @@ import Support
     static var bufferSize: Int { 32_768 }
 
     init(
-        slots: Int, segment: Int32, claim: Int32, inbox: Inbox, services: ReactorServices,
-        reactor: Int
+        slots: Int, segment: Int32, claim: Int32, epoch: UInt32, inbox: Inbox,
+        services: ReactorServices, reactor: Int
     ) throws(RingError) {
         ring = try Self.makeRing()
         sockets = Array(repeating: Slot(), count: slots)
         self.segment = segment
         self.claim = claim
         claimStatus = FileStatus()
+        self.epoch = epoch
         self.inbox = inbox
         self.services = services
         self.reactor = reactor
         // SAFETY: as many bytes as an eventfd gives at once (eventfd(2)).
         unsafe inboxCounter = .allocate(byteCount: 8, alignment: 8)
+        // SAFETY: set before the kernel reads it, in `noteSynced`.
+        unsafe claimPosition = .allocate(byteCount: DurablePosition.byteCount, alignment: 8)
     }
 
     deinit {
-        // SAFETY: the ring's end cancels the read that waits, so that the kernel has let go of the
-        // counter.
+        // SAFETY: the ring's end cancels what is under way, so that the kernel has let go of both.
         let ended = ring
         _ = consume ended
         unsafe inboxCounter.deallocate()
+        unsafe claimPosition.deallocate()
     }
 
     /// A reactor's ring.
@@ -158,8 +168,10 @@ import Support
                 machine.completed(.synced(result: Int(completion.result)), now: now)
                 return
             }
-            // Only now: a newer attempt that removes the claim after this reads what was synced.
-            ring.status(of: claim, into: claimStatus, userData: userData(.claim, 0))
+            noteSynced()
+            return
+        case .position:
+            // Not written: what was synced holds all the same, but a copy that lacks it is not known.
             return
         case .claim:
             machine.completed(claimCompletion(completion.result), now: now)
@@ -230,13 +242,29 @@ import Support
         machine.completed(.closed(connection: slot), now: now)
     }
 
+    /// Notes in the claim what was synced, then asks whether it still is the claim. Only now: a newer
+    /// attempt that removes it after this reads what was synced.
+    private mutating func noteSynced() {
+        let position = DurablePosition(
+            epoch: epoch, reactor: UInt16(reactor), position: syncing)
+        // SAFETY: two words, as many bytes as were allocated; the kernel has read what was there before,
+        // since a sync begins only once the status behind the last one has come.
+        unsafe claimPosition.storeBytes(of: position.words.0, as: UInt64.self)
+        unsafe claimPosition.storeBytes(of: position.words.1, toByteOffset: 8, as: UInt64.self)
+        unsafe ring.write(
+            claim, UnsafeRawBufferPointer(claimPosition), at: position.offset,
+            thenStatusInto: claimStatus, userData: userData(.claim, 0),
+            failure: userData(.position, 0))
+    }
+
     /// What the claim's status means for the sync before it.
     private func claimCompletion(_ result: Int32) -> ReactorCompletion {
         // ESTALE: removed on the NFS server, by another machine.
         if result == -ESTALE || result == -ENOENT { return .superseded }
         guard result >= 0 else { return .synced(result: Int(result)) }
-        return claimStatus.linkCount > 0 && claimStatus.byteCount > 0
-            ? .synced(result: 0) : .superseded
+        let stands =
+            claimStatus.linkCount > 0 && claimStatus.permissions != 0 && claimStatus.byteCount > 0
+        return stands ? .synced(result: 0) : .superseded
     }
 
     // MARK: Submissions
@@ -272,7 +300,8 @@ import Support
             // SAFETY: as with a send; the bytes are the ledger writer's, until `writeCompleted`.
             unsafe ring.write(
                 segment, bytes, at: offset, userData: userData(.write, 0))
-        case .sync:
+        case .sync(let position):
+            syncing = position
             ring.fsync(segment, dataOnly: true, userData: userData(.sync, 0))
         }
     }

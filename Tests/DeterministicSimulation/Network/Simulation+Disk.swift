@@ -35,10 +35,14 @@ extension Simulation {
         deliver(.completion(.wrote(result: count)), to: reactor)
     }
 
-    func sync(for reactor: SimulatedReactor) {
+    func sync(position: UInt64, for reactor: SimulatedReactor) {
         precondition(reactor.pendingSync == nil, "one sync at a time")
         if reactor.isSuperseded { fail("a sync of a ledger that is another attempt's") }
-        reactor.pendingSync = segments[process.epoch - 1][reactor.index].content.count
+        let count = segments[process.epoch - 1][reactor.index].content.count
+        if position != UInt64(count) {
+            fail("\(position) bytes are to be noted as durable, and the segment has \(count)")
+        }
+        reactor.pendingSync = count
         events.insert(
             .syncDone(reactor: reactor.index, epoch: process.epoch),
             at: clock + random.skewedDelay(process.current.syncDelay))

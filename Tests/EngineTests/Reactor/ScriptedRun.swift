@@ -3,6 +3,7 @@ import Campaign
 import Lists
 import Ring
 import Support
+import Testing
 
 @testable import Engine
 
@@ -320,7 +321,8 @@ final class ScriptedRun {
             guard !holdsWrites else { return }
             reactor.segment.replaceSubrange(Int(offset)..., with: bytes)
             complete(.wrote(result: bytes.count))
-        case .sync:
+        case .sync(let position):
+            #expect(position == UInt64(reactor.segment.count))
             syncs += 1
             guard !holdsSyncs else { return heldSyncs.append(index) }
             complete(.synced(result: 0))
