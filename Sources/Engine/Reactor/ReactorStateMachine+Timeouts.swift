@@ -43,9 +43,20 @@ extension ReactorStateMachine where Records: ~Copyable {
         let last = max(
             run.directives.lastResponse, timers.startedAt, timers.lastStallEnd,
             run.directives.lastPauseEnd)
-        if now.nanoseconds > last, now.nanoseconds - last > settings.giveUpAfter {
-            run.giveUp(.noResponse(seconds: settings.giveUpAfter / second))
+        let limit = settings.giveUpAfter + pauseBetweenRequests
+        if now.nanoseconds > last, now.nanoseconds - last > limit {
+            run.giveUp(.noResponse(seconds: limit / second))
         }
+    }
+
+    /// For so long the rate alone may keep all connections from sending, nanoseconds: no response can come
+    /// meanwhile.
+    private var pauseBetweenRequests: UInt64 {
+        let participants = UInt64(max(run.directives.rateParticipants, 1))
+        let shares = [
+            run.directives.milliRate.map { $0 / participants }, settings.milliRatePerConnection,
+        ]
+        return shares.compactMap { $0 }.map { 1000 * second / max($0, 1) }.max() ?? 0
     }
 
     private mutating func scanConnection(_ index: Int, now: Now) {

@@ -30,6 +30,9 @@ extension Simulation {
         if isShort { cover(.shortWrite) }
         let count = isShort ? random.between(1...write.copy.count) : write.copy.count
         store(write.copy.prefix(count), at: write.offset, of: reactor)
+        if count == write.copy.count {
+            reactor.writtenPosition = UInt64(write.offset + count)
+        }
         trace.step(time: clock, kind: 7, reactor.index, count)
         trace.mix(write.copy.prefix(count))
         deliver(.completion(.wrote(result: count)), to: reactor)
@@ -39,8 +42,8 @@ extension Simulation {
         precondition(reactor.pendingSync == nil, "one sync at a time")
         if reactor.isSuperseded { fail("a sync of a ledger that is another attempt's") }
         let count = segments[process.epoch - 1][reactor.index].content.count
-        if position != UInt64(count) {
-            fail("\(position) bytes are to be noted as durable, and the segment has \(count)")
+        if position != reactor.writtenPosition {
+            fail("\(position) bytes are to be noted as durable, of \(reactor.writtenPosition)")
         }
         reactor.pendingSync = count
         events.insert(

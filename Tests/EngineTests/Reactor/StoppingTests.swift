@@ -115,6 +115,22 @@ struct StoppingTests {
         #expect(run.isFinished)
     }
 
+    /// One request in 100 seconds.
+    @Test(arguments: ["in all", "per connection"])
+    func `A rate of less than one request in --give-up-after is no silence`(rate: String) throws {
+        let run = try ScriptedRun(rows: 20) {
+            $0.giveUpAfter = 40 * second
+            if rate == "per connection" { $0.milliRatePerConnection = 10 }
+        }
+        if rate == "in all" { run.coordinator.milliRate = 10 }
+        run.run { run.requests.count == 4 }
+        #expect(run.coordinator.stopCause == nil && run.time >= 300 * second)
+        run.reply = { _ in .silence }
+        run.run { run.coordinator.stopCause != nil }
+        #expect(run.coordinator.stopCause?.isGivingUp == true)
+        #expect(run.time >= 440 * second && run.time <= 540 * second + Self.slack)
+    }
+
     @Test func `The time in which the process was stopped does not count`() throws {
         let run = try ScriptedRun(rows: 13) { $0.giveUpAfter = 40 * second }
         run.maxStreams = 3
