@@ -4,8 +4,9 @@ internal import HPACK
 /// printable ASCII but a few. Strings with longer codes go to `Huffman`.
 struct HuffmanReader: ~Copyable {
     private static let bits = 12
-    /// By the next 12 bits: the character, and in the high byte its code's length; 0 for none.
-    private var table = InlineArray<4096, UInt16>(repeating: 0)
+    /// By the next 12 bits: the character, and in the high byte its code's length; 0 for none. Not an
+    /// `InlineArray`: a look-up in one that is a part of another value copies all of it.
+    private var table = [UInt16](repeating: 0, count: 1 << bits)
 
     init() {
         for character in UInt8.min...UInt8.max {
