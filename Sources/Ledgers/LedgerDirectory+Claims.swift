@@ -123,7 +123,7 @@ extension LedgerDirectory {
         if case .claim(_, let ledger, _) = here.read(number) { begun = ledger }
         throw BroadsideError(
             option: "ledger",
-            "the ledger of part \(part.text) of campaign \(manifest.campaign) was lost or moved: "
+            "\(path): the ledger of part \(part.text) of campaign \(manifest.campaign) was lost or moved: "
                 + "\(here.claimPath(number)) shows that \(begun) was begun, and another one would "
                 + "send its rows again: put that ledger back and resume it, or, if nothing of this "
                 + "part was sent, remove that file",

@@ -220,15 +220,24 @@ struct LiveRun {
         let message = conclusion.message(advice, summary, plan)
         monitor.end(summary, stop: conclusion.record, message: message, now: Clock.now())
         awaitTelemetry(monitor, signals)
-        if conclusion.ownsLedger, !monitor.isSaving { session.claimEnd() }
-        try summary.write(to: plan.options)
-        try monitor.writeReport(summary, cause: conclusion.cause, advice: advice, now: Clock.now())
+        if conclusion.ownsLedger, !monitor.isSaving { awaitClaim(signals) }
+        let untold = Result { () throws(BroadsideError) in
+            try summary.write(to: plan.options)
+            try monitor.writeReport(
+                summary, cause: conclusion.cause, advice: advice, now: Clock.now())
+        }
         if conclusion.cause == .complete, let warning = summary.emptyHandedWarning {
             standardErrorLine(warning)
         }
         if let message { standardErrorLine("broadside: \(message)") }
         if conclusion.isWrongList, !session.isResumed { session.directory.discardCampaign() }
-        return conclusion.exitCode(summary)
+        let code = conclusion.exitCode(summary)
+        if case .failure(let error) = untold {
+            // That rows are left, and why, is worth more than that somebody was not told of it.
+            if code == ExitCode.complete || code == ExitCode.openRows { throw error }
+            standardErrorLine("broadside: \(error.message)")
+        }
+        return code
     }
 
     /// The row behind the list's last; nil if it is not known.
@@ -306,17 +315,33 @@ struct LiveRun {
         }
     }
 
-    /// The longest wait for the telemetry at a run's end, milliseconds.
-    private static var telemetryPatience: Int { 5000 }
+    /// The longest wait for another thread's disk at a run's end, milliseconds.
+    private static var diskPatience: Int { 5000 }
 
-    /// Waits until the telemetry is written; not for long, as its disk may hang, and not at all after a
-    /// second signal.
     private func awaitTelemetry(_ monitor: RunMonitor, _ signals: SignalWatch) {
-        for _ in 0..<Self.telemetryPatience / 10 where !coordinator.isStoppingAtOnce {
-            guard monitor.isSaving else { return }
+        awaitDisk(signals) { monitor.isSaving }
+        if monitor.isSaving { monitor.leaveSaving() }
+    }
+
+    /// Has the ledger claimed once more by another thread.
+    private func awaitClaim(_ signals: SignalWatch) {
+        // SAFETY: nobody else uses the session's directory until the claim is made, or any more.
+        nonisolated(unsafe) let session = session
+        let claimer = BackgroundWorker<Void, Void> { unsafe session.claimEnd() }
+        guard (try? claimer.put(())) != nil else { return }
+        awaitDisk(signals) {
+            _ = claimer.take()
+            return !claimer.isIdle
+        }
+    }
+
+    /// Waits for what another thread writes; not for long, as its disk may hang, and not at all after a
+    /// second signal.
+    private func awaitDisk(_ signals: SignalWatch, while isWriting: () -> Bool) {
+        for _ in 0..<Self.diskPatience / 10 where !coordinator.isStoppingAtOnce {
+            guard isWriting() else { return }
             if isStop(signals.wait(milliseconds: 10)) { coordinator.stopAtOnce() }
         }
-        if monitor.isSaving { monitor.leaveSaving() }
     }
 
     /// Rows that may have been sent, where some are left; nobody waits for that after a second

@@ -77,15 +77,16 @@ final class LedgerSession {
         }
         rowsLimit = Self.rowsLimit(plan, part: manifest.part ?? .wholeList, list: list)
         // Before segments are read: what another attempt reserved until then is seen, and it reserves
-        // no more.
-        claimWarning = try Self.claim(directory, manifest)
+        // no more. Where nothing can be left to send, nothing is claimed.
+        let isOver = manifest.isFinished && !manifest.looksFurther(limit: rowsLimit)
+        let sendsNothing = isOver && plan.options.retry.isEmpty
+        claimWarning = sendsNothing ? nil : try Self.claim(directory, manifest)
         try directory.syncSegments()
         let segments = try directory.segments()
         do {
             directory.patience.endsOnSignals = true
             defer { directory.patience.endsOnSignals = false }
             var index = try LedgerIndex(segments: segments, manifest: manifest)
-            let isOver = manifest.isFinished && !manifest.looksFurther(limit: rowsLimit)
             if !isOver { index.rows.limit = rowsLimit }
             earlier = try LedgerSummary(index)
             isFinishedAlready = isOver && !Self.reopensAny(plan, earlier)

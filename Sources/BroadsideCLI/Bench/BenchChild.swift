@@ -114,10 +114,15 @@ final class BenchChild {
         return end
     }
 
-    /// The last line that it wrote to stderr, without the program's name.
+    /// The last line that it wrote to stderr, without the program's name, and without advice about files
+    /// that end with the benchmark.
     var lastWords: String {
         let line = BenchFiles.text(errorsPath).split(separator: "\n").last ?? "it printed nothing"
-        return String(line.hasPrefix("broadside: ") ? line.dropFirst(11) : line)
+        let words = line.hasPrefix("broadside: ") ? line.dropFirst(11) : line
+        guard let folder = errorsPath.parts(atLast: "/")?.0 else { return String(words) }
+        var said = words.split(separator: ": ")
+        while said.count > 1, let last = said.last, last.contains(folder) { said.removeLast() }
+        return said.joined(separator: ": ")
     }
 }
 

@@ -62,6 +62,12 @@ struct BenchRun {
         let measured = try measure(
             for: seconds, rate: rate,
             after: "\(BenchResult.grouped(rate)) per second in the warm-up")
+        if measured.summary.rejected > 0 {
+            standardErrorLine(
+                "broadside: warning: \(measured.summary.rejected) of "
+                    + "\(Int(measured.answered)) notifications were refused: a server may be faster "
+                    + "with those than with others")
+        }
         return BenchResult(
             measured, options, bytesEach: bytes, reference: try reference(for: measured))
     }

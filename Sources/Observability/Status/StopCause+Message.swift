@@ -50,8 +50,8 @@ extension StopCause {
             "the ledger was removed or moved away during the run: nothing more is sent, and what became "
                 + "of the rows that were sent is recorded there alone"
         case .superseded:
-            "a newer attempt has taken over this ledger: nothing more is sent here, and rows that were "
-                + "in flight are in doubt there"
+            "a newer attempt has taken over this ledger, or its claim was removed: nothing more is sent "
+                + "here, and rows that were in flight are in doubt there"
         case .listFailed(let detail), .listChanged(let detail), .failed(let detail): detail
         }
     }
