@@ -3,7 +3,13 @@ import TestSupport
 import Testing
 
 /// Looks into the machine code of the functions that run for each notification: none may call the
-/// reference counting, the exclusivity checks or the allocator of the Swift runtime.
+/// reference counting, the exclusivity checks or the allocator of the Swift runtime, and none may
+/// have an atomic instruction that writes.
+///
+/// Reactors share values only behind locks and atomics, which the compiler checks (`Sendable`). So
+/// without such an instruction no memory that reactors share is written per notification, and no
+/// cache line goes from one processor to another for it. What is read for each row, an atomic in
+/// `RowHandoff`, needs none.
 ///
 /// The names are pieces of mangled symbols. One that is not found fails the test: where the
 /// optimiser begins to inline a function, name the one that it is in now.
@@ -80,22 +86,43 @@ struct HotFunctionTests {
         }
     }
 
-    @Test("The look does find calls where there are some")
+    @Test("No atomic instruction that writes", arguments: functions)
+    func unshared(_ function: HotFunction) throws {
+        let code = try Self.machineCode.get()
+        for symbol in code.calls.keys where function.isSpelled(by: symbol) {
+            let atomics = code.atomics[symbol, default: []]
+            #expect(atomics.isEmpty, "\(symbol) has \(atomics.sorted())")
+        }
+    }
+
+    @Test("The look does find calls and atomic instructions where there are some")
     func finds() throws {
         let code = try Self.machineCode.get()
         #expect(code.calls.values.count { !$0.isEmpty } > 200)
+        #expect(code.atomics.count > 50)
+        // It takes the lock of what all reactors share, at the beginning of a turn.
+        let exchange = HotFunction(
+            what: "exchange with the run", pieces: ["$s6Engine10RunChannelV8exchange"])
+        #expect(code.atomics.keys.contains { exchange.isSpelled(by: $0) })
     }
 }
 
-/// What each function of the command calls of the runtime, by `objdump`.
+/// What each function of the command calls of the runtime, and its atomic instructions, by `objdump`.
 struct MachineCode {
     /// The counting and allocating functions that are called, by the caller's symbol.
     private(set) var calls: [String: Set<String>] = [:]
+    /// The atomic instructions that write, by the symbol; only of functions that have some.
+    private(set) var atomics: [String: Set<String>] = [:]
 
     /// Reference counts, exclusivity checks, allocation.
     private static let counting =
         "swift_(retain|release|bridgeObjectRe|beginAccess|allocObject|unownedRe|weak"
         + "|isUniquelyReferenced|once)"
+
+    /// A locked instruction, or an exchange with memory, which is locked by itself; on ARM the
+    /// instructions of LSE, exclusive stores, and the functions that stand for both.
+    private static let atomic =
+        "(lock [a-z]|xchg [^#]*\\(|(cas|swp|ld(add|set|clr|eor))[a-z]* |stl?xr|bl +.*<__aarch64_)"
 
     init() throws {
         let path = try Broadside.path()
@@ -121,7 +148,8 @@ struct MachineCode {
                 "-c",
                 "set -o pipefail; objdump --disassemble --no-show-raw-insn \"$0\""
                     + " | grep --only-matching --extended-regexp"
-                    + " '<[^>]+>:$|^ *[0-9a-f]+:.*<\(Self.counting)[^>+]*'",
+                    + " '<[^>]+>:$|^ *[0-9a-f]+:.*<\(Self.counting)[^>+]*"
+                    + "|^ *[0-9a-f]+:[[:space:]]+\(Self.atomic).*'",
                 path,
             ], in: directory
         ).output
@@ -136,7 +164,13 @@ struct MachineCode {
                 let name = line.split(separator: UInt8(ascii: "<")).last.flatMap { String($0) }
                 guard let place = UInt64(digits, radix: 16), place < ends[symbol] ?? .max
                 else { continue }
-                calls[symbol, default: []].insert(name ?? "")
+                if let name, name.hasPrefix("swift_") {
+                    calls[symbol, default: []].insert(name)
+                } else {
+                    let instruction = String(pieces[1]) ?? ""
+                    atomics[symbol, default: []].insert(
+                        instruction.trimmingCharacters(in: .whitespaces))
+                }
             }
         }
         guard calls.count > 1000 else { throw TestFailure("\(path) has no symbols") }

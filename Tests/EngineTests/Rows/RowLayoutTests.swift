@@ -1,0 +1,41 @@
+import Testing
+
+@testable import Engine
+
+/// Where the rows that a reactor has in hand lie: they are written for each notification, several
+/// times, so no cache line of theirs may hold anything of another reactor's.
+@Suite struct RowLayoutTests {
+    private static let lineSize = 64
+    private static let capacity = 16
+
+    /// The cache lines of all places of a slab.
+    private func lines(_ slab: inout RowSlab) -> Set<UInt> {
+        var lines: Set<UInt> = []
+        for _ in 0..<Self.capacity {
+            let tag = slab.take()
+            let start = UInt(bitPattern: slab.token(tag)) - UInt(RowSlab.tokenOffset)
+            #expect(start % UInt(Self.lineSize) == 0, "a place begins within a line")
+            for offset in stride(from: 0, to: RowSlab.placeSize, by: Self.lineSize) {
+                let line = (start + UInt(offset)) / UInt(Self.lineSize)
+                let isNew = lines.insert(line).inserted
+                #expect(isNew, "two places share a line")
+            }
+        }
+        return lines
+    }
+
+    @Test("Places are whole cache lines, and two reactors have none in common")
+    func places() {
+        var one = RowSlab(capacity: Self.capacity)
+        var other = RowSlab(capacity: Self.capacity)
+        #expect(RowSlab.placeSize % Self.lineSize == 0)
+        let (ours, theirs) = (lines(&one), lines(&other))
+        #expect(ours.isDisjoint(with: theirs))
+    }
+
+    @Test("What is kept of a row besides its token is in its first line")
+    func state() {
+        #expect(MemoryLayout<PendingRow>.size <= RowSlab.tokenOffset)
+        #expect(RowSlab.tokenOffset <= Self.lineSize)
+    }
+}
