@@ -95,6 +95,22 @@ struct HotFunctionTests {
         }
     }
 
+    /// It was one of 8 KiB, for each character.
+    @Test("A character of a request to the simulator copies no memory")
+    func copiesNothing() throws {
+        let reader = HotFunction(what: "decode", pieces: ["9Simulator13HuffmanReaderV6decode"])
+        let symbols = try Self.machineCode.get().calls.keys.filter { reader.isSpelled(by: $0) }
+        #expect(!symbols.isEmpty)
+        for symbol in symbols {
+            let code = try Subprocess.run(
+                "objdump", ["--disassemble=\(symbol)", try Broadside.path()],
+                in: TemporaryDirectory()
+            ).output
+            #expect(code.contains("<\(symbol)>:"))
+            #expect(code.firstMatch(of: /mem(cpy|move)/) == nil, "\(symbol)")
+        }
+    }
+
     @Test("The look does find calls and atomic instructions where there are some")
     func finds() throws {
         let code = try Self.machineCode.get()

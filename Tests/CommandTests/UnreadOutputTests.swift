@@ -33,6 +33,32 @@ struct UnreadOutputTests {
         #expect(again.exitCode == 0, "\(again.errors)")
     }
 
+    @Test(
+        "That a run was stopped, and how it continues, is said whoever reads its summary or report",
+        arguments: ["--summary", "--report"])
+    func stopped(option: String) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 3000)
+        let fifo = pipe(campaign)
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, [option, fifo, "--rate", "50"]),
+            in: campaign.directory)
+        defer { process.send(signal: SIGKILL) }
+        try campaign.waitForRows(process)
+        process.send(signal: SIGTERM)
+        try process.wait {
+            try String(contentsOfFile: "\(campaign.ledger)/manifest.json", encoding: .utf8)
+                .contains("\"stop\"")
+        }
+        usleep(300_000)
+        process.send(signal: SIGTERM)
+        let ended = try process.wait(limit: 60)
+        #expect(ended.exitCode == 3, "\(ended.errors)")
+        #expect(ended.errorLines.count == 2, "\(ended.errors)")
+        #expect(ended.errorLines.first?.contains("--resume") == true, "\(ended.errors)")
+        #expect(ended.errorLines.last?.contains(fifo) == true, "\(ended.errors)")
+    }
+
     @Test("A reader that comes later gets all of it")
     func late() throws {
         let server = try LocalAPNs()

@@ -2,13 +2,20 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The disk below `telemetry.json` hangs: the thread that takes signals does not wait for it.
+/// The disk below `telemetry.json`, or below the claim that a run makes at its end, hangs: the thread that
+/// takes signals does not wait for it.
 @Suite(.timeLimit(.minutes(30)))
 struct StalledTelemetryTests {
-    @Test(arguments: [1, 2])
-    func `A sync that never ends keeps neither control nor signals waiting`(signals: Int) throws {
-        let server = try LocalAPNs()
-        let campaign = try Campaign(rows: 40_000)
+    private let server: LocalAPNs
+    private let campaign: Campaign
+
+    init() throws {
+        server = try LocalAPNs()
+        campaign = try Campaign(rows: 40_000)
+    }
+
+    /// A run that sends slowly; once the file `fail` holds a word, that is what hangs.
+    private func start() throws -> Subprocess {
         let directory = campaign.directory
         let library = "\(directory.path)/fail-calls.so"
         try Subprocess.run(
@@ -17,12 +24,38 @@ struct StalledTelemetryTests {
                 "-O1", "-shared", "-fPIC", "-o", library,
                 "\(Tool.packageRoot)/Tests/Shims/fail-calls.c", "-ldl",
             ], in: directory)
-        let word = try directory.write("sync", to: "fail")
         let sending = try Broadside.start(
             campaign.arguments(to: server.endpoint, ["--rate", "200"]), in: directory,
-            environment: ["LD_PRELOAD": library, "FAIL_FILE": word])
-        defer { sending.send(signal: SIGKILL) }
+            environment: ["LD_PRELOAD": library, "FAIL_FILE": "\(directory.path)/fail"])
         try campaign.waitForRows(sending)
+        return sending
+    }
+
+    @Test(arguments: [1, 2])
+    func `A claim at the end that is never on disk keeps nothing waiting`(signals: Int) throws {
+        let sending = try start()
+        defer { sending.send(signal: SIGKILL) }
+        _ = try campaign.directory.write("claim", to: "fail")
+        for _ in 0..<signals {
+            sending.send(signal: SIGTERM)
+            usleep(300_000)
+        }
+        let stopped = try sending.wait(limit: 120)
+        #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        #expect(try campaign.ledger("verify").exitCode == 0)
+        // What is left of the claim is the ledger's own.
+        _ = try campaign.directory.write("", to: "fail")
+        let resumed = try campaign.send(to: server.endpoint, ["--resume"])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        #expect(try server.finish().count == 40_000)
+    }
+
+    @Test(arguments: [1, 2])
+    func `A sync that never ends keeps neither control nor signals waiting`(signals: Int) throws {
+        let directory = campaign.directory
+        _ = try directory.write("sync", to: "fail")
+        let sending = try start()
+        defer { sending.send(signal: SIGKILL) }
         // Each request has the telemetry saved.
         for rate in ["210", "220"] {
             let told = try Broadside.run(

@@ -256,6 +256,21 @@ struct LedgerCopyTests {
         try send(60, ledger: copy, exitCode: 7)
     }
 
+    @Test func `A finished campaign claims nothing, and one with rows to retry does`() throws {
+        let finished = try campaign.send(
+            to: server.endpoint, ["--ledger", campaign.ledger, "--resume"])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let before = try claims(campaign.directory.path)
+        let again = try campaign.send(
+            to: server.endpoint, ["--ledger", campaign.ledger, "--resume"])
+        #expect(again.exitCode == 0 && again.errors.contains("is finished: nothing is sent"))
+        #expect(try claims(campaign.directory.path) == before)
+        let retried = try campaign.send(
+            to: server.endpoint, ["--ledger", campaign.ledger, "--resume", "--retry", "failed"])
+        #expect(retried.exitCode == 0, "\(retried.errors)")
+        #expect(try claims(campaign.directory.path) != before)
+    }
+
     @Test func `A list that turns out to be wrong leaves no claim behind`() throws {
         let before = try claims(campaign.directory.path)
         // Nothing of it can be sent, and what is wrong comes behind the rows that are looked at first.

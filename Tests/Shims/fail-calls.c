@@ -2,7 +2,7 @@
  * and liburing. Once the file that FAIL_FILE names is there, those calls fail that it holds the word of:
  * `sign` (a signing key does not sign), `ring` (a thread cannot wait for what it has submitted),
  * `folder` (no directory can be synced), `odd` (there is nothing to sync in a directory), `sync` (a disk
- * never syncs the telemetry). */
+ * never syncs the telemetry), `claim` (nor a claim on a ledger). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -60,8 +60,9 @@ int fsync(int descriptor) {
     }
     char link[64], path[4096] = "";
     snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-    if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, "telemetry")) {
-        while (fails("sync")) pause();
+    if (readlink(link, path, sizeof path - 1) > 0) {
+        while (strstr(path, "telemetry") && fails("sync")) pause();
+        while (strstr(path, "/.broadside-") && fails("claim")) pause();
     }
     return NEXT(fsync)(descriptor);
 }
