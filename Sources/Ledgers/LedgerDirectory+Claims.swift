@@ -191,14 +191,13 @@ extension LedgerDirectory {
         _ positions: [DurablePosition], _ claim: String, _ manifest: Manifest
     ) throws(BroadsideError) {
         guard !fileExists("\(path)/\(Self.repairedName)") else { return }
-        let known = Set(manifest.epochs.map(\.number))
+        // Of these runs a segment that is gone, or has no header, was lost: that is said where it is read.
+        let made = Set(manifest.epochs.filter { !$0.hasReservedNothing }.map(\.number))
+        let header = UInt64(LedgerFormat.segmentHeaderByteCount)
         for durable in positions {
             let name = LedgerFormat.segmentName(epoch: durable.epoch, reactor: durable.reactor)
             let found = SystemCall.linkStatus("\(path)/\(name)").map { UInt64($0.st_size) }
-            // A segment that the manifest knows, and that is gone or has no header, was lost: that is said
-            // where it is read.
-            let header = UInt64(LedgerFormat.segmentHeaderByteCount)
-            if found ?? 0 < header, known.contains(durable.epoch) { continue }
+            if found ?? 0 < header, made.contains(durable.epoch) { continue }
             guard found ?? 0 < durable.position else { continue }
             throw BroadsideError(
                 option: "ledger",

@@ -22,8 +22,9 @@ struct ClaimTests {
         }
     }
 
-    private func manifest(isPart: Bool) -> Manifest {
-        Manifest(
+    /// - Parameter made: Whether the segments of a run are known to have been made; nil: it has none.
+    private func manifest(isPart: Bool, made: Bool? = nil) -> Manifest {
+        var manifest = Manifest(
             campaign: 0x0123_4567_89ab_cdef,
             identity: CampaignIdentity(
                 listByteCount: 1, listFormat: "lines", columns: [], payloadSHA256: "",
@@ -31,6 +32,11 @@ struct ClaimTests {
                 environment: "production", shard: nil, part: isPart ? CampaignPart("2/3") : nil,
                 campaignID: isPart ? "0123456789abcdef" : nil, suppressSHA256: nil),
             firstStartedAtMilliseconds: 0, listPath: nil)
+        guard let made else { return manifest }
+        _ = manifest.beginEpoch(atMilliseconds: 0)
+        manifest.noteCourse(isInListOrder: true, segmentCount: 1)
+        if made { manifest.noteSegmentsMade() }
+        return manifest
     }
 
     /// A start with this ledger, up to a crash behind a step.
@@ -185,6 +191,31 @@ struct ClaimTests {
         try segment(5, 0, bytes: 10)
         try note(DurablePosition(epoch: 5, reactor: 0, position: 11), claim: 3)
         #expect(try start("one/ledger") == 7)
+    }
+
+    /// A copy from the moment in which the segments were made: who reads them finds none, or an empty one.
+    @Test func `Segments that are not known to be made count as short, others as lost`() throws {
+        #expect(try start("one/ledger") == 0)
+        try note(DurablePosition(epoch: 1, reactor: 0, position: 152), claim: 1)
+        let ledger = try LedgerDirectory.openForRun(
+            "\(directory.path)/one/ledger", resumes: true)
+        let epoch = URL(filePath: "\(directory.path)/one/ledger/epoch")
+        let before = try Data(contentsOf: epoch)
+        for bytes in [nil, 0, LedgerFormat.segmentHeaderByteCount] {
+            if let bytes { try segment(1, 0, bytes: bytes) }
+            for made in [nil, false, true] {
+                let manifest = manifest(isPart: true, made: made)
+                try before.write(to: epoch)
+                let isLost = made == true && bytes ?? 0 < LedgerFormat.segmentHeaderByteCount
+                do throws(BroadsideError) {
+                    _ = try ledger.claimAttempt(manifest) { _ throws(BroadsideError) in
+                        throw BroadsideError("claims", exitCode: -1)
+                    }
+                } catch {
+                    #expect(error.exitCode == (isLost ? -1 : 7), "\(bytes ?? -1) \(made as Any)")
+                }
+            }
+        }
     }
 
     @Test func `What is not a claim of the ledger's own number is another copy's`() throws {

@@ -288,7 +288,7 @@ public struct Manifest: Codable, Hashable, Sendable {
 
 extension Manifest.Epoch {
     /// Whether it reserved nothing for sure: it was ended before its segments were on disk.
-    var hasReservedNothing: Bool { segments == nil && segmentsAreMade == false }
+    package var hasReservedNothing: Bool { segments == nil && segmentsAreMade == false }
 
     /// Whether it did not end orderly, and each of its segments must be there with its header.
     var mustHaveSegments: Bool { segments == nil && segmentsAreMade == true }
