@@ -44,14 +44,21 @@ class ArrowTable:
         try:
             self._dataset = ds.dataset(files, format=kind)
         except (pa.ArrowException, OSError) as error:
-            raise FleetError(f"--input: {str(error).splitlines()[0]}") from error
+            raise _unreadable(error) from error
         self.schema: pa.Schema = self._dataset.schema
 
     def batches(self, columns: list[str], condition: Optional[str]) -> Iterator[pa.RecordBatch]:
-        """The rows for which a condition holds, in batches of at most `BATCH_ROWS`."""
+        """The rows for which a condition holds, in batches of at most `BATCH_ROWS`.
+
+        Raises:
+            FleetError: Exit code 2 if a file can't be read, or if the condition is wrong.
+        """
         if condition is None:
-            yield from self._dataset.to_batches(
-                columns=columns, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1)
+            try:
+                yield from self._dataset.to_batches(
+                    columns=columns, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1)
+            except (pa.ArrowException, OSError) as error:
+                raise _unreadable(error) from error
             return
         try:
             import duckdb
@@ -64,9 +71,13 @@ class ArrowTable:
             reader = duckdb.connect().execute(
                 f"SELECT {selected} FROM read_parquet($1) WHERE {condition}", [self._files]
             ).fetch_record_batch(BATCH_ROWS)
-        except duckdb.Error as error:
+            yield from reader
+        except (duckdb.Error, pa.ArrowException) as error:
             raise FleetError(f"--filter {condition}: {str(error).splitlines()[0]}") from error
-        yield from reader
+
+
+def _unreadable(error: Exception) -> FleetError:
+    return FleetError(f"--input: {str(error).splitlines()[0]}")
 
 
 def make_parts(work: Work, table: ArrowTable, pin: dict[str, Any], missing: list[int]) -> None:

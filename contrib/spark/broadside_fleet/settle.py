@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import subprocess
 import tempfile
@@ -16,7 +15,7 @@ import pyarrow.json
 from pyspark.sql import DataFrame, SparkSession
 
 from .campaign import run
-from .errors import FleetError, task_message
+from .errors import FleetError, one_line
 from .files import read_json, write_json
 from .metrics import STATES
 from .work import Work
@@ -83,7 +82,7 @@ class Settlement:
         table = table.groupBy("token").sum("removed", "kept").toDF("token", "rows", "kept")
         table = table.filter("rows > 0 and kept = 0").persist()
         try:
-            with _one_line():
+            with one_line():
                 count = table.groupBy().sum("rows").collect()[0][0] or 0
             rows = self.manifest["rows"]
             if rows >= GUARDED_ROWS and count * 100 > max_removed * rows:
@@ -114,7 +113,7 @@ class Settlement:
         if (begun is None or begun["target"] != target) and self._exists(target):
             raise FleetError(f"--{name} {target}: exists already: name another path")
         write_json(note, {"target": target, "done": False})
-        with _one_line():
+        with one_line():
             table.write.mode("overwrite").parquet(target)
         write_json(note, {"target": target, "done": True, "ledgers": attempts(self.work, self.parts)})
 
@@ -138,17 +137,6 @@ class Settlement:
         jvm: Any = self.spark._jvm
         path = jvm.org.apache.hadoop.fs.Path(target)
         return path, path.getFileSystem(self.spark._jsc.hadoopConfiguration())
-
-
-@contextlib.contextmanager
-def _one_line() -> Iterator[None]:
-    """Reports what ended a task as one line: a ledger that can't be read, most likely."""
-    try:
-        yield
-    except FleetError:
-        raise
-    except Exception as error:  # Spark has many kinds.
-        raise FleetError(task_message(error), 5) from error
 
 
 def attempts(work: Work, parts: list[int]) -> dict[str, Optional[str]]:

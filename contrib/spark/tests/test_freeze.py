@@ -154,6 +154,30 @@ def lines_of_part(table: Table, part: int) -> list[str]:
     return list(text.splitlines()[1:])
 
 
+def test_an_input_that_can_not_be_read_is_one_line(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whether the first of its files or another one, with DuckDB or without."""
+    def fails(*options: str) -> str:
+        assert freeze_main([
+            "--input", str(table.path), "--campaign", str(table.campaign), "--parts", "3", "--work",
+            str(table.work.root), "--broadside", BROADSIDE, *options]) == 2
+        shutil.rmtree(table.work.root, ignore_errors=True)
+        errors = capsys.readouterr().err
+        assert errors.startswith("broadside-freeze: ") and errors.count("\n") == 1, errors
+        return errors
+
+    pq.write_table(pa.table({"token": [1], "name": ["x"]}), table.path / "0.parquet")
+    assert "Failed to parse string" in fails()
+    (table.path / "0.parquet").unlink()
+    (table.path / "2.parquet").write_bytes(b"garbage" * 100)
+    assert "2.parquet" in fails()
+    assert "2.parquet" in fails("--filter", "name <> ''")
+    # Two texts, the first of which ends with a byte that UTF-8 does not have.
+    offsets = pa.array([0, 3, 5], pa.int32()).buffers()[1]
+    wrong = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"ab\xffab"))
+    pq.write_table(pa.table({"token": wrong, "name": ["x", "y"]}), table.path / "2.parquet")
+    assert "column 'token': a text is not UTF-8" in fails()
+
+
 def test_a_lost_pin_is_no_new_campaign(table: Table) -> None:
     """Parts of another freeze never become parts of this one."""
     manifest = table.freeze()

@@ -172,6 +172,26 @@ def test_an_old_or_damaged_ledger_makes_no_table(
     assert set(campaign.requests().values()) == {1}
 
 
+def test_an_input_that_can_not_be_read_is_one_line(
+    campaign: Campaign, capsys: pytest.CaptureFixture[str]
+) -> None:
+    devices = campaign.directory / "devices.parquet"
+    table = devices.read_bytes()
+    devices.unlink()
+    devices.mkdir()
+    (devices / "a.parquet").write_bytes(table)
+    for option, text, code, said in (
+        ("--filter", "name =", 2, "--filter name =: [PARSE_SYNTAX_ERROR]"),
+        ("--canary", "0", 5, "[FAILED_READ_FILE"),
+    ):
+        assert campaign.start(option, text) == code
+        errors = [line for line in capsys.readouterr().err.splitlines() if "broadside_spark: " in line]
+        assert len(errors) == 1 and f"broadside_spark: {said}" in errors[0], errors
+        shutil.rmtree(campaign.work.root)
+        (devices / "b.parquet").write_bytes(b"garbage" * 100)
+    assert not campaign.requests()
+
+
 def test_a_canary_is_not_passed_by_starting_again(campaign: Campaign) -> None:
     """Part 1 was sent without one: the next part has it, and only then the others are told that it passed."""
     assert campaign.freeze() == 0
