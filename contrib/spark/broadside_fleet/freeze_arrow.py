@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import resource
 import tempfile
 from pathlib import Path
 from typing import Any, Iterator, Optional
@@ -92,6 +93,7 @@ def make_parts(work: Work, table: ArrowTable, pin: dict[str, Any], missing: list
     Raises:
         FleetError: Exit code 2 if a part has more than `PART_ROWS_LIMIT` rows.
     """
+    _allow_open_files(len(missing) + 100)
     origin = Origin.of(pin)
     counted: list[tuple[int, str]] = []
     rows = dict.fromkeys(missing, 0)
@@ -128,6 +130,14 @@ def make_parts(work: Work, table: ArrowTable, pin: dict[str, Any], missing: list
                 write_part(work, origin, part, _sorted_lines(Path(spill, str(part))))
     if 0 in missing:
         write_counts(work, origin, counted)
+
+
+def _allow_open_files(count: int) -> None:
+    """Raises the soft limit of open files, which many systems set to 1,024, as far as the hard one allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < count:
+        limit = count if hard == resource.RLIM_INFINITY else min(count, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def _end_of(numbers: list[int], start: int) -> int:

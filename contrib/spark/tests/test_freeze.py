@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -276,6 +277,19 @@ def test_a_payload_that_most_rows_lack_is_noticed_before_anything_is_sent(table:
     with pytest.raises(FleetError, match="PayloadTooLarge|payload") as error:
         check_with_broadside(table.work, manifest, BROADSIDE, 10)
     assert error.value.exit_code == 2
+
+
+def test_as_many_parts_as_there_may_be(table: Table) -> None:
+    """A file for each is open at a time, and most systems allow 1,024 unless a process asks for more."""
+    pq.write_table(
+        pa.table({"token": [token(n) for n in range(20_000)], "name": ["x"] * 20_000}), table.path / "1.parquet")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        files = table.freeze(parts=1023)["files"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(files) == 1023 and all(file["rows"] for file in files)
 
 
 def test_a_part_without_any_token_is_refused_by_the_freeze(table: Table) -> None:
