@@ -332,6 +332,21 @@ def test_only_the_frozen_list_is_sent(table: Table) -> None:
     assert len((table.directory / "calls").read_text().splitlines()) == 1
 
 
+@pytest.mark.parametrize("label", ["kind=evening", ["kind=evening", "shop=north and south"]])
+def test_a_part_has_the_campaigns_labels_and_its_own(table: Table, label: str | list[str]) -> None:
+    table.campaign.write_text(json.dumps({**json.loads(table.campaign.read_text()), "label": label}))
+    table.freeze()
+    assert send_part(table, 2, 3).returncode == 0
+    words = (table.directory / "calls").read_text()
+    for each in [*([label] if isinstance(label, str) else label), "fleet_part=2"]:
+        assert words.count(f"--label {each}") == 1
+    # Broadside takes them so.
+    sent = subprocess.run(
+        ["sh", str(table.work.script), "2", "3", "--dry-run"], capture_output=True, text=True,
+        env={**os.environ, "BROADSIDE": BROADSIDE})
+    assert sent.returncode == 0, sent.stderr
+
+
 def test_a_part_whose_ledger_was_lost_is_not_begun_again(table: Table) -> None:
     table.freeze()
 
