@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections import Counter
@@ -182,6 +183,7 @@ def export(
          "--tokens", str(work.part_file(part)), "--format", "jsonl"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
     ) as process:
+        assert process.stdout
         try:
             rows = pa.json.open_json(
                 process.stdout, read_options=pa.json.ReadOptions(block_size=BLOCK_BYTES),
@@ -192,10 +194,11 @@ def export(
                 yield pa.RecordBatch.from_arrays(
                     [pa.array([part] * batch.num_rows, pa.int32()), *batch.columns],
                     names=["part", *_EXPORT.names])
-        except pa.ArrowInvalid:
-            # An export that fails writes nothing: its own message says why.
-            if process.wait() == 0:
-                raise
+        except pa.ArrowInvalid as error:
+            # An export that fails writes nothing: its own message says why. Another one may still be writing.
+            process.stdout.close()
+            if process.wait() in (0, -signal.SIGPIPE):
+                raise FleetError(f"the export of {work.ledger(part)}: {error}", 5) from error
         if process.wait() != 0:
             errors.seek(0)
             said = errors.read().decode(errors="replace").splitlines() or ["no message"]
