@@ -96,6 +96,11 @@ def command(arguments: Optional[Sequence[str]]) -> int:
                 work, options, campaign, lambda: freeze_spark.input_files(spark, table), columns,
                 lambda pin, missing: freeze_spark.make_parts(work, table, pin, missing))
             check_with_broadside(work, manifest, parsed.broadside, campaign.max_invalid)
+            empty = [file["part"] for file in manifest["files"] if not file["rows"]]
+            if parsed.report and empty:
+                raise FleetError(
+                    f"--report: part {empty[0]} has no rows, and a report needs a ledger of each part: omit it,"
+                    " or use fewer parts for so short a list")
             canary = parsed.canary if parsed.canary is not None else (
                 campaign.canary if campaign.canary is not None else DEFAULT_CANARY)
             driver = Driver(spark, work, parsed.broadside, rate, canary, metrics)

@@ -250,6 +250,17 @@ def test_a_rate_below_one_is_refused(
     assert not campaign.requests()
 
 
+def test_a_report_without_a_ledger_of_each_part_is_refused_before_the_send(
+    campaign: Campaign, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(pa.table({"token": [token(1), token(2)], "name": ["x"] * 2}), campaign.directory / "devices.parquet")
+    assert campaign.start("--report", str(campaign.directory / "page.html")) == 2
+    assert "has no rows, and a report needs a ledger of each part" in capsys.readouterr().err
+    assert not campaign.work.has_begun()
+    assert campaign.settle() == 0
+    assert sorted(campaign.requests()) == sorted([token(1), token(2)])
+
+
 def test_a_state_that_a_power_cut_has_emptied(campaign: Campaign) -> None:
     assert campaign.start("--canary", "0") == 0
     campaign.work.state("result", 2).unlink()
