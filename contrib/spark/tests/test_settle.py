@@ -261,6 +261,19 @@ def test_a_report_without_a_ledger_of_each_part_is_refused_before_the_send(
     assert sorted(campaign.requests()) == sorted([token(1), token(2)])
 
 
+def test_speculation_is_refused(
+    campaign: Campaign, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spark.conf.set("spark.sql.legacy.setCommandRejectsSparkCoreConfs", "false")
+    spark.conf.set("spark.speculation", "true")
+    try:
+        assert campaign.start() == 2
+        assert "spark.speculation is true" in capsys.readouterr().err
+    finally:
+        spark.conf.unset("spark.speculation")
+    assert not campaign.requests()
+
+
 def test_a_state_that_a_power_cut_has_emptied(campaign: Campaign) -> None:
     assert campaign.start("--canary", "0") == 0
     campaign.work.state("result", 2).unlink()
