@@ -14,6 +14,7 @@ import json
 import socket
 import ssl
 import struct
+import sys
 import threading
 import time
 
@@ -186,8 +187,10 @@ class Connection:
         self.send(self.frame(RST_STREAM, 0, stream, struct.pack(">I", REFUSED_STREAM)))
         return "refused"
 
-    def json(self, stream, status, body):
+    def json(self, stream, status, body, retry_after=None):
         block = b"\x08\x03%d" % status + b"\x0f\x10\x10application/json"
+        if retry_after is not None:
+            block += b"\x0f\x26" + bytes([len(str(retry_after))]) + str(retry_after).encode()
         if self.options.date is not None:
             date = formatdate(time.time() + self.options.date, usegmt=True).encode()
             block += b"\x0f\x12" + bytes([len(date)]) + date
@@ -357,9 +360,21 @@ def reset(self, stream, path, count):
     raise EOFError
 
 
+def busy_then_closed(self, stream, path, count):
+    """The second connection says 20 times to try again later, and then breaks off."""
+    if self.number != 2:
+        return self.accept(stream)
+    if self.taken < 20:
+        self.json(stream, 429, {"reason": "TooManyRequests"}, self.options.retry_after)
+        return "busy"
+    self.break_off()
+    return "swallowed"
+
+
 BEHAVIOURS = {function.__name__.replace("_", "-"): function for function in (
     plain, empty_data, body, size_update, no_size_update, in_pieces, verdicts, forbidden, reason,
-    reason_between, goaway_reason, refused, goaway_above, goaway_twice, goaway_calm, stall, reset)}
+    reason_between, goaway_reason, refused, goaway_above, goaway_twice, goaway_calm, stall, reset,
+    busy_then_closed)}
 
 
 def setting(text):
@@ -380,6 +395,9 @@ def main(connection=Connection, add_options=None):
     parser.add_argument("--date", type=int, help="answers tell the time, so many seconds off")
     parser.add_argument("--reason", help="what the behaviours with that name say")
     parser.add_argument("--status", type=int, default=403, help="the status that goes with it")
+    parser.add_argument("--retry-after", type=int, help="seconds, of busy-then-closed")
+    parser.add_argument("--served", type=int, default=sys.maxsize,
+                        help="connections that are served: later ones are open, and in silence")
     parser.add_argument("--stream-updates", action="store_true")
     parser.add_argument("--detail", type=lambda text: {int(n) for n in text.split(",")},
                         default={1, 2, 1000})
@@ -401,7 +419,7 @@ def main(connection=Connection, add_options=None):
     def serve(client):
         number = seen.connection()
         try:
-            if options.answer != "tls":
+            if options.answer != "tls" or number > options.served:
                 data = client.recv(65536)
                 if options.answer == "text":
                     client.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")

@@ -3,7 +3,10 @@
 #
 #   export WORK=/shared/evening PARTS=64 RATE=5000
 #   first=$(CANARY='--canary 1000' sbatch --parsable --array=1 parts.sh)
-#   CANARY=--assume-canary sbatch --array=2-64%10 --dependency=afterok:$first parts.sh
+#   CANARY=--assume-canary sbatch --array=2-64%10 --dependency=afterok:$first --kill-on-invalid-dep=yes parts.sh
+#
+# With --kill-on-invalid-dep the others leave the queue if part 1 fails. KillWait in slurm.conf should be above
+# --request-timeout (30 s): that long a run that is to end may await the responses in flight.
 #
 # WORK     where broadside-freeze put the parts (contrib/spark), on a file system of all nodes
 # PARTS    how many parts there are

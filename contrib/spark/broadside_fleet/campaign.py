@@ -73,6 +73,10 @@ class CampaignFile:
                 _write(target / name, data)
             options["payload-by"] = f"{str(options['payload-by']).split('=', 1)[0]}={target.name}"
         write_json(work.campaign, options)
+        # `part.sh` adds the part's own label, and a label on a command line replaces those of the file.
+        labels = options.get("label", [])
+        labels = [labels] if isinstance(labels, str) else labels
+        _write(work.labels, "".join(f"{label}\n" for label in labels).encode())
 
 
 def read_campaign(path: Path, broadside: str) -> CampaignFile:

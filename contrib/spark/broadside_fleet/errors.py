@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from typing import Iterator
+
+_NAMED = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception): ")
+"""What a line begins with that says what went wrong: the name of a kind of error."""
+
 
 class FleetError(Exception):
     """What made the work impossible.
@@ -21,7 +28,23 @@ class FleetError(Exception):
 
 
 def task_message(error: BaseException) -> str:
-    """The message of the `FleetError` that ended a Spark job's task, one line; else the error's first line."""
-    lines = [line.strip() for line in str(error).splitlines()] or [type(error).__name__]
-    told = [line for line in lines if "FleetError: " in line]
-    return told[-1].split("FleetError: ", 1)[1] if told else lines[0]
+    """The message of the `FleetError` that ended a Spark job's task, one line; else that of another error.
+
+    A trace of Python ends with its error. One of Java begins with it, behind a line that names only the call.
+    """
+    lines = [line.strip().removeprefix(": ") for line in str(error).splitlines()]
+    for name in (re.compile(".*FleetError: "), _NAMED):
+        if told := [line for line in lines if name.match(line)]:
+            return name.sub("", told[-1], count=1)
+    return next(filter(None, lines), type(error).__name__)
+
+
+@contextlib.contextmanager
+def one_line() -> Iterator[None]:
+    """Reports what ended a Spark job as one line with exit code 5: a file that can't be read, most likely."""
+    try:
+        yield
+    except FleetError:
+        raise
+    except Exception as error:  # Spark has many kinds.
+        raise FleetError(task_message(error), 5) from error

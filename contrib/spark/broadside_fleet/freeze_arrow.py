@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import resource
 import tempfile
 from pathlib import Path
 from typing import Any, Iterator, Optional
@@ -44,14 +45,21 @@ class ArrowTable:
         try:
             self._dataset = ds.dataset(files, format=kind)
         except (pa.ArrowException, OSError) as error:
-            raise FleetError(f"--input: {str(error).splitlines()[0]}") from error
+            raise _unreadable(error) from error
         self.schema: pa.Schema = self._dataset.schema
 
     def batches(self, columns: list[str], condition: Optional[str]) -> Iterator[pa.RecordBatch]:
-        """The rows for which a condition holds, in batches of at most `BATCH_ROWS`."""
+        """The rows for which a condition holds, in batches of at most `BATCH_ROWS`.
+
+        Raises:
+            FleetError: Exit code 2 if a file can't be read, or if the condition is wrong.
+        """
         if condition is None:
-            yield from self._dataset.to_batches(
-                columns=columns, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1)
+            try:
+                yield from self._dataset.to_batches(
+                    columns=columns, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1)
+            except (pa.ArrowException, OSError) as error:
+                raise _unreadable(error) from error
             return
         try:
             import duckdb
@@ -64,9 +72,13 @@ class ArrowTable:
             reader = duckdb.connect().execute(
                 f"SELECT {selected} FROM read_parquet($1) WHERE {condition}", [self._files]
             ).fetch_record_batch(BATCH_ROWS)
-        except duckdb.Error as error:
+            yield from reader
+        except (duckdb.Error, pa.ArrowException) as error:
             raise FleetError(f"--filter {condition}: {str(error).splitlines()[0]}") from error
-        yield from reader
+
+
+def _unreadable(error: Exception) -> FleetError:
+    return FleetError(f"--input: {str(error).splitlines()[0]}")
 
 
 def make_parts(work: Work, table: ArrowTable, pin: dict[str, Any], missing: list[int]) -> None:
@@ -81,6 +93,7 @@ def make_parts(work: Work, table: ArrowTable, pin: dict[str, Any], missing: list
     Raises:
         FleetError: Exit code 2 if a part has more than `PART_ROWS_LIMIT` rows.
     """
+    _allow_open_files(len(missing) + 100)
     origin = Origin.of(pin)
     counted: list[tuple[int, str]] = []
     rows = dict.fromkeys(missing, 0)
@@ -117,6 +130,14 @@ def make_parts(work: Work, table: ArrowTable, pin: dict[str, Any], missing: list
                 write_part(work, origin, part, _sorted_lines(Path(spill, str(part))))
     if 0 in missing:
         write_counts(work, origin, counted)
+
+
+def _allow_open_files(count: int) -> None:
+    """Raises the soft limit of open files, which many systems set to 1,024, as far as the hard one allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < count:
+        limit = count if hard == resource.RLIM_INFINITY else min(count, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def _end_of(numbers: list[int], start: int) -> int:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 from pyspark.sql.utils import AnalysisException
 
-from .errors import FleetError
+from .errors import FleetError, one_line, task_message
 from .freeze import InputFiles
 from .part_files import Origin, write_counts, write_part
 from .rows import lines_of
@@ -28,7 +28,7 @@ def read_table(spark: SparkSession, path: str, kind: str) -> DataFrame:
     try:
         return spark.read.format(kind).load(path)
     except AnalysisException as error:
-        raise FleetError(f"--input {path}: {str(error).splitlines()[0]}") from error
+        raise FleetError(f"--input {path}: {task_message(error)}") from error
 
 
 def input_files(spark: SparkSession, table: DataFrame) -> InputFiles:
@@ -49,7 +49,7 @@ def make_parts(work: Work, table: DataFrame, pin: dict[str, Any], missing: list[
     """Makes the parts that are missing, a task for each.
 
     Raises:
-        FleetError: Exit code 2 if the filter is wrong.
+        FleetError: Exit code 2 if the filter is wrong; 5 if a file can't be read or written.
     """
     origin = Origin.of(pin)
     wanted = frozenset(missing)
@@ -57,7 +57,7 @@ def make_parts(work: Work, table: DataFrame, pin: dict[str, Any], missing: list[
         try:
             table = table.filter(pin["filter"])
         except Exception as error:
-            raise FleetError(f"--filter {pin['filter']}: {str(error).splitlines()[0]}") from error
+            raise FleetError(f"--filter {pin['filter']}: {task_message(error)}") from error
 
     def lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -79,7 +79,8 @@ def make_parts(work: Work, table: DataFrame, pin: dict[str, Any], missing: list[
         .sortWithinPartitions("part", "hash", "line")
         .mapInArrow(write, "part int")
     )
-    done = {row["part"] for row in made.collect()}
+    with one_line():
+        done = {row["part"] for row in made.collect()}
     # A part without rows reaches no task.
     for part in sorted(wanted - done):
         if part == 0:

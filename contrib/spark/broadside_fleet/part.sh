@@ -60,5 +60,9 @@ if [ ! -e "$ledgers/.started-$part" ] || [ -e "$ledgers/$part/manifest.json" ] |
     [ -n "$(find "$ledgers" -maxdepth 1 -name ".broadside-*-$part-$parts.*")" ]; then
     resume=--must-resume
 fi
+set -- --label "fleet_part=$part" "$resume" "$@"
+while IFS= read -r label; do
+    set -- --label "$label" "$@"
+done <"$frozen/labels.txt"
 exec "$BROADSIDE" send --campaign "$frozen/campaign.json" --tokens "$list" --format csv --yes \
-    --part "$part/$parts" --label "fleet_part=$part" --ledger "$ledgers/$part" "$resume" "$@"
+    --part "$part/$parts" --ledger "$ledgers/$part" "$@"

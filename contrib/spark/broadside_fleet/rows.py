@@ -79,10 +79,16 @@ def lines_of(batch: pa.RecordBatch, parts: int, wanted: frozenset[int]) -> pa.Re
 
     Returns:
         As `LINES_SCHEMA` says, in the batch's order.
+
+    Raises:
+        FleetError: Exit code 2 if a text is not UTF-8.
     """
-    cells = [
-        pc.fill_null(pc.cast(column, pa.string()), "").to_pylist() for column in batch.columns
-    ]
+    cells = []
+    for name, column in zip(batch.schema.names, batch.columns):
+        try:
+            cells.append(pc.fill_null(pc.cast(column, pa.string()), "").to_pylist())
+        except UnicodeDecodeError as error:
+            raise FleetError(f"column '{name}': a text is not UTF-8: correct it in the input") from error
     out_parts: list[int] = []
     hashes: list[int] = []
     lines: list[str] = []

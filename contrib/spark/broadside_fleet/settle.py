@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections import Counter
@@ -16,7 +16,7 @@ import pyarrow.json
 from pyspark.sql import DataFrame, SparkSession
 
 from .campaign import run
-from .errors import FleetError, task_message
+from .errors import FleetError, one_line
 from .files import read_json, write_json
 from .metrics import STATES
 from .work import Work
@@ -83,7 +83,7 @@ class Settlement:
         table = table.groupBy("token").sum("removed", "kept").toDF("token", "rows", "kept")
         table = table.filter("rows > 0 and kept = 0").persist()
         try:
-            with _one_line():
+            with one_line():
                 count = table.groupBy().sum("rows").collect()[0][0] or 0
             rows = self.manifest["rows"]
             if rows >= GUARDED_ROWS and count * 100 > max_removed * rows:
@@ -114,7 +114,7 @@ class Settlement:
         if (begun is None or begun["target"] != target) and self._exists(target):
             raise FleetError(f"--{name} {target}: exists already: name another path")
         write_json(note, {"target": target, "done": False})
-        with _one_line():
+        with one_line():
             table.write.mode("overwrite").parquet(target)
         write_json(note, {"target": target, "done": True, "ledgers": attempts(self.work, self.parts)})
 
@@ -138,17 +138,6 @@ class Settlement:
         jvm: Any = self.spark._jvm
         path = jvm.org.apache.hadoop.fs.Path(target)
         return path, path.getFileSystem(self.spark._jsc.hadoopConfiguration())
-
-
-@contextlib.contextmanager
-def _one_line() -> Iterator[None]:
-    """Reports what ended a task as one line: a ledger that can't be read, most likely."""
-    try:
-        yield
-    except FleetError:
-        raise
-    except Exception as error:  # Spark has many kinds.
-        raise FleetError(task_message(error), 5) from error
 
 
 def attempts(work: Work, parts: list[int]) -> dict[str, Optional[str]]:
@@ -194,6 +183,7 @@ def export(
          "--tokens", str(work.part_file(part)), "--format", "jsonl"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
     ) as process:
+        assert process.stdout
         try:
             rows = pa.json.open_json(
                 process.stdout, read_options=pa.json.ReadOptions(block_size=BLOCK_BYTES),
@@ -204,10 +194,11 @@ def export(
                 yield pa.RecordBatch.from_arrays(
                     [pa.array([part] * batch.num_rows, pa.int32()), *batch.columns],
                     names=["part", *_EXPORT.names])
-        except pa.ArrowInvalid:
-            # An export that fails writes nothing: its own message says why.
-            if process.wait() == 0:
-                raise
+        except pa.ArrowInvalid as error:
+            # An export that fails writes nothing: its own message says why. Another one may still be writing.
+            process.stdout.close()
+            if process.wait() in (0, -signal.SIGPIPE):
+                raise FleetError(f"the export of {work.ledger(part)}: {error}", 5) from error
         if process.wait() != 0:
             errors.seek(0)
             said = errors.read().decode(errors="replace").splitlines() or ["no message"]

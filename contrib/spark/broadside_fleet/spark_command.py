@@ -54,8 +54,6 @@ def arguments_of(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
                         help="Prometheus metrics of all parts: a file that is replaced every second, or an"
                         " HTTP endpoint; :PORT listens on loopback")
     parsed = parser.parse_args(arguments)
-    if parsed.rate is not None and not 1 <= parsed.rate <= 1e9:
-        raise FleetError(f"--rate {parsed.rate:g}: is not a number from 1 to 1,000,000,000")
     if parsed.canary is not None and parsed.canary < 0:
         raise FleetError(f"--canary {parsed.canary}: is not a number of rows")
     return parsed
@@ -75,6 +73,10 @@ def command(arguments: Optional[Sequence[str]]) -> int:
     parsed = arguments_of(arguments)
     metrics = None if parsed.metrics is None else metrics_target(parsed.metrics)
     campaign = read_campaign(parsed.campaign, parsed.broadside)
+    rate = parsed.rate if parsed.rate is not None else campaign.rate
+    if rate is not None and not 1 <= rate <= 1e9:
+        # A share of less than 1 can't be given to any part.
+        raise FleetError(f"--rate {rate:g}: is not a number from 1 to 1,000,000,000")
     spark = SparkSession.builder.appName("broadside").getOrCreate()
     if spark.conf.get("spark.speculation", "false").lower() == "true":
         raise FleetError(
@@ -94,9 +96,13 @@ def command(arguments: Optional[Sequence[str]]) -> int:
                 work, options, campaign, lambda: freeze_spark.input_files(spark, table), columns,
                 lambda pin, missing: freeze_spark.make_parts(work, table, pin, missing))
             check_with_broadside(work, manifest, parsed.broadside, campaign.max_invalid)
+            empty = [file["part"] for file in manifest["files"] if not file["rows"]]
+            if parsed.report and empty:
+                raise FleetError(
+                    f"--report: part {empty[0]} has no rows, and a report needs a ledger of each part: omit it,"
+                    " or use fewer parts for so short a list")
             canary = parsed.canary if parsed.canary is not None else (
                 campaign.canary if campaign.canary is not None else DEFAULT_CANARY)
-            rate = parsed.rate if parsed.rate is not None else campaign.rate
             driver = Driver(spark, work, parsed.broadside, rate, canary, metrics)
             code = driver.run()
             settlement = Settlement(spark, work, parsed.broadside)

@@ -49,6 +49,11 @@ class Work:
         return self.frozen / "parts.txt"
 
     @property
+    def labels(self) -> Path:
+        """The campaign's labels as `part.sh` reads them, a line each."""
+        return self.frozen / "labels.txt"
+
+    @property
     def script(self) -> Path:
         """Sends one part: every scheduler starts this."""
         return self.frozen / "part.sh"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -154,6 +155,30 @@ def lines_of_part(table: Table, part: int) -> list[str]:
     return list(text.splitlines()[1:])
 
 
+def test_an_input_that_can_not_be_read_is_one_line(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whether the first of its files or another one, with DuckDB or without."""
+    def fails(*options: str) -> str:
+        assert freeze_main([
+            "--input", str(table.path), "--campaign", str(table.campaign), "--parts", "3", "--work",
+            str(table.work.root), "--broadside", BROADSIDE, *options]) == 2
+        shutil.rmtree(table.work.root, ignore_errors=True)
+        errors = capsys.readouterr().err
+        assert errors.startswith("broadside-freeze: ") and errors.count("\n") == 1, errors
+        return errors
+
+    pq.write_table(pa.table({"token": [1], "name": ["x"]}), table.path / "0.parquet")
+    assert "Failed to parse string" in fails()
+    (table.path / "0.parquet").unlink()
+    (table.path / "2.parquet").write_bytes(b"garbage" * 100)
+    assert "2.parquet" in fails()
+    assert "2.parquet" in fails("--filter", "name <> ''")
+    # Two texts, the first of which ends with a byte that UTF-8 does not have.
+    offsets = pa.array([0, 3, 5], pa.int32()).buffers()[1]
+    wrong = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"ab\xffab"))
+    pq.write_table(pa.table({"token": wrong, "name": ["x", "y"]}), table.path / "2.parquet")
+    assert "column 'token': a text is not UTF-8" in fails()
+
+
 def test_a_lost_pin_is_no_new_campaign(table: Table) -> None:
     """Parts of another freeze never become parts of this one."""
     manifest = table.freeze()
@@ -254,6 +279,19 @@ def test_a_payload_that_most_rows_lack_is_noticed_before_anything_is_sent(table:
     assert error.value.exit_code == 2
 
 
+def test_as_many_parts_as_there_may_be(table: Table) -> None:
+    """A file for each is open at a time, and most systems allow 1,024 unless a process asks for more."""
+    pq.write_table(
+        pa.table({"token": [token(n) for n in range(20_000)], "name": ["x"] * 20_000}), table.path / "1.parquet")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        files = table.freeze(parts=1023)["files"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(files) == 1023 and all(file["rows"] for file in files)
+
+
 def test_a_part_without_any_token_is_refused_by_the_freeze(table: Table) -> None:
     pq.write_table(pa.table({"token": [token(1), "none"], "name": ["x"] * 2}), table.path / "0.parquet")
     (table.path / "1.parquet").unlink()
@@ -292,6 +330,21 @@ def test_only_the_frozen_list_is_sent(table: Table) -> None:
     table.work.part_file(one).unlink()
     assert "is missing: restore it" in send_part(table, one, 1023).stderr
     assert len((table.directory / "calls").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("label", ["kind=evening", ["kind=evening", "shop=north and south"]])
+def test_a_part_has_the_campaigns_labels_and_its_own(table: Table, label: str | list[str]) -> None:
+    table.campaign.write_text(json.dumps({**json.loads(table.campaign.read_text()), "label": label}))
+    table.freeze()
+    assert send_part(table, 2, 3).returncode == 0
+    words = (table.directory / "calls").read_text()
+    for each in [*([label] if isinstance(label, str) else label), "fleet_part=2"]:
+        assert words.count(f"--label {each}") == 1
+    # Broadside takes them so.
+    sent = subprocess.run(
+        ["sh", str(table.work.script), "2", "3", "--dry-run"], capture_output=True, text=True,
+        env={**os.environ, "BROADSIDE": BROADSIDE})
+    assert sent.returncode == 0, sent.stderr
 
 
 def test_a_part_whose_ledger_was_lost_is_not_begun_again(table: Table) -> None:

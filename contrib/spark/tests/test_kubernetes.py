@@ -162,6 +162,8 @@ def test_an_indexed_job_over_frozen_parts(simulator: Simulator) -> None:
                    "--parts", "5", "--work", str(work), "--broadside", BROADSIDE]) == 0
     first, others = documents("indexed-job.yaml")
     assert others["spec"]["suspend"] is True and "suspend" not in first["spec"]
+    # Parts that are exit 6 end no others, however many they are.
+    assert others["spec"]["maxFailedIndexes"] == others["spec"]["completions"] == 4
     assert first["spec"]["template"]["spec"]["containers"][0]["args"] == (
         others["spec"]["template"]["spec"]["containers"][0]["args"])
 

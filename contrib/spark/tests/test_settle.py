@@ -7,8 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import zlib
 from collections import Counter
+from pathlib import Path
 from typing import Any, Iterator
 
 import pyarrow as pa
@@ -18,8 +20,11 @@ from pyspark.sql import SparkSession
 
 from conftest import BROADSIDE, Simulator, token, wait_for
 
+from broadside_fleet import spark_command
+from broadside_fleet.errors import FleetError
 from broadside_fleet.files import read_json, write_json
 from broadside_fleet.freeze_command import main as freeze
+from broadside_fleet.settle import export
 from broadside_fleet.spark_command import main
 from broadside_fleet.work import Work
 
@@ -172,6 +177,46 @@ def test_an_old_or_damaged_ledger_makes_no_table(
     assert set(campaign.requests().values()) == {1}
 
 
+def test_an_input_that_can_not_be_read_is_one_line(
+    campaign: Campaign, capsys: pytest.CaptureFixture[str]
+) -> None:
+    devices = campaign.directory / "devices.parquet"
+    table = devices.read_bytes()
+    devices.unlink()
+    devices.mkdir()
+    (devices / "a.parquet").write_bytes(table)
+    for option, text, code, said in (
+        ("--filter", "name =", 2, "--filter name =: [PARSE_SYNTAX_ERROR]"),
+        ("--canary", "0", 5, "[FAILED_READ_FILE"),
+    ):
+        assert campaign.start(option, text) == code
+        errors = [line for line in capsys.readouterr().err.splitlines() if "broadside_spark: " in line]
+        assert len(errors) == 1 and f"broadside_spark: {said}" in errors[0], errors
+        shutil.rmtree(campaign.work.root)
+        (devices / "b.parquet").write_bytes(b"garbage" * 100)
+    assert not campaign.requests()
+
+
+def test_an_export_of_another_form_is_refused_at_once(tmp_path: Path) -> None:
+    """A newer Broadside may write more columns, and does not end before all are read."""
+    newer = tmp_path / "newer"
+    newer.write_text("#!/bin/sh\nexec yes '{\"line\": 1, \"another\": 2}'\n")
+    newer.chmod(0o755)
+    errors: list[FleetError] = []
+
+    def read() -> None:
+        try:
+            list(export(Work(tmp_path), str(newer), 1, {}))
+        except FleetError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert errors[0].exit_code == 5 and "another" in errors[0].message, errors
+
+
 def test_a_canary_is_not_passed_by_starting_again(campaign: Campaign) -> None:
     """Part 1 was sent without one: the next part has it, and only then the others are told that it passed."""
     assert campaign.freeze() == 0
@@ -189,6 +234,44 @@ def test_a_canary_without_a_request_proves_nothing(campaign: Campaign) -> None:
     assert campaign.start("--canary", "50") == 0
     assert campaign.canaries()[1:] == ["passed", "assumed"]
     assert len(campaign.requests()) == ROWS - len(suppressed)
+
+
+@pytest.mark.parametrize("file,option", [("0.5", None), ("0.5", "0"), ("5", "0.9"), ("5", "nan")])
+def test_a_rate_below_one_is_refused(
+    campaign: Campaign, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, file: str,
+    option: str | None
+) -> None:
+    """Whether the command or the campaign file has it: the least that a part can have is 1."""
+    monkeypatch.setattr(spark_command, "Driver", None)
+    text = campaign.simulator.campaign.read_text()
+    campaign.simulator.campaign.write_text(text.replace("{", f'{{"rate": {file},', 1))
+    assert campaign.start(*(["--rate", option] if option else [])) == 2
+    assert "is not a number from 1 to 1,000,000,000" in capsys.readouterr().err
+    assert not campaign.requests()
+
+
+def test_a_report_without_a_ledger_of_each_part_is_refused_before_the_send(
+    campaign: Campaign, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(pa.table({"token": [token(1), token(2)], "name": ["x"] * 2}), campaign.directory / "devices.parquet")
+    assert campaign.start("--report", str(campaign.directory / "page.html")) == 2
+    assert "has no rows, and a report needs a ledger of each part" in capsys.readouterr().err
+    assert not campaign.work.has_begun()
+    assert campaign.settle() == 0
+    assert sorted(campaign.requests()) == sorted([token(1), token(2)])
+
+
+def test_speculation_is_refused(
+    campaign: Campaign, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spark.conf.set("spark.sql.legacy.setCommandRejectsSparkCoreConfs", "false")
+    spark.conf.set("spark.speculation", "true")
+    try:
+        assert campaign.start() == 2
+        assert "spark.speculation is true" in capsys.readouterr().err
+    finally:
+        spark.conf.unset("spark.speculation")
+    assert not campaign.requests()
 
 
 def test_a_state_that_a_power_cut_has_emptied(campaign: Campaign) -> None:

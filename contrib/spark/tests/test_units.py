@@ -20,7 +20,7 @@ from conftest import token, wait_for
 from broadside_fleet import child
 from broadside_fleet.campaign import template_columns
 from broadside_fleet.driver import canary_passed
-from broadside_fleet.errors import FleetError
+from broadside_fleet.errors import FleetError, task_message
 from broadside_fleet.exit_codes import Decision, decide
 from broadside_fleet.files import read_json, replacing
 from broadside_fleet.metrics import MetricsEndpoint, MetricsFile, metrics_target, metrics_text
@@ -147,6 +147,22 @@ def test_a_rate_is_never_exceeded_and_never_left_unused(tmp_path: Path) -> None:
         if applied:
             used = sum(share for _, share in applied.values())
             assert total - len(applied) < used <= total
+
+
+@pytest.mark.parametrize("text,message", [
+    ("\nAn exception was thrown from the Python worker.\nTraceback (most recent call last):\n  File \"x.py\", line 1\n"
+     "    raise OSError\nOSError: [Errno 28] No space left on device: '/w'\n", "[Errno 28] No space left on device: '/w'"),
+    ("Job aborted due to stage failure: org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+     "broadside_fleet.errors.FleetError: part 3: code 5\n\tat org.apache.spark.Executor.run(Executor.scala:1)\n"
+     "Caused by: java.lang.RuntimeException: again\n", "part 3: code 5"),
+    ("An error occurred while calling o98.collectToPython.\n: org.apache.spark.SparkException: [FAILED_READ_FILE] file x\n"
+     "\tat org.apache.spark.Executor.run(Executor.scala:1)\nCaused by: java.lang.RuntimeException: no footer\n",
+     "[FAILED_READ_FILE] file x"),
+    ("\n[PARSE_SYNTAX_ERROR] Syntax error at end of input. (line 1, pos 6)\n\n== SQL ==\nnope =\n",
+     "[PARSE_SYNTAX_ERROR] Syntax error at end of input. (line 1, pos 6)"),
+    ("", "RuntimeError")])
+def test_what_ended_a_job_in_one_line(text: str, message: str) -> None:
+    assert task_message(RuntimeError(text)) == message
 
 
 def test_progress_in_one_line() -> None:
