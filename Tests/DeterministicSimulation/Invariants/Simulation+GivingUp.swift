@@ -62,7 +62,10 @@ extension Simulation {
             if most < Self.attemptsLeast { fail("gives up after \(most) look-ups") }
         case .gaveUp(let trouble) where trouble.kind == .connect:
             let failed = ownLinks.count { $0.isSurelyRefused }
-            let silent = ownLinks.count { $0.isConnecting }
+            // Nor does one count that stood and never said anything.
+            let silent = ownLinks.count {
+                $0.isConnecting || !$0.isSurelyRefused && $0.bytesToldAt == 0
+            }
             if failed + silent < Self.attemptsLeast {
                 fail("gives up after \(failed) attempts that failed, and \(silent) without a word")
             }

@@ -96,7 +96,9 @@ extension Simulation {
         }
         let since = process.emptySince ?? clock
         process.emptySince = since
-        if clock - since > Self.endLimit {
+        // A process that is stopped does nothing meanwhile, and has its time from then on.
+        let isOverdue = clock - max(since, process.takesFrom) > Self.endLimit
+        if isOverdue {
             fail("no row is left since \(since / second) s, and no end: \(leftOver)")
         }
     }

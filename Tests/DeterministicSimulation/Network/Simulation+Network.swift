@@ -35,7 +35,9 @@ extension Simulation {
         }
         var errno: Int32 = random.chance(faults.connectFailure) ? random.pick([111, 113]) : 0
         if faults.connectionsMost > 0,
-            ownLinks.count(where: { $0.isOpenAtServer || $0.isConnecting && $0.id != id })
+            ownLinks.count(where: {
+                $0.isOpenAtServer || $0.isConnecting && $0.isOpenAtClient && $0.id != id
+            })
                 >= faults.connectionsMost
         {
             errno = 111
