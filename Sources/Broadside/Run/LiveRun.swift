@@ -327,12 +327,11 @@ struct LiveRun {
     private func awaitClaim(_ signals: SignalWatch) {
         // SAFETY: nobody else uses the session's directory until the claim is made, or any more.
         nonisolated(unsafe) let session = session
-        let claimer = BackgroundWorker<Void, Void> { unsafe session.claimEnd() }
-        guard (try? claimer.put(())) != nil else { return }
-        awaitDisk(signals) {
-            _ = claimer.take()
-            return !claimer.isIdle
-        }
+        guard let claimer = try? WorkerThread({ unsafe session.claimEnd() }) else { return }
+        awaitDisk(signals) { !claimer.hasEnded }
+        // OpenSSL ends what it has of a thread together with that, which must not be while it ends what
+        // it has of the process.
+        if claimer.hasEnded { claimer.join() }
     }
 
     /// Waits for what another thread writes; not for long, as its disk may hang, and not at all after a
