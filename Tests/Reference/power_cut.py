@@ -3,11 +3,13 @@
     power_cut.py LEDGER SEED < rows that the server has seen, a number a line
 
 What had been synced stays: a segment's header, where the manifest says that all are made; all before
-the offset of the last `synced` record; and each reservation of which a row was sent, for it is synced
-ahead of use. Of what lies behind the end is lost from a random
+the offset of the last `synced` record, or before the position that the claim beside the ledger has; and
+each reservation of which a row was sent, for it is synced ahead of use. The claim's positions themselves
+are not synced: half of the power cuts take them. Of what lies behind the end is lost from a random
 byte on, reads as zeros, or is torn. Prints what it did.
 """
 
+import glob
 import json
 import os
 import random
@@ -50,6 +52,24 @@ def synced_end(data, seen):
     return kept
 
 
+def positions(ledger, choice):
+    """What the newest claim knows to be synced, by epoch and reactor: 16 bytes each from 8192 on."""
+    claims = glob.glob(os.path.join(os.path.dirname(ledger), ".broadside-*"))
+    known = {}
+    for path in sorted(claims, key=lambda name: int(name.rsplit(".", 1)[1]))[-1:]:
+        with open(path, "r+b") as claim:
+            table = claim.read()[8192:]
+            if choice.random() < 0.5:
+                claim.seek(8192)
+                claim.write(bytes(len(table)))
+                return {}
+        for at in range(0, len(table) - 15, 16):
+            position, epoch, reactor = struct.unpack_from("<QIH", table, at)
+            if position:
+                known[epoch, reactor] = position
+    return known
+
+
 def main():
     ledger = sys.argv[1]
     choice = random.Random(int(sys.argv[2]))
@@ -60,13 +80,18 @@ def main():
     # Segments whose lengths are recorded were synced before: by their run's end, or a resume.
     recorded = {epoch["number"] for epoch in epochs if "segments" in epoch}
     made = {epoch["number"] for epoch in epochs if epoch.get("segmentsAreMade")}
+    noted = positions(ledger, choice)
     for name in names:
-        if int(name.split("-")[1]) in recorded:
+        epoch, reactor = (int(number) for number in name.split("-")[1:])
+        if epoch in recorded:
             continue
         path = os.path.join(ledger, name)
         with open(path, "rb") as file:
             data = file.read()
-        kept = max(synced_end(data, seen), 32 if int(name.split("-")[1]) in made else 0)
+        kept = max(
+            synced_end(data, seen), 32 if epoch in made else 0, noted.get((epoch, reactor), 0))
+        if kept > len(data):
+            sys.exit(f"{name} has {len(data)} bytes, and {kept} are known to be synced")
         cut = choice.randint(kept, len(data))
         lost = len(data) - cut
         kind = choice.choice(["cut", "zeros", "torn"])
