@@ -88,7 +88,7 @@ let package = Package(
         module("Simulator", ["APNs", "HPACK", "TLS", "Ring", "Support", "CNghttp2"]),
         .executableTarget(
             name: "BroadsideCLI",
-            dependencies: ["Broadside", "Simulator", "Support", "APNs"],
+            dependencies: ["Broadside", "Simulator", "Support", "APNs", "TLS"],
             swiftSettings: settings),
 
         // The deterministic simulation, which drives whole reactors, and the command that runs its seeds.

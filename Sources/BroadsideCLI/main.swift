@@ -1,8 +1,10 @@
 import Broadside
 import Glibc
 import Support
+import TLS
 
 holdStandardDescriptors()
+TLSLibrary.keepAtExit()
 // A pipe that closes (a pager that is quit) ends the output, not the campaign.
 signal(SIGPIPE, SIG_IGN)
 // A limit on the size of files (RLIMIT_FSIZE) is a failed write, like a full disk: said, and tidied up.

@@ -329,9 +329,6 @@ struct LiveRun {
         nonisolated(unsafe) let session = session
         guard let claimer = try? WorkerThread({ unsafe session.claimEnd() }) else { return }
         awaitDisk(signals) { !claimer.hasEnded }
-        // OpenSSL ends what it has of a thread together with that, which must not be while it ends what
-        // it has of the process.
-        if claimer.hasEnded { claimer.join() }
     }
 
     /// Waits for what another thread writes; not for long, as its disk may hang, and not at all after a

@@ -1,0 +1,29 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A process does not wait for threads that hang, and such a thread may end while the process does.
+@Suite(.timeLimit(.minutes(10)))
+struct ExitHandlerTests {
+    @Test func `OpenSSL frees nothing at the process' end`() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 10)
+        let directory = campaign.directory
+        let library = "\(directory.path)/exit-handlers.so"
+        try Subprocess.run(
+            "gcc",
+            [
+                "-O1", "-shared", "-fPIC", "-o", library,
+                "\(Tool.packageRoot)/Tests/Shims/exit-handlers.c", "-ldl",
+            ], in: directory)
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, []), in: directory,
+            environment: ["LD_PRELOAD": library])
+        let sent = try sending.wait()
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        // The watch works: GnuTLS or another library has a handler.
+        #expect(sent.errors.contains("exit handler of "), "\(sent.errors)")
+        #expect(!sent.errors.contains("libcrypto"), "\(sent.errors)")
+        #expect(try server.finish().count == 10)
+    }
+}
