@@ -22,7 +22,7 @@ from conftest import BROADSIDE, Simulator, token, wait_for
 
 from broadside_fleet import spark_command
 from broadside_fleet.errors import FleetError
-from broadside_fleet.files import read_json, write_json
+from broadside_fleet.files import read_json
 from broadside_fleet.freeze_command import main as freeze
 from broadside_fleet.settle import export
 from broadside_fleet.spark_command import main
@@ -106,15 +106,10 @@ def test_tables_follow_the_ledgers(campaign: Campaign, capsys: pytest.CaptureFix
     assert campaign.settle(*report) == 0
     assert (campaign.outcomes.stat().st_mtime_ns, (work.root / "merged").stat().st_mtime_ns) == before
 
-    # A person has continued a part, here with nothing left: its result, the table and the merged ledger follow.
-    result = read_json(work.state("result", 2))
-    assert result
-    write_json(work.state("result", 2), {**result, "code": 6})
-    assert campaign.settle() == 6
+    # Nor if a person starts a part again that has nothing left.
     assert campaign.send(2) == 0
     assert campaign.settle(*report) == 0
-    assert campaign.outcomes.stat().st_mtime_ns != before[0]
-    assert (work.root / "merged").stat().st_mtime_ns != before[1]
+    assert (campaign.outcomes.stat().st_mtime_ns, (work.root / "merged").stat().st_mtime_ns) == before
 
     # The table was deleted; merging was interrupted.
     shutil.rmtree(campaign.outcomes)
@@ -124,6 +119,31 @@ def test_tables_follow_the_ledgers(campaign: Campaign, capsys: pytest.CaptureFix
     assert pq.read_table(campaign.outcomes).num_rows == ROWS
     assert not (work.root / ".merged.new").exists()
     assert set(campaign.requests().values()) == {1}
+
+
+def test_a_part_that_a_person_continues(campaign: Campaign, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its result, the table and the merged ledger follow."""
+    directory, work = campaign.directory, campaign.work
+    report = "--report", str(directory / "page.html")
+    assert campaign.freeze() == 0
+    attempt = campaign.begin(2, "--assume-canary", "--rate", "200")
+    wait_for(
+        lambda: sum(path.stat().st_size for path in work.ledger(2).glob("segment-*")) > 4000, attempt)
+    attempt.kill()
+    attempt.wait()
+    # What was in flight is unknown.
+    assert campaign.settle(*report) == 6, capsys.readouterr().err
+    unknown = Counter(pq.read_table(campaign.outcomes)["state"].to_pylist())["unknown"]
+    assert unknown > 0
+    before = campaign.outcomes.stat().st_mtime_ns, (work.root / "merged").stat().st_mtime_ns
+
+    assert campaign.send(2, "--assume-canary", "--retry", "unknown") == 0
+    assert campaign.settle(*report) == 0, capsys.readouterr().err
+    assert campaign.outcomes.stat().st_mtime_ns != before[0]
+    assert (work.root / "merged").stat().st_mtime_ns != before[1]
+    assert "unknown" not in pq.read_table(campaign.outcomes)["state"].to_pylist()
+    requests = campaign.requests()
+    assert len(requests) == ROWS and requests.total() - ROWS <= unknown
 
 
 def test_a_table_that_was_there_before_is_never_replaced(
