@@ -33,6 +33,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         let until = connections[index].refusals.until
         if until > now.nanoseconds {
             admission.wake(at: until)
+            // A refusal says nothing of the address: meanwhile another connection may try it.
+            if connections[index].openCount == 0 { connections.addresses.ended(index) }
             return 0
         }
         guard connections[index].session.respondsToEach, connections[index].answers == 0 else {

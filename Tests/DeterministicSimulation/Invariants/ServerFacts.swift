@@ -13,6 +13,8 @@ struct ServerFacts {
         /// It is left alone until then, at least and at most.
         var least: UInt64 = 0
         var most: UInt64 = 0
+        /// When a response last moved `least`: what another reactor does at that moment may not know it.
+        var toldAt: UInt64 = 0
         /// What a pause has doubled by, at most.
         var failuresMost = 0
 

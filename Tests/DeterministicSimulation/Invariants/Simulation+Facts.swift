@@ -133,6 +133,7 @@ extension Simulation {
         } else if !isSure, address.isOutage == false {
             address.isOutage = nil
         }
+        if isSure { address.toldAt = clock }
         process.facts.addresses[number] = address
     }
 

@@ -95,7 +95,8 @@ extension Simulation {
     /// An address is left alone as long as its server asked for.
     func checkAsked(_ id: Int) {
         guard !plan.bounds.changesNames,
-            let address = process.facts.addresses[links[id].address], address.least > clock
+            let address = process.facts.addresses[links[id].address], address.least > clock,
+            address.toldAt < clock
         else { return }
         let left = (address.least - clock) / millisecond
         fail("link \(id) goes to address \(links[id].address) \(left) ms before it may")

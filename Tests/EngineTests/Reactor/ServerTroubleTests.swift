@@ -122,6 +122,27 @@ struct ServerTroubleTests {
 
     // MARK: Outages
 
+    @Test func `A connection whose try of the address is refused leaves the next one to another`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 6000, connections: 4, abortAfter: 6000)
+        var outage: UInt64 = .max
+        var refusing: Int?
+        run.reply = { request in
+            if run.requests.count == 300 { outage = run.time }
+            guard request.time >= outage else { return .status(200) }
+            if request.time < outage + second / 2 { return .status(503, "ServiceUnavailable") }
+            if refusing == nil { refusing = request.connection }
+            return request.connection == refusing ? .refuse : .status(200)
+        }
+        run.run()
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+        let others = try #require(
+            run.requests.first { $0.time > outage + second / 2 && $0.connection != refusing })
+        let first = try #require(run.requests.first { $0.connection == refusing })
+        #expect(others.time - first.time < Self.slack, "\(others.time - first.time)")
+    }
+
     @Test(arguments: [1, 3], [nil, 60 as UInt64])
     func `After a pause one request tries the address, whoever's, and then the others follow`(
         reactors: Int, tokenAge: UInt64?
