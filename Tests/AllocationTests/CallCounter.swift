@@ -33,13 +33,7 @@ struct CallCounter {
 
     init() throws {
         directory = try TemporaryDirectory()
-        library = "\(directory.path)/count-calls.so"
-        try Subprocess.run(
-            "gcc",
-            [
-                "-O2", "-shared", "-fPIC", "-o", library,
-                "\(Tool.packageRoot)/Tests/Shims/count-calls.c", "-ldl",
-            ], in: directory)
+        library = try Shim.compile("count-calls", in: directory)
     }
 
     /// Sends so many rows to the simulator, over so many connections, and counts.

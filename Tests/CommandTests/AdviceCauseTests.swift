@@ -337,13 +337,7 @@ struct AdviceCauseTests: AdviceReading {
     /// Calls fail that nobody can make fail from outside: `Tests/Shims/fail-calls.c`.
     private func failing(_ cause: AdviceCause, _ scene: Scene) throws -> Ending {
         let campaign = scene.campaign
-        let library = "\(scene.directory.path)/fail-calls.so"
-        try Subprocess.run(
-            "gcc",
-            [
-                "-O1", "-shared", "-fPIC", "-o", library,
-                "\(Tool.packageRoot)/Tests/Shims/fail-calls.c", "-ldl",
-            ], in: scene.directory)
+        let library = try Shim.compile("fail-calls", in: scene.directory)
         let word = "\(scene.directory.path)/fail"
         let offset = try scene.directory.write("+0", to: "offset")
         var environment = try FakeTime.following(offset)

@@ -38,14 +38,7 @@ struct ChangingInputTests {
         input: Input, change: Change
     ) throws {
         let campaign = try Campaign(rows: 9000)
-        let path = campaign.directory.path
-        let library = "\(path)/stop-at-read.so"
-        try Subprocess.run(
-            "gcc",
-            [
-                "-O1", "-shared", "-fPIC", "-o", library,
-                "\(Tool.packageRoot)/Tests/Shims/stop-at-read.c", "-ldl",
-            ], in: campaign.directory)
+        let library = try Shim.compile("stop-at-read", in: campaign.directory)
         let (file, options) = try write(input, campaign)
         let server = try LocalAPNs()
         let arguments = campaign.arguments(to: server.endpoint, options + ["--resume"])

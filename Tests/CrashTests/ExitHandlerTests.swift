@@ -9,13 +9,7 @@ struct ExitHandlerTests {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 10)
         let directory = campaign.directory
-        let library = "\(directory.path)/exit-handlers.so"
-        try Subprocess.run(
-            "gcc",
-            [
-                "-O1", "-shared", "-fPIC", "-o", library,
-                "\(Tool.packageRoot)/Tests/Shims/exit-handlers.c", "-ldl",
-            ], in: directory)
+        let library = try Shim.compile("exit-handlers", in: directory)
         let sending = try Broadside.start(
             campaign.arguments(to: server.endpoint, []), in: directory,
             environment: ["LD_PRELOAD": library])

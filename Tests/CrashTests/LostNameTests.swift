@@ -13,13 +13,8 @@ struct LostNameTests {
         server = try LocalAPNs()
         campaign = try Campaign(rows: 40)
         let path = campaign.directory.path
-        try Subprocess.run(
-            "gcc",
-            [
-                "-O1", "-shared", "-fPIC", "-o", "\(path)/fail-calls.so",
-                "\(Tool.packageRoot)/Tests/Shims/fail-calls.c", "-ldl",
-            ], in: campaign.directory)
-        environment = ["LD_PRELOAD": "\(path)/fail-calls.so", "FAIL_FILE": "\(path)/fail"]
+        let library = try Shim.compile("fail-calls", in: campaign.directory)
+        environment = ["LD_PRELOAD": library, "FAIL_FILE": "\(path)/fail"]
     }
 
     /// What becomes of syncing a folder: `folder` fails, `odd` is a file system that syncs none.

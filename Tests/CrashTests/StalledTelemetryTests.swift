@@ -17,13 +17,7 @@ struct StalledTelemetryTests {
     /// A run that sends slowly; once the file `fail` holds a word, that is what hangs.
     private func start() throws -> Subprocess {
         let directory = campaign.directory
-        let library = "\(directory.path)/fail-calls.so"
-        try Subprocess.run(
-            "gcc",
-            [
-                "-O1", "-shared", "-fPIC", "-o", library,
-                "\(Tool.packageRoot)/Tests/Shims/fail-calls.c", "-ldl",
-            ], in: directory)
+        let library = try Shim.compile("fail-calls", in: directory)
         let sending = try Broadside.start(
             campaign.arguments(to: server.endpoint, ["--rate", "200"]), in: directory,
             environment: ["LD_PRELOAD": library, "FAIL_FILE": "\(directory.path)/fail"])

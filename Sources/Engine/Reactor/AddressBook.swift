@@ -116,9 +116,9 @@ struct AddressBook {
         health.succeeded(entries[index].address, now: now)
     }
 
-    /// A slot's connection carries no requests any more, or has none: if it tried its address, it
+    /// A slot's connection carries no requests, has none, or may make none now: if it tried its address, it
     /// found out all it will.
-    func ended(_ slot: Int) {
+    func releaseTrial(_ slot: Int) {
         health.release(owner(slot))
     }
 

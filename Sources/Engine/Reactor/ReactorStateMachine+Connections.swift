@@ -219,7 +219,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     mutating func beginClose(_ index: Int, now: Now) {
-        connections.addresses.ended(index)
+        connections.addresses.releaseTrial(index)
         connections[index].enter(.closing, now: now.nanoseconds)
         submissions.append(.close(connection: index))
     }
@@ -227,7 +227,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// No requests go out on the connection any more; it closes when its answers are in.
     mutating func drain(_ index: Int, now: Now) {
         guard connections[index].phase == .open else { return }
-        connections.addresses.ended(index)
+        connections.addresses.releaseTrial(index)
         connections[index].enter(.draining, now: now.nanoseconds)
     }
 

@@ -162,7 +162,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             beginClose(index, now: now)
             return
         }
-        connections.addresses.ended(index)
+        connections.addresses.releaseTrial(index)
         connections[index].enter(.flushing, now: now.nanoseconds)
     }
 

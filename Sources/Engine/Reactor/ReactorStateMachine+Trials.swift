@@ -34,7 +34,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         if until > now.nanoseconds {
             admission.wake(at: until)
             // A refusal says nothing of the address: meanwhile another connection may try it.
-            if connections[index].openCount == 0 { connections.addresses.ended(index) }
+            if connections[index].openCount == 0 { connections.addresses.releaseTrial(index) }
             return 0
         }
         guard connections[index].session.respondsToEach, connections[index].answers == 0 else {
@@ -61,6 +61,6 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].openCount == 0, run.resources.addressHealth.hasTrouble,
             !hasRowReady(now)
         else { return }
-        connections.addresses.ended(index)
+        connections.addresses.releaseTrial(index)
     }
 }

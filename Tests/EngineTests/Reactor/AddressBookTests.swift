@@ -31,7 +31,7 @@ import Testing
             #expect(book.pick(for: 0, now: now) == nil && book.nextAttempt == now + pause)
             now += pause
             #expect(book.pick(for: 0, now: now) == 0)
-            book.ended(0)
+            book.releaseTrial(0)
         }
     }
 
@@ -62,7 +62,7 @@ import Testing
         let picked = [0, 1, 2].map { book.pick(for: $0, now: now) }
         #expect(Set(picked[..<2]) == [0, 1] && picked[2] == nil && book.nextAttempt == nil)
         // A probe that ends makes room for another; an answer makes room for all.
-        book.ended(1)
+        book.releaseTrial(1)
         #expect(book.pick(for: 5, now: now) == picked[1])
         book.succeeded(picked[0]!, now: now)
         #expect(book.state(picked[0]!).failures == 0)
