@@ -122,10 +122,12 @@ struct ServerTroubleTests {
 
     // MARK: Outages
 
-    @Test func `A connection whose try of the address is refused leaves the next one to another`()
-        throws
-    {
-        let run = try ScriptedRun(rows: 6000, connections: 4, abortAfter: 6000)
+    @Test(arguments: [1, 4])
+    func `A connection whose try of the address is refused leaves the next one to another`(
+        reactors: Int
+    ) throws {
+        let run = try ScriptedRun(
+            rows: 6000, reactors: reactors, connections: 4, abortAfter: 6000)
         var outage: UInt64 = .max
         var refusing: Int?
         run.reply = { request in
