@@ -24,12 +24,24 @@ static inline int openssl_set_versions(SSL_CTX *context, int lowest, int highest
     return SSL_CTX_set_min_proto_version(context, lowest) == 1
         && SSL_CTX_set_max_proto_version(context, highest) == 1;
 }
-// No compression and no renegotiation (RFC 9113 9.2.1); no tickets that nobody would use.
+// No compression and no renegotiation (RFC 9113 9.2.1); no tickets but those of TLS 1.3, whose sessions agree
+// on a new key all the same, and those only where they are asked for.
 static inline void openssl_set_common_options(SSL_CTX *context) {
     SSL_CTX_set_options(context,
         SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
     SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+}
+// Sessions are handed to the callback, and kept nowhere else.
+static inline void openssl_keep_sessions(SSL_CTX *context) {
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+}
+// A server's tickets, which hold all that it has to know again.
+static inline int openssl_issue_tickets(SSL_CTX *context) {
+    static const unsigned char name[] = "broadside";
+    SSL_CTX_clear_options(context, SSL_OP_NO_TICKET);
+    return SSL_CTX_set_num_tickets(context, 1) == 1
+        && SSL_CTX_set_session_id_context(context, name, sizeof name - 1) == 1;
 }
 static inline int openssl_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
     return SSL_CTX_add1_chain_cert(context, certificate) == 1;

@@ -23,6 +23,8 @@ internal import COpenSSL
     var verification: TLSError?
     /// What the certificate has to be for; nil on the server's side.
     var serverName: ServerName?
+    /// Where the tickets go that the server gives; nil where none are kept.
+    var tickets: SessionTickets?
     /// A server without authorities takes any client certificate; its topics are what counts.
     var acceptsAnyCertificate = false
 

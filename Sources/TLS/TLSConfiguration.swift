@@ -72,6 +72,9 @@ public struct ClientConfiguration: Sendable {
     public var identity: TLSIdentity?
     /// Offered by ALPN; one of them must be selected. Empty: nothing offered, nothing required.
     public var applicationProtocols = ["h2"]
+    /// Sessions resume earlier ones of the same context and server name, if the server gave them tickets of
+    /// TLS 1.3. Its certificate is then verified once in ten minutes. Off: in each session.
+    public var resumesSessions = false
     /// Versions, both included.
     var versions: (lowest: TLSVersion, highest: TLSVersion) = (.tls12, .tls13)
 
@@ -99,6 +102,8 @@ public struct ServerConfiguration: Sendable {
     public var applicationProtocols = ["h2"]
     /// Whether clients are asked for a certificate.
     public var clientCertificates = ClientCertificates.none
+    /// Each session gets a ticket, with which its client may resume it.
+    public var issuesTickets = false
     /// Versions, both included.
     var versions: (lowest: TLSVersion, highest: TLSVersion) = (.tls12, .tls13)
 

@@ -17,6 +17,8 @@ internal import COpenSSL
     let acceptsAnyCertificate: Bool
     /// ALPN's wire form for the server's choice.
     private let choice: ApplicationProtocolChoice
+    /// What its sessions resume; nil where each shakes hands completely.
+    let tickets: SessionTickets?
 
     /// A context for clients.
     public init(client configuration: ClientConfiguration) throws(TLSError) {
@@ -29,6 +31,7 @@ internal import COpenSSL
         hasIdentity = configuration.identity != nil
         acceptsAnyCertificate = false
         choice = ApplicationProtocolChoice([])
+        tickets = configuration.resumesSessions ? SessionTickets() : nil
         try setCommonOptions(configuration.versions)
         if configuration.trustsSystemRoots {
             unsafe SSL_CTX_set_default_verify_paths(pointer)
@@ -48,6 +51,7 @@ internal import COpenSSL
             return 0
         }
         PeerVerification.install(self)
+        if tickets != nil { unsafe SessionTickets.install(pointer) }
     }
 
     /// A context for servers.
@@ -70,11 +74,15 @@ internal import COpenSSL
         hasIdentity = true
         acceptsAnyCertificate = authorities == nil
         choice = ApplicationProtocolChoice(configuration.applicationProtocols)
+        tickets = nil
         try setCommonOptions(configuration.versions)
         try use(configuration.identity)
         if let authorities { try trust(authorities) }
         unsafe SSL_CTX_set_verify(pointer, mode, nil)
-        unsafe SSL_CTX_set_num_tickets(pointer, 0)
+        guard
+            unsafe configuration.issuesTickets
+                ? openssl_issue_tickets(pointer) == 1 : SSL_CTX_set_num_tickets(pointer, 0) == 1
+        else { throw ErrorQueue.error("set the number of tickets") }
         PeerVerification.install(self)
         if !configuration.applicationProtocols.isEmpty { unsafe choice.install(pointer) }
     }

@@ -23,6 +23,8 @@ internal import COpenSSL
     /// The handshake is complete: plaintext may be sealed.
     public private(set) var isEstablished = false
     private var failure: TLSError?
+    /// The handshake offers a ticket, and nothing was received that shows that the server takes it well.
+    private var isResuming: Bool
 
     /// The most plaintext that one record holds, in bytes (RFC 8446 section 5.1).
     public static let recordLimit = 16_384
@@ -60,6 +62,8 @@ internal import COpenSSL
         let transfer = SharedTransfer(RecordTransfer())
         transfer.value.serverName = serverName
         transfer.value.acceptsAnyCertificate = context.acceptsAnyCertificate
+        transfer.value.tickets = context.tickets
+        var isResuming = false
         do throws(TLSError) {
             guard let bio = unsafe transfer.makeBIO() else {
                 throw ErrorQueue.error("make a TLS session")
@@ -70,6 +74,7 @@ internal import COpenSSL
             if let serverName {
                 unsafe try PeerVerification.require(serverName, session)
                 unsafe SSL_set_connect_state(session)
+                isResuming = unsafe context.tickets?.offer(to: session, serverName) ?? false
             } else {
                 unsafe SSL_set_accept_state(session)
             }
@@ -79,6 +84,7 @@ internal import COpenSSL
             throw error
         }
         unsafe self.session = session
+        self.isResuming = isResuming
         self.transfer = transfer
         self.context = context
     }
@@ -112,10 +118,7 @@ internal import COpenSSL
                 if !isEstablished {
                     let result = unsafe SSL_do_handshake(session)
                     guard result == 1 else { return outcome(of: result) }
-                    if let failure = negotiationFailure() {
-                        self.failure = failure
-                        return .failed(failure)
-                    }
+                    if let failure = negotiationFailure() { return .failed(fail(failure)) }
                     isEstablished = true
                 }
                 return unsafe readRecords(into: buffer, &count)
@@ -139,6 +142,7 @@ internal import COpenSSL
                 session, buffer.baseAddress! + count, Int32(min(room, Int(Int32.max))))
             guard result > 0 else { return outcome(of: result) }
             count += Int(result)
+            isResuming = false
         }
     }
 
@@ -148,9 +152,7 @@ internal import COpenSSL
         if let failure { return failure }
         // SAFETY: `session` lives as long as this value.
         if unsafe SSL_get_shutdown(session) & SSL_RECEIVED_SHUTDOWN != 0 { return nil }
-        let failure = FailureReport(transfer.value, context).end(established: isEstablished)
-        self.failure = failure
-        return failure
+        return fail(FailureReport(transfer.value, context).end(established: isEstablished))
     }
 
     // MARK: Sending
@@ -254,7 +256,14 @@ internal import COpenSSL
         return unsafe String(cString: SSL_CIPHER_get_name(cipher))
     }
 
+    /// The session resumed an earlier one.
+    var isResumed: Bool {
+        // SAFETY: `session` lives as long as this value.
+        unsafe SSL_session_reused(session) == 1
+    }
+
     /// The certificate that the peer presented, verified as the context says; nil where it had none.
+    /// That of a resumed session was presented in the one that it resumed.
     public var peerCertificate: Certificate? {
         // SAFETY: the certificate is the session's; `retaining` adds a reference, or takes nil.
         unsafe Certificate(retaining: SSL_get0_peer_certificate(session))
@@ -294,10 +303,20 @@ internal import COpenSSL
         case SSL_ERROR_ZERO_RETURN where isEstablished: return .closed
         default:
             let report = FailureReport(transfer.value, context)
-            let failure = report.failure(ErrorQueue.take(), established: isEstablished)
-            self.failure = failure
-            return .failed(failure)
+            return .failed(fail(report.failure(ErrorQueue.take(), established: isEstablished)))
         }
+    }
+
+    /// Ends the session. If it offered a ticket, that may be what failed: no other session offers one, and
+    /// the next one tells whether the failure is one that stays.
+    private mutating func fail(_ failure: TLSError) -> TLSError {
+        var failure = failure
+        if isResuming {
+            context.tickets?.refuse()
+            failure = TLSError(.handshakeFailed, failure.message)
+        }
+        self.failure = failure
+        return failure
     }
 
     /// A client that offers protocols needs one of them selected: without ALPN there is no telling

@@ -75,6 +75,26 @@ import Testing
         #expect(known.plaintext == Array("ba\n".utf8))
     }
 
+    /// Tickets that hold the session, and such that name one in the server's memory.
+    @Test(arguments: [["-tls1_3"], ["-tls1_3", "-no_ticket"], ["-tls1_3", "-num_tickets", "1"]])
+    func aServerOfTheirsThatGivesTickets(options: [String]) throws {
+        let (command, port) = try server(options + ["-alpn", "h2"])
+        defer { command.stop() }
+        let context = try World.clientContext { $0.resumesSessions = true }
+        for number in 0..<3 {
+            let client = try Endpoint(context, World.host)
+            client.receive([])
+            let socket = LoopbackSocket(connectingTo: port)
+            client.run(over: socket) { client.isEstablished }
+            client.send(Array("ab\n".utf8))
+            client.run(over: socket) { client.plaintext.count == 3 }
+            #expect(client.error == nil && client.plaintext == Array("ba\n".utf8))
+            #expect(client.isResumed == (number > 0))
+            client.send(Array("CLOSE\n".utf8))
+            client.run(over: socket) { false }
+        }
+    }
+
     @Test func aServerOfTheirsOlderThanTLS12() throws {
         let (command, port) = try server(["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"])
         defer { command.stop() }

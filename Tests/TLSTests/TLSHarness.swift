@@ -1,4 +1,4 @@
-import TLS
+@testable import TLS
 
 /// One end of a connection with what it received and what it wants to send.
 final class Endpoint {
@@ -17,6 +17,7 @@ final class Endpoint {
 
     // #expect takes no properties of noncopyable values.
     var isEstablished: Bool { session.isEstablished }
+    var isResumed: Bool { session.isResumed }
     var applicationProtocol: String? { session.applicationProtocol }
     var versionName: String { session.versionName }
     var peerCertificate: Certificate? { session.peerCertificate }

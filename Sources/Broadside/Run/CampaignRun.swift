@@ -79,7 +79,7 @@ public enum CampaignRun {
         for warning in try FirstPayload.check(plan, list) {
             standardErrorLine("broadside: warning: \(warning)")
         }
-        let context = try tlsContext(options, plan.credential)
+        let context = try tlsContext(options, plan.credential, resumesSessions: true)
         let skips = try ExclusionScan(options, payloads: payloads.set)
         if let count = options.preview {
             try Preview.run(plan, list: list, skips: skips, count: count)
@@ -173,9 +173,10 @@ public enum CampaignRun {
     }
 
     static func tlsContext(
-        _ options: SendOptions, _ credential: Credential
+        _ options: SendOptions, _ credential: Credential, resumesSessions: Bool = false
     ) throws(BroadsideError) -> TLSContext {
         var configuration = ClientConfiguration()
+        configuration.resumesSessions = resumesSessions
         configuration.identity = credential.identity
         // The gateway's protocol is older than ALPN.
         if options.wireProtocol == .binary { configuration.applicationProtocols = [] }

@@ -133,7 +133,7 @@ private struct ReloadedCredential: Sendable {
             return ReloadedCredential(
                 credential: credential,
                 route: try Route.read(options, warnings: &warnings),
-                context: try CampaignRun.tlsContext(options, credential),
+                context: try CampaignRun.tlsContext(options, credential, resumesSessions: true),
                 authorization: try credential.authorization(
                     nowSeconds: Clock.now().wallMilliseconds / 1000))
         } catch {

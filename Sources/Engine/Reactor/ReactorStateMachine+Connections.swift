@@ -16,6 +16,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// So many connections of a reactor are on their way at a time: each costs a handshake, and a
     /// server that opens its door for two hundred at once is rare.
     static var handshakesLimit: Int { 64 }
+    /// And so many before the first one stands, whose ticket spares the others a complete handshake.
+    static var firstHandshakesLimit: Int { 16 }
 
     /// Opens connections until as many are up as the plan says, while rows are left to be sent. For
     /// answers that are awaited on others none is needed: should a row come back, it is opened then.
@@ -53,8 +55,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             submissions.append(.resolve)
             return
         }
+        let limit =
+            connections.hasReady ? Self.handshakesLimit : Self.firstHandshakesLimit
         for index in 0..<connections.count where connections[index].phase == .idle {
-            guard active < connections.share, underWay < Self.handshakesLimit else { return }
+            guard active < connections.share, underWay < limit else { return }
             active += 1
             underWay += 1
             let isFirst = connections.begun < connections.initialCount

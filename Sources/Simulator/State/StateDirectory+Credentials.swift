@@ -57,6 +57,7 @@ extension StateDirectory {
         do throws(TLSError) {
             var configuration = ServerConfiguration(identity: identity)
             configuration.clientCertificates = .requested(authorities: authority)
+            configuration.issuesTickets = true
             return EndpointCredentials(
                 tls: try TLSContext(server: configuration), keys: keys,
                 topics: TopicTable(app: topic, otherApp: config.other_topic),

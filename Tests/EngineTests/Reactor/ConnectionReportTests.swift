@@ -34,13 +34,17 @@ struct ConnectionReportTests {
         #expect(snapshot.pausedAddresses == 0)
     }
 
-    @Test func `As many connections are opened at once as may be, and no more`() throws {
+    @Test(arguments: [(false, 16), (true, 65)])
+    func `As many connections are opened at once as may be, and fewer before one stands`(
+        stands: Bool, number: Int
+    ) throws {
         let run = try ScriptedRun(rows: 1, connections: 100)
-        run.opening = { _ in .silent }
+        run.opening = { stands && $0 == 3 ? .open : .silent }
+        run.reply = { _ in .silence }
         run.run { !run.links.isEmpty }
-        #expect(run.links.count == 64)
+        #expect(run.links.count == 16)
         run.run(for: second)
-        #expect(run.links.count == 64)
+        #expect(run.links.count == number)
     }
 
     @Test func `An attempt that fails is counted, and has its line in the log`() throws {

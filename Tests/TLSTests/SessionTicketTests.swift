@@ -1,0 +1,145 @@
+import Testing
+@testable import TLS
+
+/// Sessions that resume earlier ones.
+@Suite struct SessionTicketTests {
+    /// A session of each context that was pumped until nothing moved, with data both ways.
+    private func meet(
+        _ client: TLSContext, _ server: TLSContext, name: ServerName = World.host
+    ) throws -> (client: Endpoint, server: Endpoint) {
+        let pair = (client: try Endpoint(client, name), server: try Endpoint(server))
+        pump(pair.client, pair.server)
+        if pair.client.error == nil, pair.server.error == nil {
+            pair.server.send([4, 5, 6])
+            pair.client.send([1, 2, 3])
+            pump(pair.client, pair.server)
+        }
+        return pair
+    }
+
+    private func clientContext(
+        _ change: (inout ClientConfiguration) -> Void = { _ in }
+    ) throws -> TLSContext {
+        try World.clientContext {
+            $0.resumesSessions = true
+            change(&$0)
+        }
+    }
+
+    private func serverContext(
+        _ change: (inout ServerConfiguration) -> Void = { _ in }
+    ) throws -> TLSContext {
+        try World.serverContext {
+            $0.issuesTickets = true
+            change(&$0)
+        }
+    }
+
+    @Test func laterSessionsResumeTheFirst() throws {
+        let (client, server) = (try clientContext(), try serverContext())
+        let first = try meet(client, server)
+        #expect(!first.client.isResumed)
+        for _ in 0..<3 {
+            let next = try meet(client, server)
+            #expect(next.client.isResumed && next.server.isResumed)
+            #expect(next.client.plaintext == [4, 5, 6] && next.server.plaintext == [1, 2, 3])
+            #expect(next.client.applicationProtocol == "h2")
+            #expect(next.client.peerCertificate?.pem == first.client.peerCertificate?.pem)
+        }
+    }
+
+    /// What follows from a verification rests on it for ten minutes, however often it is resumed.
+    @Test func aCertificateIsVerifiedAgainAfterTenMinutes() throws {
+        let (client, server) = (try clientContext(), try serverContext())
+        let before = ContinuousClock.now
+        _ = try meet(client, server)
+        let tickets = try #require(client.tickets)
+        let verified = try #require(tickets.verified)
+        #expect(verified >= before)
+        #expect(try meet(client, server).client.isResumed)
+        #expect(tickets.verified == verified)
+        #expect(tickets.ticket(for: World.host, at: verified + .seconds(599)) != nil)
+        #expect(tickets.ticket(for: World.host, at: verified + .seconds(600)) == nil)
+    }
+
+    @Test(arguments: [(false, true), (true, false)])
+    func bothSidesHaveToWantIt(client wanted: Bool, server issues: Bool) throws {
+        let client = try World.clientContext { $0.resumesSessions = wanted }
+        let server = try World.serverContext { $0.issuesTickets = issues }
+        _ = try meet(client, server)
+        let next = try meet(client, server)
+        #expect(next.client.error == nil && !next.client.isResumed)
+    }
+
+    @Test func anotherNameIsVerifiedAnew() throws {
+        let (client, server) = (try clientContext(), try serverContext())
+        _ = try meet(client, server)
+        let other = try meet(client, server, name: .address("127.0.0.1"))
+        #expect(other.client.error == nil && !other.client.isResumed)
+        let wrong = try meet(client, server, name: .host("other.test"))
+        #expect(wrong.client.error?.code == .hostNameMismatch)
+    }
+
+    @Test func olderVersionsShakeHandsCompletely() throws {
+        let client = try clientContext { $0.versions = (.tls12, .tls12) }
+        let server = try serverContext()
+        _ = try meet(client, server)
+        let next = try meet(client, server)
+        #expect(next.client.versionName == "TLSv1.2")
+        #expect(next.client.error == nil && !next.client.isResumed)
+    }
+
+    @Test func aServerThatForgotShakesHandsCompletely() throws {
+        let client = try clientContext()
+        _ = try meet(client, try serverContext())
+        let next = try meet(client, try serverContext())
+        #expect(next.client.error == nil && !next.client.isResumed)
+        #expect(next.client.plaintext == [4, 5, 6])
+    }
+
+    @Test func clientCertificatesAreKnownAgain() throws {
+        let identity = try World.authority.client(subject: [("CN", "Sender")])
+        let client = try clientContext { $0.identity = identity }
+        let server = try serverContext {
+            $0.clientCertificates = .required(authorities: World.authority.certificate.pem)
+        }
+        _ = try meet(client, server)
+        let next = try meet(client, server)
+        #expect(next.server.isResumed)
+        #expect(next.server.peerCertificate?.subject == "CN=Sender")
+    }
+
+    /// A failure with a ticket says nothing that lasts, and is the only one.
+    @Test func whoRefusesATicketGetsNoOther() throws {
+        let (client, server) = (try clientContext(), try serverContext())
+        _ = try meet(client, server)
+        let refused = try Endpoint(client, World.host)
+        refused.receive([])
+        // Alert handshake_failure, and what else could be of a certificate's kind.
+        refused.receive([21, 3, 3, 0, 2, 2, 42])
+        #expect(refused.error?.code == .handshakeFailed)
+        let next = try meet(client, server)
+        #expect(next.client.error == nil && !next.client.isResumed)
+        let after = try meet(client, server)
+        #expect(after.client.error == nil && !after.client.isResumed)
+    }
+
+    /// The same alert to who offered none says what it says.
+    @Test func anAlertWithoutATicketKeepsItsMeaning() throws {
+        let identity = try World.authority.client(subject: [("CN", "Sender")])
+        let client = try Endpoint(try clientContext { $0.identity = identity }, World.host)
+        client.receive([])
+        client.receive([21, 3, 3, 0, 2, 2, 42])
+        #expect(client.error?.code == .clientCertificateRefused)
+    }
+
+    /// A connection that ends while it resumes counts as refused, too.
+    @Test func anEndWhileResumingIsARefusal() throws {
+        let (client, server) = (try clientContext(), try serverContext())
+        _ = try meet(client, server)
+        let ended = try Endpoint(client, World.host)
+        ended.receive([])
+        #expect(ended.receiveEnd()?.code == .handshakeFailed)
+        #expect(try !meet(client, server).client.isResumed)
+    }
+}
