@@ -74,6 +74,12 @@ final class SimulatedProcess {
     let startedAt: UInt64
     /// The rate in force from an instant on; nil: none.
     var rates: [(time: UInt64, rate: UInt64?)] = []
+    /// Since when it is paused; nil: it is not.
+    var pausedSince: UInt64?
+    /// Whether it ever was, for how long in all, and when that changed last.
+    var hasPaused = false
+    var pausedTime: UInt64 = 0
+    var continuedAt: UInt64 = 0
     /// Whether any notification was accepted.
     var hasAccepted = false
     /// Events since it began.

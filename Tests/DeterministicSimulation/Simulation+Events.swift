@@ -86,6 +86,9 @@ extension Simulation {
             cover(.newRate)
             process.coordinator.milliRate = rate.map { $0 * 1000 }
             process.rates.append((clock, rate))
+        case .pause(let epoch, let isPaused):
+            guard epoch == process.epoch, process.calmSince == nil else { return }
+            pause(isPaused)
         case .growth(let epoch, let connections, let reactors):
             guard epoch == process.epoch else { return }
             grow(to: connections, reactors: reactors)
@@ -118,8 +121,11 @@ extension Simulation {
         }
     }
 
-    /// When time began to run for the process: what it was to do before counts from there.
+    /// When time began to run for the process: what it was to do before counts from there. While it is
+    /// paused, none does.
     func since(_ time: UInt64) -> UInt64 {
+        if process.pausedSince != nil { return clock }
+        let time = max(time, process.continuedAt)
         guard process.takesFrom > 0 else { return time }
         // It looks at its timers a second later: what came meanwhile is taken in before.
         return min(clock, max(time, process.takesFrom + second))

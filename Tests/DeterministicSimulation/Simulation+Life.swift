@@ -131,6 +131,7 @@ extension Simulation {
         reactor.machine.finishTurn(now)
         checkBacklog(reactor, wasHigh: isBacklogHigh)
         checkStopping(reactor, wasStopping: isStopping)
+        checkPause(reactor)
         if process.stoppedAt == nil, process.coordinator.isStopping { process.stoppedAt = clock }
         if trace.isTelling { tellTrouble() }
         var submissions = 0

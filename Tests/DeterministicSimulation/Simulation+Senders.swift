@@ -97,8 +97,8 @@ extension Simulation {
             return process(links[link].epoch)
         case .deliver(_, let epoch, _), .writeDone(_, let epoch), .syncDone(_, let epoch),
             .signal(let epoch, _), .freeze(let epoch, _), .claim(let epoch), .rate(let epoch, _),
-            .growth(let epoch, _, _), .renewal(let epoch), .reload(let epoch), .calm(let epoch),
-            .death(let epoch, _):
+            .growth(let epoch, _, _), .renewal(let epoch), .reload(let epoch), .pause(let epoch, _),
+            .calm(let epoch), .death(let epoch, _):
             return process(epoch)
         }
     }

@@ -172,6 +172,7 @@ public final class Simulation {
             return true
         }
         scheduleCalm(epoch: epoch)
+        schedulePauses(epoch: epoch)
         if random.chance(faults.signal) {
             let at = clock + random.delay(faults.life)
             events.insert(.signal(epoch: epoch, isSecond: false), at: at)

@@ -55,18 +55,8 @@
     }
 
     /// The value below which the given share of answers lies, nanoseconds; nil while nothing was
-    /// counted.
-    package func quantile(_ share: Double) -> UInt64? {
-        guard count > 0 else { return nil }
-        let rank = max(1, UInt64((share * Double(count)).rounded(.up)))
-        var seen: UInt64 = 0
-        for index in 0..<Self.bucketCount {
-            // SAFETY: there are `bucketCount` counters.
-            unsafe seen += buckets[index]
-            if seen >= rank { return min(Self.upperBound(of: index), maximumNanoseconds) }
-        }
-        return maximumNanoseconds
-    }
+    /// counted. Not for hot paths.
+    package func quantile(_ share: Double) -> UInt64? { counts.quantile(share) }
 
     private static func bucket(of value: UInt64) -> Int {
         if value < UInt64(subBuckets) { return Int(value) }

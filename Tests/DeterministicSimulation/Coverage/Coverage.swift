@@ -11,7 +11,7 @@ public enum Fault: String, CaseIterable, Sendable {
     case gatewayLate, gatewayStays
     // Of a process: its connections are those that stand.
     case noConnection, noName, shortWrite, writeFails, syncFails, kill, powerCut, signal
-    case secondSignal, reload, newToken, newRate, growth, calm, freeze, claimed
+    case secondSignal, reload, newToken, newRate, pause, growth, calm, freeze, claimed
     // Of several senders at a time.
     case overlap, staleCopy
 
@@ -30,8 +30,8 @@ public enum Fault: String, CaseIterable, Sendable {
 
     private static let ofProcesses: Set<Fault> = [
         .noConnection, .noName, .shortWrite, .writeFails, .syncFails, .kill, .powerCut, .signal,
-        .secondSignal, .reload, .newToken, .newRate, .growth, .calm, .freeze, .claimed,
-        .overlap, .staleCopy,
+        .secondSignal, .reload, .newToken, .newRate, .pause, .growth, .calm, .freeze,
+        .claimed, .overlap, .staleCopy,
     ]
 
     private var isGoAway: Bool {

@@ -46,9 +46,14 @@ extension Simulation {
 
     private func checkCauses(_ spent: [UInt64], _ reactor: SimulatedReactor, active: Int) {
         let hasRate =
-            plan.ratePerConnection != nil || process.rates.contains { $0.rate != nil }
+            process.hasPaused || plan.ratePerConnection != nil
+            || process.rates.contains { $0.rate != nil }
         if !hasRate, spent[LimitedBy.rate.rawValue] > 0 {
             fail("reactor \(reactor.index) waits for a rate, and there is none")
+        }
+        let isHeld = process.pausedSince != nil && active > 0
+        if isHeld, spent.reduce(0, &+) != spent[LimitedBy.rate.rawValue] {
+            fail("reactor \(reactor.index) is paused, and waits for something else")
         }
         guard active > 0, spent[LimitedBy.connecting.rawValue] > 0 else { return }
         // One that gave a response stands; those of which nobody was told yet may not.

@@ -15,6 +15,7 @@ extension Simulation {
     /// wrong with a connection already stays wrong with it.
     func calmDown() {
         note { "all is well from now on" }
+        pause(false)
         trace.step(time: clock, kind: 9, 0)
         cover(.calm)
         process.calmSince = clock
@@ -74,7 +75,7 @@ extension Simulation {
     }
 
     func checkLiveness() {
-        if clock > lifeEnd + (timesTheLimit - 1) * lifeLimit {
+        if clock > lifeEnd + process.pausedTime + (timesTheLimit - 1) * lifeLimit {
             fail("no end within \(lifeLimit / second) s: \(leftOver)")
         }
         guard let since = process.calmSince, !process.isOver,

@@ -32,6 +32,8 @@ enum SimulationEvent {
     case claim(epoch: Int)
     /// The operator changes the rate.
     case rate(epoch: Int, UInt64?)
+    /// The operator pauses the run, or has it continue.
+    case pause(epoch: Int, Bool)
     /// The run gets more connections.
     case growth(epoch: Int, connections: Int, reactors: Int)
     /// The provider token that is wanted is made and kept.
@@ -47,7 +49,7 @@ enum SimulationEvent {
     /// and death do not.
     var isOfProcess: Bool {
         switch self {
-        case .turn, .signal, .rate, .growth, .renewal, .reload: true
+        case .turn, .signal, .rate, .pause, .growth, .renewal, .reload: true
         default: false
         }
     }

@@ -1,0 +1,41 @@
+import Broadside
+import Engine
+import Support
+
+/// The operator pauses the run and has it continue, in some seeds.
+extension Simulation {
+    /// Plans the pauses of a process. By a generator of their own, so that other draws stay as they are.
+    func schedulePauses(epoch: Int) {
+        var random = SimulationRandom(
+            seed: plan.seed ^ 0x7061_7573_6573_0001 &+ UInt64(epoch) << 32)
+        guard random.chance(0.15) else { return }
+        var at = clock
+        for _ in 0..<random.between(1...2) {
+            at += random.skewedDelay(2 * process.faults.life)
+            let length = random.pick([20, 1000, 10_000, 100_000]) * millisecond
+            events.insert(.pause(epoch: epoch, true), at: at)
+            at += random.delay(length)
+            events.insert(.pause(epoch: epoch, false), at: at)
+        }
+    }
+
+    func pause(_ isPaused: Bool) {
+        guard isPaused != (process.pausedSince != nil) else { return }
+        note { isPaused ? "the run is paused" : "the run continues" }
+        trace.step(time: clock, kind: 14, isPaused ? 1 : 0)
+        cover(.pause)
+        process.coordinator.pause(isPaused, now: now)
+        if let since = process.pausedSince { process.pausedTime += clock - since }
+        process.pausedSince = isPaused ? clock : nil
+        process.hasPaused = true
+        process.continuedAt = clock
+    }
+
+    /// After a reactor's turn: it has known of the pause from its beginning on.
+    func checkPause(_ reactor: SimulatedReactor) {
+        guard process.pausedSince != nil,
+            reactor.machine.statistics.requests > reactor.countedRequests
+        else { return }
+        fail("reactor \(reactor.index) sends while the run is paused")
+    }
+}
