@@ -95,6 +95,57 @@ struct HotFunctionTests {
         }
     }
 
+    /// What is called once a turn, or for each connection that may send, copies no reactor of almost 4 KiB:
+    /// where a method that only reads does not run inline, Swift (6.3) copies what it reads to the stack.
+    @Test(
+        "A turn copies no reactor",
+        arguments: [
+            reactor("a turn", "4turn"), reactor("its end", "10finishTurn"),
+            reactor("fill a record", "13stageRequests"),
+            reactor("write requests", "13writeRequests"),
+            reactor("what the run says", "15exchangeWithRun"),
+            reactor("ask for rows", "13requestChunks"), reactor("reserve rows", "12reserveAhead"),
+            reactor("account for time", "14accountForTime"),
+            reactor("open connections", "15openConnections"),
+        ])
+    func copiesNoReactor(_ function: HotFunction) throws {
+        let symbols = try Self.machineCode.get().calls.keys.filter { function.isSpelled(by: $0) }
+        #expect(!symbols.isEmpty)
+        for symbol in symbols {
+            // The third argument is the size.
+            let sizes = try Self.copies(in: symbol).filter { $0 >= 2048 }
+            #expect(sizes.isEmpty, "\(symbol) copies \(sizes) bytes")
+        }
+    }
+
+    @Test("The look does find copies where there are some")
+    func findsCopies() throws {
+        // A reactor is moved into its thread.
+        let thread = HotFunction(
+            what: "begin", pieces: ["$s6Engine13ReactorThreadC3run33_", "LLyyF"])
+        let symbols = try Self.machineCode.get().calls.keys.filter { thread.isSpelled(by: $0) }
+        #expect(try symbols.contains { try Self.copies(in: $0).contains { $0 > 2048 } })
+    }
+
+    /// The bytes of each copy in a function whose size is constant.
+    private static func copies(in symbol: String) throws -> [Int] {
+        let code = try Subprocess.run(
+            "objdump", ["--no-show-raw-insn", "--disassemble=\(symbol)", try Broadside.path()],
+            in: TemporaryDirectory()
+        ).output
+        var size: Int?
+        var sizes: [Int] = []
+        for line in code.split(separator: "\n") {
+            let load = #/mov +\$0x([0-9a-f]+),%edx|mov\s+[wx]2, #0x([0-9a-f]+)/#
+            if let found = line.firstMatch(of: load) {
+                size = Int(found.1 ?? found.2 ?? "", radix: 16)
+            } else if let found = size, line.contains("<memcpy") || line.contains("<memmove") {
+                sizes.append(found)
+            }
+        }
+        return sizes
+    }
+
     /// It was one of 8 KiB, for each character.
     @Test("A character of a request to the simulator copies no memory")
     func copiesNothing() throws {

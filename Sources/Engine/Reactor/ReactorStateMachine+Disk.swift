@@ -3,6 +3,7 @@ import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// What the rows ask of the ledger's segment now.
+    @inline(__always)
     var ledgerDemand: SegmentRecorder.Demand {
         SegmentRecorder.Demand(
             isClosing: isClosing,

@@ -29,6 +29,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// True where a row of the list may be sent now, or may turn out to need no request.
+    @inline(__always)
     var hasListRow: Bool { rows.hasListRow(synced: recorder.synced) }
 
     /// The next row of the list; nil where none may be sent.

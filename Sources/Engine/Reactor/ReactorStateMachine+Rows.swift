@@ -4,11 +4,13 @@ import Support
 
 extension ReactorStateMachine where Records: ~Copyable {
     /// True where rows are left that this reactor will send or wait for.
+    @inline(__always)
     var hasWork: Bool {
         rows.hasWork || run.resources.handoff.hasRows
     }
 
     /// True where a row could go out now.
+    @inline(__always)
     func hasRowReady(_ now: Now) -> Bool {
         if rows.hasRowInHand(synced: recorder.synced, now: now.nanoseconds) { return true }
         if rows.slab.isFull { return false }
@@ -43,6 +45,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// How many chunks share a sync.
+    @inline(__always)
     private func chunksTogether(_ now: Now) -> Int {
         // Large rows are not piled up: each has memory of its own.
         rows.chunks.lastIsLarge

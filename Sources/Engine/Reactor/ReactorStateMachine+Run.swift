@@ -31,6 +31,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Requests for which leave is needed before anything was accepted; 0 where none would be made.
+    @inline(__always)
     private var permitsWanted: Int {
         guard !run.directives.anyAccepted, case .running = phase, hasWork, connections.hasReady
         else { return 0 }

@@ -19,7 +19,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Requests that a connection's responses are worth, less those in flight.
     @inline(never)
-    private func provingBudget(_ index: Int) -> Int {
+    private mutating func provingBudget(_ index: Int) -> Int {
         let worth = LossyAddresses.worth(responses: connections[index].answers)
         if worth > 1, worth >= connections[index].session.requestLimit {
             connections[index].mustProve = false
@@ -55,7 +55,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// A connection that tries its address and has no row to try it with leaves that to others.
-    func releaseIdleTrial(_ index: Int, now: Now) {
+    mutating func releaseIdleTrial(_ index: Int, now: Now) {
         guard connections[index].phase == .open, connections[index].isReady,
             connections[index].session.respondsToEach, connections[index].answers == 0,
             connections[index].openCount == 0, run.resources.addressHealth.hasTrouble,

@@ -19,6 +19,9 @@ import TLS
 /// One turn: the driver hands in all completions it has, calls `turn(_:)` once, performs all
 /// submissions, and waits for the next completion or for `nextDeadline`.
 ///
+/// What only reads and is called in each turn runs inline: elsewhere Swift (6.3) copies all of this, almost
+/// 4 KiB, to the stack for a call that borrows it.
+///
 ///     running ---- word to stop ----> draining ---- answers in, or awaited long enough ----.
 ///        '---------- list at its end and every row settled -------------------------------> closing --> finished
 @safe struct ReactorStateMachine<Records: RecordLayer & ~Copyable>: ~Copyable {
@@ -187,6 +190,7 @@ import TLS
     }
 
     /// What those connections wait for that are not even begun.
+    @inline(__always)
     private var limitWithoutConnections: LimitedBy {
         if !hasWork { return .input }
         if run.directives.isPaused { return .rate }
@@ -203,6 +207,7 @@ import TLS
         return now.nanoseconds > held ? min(now.nanoseconds - held, elapsed) : 0
     }
 
+    @inline(__always)
     private func deadline(_ now: Now) -> UInt64 {
         if rows.passAgain, !isBacklogHigh { return now.nanoseconds }
         var deadline = timers.scanDue

@@ -62,6 +62,7 @@ struct RowSupply: ~Copyable {
 
     /// True while rows are left that this reactor sends or waits for, but for those that others hand
     /// over.
+    @inline(__always)
     var hasWork: Bool {
         !requeued.isEmpty || retries.count > 0 || held.count > 0 || !chunks.isExhausted
     }
@@ -69,6 +70,7 @@ struct RowSupply: ~Copyable {
     /// True if a row of the list may be sent now, or may turn out to need no request.
     ///
     /// - Parameter synced: The ledger's position up to which all would survive a power cut.
+    @inline(__always)
     func hasListRow(synced: UInt64) -> Bool {
         if held.count > 0 { return isHeldRowSynced(synced) }
         return chunks.hasRow(syncedPosition: synced)
@@ -80,13 +82,15 @@ struct RowSupply: ~Copyable {
     }
 
     /// True if a row that waits for nothing is here already: it has its place in the slab.
+    @inline(__always)
     func hasRowInHand(synced: UInt64, now: UInt64) -> Bool {
         if !requeued.isEmpty { return true }
-        if let due = retries.nextDue, due <= now { return true }
+        if retries.count > 0, let due = retries.nextDue, due <= now { return true }
         return held.count > 0 && hasListRow(synced: synced)
     }
 
     /// True if rows are held that may be sent as soon as what is written is synced.
+    @inline(__always)
     func waitsForSync(synced: UInt64, written: UInt64) -> Bool {
         guard let reservedAt = held.reservedAt else { return false }
         return reservedAt > synced && reservedAt <= written

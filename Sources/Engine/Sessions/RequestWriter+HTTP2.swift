@@ -85,7 +85,7 @@ extension RequestWriter {
 
     /// The request that a template was laid down for is written: the server's table has what it says.
     @inline(never)
-    private func commitTrial(to session: inout HTTP2Session) {
+    private mutating func commitTrial(to session: inout HTTP2Session) {
         if let trial { session.mirror = trial.mirror }
     }
 
