@@ -86,6 +86,10 @@ final class SimulatedProcess {
     var steps = 0
     /// When its word to stop was given; nil before.
     var stoppedAt: UInt64?
+    /// When the second word to stop was given, which waits for no response; nil before.
+    var stoppedAtOnceAt: UInt64?
+    /// Addresses that surely count as losing requests, and since when.
+    var lossySince: [Int: UInt64] = [:]
     /// The trouble that the trace has told of.
     var toldTrouble: String?
     /// The end of a connection for which its server is to blame.

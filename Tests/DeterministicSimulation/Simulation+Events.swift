@@ -86,9 +86,9 @@ extension Simulation {
             cover(.newRate)
             process.coordinator.milliRate = rate.map { $0 * 1000 }
             process.rates.append((clock, rate))
-        case .pause(let epoch, let isPaused):
+        case .pause(let epoch, let duration):
             guard epoch == process.epoch, process.calmSince == nil else { return }
-            pause(isPaused)
+            pause(for: duration)
         case .growth(let epoch, let connections, let reactors):
             guard epoch == process.epoch else { return }
             grow(to: connections, reactors: reactors)
@@ -136,7 +136,10 @@ extension Simulation {
         trace.step(time: clock, kind: 5, isSecond ? 1 : 0)
         cover(isSecond ? .secondSignal : .signal)
         process.coordinator.stop(.signal)
-        if isSecond { process.coordinator.stopAtOnce() }
+        if isSecond {
+            process.coordinator.stopAtOnce()
+            process.stoppedAtOnceAt = process.stoppedAtOnceAt ?? clock
+        }
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }
     }
 

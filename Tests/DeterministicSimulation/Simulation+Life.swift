@@ -135,12 +135,14 @@ extension Simulation {
         if process.stoppedAt == nil, process.coordinator.isStopping { process.stoppedAt = clock }
         if trace.isTelling { tellTrouble() }
         var submissions = 0
+        let begunBefore = process.connectionsBegun[reactor.index, default: 0]
         while let submission = reactor.machine.nextSubmission() {
             submissions += 1
             perform(submission, for: reactor)
             guard failure == nil else { return }
         }
         countRequests(of: reactor)
+        checkFirstConnections(reactor, begunBefore: begunBefore)
         checkGrowth(reactor)
         checkRoom(reactor)
         checkMemory(reactor)
@@ -225,6 +227,7 @@ extension Simulation {
             if errno != 0 { noteReach() }
         case .receiveEnded(let slot, _):
             guard let id = reactor.linkOfSlot[slot] else { return }
+            noteLosses(id)
             noteDeafness(id)
         default:
             break

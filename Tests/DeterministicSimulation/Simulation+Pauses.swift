@@ -12,14 +12,14 @@ extension Simulation {
         var at = clock
         for _ in 0..<random.between(1...2) {
             at += random.skewedDelay(2 * process.faults.life)
-            let length = random.pick([20, 1000, 10_000, 100_000]) * millisecond
-            events.insert(.pause(epoch: epoch, true), at: at)
-            at += random.delay(length)
-            events.insert(.pause(epoch: epoch, false), at: at)
+            let length = random.pick([20, 1000, 10_000, 400_000]) * millisecond
+            events.insert(.pause(epoch: epoch, random.delay(length)), at: at)
         }
     }
 
-    func pause(_ isPaused: Bool) {
+    /// - Parameter duration: nil: the run continues.
+    func pause(for duration: UInt64?) {
+        let isPaused = duration != nil
         guard isPaused != (process.pausedSince != nil) else { return }
         note { isPaused ? "the run is paused" : "the run continues" }
         trace.step(time: clock, kind: 14, isPaused ? 1 : 0)
@@ -29,6 +29,8 @@ extension Simulation {
         process.pausedSince = isPaused ? clock : nil
         process.hasPaused = true
         process.continuedAt = clock
+        guard let duration else { return }
+        events.insert(.pause(epoch: process.epoch, nil), at: clock + duration)
     }
 
     /// After a reactor's turn: it has known of the pause from its beginning on.

@@ -123,6 +123,17 @@ extension Simulation {
             > canary.percent * Double(process.canaryBefore.answered + rows.count)
     }
 
+    /// The first connections begin together, so many at a time as may before one of them stands.
+    func checkFirstConnections(_ reactor: SimulatedReactor, begunBefore: Int) {
+        let begun = process.connectionsBegun[reactor.index, default: 0]
+        guard begunBefore == 0, begun > 0, process.pauses.isEmpty, process.facts.addresses.isEmpty
+        else { return }
+        let expected = min(firstConnections(reactor), 16)
+        if begun < expected {
+            fail("reactor \(reactor.index) begins \(begun) connections of \(expected)")
+        }
+    }
+
     /// The first connections are the plan's; of those that follow, ten begin in any second.
     func checkChurn(_ reactor: SimulatedReactor) {
         process.connectionsBegun[reactor.index, default: 0] += 1

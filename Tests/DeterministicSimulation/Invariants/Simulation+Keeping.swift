@@ -37,6 +37,7 @@ extension Simulation {
             fail("row \(request.row) goes out \(left): \(pause.why)")
         }
         if plan.gateway != nil { checkWindow(id) }
+        checkProving(id)
         checkTrial(id, count: requests.count, since: since)
     }
 

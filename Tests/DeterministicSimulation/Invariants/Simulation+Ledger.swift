@@ -155,6 +155,7 @@ extension Simulation {
             return
         }
         checkLeftOver(states, process)
+        checkBeyondLimit(states, process)
         checkCounts(rows, process)
         checkAnswersRecorded(states, process)
         checkWordsRecorded(states, process)
@@ -288,6 +289,22 @@ extension Simulation {
         else { return }
         for (number, state) in states.enumerated() where state == .failed || state == .unknown {
             fail("row \(number) is \(state.name) although all is calm")
+        }
+    }
+
+    /// Rows behind `--limit` stay what they were, but that those in doubt may become unknown, and those that are
+    /// reopened remaining.
+    private func checkBeyondLimit(_ states: [RowState], _ process: SimulatedProcess) {
+        guard let limit = plan.limit(epoch: process.epoch) else { return }
+        for number in states.indices.dropFirst(Int(limit)) {
+            let (before, state) = (process.statesAtStart[number], states[number])
+            let isReopened = process.reopens.contains(before)
+            let isAllowed =
+                state == before
+                || state == .unknown && (before == .inDoubt || isReopened)
+                || state == .remaining && isReopened
+            if isAllowed { continue }
+            fail("row \(number) behind the limit was \(before.name) and is \(state.name)")
         }
     }
 

@@ -15,7 +15,7 @@ extension Simulation {
     /// wrong with a connection already stays wrong with it.
     func calmDown() {
         note { "all is well from now on" }
-        pause(false)
+        pause(for: nil)
         trace.step(time: clock, kind: 9, 0)
         cover(.calm)
         process.calmSince = clock
@@ -89,6 +89,7 @@ extension Simulation {
     private static let endLimit = 10 * second
 
     func checkEnd() {
+        checkStopped()
         guard process.hasListEnded, !process.isOver, clock >= process.takesFrom,
             process.reactors.allSatisfy({ $0.isDone || $0.machine.hasNoRows })
         else {
@@ -101,6 +102,24 @@ extension Simulation {
         let isOverdue = clock - max(since, process.takesFrom) > Self.endLimit
         if isOverdue {
             fail("no row is left since \(since / second) s, and no end: \(leftOver)")
+        }
+    }
+}
+
+extension Simulation {
+    /// A process that is to stop waits for what is in flight, and for that no longer than for any response; at
+    /// the second word it waits for nothing.
+    private func checkStopped() {
+        guard !process.isOver, clock >= process.takesFrom else { return }
+        func isLate(_ time: UInt64?, by limit: UInt64) -> Bool {
+            guard let time else { return false }
+            return clock - min(clock, max(time, process.takesFrom)) > limit
+        }
+        if isLate(process.stoppedAtOnceAt, by: Self.endLimit) {
+            fail("no end although it is to stop at once: \(leftOver)")
+        }
+        if isLate(process.stoppedAt, by: plan.requestTimeout + Self.endLimit) {
+            fail("no end within \(plan.requestTimeout / second) s of the word to stop: \(leftOver)")
         }
     }
 }

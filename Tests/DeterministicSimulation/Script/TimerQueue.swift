@@ -32,8 +32,8 @@ enum SimulationEvent {
     case claim(epoch: Int)
     /// The operator changes the rate.
     case rate(epoch: Int, UInt64?)
-    /// The operator pauses the run, or has it continue.
-    case pause(epoch: Int, Bool)
+    /// The operator pauses the run for so long; nil: has it continue.
+    case pause(epoch: Int, UInt64?)
     /// The run gets more connections.
     case growth(epoch: Int, connections: Int, reactors: Int)
     /// The provider token that is wanted is made and kept.
