@@ -292,8 +292,8 @@ extension Simulation {
         }
     }
 
-    /// Rows behind `--limit` stay what they were, but that those in doubt may become unknown, and those that are
-    /// reopened remaining.
+    /// Rows behind `--limit` stay what they were, but that those in doubt may become unknown, or invalid, and
+    /// those that are reopened remaining.
     private func checkBeyondLimit(_ states: [RowState], _ process: SimulatedProcess) {
         guard let limit = plan.limit(epoch: process.epoch) else { return }
         for number in states.indices.dropFirst(Int(limit)) {
@@ -303,6 +303,7 @@ extension Simulation {
                 state == before
                 || state == .unknown && (before == .inDoubt || isReopened)
                 || state == .remaining && isReopened
+                || state == .invalid && before == .inDoubt && plan.list.tokens[number] == nil
             if isAllowed { continue }
             fail("row \(number) behind the limit was \(before.name) and is \(state.name)")
         }
