@@ -2,12 +2,17 @@ import Broadside
 import Engine
 import Support
 
-/// The operator pauses the run and has it continue, in some seeds.
+/// The operator pauses the run and has it continue, or stops it twice, in some seeds.
 extension Simulation {
     /// Plans the pauses of a process. By a generator of their own, so that other draws stay as they are.
     func schedulePauses(epoch: Int) {
         var random = SimulationRandom(
             seed: plan.seed ^ 0x7061_7573_6573_0001 &+ UInt64(epoch) << 32)
+        if random.chance(0.04) {
+            let at = clock + random.delay(process.faults.life)
+            events.insert(.signal(epoch: epoch, isSecond: false), at: at)
+            events.insert(.signal(epoch: epoch, isSecond: true), at: at + random.delay(second))
+        }
         guard random.chance(0.15) else { return }
         var at = clock
         for _ in 0..<random.between(1...2) {

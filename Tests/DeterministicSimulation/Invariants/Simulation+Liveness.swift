@@ -115,7 +115,7 @@ extension Simulation {
             guard let time else { return false }
             return clock - min(clock, max(time, process.takesFrom)) > limit
         }
-        if isLate(process.stoppedAtOnceAt, by: Self.endLimit) {
+        if isLate(process.stoppedAtOnceAt, by: Self.endLimit / 2) {
             fail("no end although it is to stop at once: \(leftOver)")
         }
         if isLate(process.stoppedAt, by: plan.requestTimeout + Self.endLimit) {
