@@ -4,7 +4,7 @@ import Testing
 
 /// A ledger whose `manifest.json` is gone, as a copy in part leaves it: never taken for a place where
 /// a campaign may begin.
-@Suite(.serialized, .timeLimit(.minutes(30)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct LostManifestTests {
     /// A campaign of 60 rows, of which 20 are sent, without its manifest.
     private func damaged(

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `report --all`: one page about the ledgers of several directories.
-@Suite(.serialized, .timeLimit(.minutes(30)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct NightsReportTests {
     private let server: LocalAPNs
     private let campaign: Campaign

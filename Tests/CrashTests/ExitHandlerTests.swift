@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A process does not wait for threads that hang, and such a thread may end while the process does.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(60)))
 struct ExitHandlerTests {
     @Test func `OpenSSL frees nothing at the process' end`() throws {
         let server = try LocalAPNs()

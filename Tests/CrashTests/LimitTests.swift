@@ -4,7 +4,7 @@ import Testing
 
 /// `--limit` that grows and shrinks over the resumes of one campaign, judged by a server's record: no
 /// run asks for a row behind its own limit, whatever earlier ones have begun there.
-@Suite(.serialized, .timeLimit(.minutes(30)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct LimitTests {
     private static let count = 3_000
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Segments that are gone, or empty, of a run that was killed: never taken for one that began nothing.
-@Suite(.serialized, .timeLimit(.minutes(30)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct LostSegmentTests {
     /// What is left of the segments of reactors 0 and 1: all, so many bytes, or no file.
     struct Loss: CustomStringConvertible, Sendable {

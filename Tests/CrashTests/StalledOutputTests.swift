@@ -4,7 +4,7 @@ import Testing
 
 /// Nothing that is told delays what decides: a run whose output nobody takes is stopped as if nobody
 /// were in the way.
-@Suite(.serialized, .timeLimit(.minutes(30)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct StalledOutputTests {
     struct Case: CustomTestStringConvertible, Sendable {
         var place: String

@@ -4,7 +4,7 @@ import Testing
 
 /// The disk below `telemetry.json`, or below the claim that a run makes at its end, hangs: the thread that
 /// takes signals does not wait for it.
-@Suite(.timeLimit(.minutes(30)))
+@Suite(.timeLimit(.minutes(60)))
 struct StalledTelemetryTests {
     private let server: LocalAPNs
     private let campaign: Campaign
