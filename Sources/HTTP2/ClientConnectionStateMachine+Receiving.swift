@@ -137,18 +137,15 @@ extension ClientConnectionStateMachine {
     private mutating func receiveBlock(
         _ block: RawSpan, streamID: UInt32, endsStream: Bool
     ) -> Event? {
-        var headers = ResponseHeaders()
-        do throws(HPACKError) {
-            var isRead = false
-            if !inflater.isInCharge { isRead = try headers.read(block) }
-            if !isRead {
-                headers = ResponseHeaders()
-                guard inflater.inflate(block, into: &headers) else {
-                    return fail(.compressionError, "a header block can't be decoded")
-                }
+        let headers: ResponseHeaders
+        if !inflater.isInCharge, let known = knownBlocks.headers(of: block) {
+            headers = known
+        } else {
+            do throws(ConnectionError) {
+                headers = try read(block)
+            } catch {
+                return fail(error)
             }
-        } catch {
-            return fail(.compressionError, "a header block makes no sense")
         }
         switch streams.lookUp(streamID) {
         case .open(let slot):
@@ -160,6 +157,25 @@ extension ClientConnectionStateMachine {
         case .forgotten:
             return countIdleFrame()
         }
+    }
+
+    /// Reads a block that is like none before.
+    @inline(never)
+    private mutating func read(_ block: RawSpan) throws(ConnectionError) -> ResponseHeaders {
+        var headers = ResponseHeaders()
+        do throws(HPACKError) {
+            if !inflater.isInCharge, try headers.read(block) {
+                knownBlocks.remember(block, headers)
+                return headers
+            }
+        } catch {
+            throw ConnectionError(.compressionError, "a header block makes no sense")
+        }
+        headers = ResponseHeaders()
+        guard inflater.inflate(block, into: &headers) else {
+            throw ConnectionError(.compressionError, "a header block can't be decoded")
+        }
+        return headers
     }
 
     // MARK: Errors

@@ -88,6 +88,7 @@ internal import Synchronization
     var streams: StreamTable
     var bodies = BodyPool()
     var inflater = ResponseInflater()
+    var knownBlocks = KnownBlocks()
     var fragments = HeaderFragments()
     var flood = FloodGuard()
 

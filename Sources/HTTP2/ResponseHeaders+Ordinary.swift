@@ -35,6 +35,8 @@ extension ResponseHeaders {
             guard let value = ShortText(block, &offset) else { return false }
             if let name, name.isIdentifierName(in: block) {
                 sawRegularField = true
+                identifier = value.offset..<value.offset + value.count
+                isIdentifierHuffman = value.isHuffman
                 if !value.isHuffman { checkValue(value.bytes(in: block)) }
                 continue
             }

@@ -16,6 +16,10 @@ struct ResponseHeaders {
     /// The response "MUST be treated as a stream error of type PROTOCOL_ERROR" (section 8.1.1).
     private(set) var isMalformed = false
     var sawRegularField = false
+    /// Where the value of apns-id is in the block, and whether it is Huffman-coded; nil where it was
+    /// not looked for, and where there is none.
+    var identifier: Range<Int>?
+    var isIdentifierHuffman = false
 
     /// The bytes for a decoded name or number. Longer names are none that we look for.
     private static let decodedCount = 64
