@@ -44,6 +44,7 @@ let package = Package(
         .systemLibrary(name: "CNghttp2"),
         .systemLibrary(name: "CMicrohttpd"),
         .systemLibrary(name: "CZlib"),
+        .systemLibrary(name: "CDeflate"),
         .systemLibrary(name: "CZstd"),
 
         // What all may use: errors, time, files, text, threads.
@@ -53,7 +54,7 @@ let package = Package(
         module("APNs"),
         module("HPACK"),
         module("HTTP2", ["HPACK", "CNghttp2"]),
-        module("Campaign", ["APNs", "Support", "CZlib", "CZstd"]),
+        module("Campaign", ["APNs", "Support", "CDeflate", "CZlib", "CZstd"]),
 
         // The two that touch the system.
         module("TLS", ["COpenSSL", "CGnuTLS"]),

@@ -1,4 +1,4 @@
-internal import CZlib
+internal import CDeflate
 import Support
 
 /// The numbers of the ledger's format on disk; `docs/ledger-format.md` has the layouts.
@@ -143,7 +143,7 @@ extension LedgerFormat {
         ]
         // SAFETY: four words are 32 bytes without padding, of which 28 are read.
         let crc = unsafe words.span.bytes.withUnsafeBytes { bytes in
-            unsafe crc32_z(0, bytes.baseAddress!.assumingMemoryBound(to: UInt8.self), 28)
+            unsafe libdeflate_crc32(0, bytes.baseAddress!, 28)
         }
         return (magic, second, campaign, UInt64(crc) << 32)
     }
@@ -163,10 +163,8 @@ extension LedgerFormat {
         // SAFETY: an offset has eight bytes; the caller vouches for the block, which begins with a
         // header of eight.
         let place = unsafe withUnsafeBytes(of: offset.littleEndian) { bytes in
-            unsafe crc32_z(
-                UInt(seed), bytes.baseAddress!.assumingMemoryBound(to: UInt8.self), 8)
+            unsafe libdeflate_crc32(seed, bytes.baseAddress!, 8)
         }
-        let covered = unsafe block.baseAddress!.assumingMemoryBound(to: UInt8.self) + 4
-        return unsafe UInt32(truncatingIfNeeded: crc32_z(place, covered, block.count - 4))
+        return unsafe libdeflate_crc32(place, block.baseAddress! + 4, block.count - 4)
     }
 }

@@ -1,4 +1,4 @@
-internal import CZlib
+internal import CDeflate
 internal import FoundationEssentials
 
 /// What `manifest.json` says: whose ledger this is, which runs wrote it, and what they must have
@@ -269,9 +269,9 @@ public struct Manifest: Codable, Hashable, Sendable {
         var copy = self
         copy.checksum = 0
         let bytes = copy.json(isPretty: false)
-        // SAFETY: JSON is never empty, and zlib reads as many bytes as there are.
+        // SAFETY: JSON is never empty, and as many bytes are read as there are.
         return unsafe bytes.withUnsafeBufferPointer { buffer in
-            unsafe UInt32(truncatingIfNeeded: crc32_z(0, buffer.baseAddress!, buffer.count))
+            unsafe libdeflate_crc32(0, buffer.baseAddress!, buffer.count)
         }
     }
 
