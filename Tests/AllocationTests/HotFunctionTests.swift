@@ -118,6 +118,19 @@ struct HotFunctionTests {
         }
     }
 
+    @Test("A request with a payload of its own copies no mirror of the server's table")
+    func copiesNoMirror() throws {
+        let write = HotFunction(
+            what: "write", pieces: ["$s6Engine13RequestWriterV", "14writeTemplated"])
+        let symbols = try Self.machineCode.get().calls.keys.filter { write.isSpelled(by: $0) }
+        #expect(!symbols.isEmpty)
+        for symbol in symbols {
+            // Of 840 bytes.
+            let sizes = try Self.copies(in: symbol).filter { $0 >= 512 }
+            #expect(sizes.isEmpty, "\(symbol) copies \(sizes) bytes")
+        }
+    }
+
     @Test("The look does find copies where there are some")
     func findsCopies() throws {
         // A reactor is moved into its thread.

@@ -163,16 +163,55 @@ extension RequestWriter {
     private mutating func writeTemplated(
         _ tag: RowTag, of slab: borrowing RowSlab, on session: inout HTTP2Session
     ) -> WriteOutcome {
+        let collapseCount = Int(slab[tag].personal.collapseCount)
+        if let key = personalKey(collapseCount: collapseCount),
+            let template = personalTemplates.template(for: key)
+        {
+            return write(tag, of: slab, with: template, on: &session)
+        }
+        return writeLaidDown(tag, of: slab, collapseCount: collapseCount, on: &session)
+    }
+
+    /// Lays down the HEADERS that a row needs, and writes its request. They are kept for others,
+    /// unless they change the server's table.
+    @inline(never)
+    private mutating func writeLaidDown(
+        _ tag: RowTag, of slab: borrowing RowSlab, collapseCount: Int,
+        on session: inout HTTP2Session
+    ) -> WriteOutcome {
+        var mirror = session.mirror
+        let (template, changedTable) = settings.personalTemplate(
+            authorization: (authorization, authorizationVersion), collapseCount: collapseCount,
+            mirror: &mirror)
+        if !changedTable, let key = personalKey(collapseCount: collapseCount) {
+            personalTemplates.insert(template, for: key)
+            return write(tag, of: slab, with: template, on: &session)
+        }
+        defer { template.deallocate() }
+        let outcome = write(tag, of: slab, with: template, on: &session)
+        if outcome == .written {
+            session.mirror = mirror
+            refreshKey(mirror)
+        }
+        return outcome
+    }
+
+    private func personalKey(collapseCount: Int) -> TemplateKey? {
+        var key = key
+        key?.hasPersonalCollapse = collapseCount > 0
+        return key
+    }
+
+    private mutating func write(
+        _ tag: RowTag, of slab: borrowing RowSlab, with template: PersonalTemplate,
+        on session: inout HTTP2Session
+    ) -> WriteOutcome {
         let shape = slab[tag].personal
         let payloadCount = Int(shape.payloadCount)
         let isWhole = session.http.requestCapacity(payloadCount: payloadCount) > 0
         guard isWhole || session.http.mustSendInParts(payloadCount: payloadCount) else {
             return .windowFull
         }
-        var mirror = session.mirror
-        let (template, isKept) = personalTemplate(
-            collapseCount: Int(shape.collapseCount), mirror: &mirror)
-        defer { if !isKept { template.deallocate() } }
         guard recordRoom >= template.countLimit + payloadCount else { return .recordFull }
         let streamID: UInt32
         let dataCount: Int
@@ -186,8 +225,6 @@ extension RequestWriter {
             streamID = opened.streamID
             dataCount = opened.allowed
         }
-        session.mirror = mirror
-        if !isKept { refreshKey(mirror) }
         // SAFETY: the record was checked to have room for `countLimit` and the whole payload. A
         // collapse ID ends the pieces; they and the token stay while the slab is borrowed and no
         // other row's are asked for. A stream lets no more of a payload go than it was opened with.
@@ -201,22 +238,5 @@ extension RequestWriter {
         unsafe writePayload(shape, pieces: pieces, to: recordEnd)
         recordCount += dataCount
         return .written
-    }
-
-    /// The HEADERS for a row on a connection; whether they are kept for others.
-    private mutating func personalTemplate(
-        collapseCount: Int, mirror: inout DynamicTableMirror
-    ) -> (template: PersonalTemplate, isKept: Bool) {
-        var key = key
-        key?.hasPersonalCollapse = collapseCount > 0
-        if let key, let template = personalTemplates.template(for: key) {
-            return (template, true)
-        }
-        let (template, changedTable) = settings.personalTemplate(
-            authorization: (authorization, authorizationVersion), collapseCount: collapseCount,
-            mirror: &mirror)
-        guard !changedTable, let key else { return (template, false) }
-        personalTemplates.insert(template, for: key)
-        return (template, true)
     }
 }
