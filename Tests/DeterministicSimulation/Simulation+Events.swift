@@ -148,6 +148,7 @@ extension Simulation {
         note { isPowerCut ? "the power fails" : "the process is killed" }
         trace.step(time: clock, kind: 6, isPowerCut ? 1 : 0)
         cover(isPowerCut ? .powerCut : .kill)
+        checkSums(process)
         for reactor in process.reactors { abandonWrite(of: reactor) }
         // What a newer attempt has read is safe on the machine that keeps the ledger.
         if isPowerCut, !plan.hasSenders || process.claimedAt == nil {

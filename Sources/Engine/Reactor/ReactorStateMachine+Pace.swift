@@ -3,22 +3,17 @@ import Support
 
 /// What a run found out of answers that slow down under load.
 package struct PaceTally: Sendable, Equatable {
-    /// How often a connection was held to fewer requests in flight.
-    var findings: UInt64 = 0
-    /// The one of the slowest answers.
-    package var worst: ConcurrencyLimiter.Finding?
+    /// The finding of the slowest answers.
+    package private(set) var worst: ConcurrencyLimiter.Finding?
 
     init() {}
 
     mutating func note(_ finding: ConcurrencyLimiter.Finding) {
-        findings += 1
         if finding.loadedNanoseconds > worst?.loadedNanoseconds ?? 0 { worst = finding }
     }
 
     mutating func add(_ other: PaceTally) {
-        guard let finding = other.worst else { return }
-        note(finding)
-        findings += other.findings - 1
+        if let finding = other.worst { note(finding) }
     }
 }
 

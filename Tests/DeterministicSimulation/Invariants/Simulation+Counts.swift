@@ -5,6 +5,40 @@ import Engine
 
 /// What a process counts for its summary, held against the ledger and the requests that left.
 extension Simulation {
+    /// What reactors count is added up, number by number.
+    func checkSums(_ process: SimulatedProcess) {
+        let parts = process.reactors.map { $0.machine.snapshot() }
+        var sum = RunStatistics()
+        if sum.limited.contains(where: { $0 != 0 }) { fail("time counts before there is any") }
+        for part in parts { sum.add(part) }
+        let numbers: [KeyPath<RunStatistics, UInt64>] = [
+            \.accepted, \.rejected, \.invalid, \.skipped, \.failed, \.unknown, \.heldBack,
+            \.retries,
+            \.requests, \.untimedAnswers, \.connectionsOpened, \.reconnects, \.goAways, \.failures,
+            \.pushbacks,
+        ]
+        for number in numbers {
+            let expected = parts.reduce(0) { $0 + $1[keyPath: number] }
+            if sum[keyPath: number] != expected {
+                fail("\(number) of all reactors is \(sum[keyPath: number]), not \(expected)")
+            }
+        }
+        for number in [\RunStatistics.pausedAddresses, \.openConnections, \.inFlight] {
+            let expected = parts.reduce(0) { $0 + $1[keyPath: number] }
+            if sum[keyPath: number] != expected {
+                fail("\(number) of all reactors is \(sum[keyPath: number]), not \(expected)")
+            }
+        }
+        for cause in sum.limited.indices {
+            let expected = parts.reduce(0) { $0 + $1.limited[cause] }
+            if sum.limited[cause] != expected { fail("time for cause \(cause) is not added up") }
+        }
+        let slowest = parts.compactMap { $0.pace.worst?.loadedNanoseconds }.max()
+        if sum.pace.worst?.loadedNanoseconds != slowest {
+            fail("the slowest finding is \(sum.pace.worst as Any), not of \(slowest as Any) ns")
+        }
+    }
+
     func checkCounts(_ rows: [LedgerRow], _ process: SimulatedProcess) {
         var counted = RunStatistics()
         for reactor in process.reactors { counted.add(reactor.machine.snapshot()) }

@@ -30,6 +30,7 @@ extension Simulation {
             fail("link \(id) gets a request \(left) us early after a refusal")
         }
         for request in requests {
+            checkReserved(request.row, link: id)
             guard let pause = process.facts.rows[request.row] else { continue }
             process.facts.rows[request.row] = nil
             guard pause.until > clock else { continue }

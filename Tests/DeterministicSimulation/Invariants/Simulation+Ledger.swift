@@ -156,6 +156,7 @@ extension Simulation {
         }
         checkLeftOver(states, process)
         checkBeyondLimit(states, process)
+        checkSums(process)
         checkCounts(rows, process)
         checkAnswersRecorded(states, process)
         checkWordsRecorded(states, process)

@@ -25,7 +25,7 @@ extension Simulation {
             checkUntimedCounts(tally, latency, counted, process)
         }
         checkConnectionCounts(tally, counted, process)
-        checkEvents(tally, process)
+        checkEvents(tally, counted, process)
         checkLimits(counted, process)
     }
 
@@ -161,7 +161,9 @@ extension Simulation {
     }
 
     /// Each thing that is counted has its line in the log.
-    private func checkEvents(_ tally: ConnectionTally, _ process: SimulatedProcess) {
+    private func checkEvents(
+        _ tally: ConnectionTally, _ counted: RunStatistics, _ process: SimulatedProcess
+    ) {
         var counts: [RunEvent.Kind: UInt64] = [:]
         for reactor in process.reactors {
             guard let events = reactor.machine.takeEvents() else { return }
@@ -172,6 +174,9 @@ extension Simulation {
             (.connectionLost, tally.failures),
         ] where counts[kind] ?? 0 != count {
             fail("\(counts[kind] ?? 0) events \(kind.rawValue) are told of \(count)")
+        }
+        if counts[.pace] ?? 0 > 0, counted.pace.worst == nil {
+            fail("connections are held to fewer requests, and the summary has no word of it")
         }
         // One that is replaced for another cause drains already.
         let faults = process.faults

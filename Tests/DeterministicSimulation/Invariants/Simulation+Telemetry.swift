@@ -71,6 +71,16 @@ extension Simulation {
 
     /// Counts up to a time, by what each response took, in order.
     func checkCounts(of counts: LatencyCounts, _ exact: [UInt64]) {
+        for limit in exact.prefix(20) {
+            // Where one of 32 parts of a power of two ends, nothing is off.
+            let shift = UInt64(max(0, 58 - limit.leadingZeroBitCount))
+            let end = ((limit >> shift) + 1) << shift - 1
+            let found = counts.count(upTo: end)
+            let expected = UInt64(exact.count { $0 <= end })
+            if found != expected {
+                fail("\(found) responses took up to \(end) ns, and it was \(expected)")
+            }
+        }
         for limit in exact.prefix(100) + exact.suffix(1) {
             let most = UInt64(exact.count { $0 <= limit })
             let least = UInt64(exact.count { $0 + $0 / 32 + 1 <= limit })

@@ -60,6 +60,7 @@ extension Simulation {
             return
         }
         segments[process.epoch - 1][reactor.index].synced(upTo: count)
+        noteReservations(of: reactor)
         guard process.claimedAt == nil else {
             deliver(.completion(.superseded), to: reactor)
             return

@@ -1,0 +1,55 @@
+/// No row is sent before its reservation would survive a power cut: what was synced of a process'
+/// segments is read by docs/ledger-format.md alone, not with the ledger's own code.
+extension Simulation {
+    /// What is known of a segment's reservations.
+    struct Reservations {
+        /// So many bytes were looked at: whole blocks.
+        var readCount = 32
+        var rows: [Range<Int>] = []
+    }
+
+    /// More of a reactor's segment is safe: looks for what it reserves.
+    func noteReservations(of reactor: SimulatedReactor) {
+        let segment = segments[process.epoch - 1][reactor.index]
+        let bytes = segment.content
+        func number(_ offset: Int, _ count: Int) -> Int {
+            (0..<count).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) }
+        }
+        while reactor.reservations.readCount + 8 <= segment.syncedCount {
+            let start = reactor.reservations.readCount
+            let end = start + 8 + 16 * number(start + 4, 2)
+            guard number(start + 6, 2) == 0xb10c else {
+                return fail("no block begins at \(start) of the segment")
+            }
+            guard end <= segment.syncedCount else { return }
+            var offset = start + 8
+            while offset < end {
+                switch bytes[offset + 7] >> 4 {
+                case 3:
+                    let first = number(offset, 5)
+                    reactor.reservations.rows.append(first..<(first + number(offset + 8, 4)))
+                    offset += 48
+                case 2:
+                    // Flags, then the bytes of token and reason; a time has eight.
+                    let time = number(offset + 11, 1) & 1 == 1 ? 8 : 0
+                    let trailing = time + number(offset + 14, 1) + number(offset + 15, 1)
+                    offset += 16 + (trailing + 15) / 16 * 16
+                default:
+                    offset += 16
+                }
+            }
+            reactor.reservations.readCount = end
+        }
+    }
+
+    func checkReserved(_ row: Int, link id: Int) {
+        guard row >= 0 else { return }
+        // Rows that one reactor reserved may be sent by another.
+        let isReserved = process.reactors.contains { reactor in
+            reactor.reservations.rows.contains { $0.contains(row) }
+        }
+        if !isReserved {
+            fail("row \(row) goes out on link \(id), and its reservation is not safe")
+        }
+    }
+}
