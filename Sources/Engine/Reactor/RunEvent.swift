@@ -87,6 +87,8 @@ package struct EventBuffer: Sendable {
     /// Events that are kept between two looks.
     static let limit = 128
 
+    package init() {}
+
     mutating func append(_ event: RunEvent) {
         guard events.count < Self.limit else {
             lost += 1
@@ -101,7 +103,7 @@ package struct EventBuffer: Sendable {
         return self
     }
 
-    mutating func add(_ other: EventBuffer) {
+    package mutating func add(_ other: EventBuffer) {
         for event in other.events { append(event) }
         lost += other.lost
     }

@@ -59,11 +59,7 @@ package struct TransparentReactor: ~Copyable {
 
     package func report() -> ReactorReport { machine.report() }
 
-    /// Hands over what is worth a line in the log; nil if it was more than is kept.
-    package mutating func takeEvents() -> [RunEvent]? {
-        let taken = machine.takeEvents()
-        return taken.lost == 0 ? taken.events : nil
-    }
+    package mutating func takeEvents() -> EventBuffer { machine.takeEvents() }
 
     package func hasRowReady(_ now: Now) -> Bool { machine.hasRowReady(now) }
 

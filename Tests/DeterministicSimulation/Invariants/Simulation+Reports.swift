@@ -165,10 +165,19 @@ extension Simulation {
         _ tally: ConnectionTally, _ counted: RunStatistics, _ process: SimulatedProcess
     ) {
         var counts: [RunEvent.Kind: UInt64] = [:]
+        var all = EventBuffer()
+        var number: UInt64 = 0
         for reactor in process.reactors {
-            guard let events = reactor.machine.takeEvents() else { return }
-            for event in events { counts[event.kind, default: 0] += 1 }
+            let told = reactor.machine.takeEvents()
+            number += UInt64(told.events.count) + told.lost
+            for event in told.events { checkLevel(event) }
+            all.add(told)
         }
+        if UInt64(all.events.count) + all.lost != number {
+            fail("\(all.events.count) events and \(all.lost) that are lost, of \(number)")
+        }
+        guard all.lost == 0 else { return }
+        for event in all.events { counts[event.kind, default: 0] += 1 }
         for (kind, count) in [
             (RunEvent.Kind.connectionOpen, tally.opened), (.goAway, tally.goAways),
             (.connectionLost, tally.failures),
@@ -191,6 +200,23 @@ extension Simulation {
         {
             fail("\(counts[.connectionDrained] ?? 0) connections are told to drain of \(drained)")
         }
+    }
+
+    /// Who looks for warnings finds what went wrong, and nothing else.
+    private func checkLevel(_ event: RunEvent) {
+        let level: RunEvent.Level
+        switch event.kind {
+        case .connectionOpen, .connectionClosed, .pace: level = .info
+        case .connectionDrained: level = .notice
+        case .goAway:
+            // A server that says goodbye in order, to a connection that it served.
+            let isOrderly =
+                event.message.contains("GOAWAY NO_ERROR") && event.fields.count ?? 0 > 0
+            level = isOrderly ? .notice : .warning
+        case .connectionLost, .errorPacket: level = .warning
+        default: return
+        }
+        if event.level != level { fail("\(event.level): \(event.message)") }
     }
 
     /// What a connection waits for counts for each instant once, while there is a connection.
