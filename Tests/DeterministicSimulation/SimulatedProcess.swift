@@ -68,6 +68,8 @@ final class SimulatedProcess {
     /// What the ledger said of each row when the process began.
     let statesAtStart: [RowState]
     var reactors: [SimulatedReactor] = []
+    /// Rows that earlier processes reserved, and whose bytes are others now; nil: the list is as it was.
+    var changedRows: Range<UInt64>?
     var hasDied = false
     /// A provider token is on its way.
     var isTokenAsked = false

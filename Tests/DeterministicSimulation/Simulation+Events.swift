@@ -174,6 +174,8 @@ extension Simulation {
         case .resolve:
             let fails = random.chance(faults.resolveFailure)
             if fails { cover(.noName) }
+            let isSilent = faults.silentNames > 0 && random.chance(faults.silentNames)
+            if isSilent { cover(.silentName) }
             var addresses = (0..<plan.addresses).map {
                 SocketAddress.v4(0x0a00_0001 + UInt32($0), port: 443)
             }
@@ -188,18 +190,26 @@ extension Simulation {
                 .resolved(
                     fails
                         ? .failure(ResolutionFailure(message: "no such name")) : .success(addresses)
-                ), after: random.skewedDelay(100 * millisecond))
+                ),
+                after: isSilent
+                    ? UInt64(random.between(1...60)) * second
+                    : random.skewedDelay(100 * millisecond))
         case .requestChunk(let rowLimit):
             do {
                 let isPending = process.coordinator.canary?.isPending ?? false
                 let chunk = try process.list.next(rowLimit: rowLimit)
+                if let chunk { checkUnchanged(chunk) }
                 if isPending, let chunk { noteCanaryRows(chunk) }
                 if chunk == nil, !process.list.isHeld { process.hasListEnded = true }
                 answer(
                     chunk.map { .chunk($0) } ?? (process.list.isHeld ? .listHeld : .listEnded),
                     after: random.skewedDelay(20 * millisecond))
             } catch {
-                fail("the list can't be read: \(error.message)")
+                noteChange(error)
+                let cause: StopCause =
+                    error.isChange
+                    ? .listChanged(detail: error.message) : .listFailed(detail: error.message)
+                answer(.listFailed(cause), after: random.skewedDelay(20 * millisecond))
             }
         case .connect(let slot, let address):
             connect(slot: slot, to: address, for: reactor)

@@ -31,13 +31,15 @@ extension Simulation {
             let coordinator = makeCoordinator(
                 canary: canary,
                 rowsRead: makeInvalidRowsGuard(states, reopens: reopens))
-            let list = try ListSource(
-                list: TokenList(lines: plan.list.bytes, layout: plan.list.layout),
+            let list = listAsItIs(epoch: epoch, index)
+            let source = try ListSource(
+                list: TokenList(lines: list.bytes, layout: plan.list.layout),
                 pool: pool, plan: resumePlan,
                 rowsLimit: limit, canary: coordinator.canary)
             let process = SimulatedProcess(
                 epoch: epoch, faults: faults, coordinator: coordinator, reopens: reopens,
-                list: list, statesAtStart: states, startedAt: clock)
+                list: source, statesAtStart: states, startedAt: clock)
+            process.changedRows = list.changed
             process.firstLink = links.count
             process.newestToken = firstToken
             process.canaryBefore = canaryBefore

@@ -19,7 +19,7 @@ extension LedgerSession {
         summary.retries = manifest.counters.retries
         summary.reconnects = manifest.counters.reconnects
         summary.take(
-            use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyHistogram(),
+            use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyCounts(),
             elapsed: 0, requests: 0)
         let cause = finishedCause
         // As in the run that read the last row: a list of which nothing was sent is a wrong call.
@@ -103,7 +103,7 @@ extension Summary {
             summary.outcome = .stopped
         }
         summary.take(
-            use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyHistogram(),
+            use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyCounts(),
             elapsed: 0, requests: 0)
         return summary
     }

@@ -182,7 +182,7 @@ struct LiveRun {
         _ monitor: RunMonitor
     ) throws(BroadsideError) -> Int32 {
         var statistics = RunStatistics()
-        var latency = LatencyHistogram()
+        var latency = LatencyCounts()
         for thread in threads { thread.collect(&statistics, &latency) }
         let elapsed = Double(Clock.now().nanoseconds - start.nanoseconds) / 1e9
         let use = ProcessUse.now()

@@ -10,9 +10,9 @@
     // SAFETY: `bucketCount` counters, all set in `init`, freed in `deinit`, and reached only
     // through this value.
     private let buckets: UnsafeMutablePointer<UInt64>
-    package private(set) var count: UInt64 = 0
+    private var count: UInt64 = 0
     private var sumNanoseconds: UInt64 = 0
-    package private(set) var maximumNanoseconds: UInt64 = 0
+    private var maximumNanoseconds: UInt64 = 0
 
     package init() {
         // SAFETY: as many are set as are allocated.
@@ -35,17 +35,6 @@
         if nanoseconds > maximumNanoseconds { maximumNanoseconds = nanoseconds }
     }
 
-    /// Adds what another histogram counted.
-    mutating func add(_ other: borrowing LatencyHistogram) {
-        for index in 0..<Self.bucketCount {
-            // SAFETY: both have `bucketCount` counters.
-            unsafe buckets[index] &+= other.buckets[index]
-        }
-        count += other.count
-        sumNanoseconds &+= other.sumNanoseconds
-        maximumNanoseconds = max(maximumNanoseconds, other.maximumNanoseconds)
-    }
-
     /// What it holds now, as a value for other threads.
     var counts: LatencyCounts {
         // SAFETY: there are `bucketCount` counters.
@@ -53,10 +42,6 @@
             buckets: (0..<Self.bucketCount).map { unsafe buckets[$0] }, count: count,
             sumNanoseconds: sumNanoseconds, maximumNanoseconds: maximumNanoseconds)
     }
-
-    /// The value below which the given share of answers lies, nanoseconds; nil while nothing was
-    /// counted. Not for hot paths.
-    package func quantile(_ share: Double) -> UInt64? { counts.quantile(share) }
 
     private static func bucket(of value: UInt64) -> Int {
         if value < UInt64(subBuckets) { return Int(value) }

@@ -23,7 +23,7 @@ package final class ReactorThread: @unchecked Sendable {
     private let ended = Atomic<Bool>(false)
     // What is left of the reactor: written by its thread, read once that is joined.
     private var statistics = RunStatistics()
-    private var latency = LatencyHistogram()
+    private var latency = LatencyCounts()
     private var segmentByteCount: UInt64 = 0
     /// Why the reactor could not go on, where it could not.
     package private(set) var failure: StopCause?
@@ -84,7 +84,7 @@ package final class ReactorThread: @unchecked Sendable {
     }
 
     /// Adds what the reactor counted; once it is joined.
-    package func collect(_ statistics: inout RunStatistics, _ latency: inout LatencyHistogram) {
+    package func collect(_ statistics: inout RunStatistics, _ latency: inout LatencyCounts) {
         statistics.add(self.statistics)
         latency.add(self.latency)
     }
@@ -131,7 +131,7 @@ package final class ReactorThread: @unchecked Sendable {
         }
         statistics = machine.snapshot()
         statistics.fallbacks = machine.writer.fallbackCounts
-        latency.add(machine.metrics.latency)
+        latency = machine.metrics.latency.counts
         segmentByteCount = machine.ledgerByteCount
     }
 }

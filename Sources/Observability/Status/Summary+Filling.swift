@@ -58,7 +58,7 @@ extension Summary {
 
     /// Takes over what only this process knows.
     package mutating func take(
-        use: ProcessUse, statistics: RunStatistics, latency: borrowing LatencyHistogram,
+        use: ProcessUse, statistics: RunStatistics, latency: LatencyCounts,
         elapsed: Double, requests: UInt64
     ) {
         elapsedSeconds = elapsed
@@ -69,14 +69,7 @@ extension Summary {
             cpuMicrosecondsPerNotification = use.cpuMicroseconds / Double(requests)
         }
         peakResidentBytes = use.peakResidentBytes
-        self.latency = Latency()
-        self.latency.p50 = Latency.milliseconds(latency.quantile(0.5))
-        self.latency.p90 = Latency.milliseconds(latency.quantile(0.9))
-        self.latency.p99 = Latency.milliseconds(latency.quantile(0.99))
-        self.latency.p999 = Latency.milliseconds(latency.quantile(0.999))
-        if latency.count > 0 {
-            self.latency.max = Latency.milliseconds(latency.maximumNanoseconds)
-        }
+        self.latency = Latency(latency)
         paced = statistics.pace.worst.map { "responses slow down under load, \($0.words)" }
         let total = statistics.limited.reduce(0, +)
         // Where nothing was measured nothing is known.

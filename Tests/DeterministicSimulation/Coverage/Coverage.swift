@@ -10,7 +10,8 @@ public enum Fault: String, CaseIterable, Sendable {
     case gatewayError, gatewayShutdown, gatewayNameless, gatewayWordless, gatewayHalf, gatewayJunk
     case gatewayLate, gatewayStays
     // Of a process: its connections are those that stand.
-    case noConnection, noName, shortWrite, writeFails, syncFails, kill, powerCut, signal
+    case noConnection, noName, silentName, listChanged, shortWrite, writeFails, syncFails, kill,
+        powerCut, signal
     case secondSignal, reload, newToken, newRate, pause, growth, calm, freeze, claimed
     // Of several senders at a time.
     case overlap, staleCopy
@@ -29,7 +30,8 @@ public enum Fault: String, CaseIterable, Sendable {
     ]
 
     private static let ofProcesses: Set<Fault> = [
-        .noConnection, .noName, .shortWrite, .writeFails, .syncFails, .kill, .powerCut, .signal,
+        .noConnection, .noName, .silentName, .listChanged, .shortWrite, .writeFails, .syncFails,
+        .kill, .powerCut, .signal,
         .secondSignal, .reload, .newToken, .newRate, .pause, .growth, .calm, .freeze,
         .claimed, .overlap, .staleCopy,
     ]

@@ -233,7 +233,9 @@ extension Simulation {
             isJustified = process.claimedAt != nil
         case .ledgerFailed:
             isJustified = faults.diskFailure > 0
-        case .ledgerGone, .listFailed, .listChanged, .failed:
+        case .listFailed, .listChanged:
+            isJustified = process.changedRows != nil
+        case .ledgerGone, .failed:
             // The simulation's ledger has no name, and its list lies in memory.
             isJustified = false
         }

@@ -13,6 +13,8 @@ struct FaultPlan {
     /// Servers take so many connections at a time and refuse the others; 0: any number.
     var connectionsMost = 0
     var resolveFailure = 0.0
+    /// Chance of a look-up to take up to a minute: of several name servers all but the last are silent.
+    var silentNames = 0.0
     /// Chance of a connection to be reset, or to fall silent, some time in its life.
     var reset = 0.0
     var silence = 0.0
@@ -126,6 +128,11 @@ struct FaultPlan {
     /// another waits in vain. No draws of its own.
     mutating func addFullServers(seed: UInt64, process: Int, reactors: Int) {
         if reactors > 1, (seed / 7 + UInt64(process)) % 6 == 1 { connectionsMost = reactors - 1 }
+    }
+
+    /// Name servers that are silent, in a few seeds. No draws of its own.
+    mutating func addSilentNames(seed: UInt64, process: Int) {
+        if (seed / 17 + UInt64(process)) % 16 == 3 { silentNames = seed % 2 == 0 ? 0.3 : 1 }
     }
 
     /// Servers that refuse the credential of each request, and are busy now and then, in a few seeds. No draws

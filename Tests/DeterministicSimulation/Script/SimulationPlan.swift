@@ -119,6 +119,7 @@ struct SimulationPlan {
                 return faults
             }
             faults.addWrongSetting(seed: seed, process: process)
+            faults.addSilentNames(seed: seed, process: process)
             faults.addFullServers(seed: seed, process: process, reactors: reactorCount)
             let isUseless = faults.addUselessServers(seed: seed, canWait: canWait)
             let starvation = Starvation(

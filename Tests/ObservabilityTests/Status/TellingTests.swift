@@ -134,7 +134,6 @@ import Testing
         var histogram = LatencyHistogram()
         for value in 1...1000 { histogram.record(UInt64(value) * 1_000_000) }
         let first = histogram.counts
-        #expect(first.quantile(0.5) == histogram.quantile(0.5))
         #expect(first.sumNanoseconds == 500_500 * 1_000_000)
         for _ in 0..<10 { histogram.record(5_000_000_000) }
         let period = histogram.counts.since(first)
