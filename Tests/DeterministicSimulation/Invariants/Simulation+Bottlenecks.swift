@@ -51,6 +51,11 @@ extension Simulation {
         if !hasRate, spent[LimitedBy.rate.rawValue] > 0 {
             fail("reactor \(reactor.index) waits for a rate, and there is none")
         }
+        // A look-up that takes its time is no trouble that is waited after.
+        let hasTrouble = !ownLinks.isEmpty || reactor.failedResolutions > 0
+        if !hasTrouble, spent[LimitedBy.retry.rawValue] > 0 {
+            fail("reactor \(reactor.index) waits after trouble, and there was none")
+        }
         let isHeld = process.pausedSince != nil && active > 0
         if isHeld, spent.reduce(0, &+) != spent[LimitedBy.rate.rawValue] {
             fail("reactor \(reactor.index) is paused, and waits for something else")

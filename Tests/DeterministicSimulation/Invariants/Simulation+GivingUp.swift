@@ -26,6 +26,9 @@ extension Simulation {
         {
             fail("the name was looked up \(reactor.failedResolutions) times for nothing")
         }
+        if reactor.failedResolutions > 0, ownLinks.isEmpty, process.coordinator.lastTrouble == nil {
+            fail("the name was not found, and nobody is told")
+        }
         if let since = process.unreachableSince, clock > since + second / 2 {
             fail("no address can be reached since \((clock - since) / second) s")
         }
