@@ -185,8 +185,9 @@ extension LedgerDirectory {
         }
     }
 
-    /// Checks that the segments have what was durable before the last attempt sent rows: a copy of the
-    /// ledger that was made while it was sending has less, and would send rows again.
+    /// Checks that the segments have what was durable before the last attempt sent rows, and that it is whole.
+    /// A copy of the ledger that was made while it was sending has less, a damaged one has something else, and
+    /// both would send rows again.
     private func checkSegments(
         _ positions: [DurablePosition], _ claim: String, _ manifest: Manifest
     ) throws(BroadsideError) {
@@ -208,6 +209,28 @@ extension LedgerDirectory {
                     + "after this copy was made",
                 exitCode: ExitCode.inUse)
         }
+        guard !positions.isEmpty else { return }
+        for segment in try segments() {
+            let durable = positions.first {
+                $0.epoch == segment.epoch && $0.reactor == segment.reactor
+            }
+            guard let durable else { continue }
+            do throws(LedgerError) {
+                try segment.checkDurable(durable.position, campaign: manifest.segmentNumber)
+            } catch {
+                throw LedgerReader.unreadable(error, self)
+            }
+        }
+    }
+
+    /// The same for those who only read: if the newest claim beside the ledger is its own.
+    func checkDurable(_ manifest: Manifest) throws(BroadsideError) {
+        // What can't be read here tells nothing.
+        guard let own = try? attemptRecord(), let here = parentFolder(manifest),
+            here.path == own.parent, let newest = try? here.newest(), newest == own.claimed,
+            case .claim(own.nonce, _, let positions) = here.read(newest)
+        else { return }
+        try checkSegments(positions, here.claimPath(own.claimed), manifest)
     }
 
     private func oldCopy(_ claims: ClaimFolder, _ number: UInt32) -> BroadsideError {

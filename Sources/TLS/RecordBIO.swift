@@ -25,6 +25,9 @@ internal import COpenSSL
     var serverName: ServerName?
     /// Where the tickets go that the server gives; nil where none are kept.
     var tickets: SessionTickets?
+    /// When the session itself verified a certificate, and when that was done on which its ticket rests.
+    var verified: ContinuousClock.Instant?
+    var verifiedBefore: ContinuousClock.Instant?
     /// A server without authorities takes any client certificate; its topics are what counts.
     var acceptsAnyCertificate = false
 

@@ -5,8 +5,8 @@ internal import Synchronization
 /// resumes (RFC 8446 section 2.2) has no certificate to verify, which is most of a handshake's CPU.
 ///
 /// A ticket stands for a certificate that was verified before. After `trustLimit` the next session verifies
-/// it again. If a handshake with a ticket fails, none is offered any more: it may be the ticket that a
-/// server or a proxy takes offence at.
+/// it again. If a session with a ticket ends before the server says anything in it, however it ends, none
+/// is offered any more: it may be the ticket that a server or a proxy takes offence at.
 final class SessionTickets: Sendable {
     /// A session's ticket and secrets: they stay in memory, and nothing prints them.
     @safe final class Ticket: Sendable {
@@ -14,11 +14,17 @@ final class SessionTickets: Sendable {
         // changes it: sessions are made from copies.
         fileprivate nonisolated(unsafe) let pointer: OpaquePointer
         let serverName: ServerName
+        /// When the certificate was verified on which it rests.
+        let verified: ContinuousClock.Instant
 
-        init(owning pointer: OpaquePointer, _ serverName: ServerName) {
+        init(
+            owning pointer: OpaquePointer, _ serverName: ServerName,
+            verified: ContinuousClock.Instant
+        ) {
             // SAFETY: the caller hands over its reference.
             unsafe self.pointer = pointer
             self.serverName = serverName
+            self.verified = verified
         }
 
         // SAFETY: the reference is this object's.
@@ -27,8 +33,6 @@ final class SessionTickets: Sendable {
 
     private struct State {
         var ticket: Ticket?
-        /// When a certificate was verified from which the ticket follows.
-        var verified: ContinuousClock.Instant?
         var isRefused = false
     }
 
@@ -46,67 +50,74 @@ final class SessionTickets: Sendable {
         unsafe SSL_CTX_sess_set_new_cb(context) { session, ticket in
             guard let session = unsafe session, let ticket = unsafe ticket else { return 0 }
             let transfer = unsafe SharedTransfer(of: session).value
+            let isResumed = unsafe SSL_session_reused(session) == 1
+            let verified = isResumed ? transfer.verifiedBefore : transfer.verified
             guard let tickets = transfer.tickets, let serverName = transfer.serverName,
-                unsafe SSL_version(session) == TLS1_3_VERSION
+                let verified, unsafe SSL_version(session) == TLS1_3_VERSION
             else { return 0 }
-            unsafe tickets.keep(ticket, serverName, follows: SSL_session_reused(session) == 1)
+            unsafe tickets.keep(ticket, serverName, verified: verified)
             return 0
         }
     }
 
     /// Keeps a copy of a new ticket.
     ///
-    /// - Parameter follows: Whether its session was resumed itself, and verified nothing.
-    private func keep(_ ticket: OpaquePointer, _ serverName: ServerName, follows: Bool) {
+    /// - Parameter verified: When the certificate was verified on which its session rests, which may be
+    ///   long before the ticket comes.
+    private func keep(
+        _ ticket: OpaquePointer, _ serverName: ServerName, verified: ContinuousClock.Instant
+    ) {
         // SAFETY: OpenSSL lends the ticket, and the copy is the new object's. A session that ends without
         // a goodbye spoils its own ticket, not a copy.
         guard let copy = unsafe SSL_SESSION_dup(ticket) else {
             ErrorQueue.clear()
             return
         }
-        let ticket = unsafe Ticket(owning: copy, serverName)
+        let ticket = unsafe Ticket(owning: copy, serverName, verified: verified)
         state.withLock {
-            guard !$0.isRefused else { return }
-            if !follows { $0.verified = .now }
+            // Of several sessions the one counts whose certificate was verified last.
+            guard !$0.isRefused, verified >= $0.ticket?.verified ?? verified else { return }
             $0.ticket = ticket
         }
     }
 
     /// When the certificate was verified on which the ticket rests; nil where there is none.
-    var verified: ContinuousClock.Instant? { state.withLock { $0.verified } }
+    var verified: ContinuousClock.Instant? { state.withLock { $0.ticket?.verified } }
 
     /// The ticket that a session with a server of this name may offer.
     func ticket(
         for serverName: ServerName, at now: ContinuousClock.Instant = .now
     ) -> Ticket? {
         state.withLock {
-            guard let verified = $0.verified, now - verified < Self.trustLimit,
-                $0.ticket?.serverName == serverName
+            guard let ticket = $0.ticket, now - ticket.verified < Self.trustLimit,
+                ticket.serverName == serverName
             else { return nil }
-            return $0.ticket
+            return ticket
         }
     }
 
     /// Has a session that did not begin yet offer the ticket.
     ///
-    /// - Returns: Whether it will.
-    func offer(to session: OpaquePointer, _ serverName: ServerName) -> Bool {
-        guard let held = ticket(for: serverName) else { return false }
+    /// - Returns: When the certificate was verified on which the ticket rests; nil if none is offered.
+    func offer(
+        to session: OpaquePointer, _ serverName: ServerName
+    ) -> ContinuousClock.Instant? {
+        guard let held = ticket(for: serverName) else { return nil }
         // SAFETY: `held` keeps the ticket during the calls. The session gets a copy of its own, as
         // sessions of other threads are made from the same ticket; SSL_set_session adds its reference.
         guard let copy = unsafe SSL_SESSION_dup(held.pointer) else {
             ErrorQueue.clear()
-            return false
+            return nil
         }
         defer { unsafe SSL_SESSION_free(copy) }
         guard unsafe SSL_set_session(session, copy) == 1 else {
             ErrorQueue.clear()
-            return false
+            return nil
         }
-        return true
+        return held.verified
     }
 
-    /// A handshake with a ticket failed.
+    /// A session with a ticket came to nothing.
     func refuse() {
         state.withLock {
             $0.isRefused = true

@@ -74,7 +74,9 @@ internal import COpenSSL
             if let serverName {
                 unsafe try PeerVerification.require(serverName, session)
                 unsafe SSL_set_connect_state(session)
-                isResuming = unsafe context.tickets?.offer(to: session, serverName) ?? false
+                let before = unsafe context.tickets?.offer(to: session, serverName)
+                transfer.value.verifiedBefore = before
+                isResuming = before != nil
             } else {
                 unsafe SSL_set_accept_state(session)
             }
@@ -90,6 +92,8 @@ internal import COpenSSL
     }
 
     deinit {
+        // However it ended: the server said nothing since it got the ticket.
+        if isResuming { context.tickets?.refuse() }
         // SAFETY: the session is this value's alone; its BIO goes with it, and only then the
         // transfer.
         unsafe SSL_free(session)
@@ -120,6 +124,7 @@ internal import COpenSSL
                     guard result == 1 else { return outcome(of: result) }
                     if let failure = negotiationFailure() { return .failed(fail(failure)) }
                     isEstablished = true
+                    if context.tickets != nil { transfer.value.verified = .now }
                 }
                 return unsafe readRecords(into: buffer, &count)
             }

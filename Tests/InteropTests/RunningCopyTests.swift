@@ -79,6 +79,36 @@ struct RunningCopyTests {
         #expect(Set(sent).count == sent.count && sent.count > 2500)
     }
 
+    /// The claim knows what was on disk: what is wrong before that place was not lost with the power.
+    @Test func `A bit that is wrong in what was on disk when rows were sent is damage`() throws {
+        let run = try start()
+        defer { run.send(signal: SIGKILL) }
+        try run.wait { try accepted() > 500 }
+        run.send(signal: SIGKILL)
+        #expect(try run.wait().exitCode == -9)
+        let name = try #require(
+            files.contentsOfDirectory(atPath: campaign.directory.path).first {
+                $0.hasPrefix(".broadside-")
+            })
+        let claim = try Data(
+            contentsOf: URL(fileURLWithPath: "\(campaign.directory.path)/\(name)"))
+        let durable = (0..<8).reduce(0) { $0 | Int(claim[8192 + $1]) << (8 * $1) }
+        let segment = URL(fileURLWithPath: "\(campaign.ledger)/segment-0001-00")
+        // Behind it nothing is left that tells of it.
+        var bytes = try Data(contentsOf: segment).prefix(durable)
+        #expect(bytes.count == durable && durable > 200)
+        bytes[durable - 20] ^= 4
+        try bytes.write(to: segment)
+        for refused in [
+            try campaign.ledger("verify"), try resume(campaign.ledger), try resume(campaign.ledger),
+        ] {
+            #expect(refused.exitCode == 5, "\(refused.output) \(refused.errors)")
+            #expect(refused.errors.contains("a block is damaged: broadside ledger repair"))
+        }
+        let sent = try server.finish().map { $0[4] }
+        #expect(Set(sent).count == sent.count && sent.count > 500)
+    }
+
     @Test func `In the place of the original it is refused as well`() throws {
         let run = try start()
         defer { run.send(signal: SIGKILL) }

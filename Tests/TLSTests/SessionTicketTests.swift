@@ -62,6 +62,27 @@ import Testing
         #expect(tickets.ticket(for: World.host, at: verified + .seconds(600)) == nil)
     }
 
+    /// A ticket that comes late on a connection rests on the certificate that was verified at its beginning.
+    @Test func aLateTicketVerifiesNothing() throws {
+        let context = try clientContext()
+        let (client, server) = (
+            try Endpoint(context, World.host), try Endpoint(try serverContext())
+        )
+        func pass(_ from: Endpoint, _ to: Endpoint) {
+            let bytes = from.outgoing
+            from.outgoing = []
+            to.receive(bytes)
+        }
+        client.receive([])
+        pass(client, server)
+        pass(server, client)
+        try #require(client.isEstablished && context.tickets?.verified == nil)
+        pass(client, server)
+        let late = ContinuousClock.now
+        pass(server, client)
+        #expect(try #require(context.tickets?.verified) < late)
+    }
+
     @Test(arguments: [(false, true), (true, false)])
     func bothSidesHaveToWantIt(client wanted: Bool, server issues: Bool) throws {
         let client = try World.clientContext { $0.resumesSessions = wanted }
@@ -131,6 +152,24 @@ import Testing
         client.receive([])
         client.receive([21, 3, 3, 0, 2, 2, 42])
         #expect(client.error?.code == .clientCertificateRefused)
+    }
+
+    /// How a session with a ticket ends does not matter, if the server has said nothing in it.
+    @Test(arguments: [false, true])
+    func whateverEndsWithoutAWordIsARefusal(afterHandshake: Bool) throws {
+        let (client, server) = (try clientContext(), try serverContext())
+        _ = try meet(client, server)
+        do {
+            let (ended, peer) = (try Endpoint(client, World.host), try Endpoint(server))
+            ended.receive([])
+            if afterHandshake {
+                pump(ended, peer)
+                #expect(ended.isResumed && ended.error == nil)
+            }
+        }
+        let next = try meet(client, server)
+        #expect(next.client.error == nil && !next.client.isResumed)
+        #expect(client.tickets?.ticket(for: World.host) == nil)
     }
 
     /// A connection that ends while it resumes counts as refused, too.

@@ -176,7 +176,8 @@ public enum CampaignRun {
         _ options: SendOptions, _ credential: Credential, resumesSessions: Bool = false
     ) throws(BroadsideError) -> TLSContext {
         var configuration = ClientConfiguration()
-        configuration.resumesSessions = resumesSessions
+        // A server that knows the ticket and not the certificate refuses all rows.
+        configuration.resumesSessions = resumesSessions && credential.identity == nil
         configuration.identity = credential.identity
         if options.wireProtocol == .binary {
             // The gateway's protocol is older than ALPN. It says nothing as long as all is well, so that nothing

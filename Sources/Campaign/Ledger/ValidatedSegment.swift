@@ -125,3 +125,19 @@ struct ValidatedSegment {
             .badSegmentHeader, segment: segment.name, detail: "it belongs to another run")
     }
 }
+
+extension LedgerSegment {
+    /// Checks what is known to have been on disk.
+    ///
+    /// - Parameters:
+    ///   - byteCount: Up to where: a block ends there.
+    ///   - campaign: The campaign that the segment must name.
+    /// - Throws: The first fault before that.
+    package func checkDurable(_ byteCount: UInt64, campaign: UInt64) throws(LedgerError) {
+        var reader = BlockReader()
+        _ = try ValidatedSegment(
+            checking: self, campaign: campaign, recordedByteCount: byteCount, skipsAccepted: true,
+            with: &reader
+        ) { _, _ in }
+    }
+}
