@@ -214,7 +214,7 @@ extension LedgerDirectory {
             let durable = positions.first {
                 $0.epoch == segment.epoch && $0.reactor == segment.reactor
             }
-            guard let durable else { continue }
+            guard let durable, segment.bytes.byteCount >= header else { continue }
             do throws(LedgerError) {
                 try segment.checkDurable(durable.position, campaign: manifest.segmentNumber)
             } catch {
