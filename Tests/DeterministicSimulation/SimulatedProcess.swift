@@ -41,6 +41,8 @@ final class SimulatedReactor {
     var nextRoomLook: UInt64 = 0
     /// Look-ups that it was told failed, and whether one did not.
     var failedResolutions = 0
+    /// It waits for a name server.
+    var isLookingUp = false
     var hasAddresses = false
     /// Up to when its connections' time is accounted for.
     var accountedAt: UInt64

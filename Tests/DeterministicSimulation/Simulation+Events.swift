@@ -172,6 +172,7 @@ extension Simulation {
         }
         switch submission {
         case .resolve:
+            reactor.isLookingUp = true
             let fails = random.chance(faults.resolveFailure)
             if fails { cover(.noName) }
             let isSilent = faults.silentNames > 0 && random.chance(faults.silentNames)

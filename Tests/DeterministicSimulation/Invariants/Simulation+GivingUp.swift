@@ -11,6 +11,7 @@ extension Simulation {
     /// Counts what a look-up found, as its reactor is told.
     func noteResolution(_ completion: ReactorCompletion, _ reactor: SimulatedReactor) {
         guard case .resolved(let result) = completion else { return }
+        reactor.isLookingUp = false
         switch result {
         case .success: reactor.hasAddresses = true
         case .failure: reactor.failedResolutions += 1

@@ -12,13 +12,11 @@ extension Simulation {
         guard clock >= reactor.nextRoomLook else { return }
         reactor.nextRoomLook = clock + 100 * millisecond
         let hasRows = !reactor.lackedRows
-        let isTrying = process.reactors.contains { !$0.linkOfSlot.isEmpty }
+        let isTrying = process.reactors.contains { !$0.linkOfSlot.isEmpty || $0.isLookingUp }
         if isTrying || !hasRows { process.triedAt = clock }
-        // An address is left alone for 60 s, or for as long as its server asks, and a quarter; a look-up
-        // may take a minute.
-        let limit = (process.faults.silentNames > 0 ? 140 : 80) * second
-        if clock - since(process.triedAt) > limit {
-            fail("no connection is tried for \(limit / second) s, although rows wait")
+        // An address is left alone for 60 s, or for as long as its server asks, and a quarter.
+        if clock - since(process.triedAt) > 80 * second {
+            fail("no connection is tried for 80 s, although rows wait")
         }
         reactor.lackedRows = false
         checkOpenConnections(reactor)
