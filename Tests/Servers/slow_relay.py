@@ -3,20 +3,12 @@
 import argparse
 import asyncio
 
+from relaying import copy
+
 options = argparse.ArgumentParser()
 options.add_argument("--to", type=int, required=True, help="a port of this machine")
 options.add_argument("--delay", type=float, required=True, help="seconds")
 options = options.parse_args()
-
-
-async def copy(reader, writer):
-    try:
-        while data := await reader.read(1 << 16):
-            writer.write(data)
-            await writer.drain()
-    except OSError:
-        pass
-    writer.close()
 
 
 async def relay(reader, writer):

@@ -13,6 +13,8 @@ import asyncio
 import socket
 import struct
 
+from relaying import copy
+
 PRE_SHARED_KEY = 41
 
 options = argparse.ArgumentParser()
@@ -36,16 +38,6 @@ def offers_ticket(hello):
             return True
         at += 4 + count
     return False
-
-
-async def copy(reader, writer):
-    try:
-        while data := await reader.read(1 << 16):
-            writer.write(data)
-            await writer.drain()
-    except OSError:
-        pass
-    writer.close()
 
 
 async def relay(reader, writer):

@@ -51,7 +51,7 @@ extension Simulation {
         if !hasRate, spent[LimitedBy.rate.rawValue] > 0 {
             fail("reactor \(reactor.index) waits for a rate, and there is none")
         }
-        // A look-up that takes its time is no trouble that is waited after.
+        // Who waits for a look-up that takes its time waits for a connection, not after trouble.
         let hasTrouble = !ownLinks.isEmpty || reactor.failedResolutions > 0
         if !hasTrouble, spent[LimitedBy.retry.rawValue] > 0 {
             fail("reactor \(reactor.index) waits after trouble, and there was none")
