@@ -30,8 +30,9 @@ public struct RefusalGuard: ~Copyable {
     public let abortAfter: Int
     /// The most BadDeviceToken there may be among the last 10,000 answers.
     let maximumBadTokens: Int
-    /// Whether any notification was accepted.
-    private(set) var hasAccepted: Bool
+    /// Whether this process had a notification accepted. What earlier ones had accepted shows nothing: a
+    /// resume may have another credential or endpoint.
+    private(set) var hasAccepted = false
     /// Whether first responses that are all BadDeviceToken count: not if the canary of another part
     /// has passed. A wrong topic is this part's own mistake, and counts always.
     let judgesFirst: Bool
@@ -50,20 +51,16 @@ public struct RefusalGuard: ~Copyable {
 
     /// - Parameters:
     ///   - maximumBadTokensPercent: `--max-bad-tokens`, 0 to 100.
-    ///   - hasAccepted: a resumed campaign that had a 200 before is not held back.
     ///   - judgesFirst: whether BadDeviceToken among the first responses counts: not if the canary of
     ///     another of the campaign's parts has passed.
     public init(
-        abortAfter: Int, maximumBadTokensPercent: Double, hasAccepted: Bool = false,
-        judgesFirst: Bool = true
+        abortAfter: Int, maximumBadTokensPercent: Double, judgesFirst: Bool = true
     ) {
         precondition(abortAfter >= 0 && maximumBadTokensPercent >= 0)
         self.abortAfter = abortAfter
         let share = min(maximumBadTokensPercent, 100) / 100
         maximumBadTokens = Int((share * Double(RefusalGuard.windowCount)).rounded(.down))
-        self.hasAccepted = hasAccepted
         self.judgesFirst = judgesFirst
-        isAllBadTokens = !hasAccepted
         window = FixedBuffer(repeating: 0, count: RefusalGuard.windowCount)
     }
 

@@ -5,11 +5,11 @@ import Testing
 @Suite struct RefusalGuardTests {
     /// The cause after each signal, given as (signal, how often).
     func causes(
-        abortAfter: Int = 50, percent: Double = 50, hasAccepted: Bool = false,
+        abortAfter: Int = 50, percent: Double = 50,
         _ signals: [(ResponseClass.CampaignSignal, Int)]
     ) -> (cause: RefusalGuard.Cause?, answers: Int) {
         var watch = RefusalGuard(
-            abortAfter: abortAfter, maximumBadTokensPercent: percent, hasAccepted: hasAccepted)
+            abortAfter: abortAfter, maximumBadTokensPercent: percent)
         var answers = 0
         for (signal, count) in signals {
             for _ in 0..<count {
@@ -112,7 +112,6 @@ import Testing
             causes([(.badDeviceToken, 49), (.refusesRequest, 1), (.badDeviceToken, 500)]).cause
                 == nil)
         #expect(causes([(.accepted, 1), (.badDeviceToken, 5_000)]).cause == nil)
-        #expect(causes(hasAccepted: true, [(.badDeviceToken, 500)]).cause == nil)
         #expect(causes(abortAfter: 0, [(.badDeviceToken, 500)]).cause == nil)
     }
 

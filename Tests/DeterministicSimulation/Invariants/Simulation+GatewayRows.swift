@@ -112,7 +112,9 @@ extension Simulation {
     }
 
     /// Whether error responses gave a process so much reason to stop.
-    func isGatewayRefusal(_ cause: StopCause, _ process: SimulatedProcess) -> Bool {
+    func isGatewayRefusal(
+        _ cause: StopCause, _ rows: [LedgerRow], _ process: SimulatedProcess
+    ) -> Bool {
         var statuses: [Int] = []
         for link in ownLinks {
             if let word = link.word { statuses.append(Int(word.status)) }
@@ -122,8 +124,18 @@ extension Simulation {
             return statuses.contains { ServerAnswer.meaning(ofGateway: $0) == .credential }
         case .onlyBadTokens:
             return statuses.count { $0 == 8 } >= plan.abortAfter
+                && !wasAcceptedBefore(rows, process)
         default:
             return statuses.count { [3, 4, 6, 7, 128].contains($0) } >= plan.abortAfter
+        }
+    }
+
+    /// Whether a process had learnt that tokens are good when it stopped. It takes a moment until the
+    /// coordinator hears of what a reactor settled.
+    private func wasAcceptedBefore(_ rows: [LedgerRow], _ process: SimulatedProcess) -> Bool {
+        let heard = milliseconds((process.stoppedAt ?? clock) - second / 5)
+        return zip(rows, process.statesAtStart).contains { row, before in
+            row.state == .accepted && before != .accepted && row.settledAt < heard
         }
     }
 }

@@ -144,7 +144,7 @@ extension Simulation {
         let cause = process.coordinator.stopCause
         note { "stop: \(String(describing: cause))" }
         if let cause {
-            checkCause(cause, process)
+            checkCause(cause, rows, process)
             checkGivenUp(cause, process)
         }
         checkKept(states, process)
@@ -174,7 +174,9 @@ extension Simulation {
     }
 
     /// A process stops early only where the faults gives it reason to.
-    private func checkCause(_ cause: StopCause, _ process: SimulatedProcess) {
+    private func checkCause(
+        _ cause: StopCause, _ rows: [LedgerRow], _ process: SimulatedProcess
+    ) {
         let faults = process.faults
         let isJustified: Bool
         switch cause {
@@ -186,7 +188,7 @@ extension Simulation {
             isJustified = process.coordinator.canary?.verdict.isRefusal == true
         case .refused where plan.gateway != nil, .heldBack where plan.gateway != nil,
             .onlyBadTokens where plan.gateway != nil:
-            isJustified = isGatewayRefusal(cause, process)
+            isJustified = isGatewayRefusal(cause, rows, process)
         case .refused(let refusal) where refusal.status == 413:
             // Odd statuses count among them.
             isJustified =
@@ -244,7 +246,10 @@ extension Simulation {
         if case .refused(let refusal) = cause { isPayload = refusal.status == 413 }
         var isWhole = false
         if case .allRefused = cause { isWhole = true }
-        let mayComeLast = isRefusal || isPayload || isWhole
+        // A list may begin with so many bad tokens that no server is to blame.
+        var isList = false
+        if case .onlyBadTokens = cause { isList = plan.gateway != nil }
+        let mayComeLast = isRefusal || isPayload || isWhole || isList
         if !isJustified || (process.epoch > plan.faultPlans.count && !mayComeLast) {
             fail("the process stops without reason: \(cause)")
         }
